@@ -1,0 +1,64 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "ir/support/location.h"
+
+namespace lathe {
+
+/// The base of everything that Lathe throws. what() is the whole text that a person reads.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The user's model, arguments or data are at fault. what() reads
+///   mha.cpp:14: view: the elements of ... do not fit ...  [view_numel]
+///     did you mean d_k=64?
+class UserError : public Error {
+ public:
+  /// `label` names the rule that was broken, as docs and tests name it; `hint` says what to do and may be empty.
+  UserError(const Location& at, std::string_view op, std::string_view message, std::string_view label,
+            std::string_view hint = {});
+  /// For errors that belong to no line of a model: files, arguments, bindings.
+  UserError(std::string_view message, std::string_view label, std::string_view hint = {});
+
+  const std::string& label() const { return label_; }
+  const Location& location() const { return location_; }
+
+ private:
+  Location location_;
+  std::string label_;
+};
+
+/// Text (IR, JSON, a file's header) that does not follow its grammar: "model.lathe:3:17: expected ...".
+class ParseError : public Error {
+ public:
+  ParseError(std::string_view file, int line, int column, std::string_view message, std::string_view hint = {});
+  int line() const { return line_; }
+  int column() const { return column_; }
+
+ private:
+  int line_;
+  int column_;
+};
+
+/// A defect of Lathe itself. Users never see one; a test that meets it fails.
+class InternalError : public Error {
+ public:
+  explicit InternalError(std::string_view message);
+};
+
+/// Throws InternalError("<file>:<line>: <condition>") unless `condition` holds.
+#define LATHE_ASSERT(condition)                                                    \
+  do {                                                                             \
+    if (!(condition)) ::lathe::detail::assert_failed(#condition, __FILE__, __LINE__); \
+  } while (false)
+
+namespace detail {
+[[noreturn]] void assert_failed(const char* condition, const char* file, int line);
+}
+
+}  // namespace lathe

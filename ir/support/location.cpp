@@ -1,0 +1,38 @@
+#include "ir/support/location.h"
+
+#include <fmt/core.h>
+
+namespace lathe {
+
+namespace {
+/// The last component of a path: dumps name the user's file and stay the same on every machine.
+std::string_view base_name(std::string_view path) {
+  const auto slash = path.find_last_of('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+}  // namespace
+
+Location::Location(std::string_view file, int line, std::string_view scope, bool gradient)
+    : file_(std::make_shared<const std::string>(file)), line_(line), gradient_(gradient) {
+  if (!scope.empty()) scope_ = std::make_shared<const std::string>(scope);
+}
+
+Location::Location(const std::source_location& at, std::string_view scope)
+    : Location(base_name(at.file_name()), static_cast<int>(at.line()), scope) {}
+
+Location Location::as_gradient() const {
+  Location copy = *this;
+  copy.gradient_ = true;
+  return copy;
+}
+
+std::string Location::to_string() const {
+  if (!known()) return "<unknown>";
+  return fmt::format("{}{}:{}", gradient_ ? "gradient of " : "", file(), line_);
+}
+
+bool Location::operator==(const Location& other) const {
+  return file() == other.file() && line_ == other.line_ && scope() == other.scope() && gradient_ == other.gradient_;
+}
+
+}  // namespace lathe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+namespace lathe {
+
+/// Where the user wrote an op. Passes copy it from node to node; a gradient op carries the line of the op it
+/// differentiates, with `gradient` set.
+class Location {
+ public:
+  Location() = default;
+  Location(std::string_view file, int line, std::string_view scope = {}, bool gradient = false);
+  explicit Location(const std::source_location& at, std::string_view scope = {});
+
+  bool known() const { return file_ != nullptr; }
+  std::string_view file() const { return file_ ? std::string_view(*file_) : std::string_view(); }
+  int line() const { return line_; }
+  /// The module path, such as "encoder.0.self"; empty at the top.
+  std::string_view scope() const { return scope_ ? std::string_view(*scope_) : std::string_view(); }
+  bool gradient() const { return gradient_; }
+
+  Location as_gradient() const;
+
+  /// "mha.cpp:14", "gradient of ... at mha.cpp:14" for a gradient, "<unknown>" where nothing is known.
+  std::string to_string() const;
+
+  bool operator==(const Location& other) const;
+
+ private:
+  std::shared_ptr<const std::string> file_;
+  std::shared_ptr<const std::string> scope_;
+  int line_ = 0;
+  bool gradient_ = false;
+};
+
+}  // namespace lathe
