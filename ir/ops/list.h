@@ -1,0 +1,45 @@
+#pragma once
+
+#include "ir/tensor/op.h"
+
+/// Every op record, by family. A pass names an op by its record: `node.op == &ops::softmax`.
+namespace lathe::ir::ops {
+
+// Arguments                                                        (arguments.cpp)
+extern const Op input, parameter, state;
+
+// Values from nothing or from random bits                          (sources.cpp)
+extern const Op constant, iota, random_uniform;
+
+// Element-wise primitives, one ScalarOp each                       (arithmetic.cpp, transcendental.cpp, logic.cpp)
+extern const Op add, sub, mul, div, rem, minimum, maximum, pow, neg, abs, sign, floor, round;
+extern const Op exp, log, sqrt, rsqrt, sin, cos, tanh, erf;
+extern const Op eq, ne, lt, le, logical_and, logical_or, logical_not, where, cast;
+
+// Views: strides change, nothing is copied                         (views.cpp)
+extern const Op transpose, permute, expand, slice, view, unsqueeze, squeeze, diagonal;
+// A view or a copy, as strides demand                              (layout.cpp)
+extern const Op reshape, contiguous;
+
+// Reductions                                                       (reductions.cpp)
+extern const Op sum, max, min;
+
+// The product                                                      (contraction.cpp)
+extern const Op contract;
+
+// Indexing and joining                                             (indexing.cpp)
+extern const Op gather, scatter_add, concat, pad;
+
+// Complex numbers                                                  (complex.cpp)
+extern const Op view_as_complex, view_as_real, conj, polar;
+
+// Composites
+extern const Op matmul, linear, einsum;                                        // products.cpp
+extern const Op mean, var, logsumexp, argmax;                                  // statistics.cpp
+extern const Op softmax, log_softmax, layer_norm, rms_norm;                    // normalization.cpp
+extern const Op relu, gelu, silu, sigmoid, square, reciprocal, clamp;          // activations.cpp
+extern const Op masked_fill, tril, triu, one_hot, stop_gradient;               // masks.cpp
+extern const Op cross_entropy, dropout;                                        // training.cpp
+extern const Op attention, rope;                                               // transformer.cpp
+
+}  // namespace lathe::ir::ops

@@ -1,0 +1,192 @@
+#include "ir/tensor/builder.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace lathe::ir {
+
+namespace {
+
+std::string_view kind_name(AttrKind kind) {
+  switch (kind) {
+    case AttrKind::boolean: return "true or false";
+    case AttrKind::integer: return "an integer";
+    case AttrKind::real: return "a number";
+    case AttrKind::text: return "a string";
+    case AttrKind::dtype: return "a dtype";
+    case AttrKind::dim: return "a dim";
+    case AttrKind::integers: return "a list of integers";
+    case AttrKind::reals: return "a list of numbers";
+    case AttrKind::shape: return "a shape";
+  }
+  throw InternalError("an attribute kind out of range");
+}
+
+std::optional<Attribute> fallback(const AttrSpec& spec) {
+  if (const auto* v = std::get_if<bool>(&spec.fallback)) return Attribute(*v);
+  if (const auto* v = std::get_if<std::int64_t>(&spec.fallback)) return Attribute(*v);
+  if (const auto* v = std::get_if<double>(&spec.fallback)) return Attribute(*v);
+  if (const auto* v = std::get_if<std::string_view>(&spec.fallback)) return Attribute(std::string(*v));
+  return std::nullopt;
+}
+
+/// The attributes in schema order, defaults filled in, kinds checked.
+Attributes conform(const Op& op, const Attributes& given, const Location& loc) {
+  const std::string_view op_name = op.name.value;
+  Attributes result;
+  for (const AttrSpec& spec : op.attrs.value) {
+    const Attribute* value = given.find(spec.name);
+    if (!value) {
+      if (spec.required)
+        throw UserError(loc, op_name, fmt::format("the attribute {} is missing", spec.name), "op_attribute",
+                        fmt::format("give {}: {}", spec.name, spec.doc));
+      if (auto other = fallback(spec)) result.set(spec.name, std::move(*other));
+      continue;
+    }
+    if (static_cast<AttrKind>(value->index()) != spec.kind)
+      throw UserError(loc, op_name, fmt::format("the attribute {} must be {}", spec.name, kind_name(spec.kind)),
+                      "op_attribute", spec.doc);
+    result.set(spec.name, *value);
+  }
+  for (const auto& [name, value] : given.entries())
+    if (!result.find(name))
+      throw UserError(loc, op_name, fmt::format("there is no attribute {}", name), "op_attribute",
+                      "see docs/ir.md for the attributes of each op");
+  return result;
+}
+
+void check_arity(const Op& op, std::size_t given, const Location& loc) {
+  const Arity arity = op.arity;
+  const int n = static_cast<int>(given);
+  if (n >= arity.min && (arity.max < 0 || n <= arity.max)) return;
+  const auto wanted = arity.max == arity.min ? fmt::format("{}", arity.min)
+                      : arity.max < 0        ? fmt::format("at least {}", arity.min)
+                                             : fmt::format("{} to {}", arity.min, arity.max);
+  throw UserError(loc, op.name.value, fmt::format("{} operands given, {} wanted", n, wanted), "op_arity",
+                  op.doc.value);
+}
+
+std::size_t hash_of(const Node& node) {
+  std::size_t h = std::hash<const void*>{}(node.op);
+  for (const ValueId id : node.operands) h = h * 1000003 + static_cast<std::size_t>(id.index);
+  return h;
+}
+
+/// Types are compared too, names of dims included: a view to [h=8] and one to [8] are told apart in dumps.
+bool same_display(const Shape& a, const Shape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Dim& x, const Dim& y) { return x == y && x.name() == y.name(); });
+}
+
+}  // namespace
+
+const Node& Value::node() const { return builder_->graph()[id_]; }
+
+GraphBuilder::GraphBuilder(std::string_view name) { graph_.name = name; }
+
+Value GraphBuilder::insert(Node node) {
+  const std::size_t hash = hash_of(node);
+  const bool pure = !node.op->as<Argument>();
+  if (pure) {
+    const auto [first, last] = consed_.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+      const Node& other = graph_[it->second];
+      if (other.op == node.op && other.operands == node.operands && other.attrs == node.attrs &&
+          same_display(other.type.shape, node.type.shape))
+        return {*this, it->second};
+    }
+  }
+  const ValueId id{static_cast<std::int32_t>(graph_.nodes.size())};
+  graph_.nodes.push_back(std::move(node));
+  if (pure) consed_.emplace(hash, id);
+  return {*this, id};
+}
+
+Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attributes attrs) {
+  check_arity(op, operands.size(), location_);
+  Node node{.op = &op, .operands = {}, .attrs = conform(op, attrs, location_), .type = {}, .loc = location_, .name = {}};
+  for (const Value& operand : operands) {
+    if (&operand.builder() != this)
+      throw UserError(location_, op.name.value,
+                      fmt::format("an operand belongs to graph @{}, not to @{}", operand.builder().graph().name,
+                                  graph_.name),
+                      "op_other_graph", "build every operand with the same Graph");
+    node.operands.push_back(operand.id());
+  }
+  std::vector<DimCheck> checks;
+  node.type = op.infer.value(InferContext(op, graph_, node.operands, node.attrs, location_, checks));
+  add_checks(checks);
+  return insert(std::move(node));
+}
+
+Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, const Shape& shape) {
+  if (name.empty() || graph_.find_argument(name).valid())
+    throw UserError(location_, op.name.value,
+                    name.empty() ? std::string("an argument needs a name")
+                                 : fmt::format("the graph @{} has an argument named {} already", graph_.name, name),
+                    "argument_name", "give each input, parameter and state a name of its own");
+  for (const Dim& dim : shape)
+    if (dim.value().value_or(0) < 0)
+      throw UserError(location_, op.name.value, fmt::format("{} has the negative size {}", name, dim.to_string()),
+                      "dim_negative", "sizes are zero or more");
+  return insert({.op = &op,
+                 .operands = {},
+                 .attrs = {},
+                 .type = TensorType::contiguous(dtype, shape),
+                 .loc = location_,
+                 .name = std::string(name)});
+}
+
+void GraphBuilder::output(std::string_view name, const Value& value) {
+  for (const Output& output : graph_.outputs)
+    if (output.name == name)
+      throw UserError(location_, "output", fmt::format("there is an output named {} already", name), "output_name",
+                      "give each output a name of its own");
+  graph_.outputs.push_back({std::string(name), value.id()});
+}
+
+void GraphBuilder::update(const Value& state, const Value& value) {
+  const Node& target = state.node();
+  if (!target.op->as<Argument>() || target.op->name.value == "input")
+    throw UserError(location_, "update", "only a parameter or a state can be updated", "update_target",
+                    "declare it with parameter() or state()");
+  if (target.type.dtype != value.dtype() || target.type.shape != value.shape())
+    throw UserError(location_, "update",
+                    fmt::format("{} is {}, its new value {}", target.name, target.type.to_string(),
+                                value.type().to_string()),
+                    "update_type", "an update keeps dtype and shape");
+  for (const Update& update : graph_.updates)
+    if (update.state == state.id())
+      throw UserError(location_, "update", fmt::format("{} is updated twice", target.name), "update_twice",
+                      "combine the two updates into one");
+  graph_.updates.push_back({state.id(), value.id()});
+}
+
+Value GraphBuilder::copy(const Node& node, std::span<const Value> operands) {
+  const At at(*this, node.loc);
+  if (node.op->as<Argument>()) return argument(*node.op, node.name, node.type.dtype, node.type.shape);
+  if (const Attribute* stream = node.attrs.find("stream"))
+    next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
+  const Value value = add(*node.op, operands, node.attrs);
+  set_name(value, node.name);
+  return value;
+}
+
+void GraphBuilder::add_checks(std::span<const DimCheck> checks) {
+  for (const DimCheck& check : checks)
+    if (std::find(graph_.checks.begin(), graph_.checks.end(), check) == graph_.checks.end())
+      graph_.checks.push_back(check);
+}
+
+void GraphBuilder::set_name(const Value& value, std::string_view name) {
+  Node& node = graph_[value.id()];
+  if (node.name.empty()) node.name = name;
+}
+
+Graph GraphBuilder::finish() {
+  consed_.clear();
+  return std::exchange(graph_, {});
+}
+
+}  // namespace lathe::ir

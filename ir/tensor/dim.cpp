@@ -1,0 +1,206 @@
+#include "ir/tensor/dim.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "ir/support/error.h"
+
+namespace lathe {
+
+namespace {
+
+[[noreturn]] void overflow(std::string_view what) {
+  throw UserError(fmt::format("the size {} does not fit 64 bits", what), "dim_overflow",
+                  "use smaller dims: no buffer of this size can exist");
+}
+
+std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
+  std::int64_t r;
+  if (__builtin_mul_overflow(a, b, &r)) overflow(fmt::format("{} * {}", a, b));
+  return r;
+}
+
+std::int64_t checked_add(std::int64_t a, std::int64_t b) {
+  std::int64_t r;
+  if (__builtin_add_overflow(a, b, &r)) overflow(fmt::format("{} + {}", a, b));
+  return r;
+}
+
+int degree(const Dim::Monomial& m) {
+  int sum = 0;
+  for (const auto& [name, power] : m) sum += power;
+  return sum;
+}
+
+/// Higher degrees first, then by name: n_seq^2, B*n_seq, n_seq, 1.
+bool before(const Dim::Monomial& a, const Dim::Monomial& b) {
+  const int da = degree(a), db = degree(b);
+  return da != db ? da > db : a < b;
+}
+
+Dim::Monomial multiply(const Dim::Monomial& a, const Dim::Monomial& b) {
+  std::map<std::string, int> powers(a.begin(), a.end());
+  for (const auto& [name, power] : b) powers[name] += power;
+  return {powers.begin(), powers.end()};
+}
+
+std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial& b) {
+  std::map<std::string, int> powers(a.begin(), a.end());
+  for (const auto& [name, power] : b) {
+    const auto at = powers.find(name);
+    if (at == powers.end() || at->second < power) return std::nullopt;
+    if ((at->second -= power) == 0) powers.erase(at);
+  }
+  return Dim::Monomial(powers.begin(), powers.end());
+}
+
+std::string print(const Dim::Term& term) {
+  std::string text;
+  if (term.coefficient != 1 || term.monomial.empty()) text = fmt::format("{}", term.coefficient);
+  for (const auto& [name, power] : term.monomial)
+    for (int i = 0; i < power; ++i) text += (text.empty() ? "" : "*") + name;
+  return text;
+}
+
+}  // namespace
+
+bool is_dim_name(std::string_view text) {
+  if (text.empty() || (!std::isalpha(static_cast<unsigned char>(text[0])) && text[0] != '_')) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+}
+
+Dim::Dim(Number number) {
+  if (number.value != 0) terms_.push_back({{}, number.value});
+}
+
+Dim::Dim(std::string_view name) : Dim(from_terms({{{{std::string(name), 1}}, 1}})) {
+  if (!is_dim_name(name))
+    throw UserError(fmt::format("'{}' cannot name a dim", name), "dim_name",
+                    "a name is a letter or underscore followed by letters, digits, underscores or dots");
+  name_ = name;
+}
+
+Dim::Dim(std::string_view name, std::int64_t value) : Dim(Number{value}) {
+  if (value < 0)
+    throw UserError(fmt::format("dim {} cannot have the negative size {}", name, value), "dim_negative",
+                    "give a size of zero or more");
+  name_ = Dim(name).name_;
+}
+
+Dim::Dim(std::string_view name, const Dim& size) : terms_(size.terms_) { name_ = Dim(name).name_; }
+
+Dim Dim::from_terms(std::vector<Term> terms) {
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return before(a.monomial, b.monomial); });
+  Dim result;
+  for (Term& term : terms) {
+    auto& kept = result.terms_;
+    if (!kept.empty() && kept.back().monomial == term.monomial)
+      kept.back().coefficient = checked_add(kept.back().coefficient, term.coefficient);
+    else
+      kept.push_back(std::move(term));
+    if (kept.back().coefficient == 0) kept.pop_back();
+  }
+  return result;
+}
+
+std::optional<std::int64_t> Dim::value() const {
+  if (terms_.empty()) return 0;
+  if (terms_.size() == 1 && terms_[0].monomial.empty()) return terms_[0].coefficient;
+  return std::nullopt;
+}
+
+std::vector<std::string> Dim::unknowns() const {
+  std::vector<std::string> names;
+  for (const Term& term : terms_)
+    for (const auto& [name, power] : term.monomial) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Dim Dim::unnamed() const {
+  Dim copy = *this;
+  copy.name_.clear();
+  return copy;
+}
+
+Dim operator+(const Dim& a, const Dim& b) {
+  if (b.terms_.empty()) return a;
+  if (a.terms_.empty()) return b;
+  std::vector<Dim::Term> terms = a.terms_;
+  terms.insert(terms.end(), b.terms_.begin(), b.terms_.end());
+  return Dim::from_terms(std::move(terms));
+}
+
+Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
+
+Dim operator*(const Dim& a, const Dim& b) {
+  if (b.is(1)) return a;
+  if (a.is(1)) return b;
+  std::vector<Dim::Term> terms;
+  for (const auto& x : a.terms_)
+    for (const auto& y : b.terms_)
+      terms.push_back({multiply(x.monomial, y.monomial), checked_mul(x.coefficient, y.coefficient)});
+  return Dim::from_terms(std::move(terms));
+}
+
+std::optional<Dim> Dim::divided_by(const Dim& divisor) const {
+  if (divisor.terms_.empty()) return std::nullopt;
+  if (divisor.is(1)) return *this;
+  // Polynomial long division by the leading term; exact or nothing.
+  Dim rest = unnamed(), quotient(0);
+  while (!rest.terms_.empty()) {
+    const Term &lead = rest.terms_.front(), &by = divisor.terms_.front();
+    auto monomial = divide(lead.monomial, by.monomial);
+    if (!monomial || lead.coefficient % by.coefficient != 0) return std::nullopt;
+    const Dim part = from_terms({{std::move(*monomial), lead.coefficient / by.coefficient}});
+    quotient = quotient + part;
+    rest = rest - part * divisor;
+  }
+  if (quotient.terms_.size() == 1 && quotient.terms_[0].coefficient == 1 && degree(quotient.terms_[0].monomial) == 1)
+    quotient.name_ = quotient.terms_[0].monomial[0].first;
+  return quotient;
+}
+
+Dim::Answer Dim::equals(const Dim& other) const {
+  if (*this == other) return Answer::yes;
+  return (*this - other).value() ? Answer::no : Answer::unknown;
+}
+
+std::int64_t Dim::evaluate(const DimBindings& bindings) const {
+  std::int64_t sum = 0;
+  for (const Term& term : terms_) {
+    std::int64_t product = term.coefficient;
+    for (const auto& [name, power] : term.monomial) {
+      const auto at = bindings.find(name);
+      if (at == bindings.end())
+        throw UserError(fmt::format("dim {} has no value", name), "dim_unbound",
+                        "bind it by passing an input whose shape names it");
+      for (int i = 0; i < power; ++i) product = checked_mul(product, at->second);
+    }
+    sum = checked_add(sum, product);
+  }
+  return sum;
+}
+
+std::string Dim::to_string() const {
+  const auto number = value();
+  if (number) return name_.empty() ? fmt::format("{}", *number) : fmt::format("{}={}", name_, *number);
+  std::string text;
+  for (const Term& term : terms_) {
+    if (text.empty()) {
+      text = print(term);
+    } else if (term.coefficient < 0) {
+      text += " - " + print({term.monomial, -term.coefficient});
+    } else {
+      text += " + " + print(term);
+    }
+  }
+  const bool alias = !name_.empty() && text != name_;
+  return alias ? fmt::format("{}={}", name_, text) : text;
+}
+
+}  // namespace lathe

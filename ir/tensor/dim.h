@@ -1,0 +1,86 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lathe {
+
+/// Run-time values of named dims.
+using DimBindings = std::map<std::string, std::int64_t, std::less<>>;
+
+/// A size in the IR: an exact multivariate polynomial with integer coefficients over named unknowns, kept in normal
+/// form, so that two dims are equal exactly when their normal forms are. A dim may carry a name for display:
+/// Dim{"d_k", 64} is the number 64, and prints as `d_k=64` in every dump and error.
+class Dim {
+ public:
+  /// A product of unknowns, such as n_seq^2 * h: sorted by name. Empty for a constant.
+  using Monomial = std::vector<std::pair<std::string, int>>;
+  struct Term {
+    Monomial monomial;
+    std::int64_t coefficient;
+    bool operator==(const Term&) const = default;
+  };
+
+  /// A number without a name.
+  template <std::integral Int>
+  Dim(Int value) : Dim(Number{static_cast<std::int64_t>(value)}) {}
+  /// An unknown, bound at run time: every use of one name in a graph means one size.
+  explicit Dim(std::string_view name);
+  /// A known number with a name.
+  Dim(std::string_view name, std::int64_t value);
+  /// A derived size with a name for display: Dim{"d_model", h * d_k}. An unknown `size` keeps its own normal form.
+  Dim(std::string_view name, const Dim& size);
+
+  /// The number, where it is known.
+  std::optional<std::int64_t> value() const;
+  bool is(std::int64_t number) const { return value() == number; }
+  /// The display name; empty for a plain number or an unnamed expression.
+  const std::string& name() const { return name_; }
+  const std::vector<Term>& terms() const { return terms_; }
+  /// Every unknown in the expression, sorted, without repeats.
+  std::vector<std::string> unknowns() const;
+  /// The same size without its display name.
+  Dim unnamed() const;
+  Dim named(std::string_view name) const { return Dim(name, *this); }
+
+  friend Dim operator+(const Dim& a, const Dim& b);
+  friend Dim operator-(const Dim& a, const Dim& b);
+  friend Dim operator*(const Dim& a, const Dim& b);
+
+  /// a / b where b divides a as a polynomial: (B * n_seq * 512) / (n_seq * 64) = B * 8. Nothing otherwise.
+  std::optional<Dim> divided_by(const Dim& divisor) const;
+
+  /// Equal for every value of the unknowns. Names do not count.
+  friend bool operator==(const Dim& a, const Dim& b) { return a.terms_ == b.terms_; }
+
+  /// "yes" for every binding, "no" for every binding, or "unknown" until the dims are bound.
+  enum class Answer { yes, no, unknown };
+  Answer equals(const Dim& other) const;
+
+  /// The number under `bindings`. Throws UserError [dim_unbound] for a missing name, [dim_overflow] past 64 bits.
+  std::int64_t evaluate(const DimBindings& bindings) const;
+
+  /// "n_seq", "d_model=512", "2*n_seq + 1", "-1 + n_seq".
+  std::string to_string() const;
+
+ private:
+  struct Number {
+    std::int64_t value;
+  };
+  explicit Dim(Number number);
+  Dim() = default;
+  static Dim from_terms(std::vector<Term> terms);
+
+  std::vector<Term> terms_;  // sorted by monomial, degree first; no zero coefficients; empty means 0
+  std::string name_;
+};
+
+/// Whether `text` may name a dim: a letter or underscore, then letters, digits, underscores, dots.
+bool is_dim_name(std::string_view text);
+
+}  // namespace lathe

@@ -1,0 +1,34 @@
+#include "ir/tensor/graph.h"
+
+#include "ir/tensor/op.h"
+
+namespace lathe::ir {
+
+std::vector<ValueId> all_values(const Graph& graph) {
+  std::vector<ValueId> ids;
+  ids.reserve(graph.nodes.size());
+  for (std::int32_t i = 0; i < graph.size(); ++i) ids.push_back({i});
+  return ids;
+}
+
+std::vector<ValueId> Graph::arguments() const {
+  std::vector<ValueId> found;
+  for (const ValueId id : all_values(*this))
+    if ((*this)[id].op->as<Argument>()) found.push_back(id);
+  return found;
+}
+
+ValueId Graph::find_argument(std::string_view argument) const {
+  for (const ValueId id : all_values(*this))
+    if ((*this)[id].op->as<Argument>() && (*this)[id].name == argument) return id;
+  return {};
+}
+
+std::vector<std::vector<ValueId>> Graph::users() const {
+  std::vector<std::vector<ValueId>> result(nodes.size());
+  for (const ValueId id : all_values(*this))
+    for (const ValueId operand : (*this)[id].operands) result[static_cast<std::size_t>(operand.index)].push_back(id);
+  return result;
+}
+
+}  // namespace lathe::ir
