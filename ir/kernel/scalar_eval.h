@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ir/support/dtype.h"
+#include "ir/support/scalar_op.h"
+
+namespace lathe::kernel {
+
+/// One element of any real type: `integer` for i64, i32, boolean; `real` for floats (always exactly representable).
+struct Scalar {
+  std::int64_t integer = 0;
+  double real = 0;
+};
+
+/// The nearest value of a float type, ties to even; f64 -> bf16 and f64 -> f16 go through f32.
+double round_to(DType dtype, double value);
+/// Wraps to the width of an integer type; boolean: nonzero -> 1.
+std::int64_t wrap_to(DType dtype, std::int64_t value);
+
+std::uint16_t bf16_bits(float value);  ///< nearest even; NaN stays a quiet NaN
+float bf16_value(std::uint16_t bits);
+std::uint16_t f16_bits(float value);
+float f16_value(std::uint16_t bits);
+
+/// The meaning of every scalar op on operands of type `dtype`, as builder.h states it (the boolean of a comparison is
+/// in `integer`). For select `dtype` is that of the last two. Transcendental functions use the C library in f64 and
+/// round once.
+Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args);
+Scalar evaluate_cast(DType from, DType to, Scalar value);
+Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
+
+bool is_transcendental(ScalarOp op);  ///< pow, exp, log, sin, cos, tanh, erf
+/// Whether the op is defined on operands of this type.
+bool is_defined(ScalarOp op, DType dtype);
+bool is_comparison(ScalarOp op);
+/// The type of the result.
+DType result_dtype(ScalarOp op, DType operand);
+
+}  // namespace lathe::kernel
