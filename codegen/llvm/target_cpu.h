@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lathe::codegen {
+
+/// The CPU that code is made for. `features` is LLVM's "+avx2,+fma,..." and part of every cache key.
+struct TargetCpu {
+  std::string cpu;
+  std::string features;
+  int vector_bits = 128;  ///< the widest vector registers: 512, 256 or 128
+
+  /// The CPU this process runs on.
+  static TargetCpu host();
+  /// "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512); UserError [unknown_cpu] otherwise.
+  static TargetCpu named(std::string_view name);
+  /// Whether code for this target runs on the present CPU.
+  bool runs_here() const;
+
+  bool operator==(const TargetCpu&) const = default;
+};
+
+}  // namespace lathe::codegen
