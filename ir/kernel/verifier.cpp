@@ -1,4 +1,335 @@
 #include "ir/kernel/verifier.h"
+
+#include <bit>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/scalar_eval.h"
+#include "ir/support/error.h"
+
 namespace lathe::kernel {
-void verify(const Kernel&) {}
+
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Kernel& kernel) : kernel_(kernel) {}
+
+  void run() {
+    defined_.assign(kernel_.values.size(), false);
+    declared_.assign(kernel_.vars.size(), false);
+    allocated_.assign(kernel_.buffers.size(), false);
+    bool parameters_over = false;
+    for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const bool parameter = kernel_.buffers[i].space == Space::parameter;
+      parameters_over = parameters_over || !parameter;
+      allocated_[i] = parameter;
+      require(!(parameter && parameters_over), "buffer_order", "parameter {} follows an allocation", i);
+      require(!is_complex(kernel_.buffers[i].dtype), "complex", "buffer {} is complex", kernel_.buffers[i].name);
+    }
+    for (std::size_t i = 0; i < kernel_.values.size(); ++i) placed_everywhere(i);
+    top_level();
+    block(kernel_.body);
+    require(scratch_bytes_ <= 256 * 1024, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
+  }
+
+ private:
+  template <class... Args>
+  void require(bool condition, std::string_view label, fmt::format_string<Args...> text, Args&&... args) const {
+    if (condition) return;
+    throw InternalError(
+        fmt::format("kernel {}: {}  [{}]", kernel_.name, fmt::format(text, std::forward<Args>(args)...), label));
+  }
+
+  const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+
+  /// Constants and dims are defined everywhere.
+  void placed_everywhere(std::size_t i) {
+    const Instruction& in = kernel_.values[i];
+    const auto lanes = static_cast<unsigned>(in.type.lanes);
+    require(lanes >= 1 && lanes <= 64 && std::has_single_bit(lanes), "lanes", "value {} has {} lanes", i,
+            in.type.lanes);
+    require(!is_complex(in.type.scalar), "complex", "value {} is complex", i);
+    if (in.op == Opcode::dim) {
+      require(in.type == Type{i64, 1} && in.integer >= 0 && in.integer < static_cast<int>(kernel_.dims.size()),
+              "dim_range", "value {} names dim {}", i, in.integer);
+      defined_[i] = true;
+    }
+    if (in.op != Opcode::constant) return;
+    defined_[i] = true;
+    if (is_float(in.type.scalar)) {
+      const double rounded = round_to(in.type.scalar, in.real);
+      require(rounded == in.real || in.real != in.real, "constant_range", "{} is not a {}", in.real,
+              lathe::name(in.type.scalar));
+    } else {
+      require(wrap_to(in.type.scalar, in.integer) == in.integer, "constant_range", "{} is not a {}", in.integer,
+              lathe::name(in.type.scalar));
+    }
+  }
+
+  /// One parallel loop at most, at top level, last, after set-up that writes no parameter.
+  void top_level() const {
+    for (std::size_t i = 0; i < kernel_.body.size(); ++i) {
+      const auto* loop = std::get_if<Loop>(&kernel_.body[i].node);
+      if (!loop || loop->kind != LoopKind::parallel) continue;
+      require(i + 1 == kernel_.body.size(), "parallel_last", "statements follow the parallel loop");
+      for (std::size_t before = 0; before < i; ++before) no_parameter_store(kernel_.body[before]);
+    }
+  }
+
+  void no_parameter_store(const Statement& statement) const {
+    const auto each = [&](const Block& statements) {
+      for (const Statement& s : statements) no_parameter_store(s);
+    };
+    if (const auto* store = std::get_if<Store>(&statement.node))
+      require(store->buffer >= 0 && store->buffer < static_cast<int>(kernel_.buffers.size()) &&
+                  kernel_.buffers[static_cast<std::size_t>(store->buffer)].space != Space::parameter,
+              "setup_store", "a store to a parameter before the parallel loop");
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) each(loop->body);
+    if (const auto* branch = std::get_if<Branch>(&statement.node)) each(branch->then_block), each(branch->else_block);
+  }
+
+  /// What a block defines is forgotten at its end: uses are dominated by definitions.
+  void block(const Block& statements) {
+    const std::size_t values = scope_values_.size(), vars = scope_vars_.size(), buffers = scope_buffers_.size();
+    ++depth_;
+    for (const Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
+    --depth_;
+    for (; scope_values_.size() > values; scope_values_.pop_back()) defined_[scope_values_.back()] = false;
+    for (; scope_vars_.size() > vars; scope_vars_.pop_back()) declared_[scope_vars_.back()] = false;
+    for (; scope_buffers_.size() > buffers; scope_buffers_.pop_back()) allocated_[scope_buffers_.back()] = false;
+  }
+
+  void define(ValueId id) {
+    require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
+    const auto i = static_cast<std::size_t>(id);
+    require(!defined_[i], "single_assignment", "value {} is defined twice", id);
+    defined_[i] = true;
+    scope_values_.push_back(i);
+  }
+
+  Type use(ValueId id) const {
+    require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
+    require(defined_[static_cast<std::size_t>(id)], "dominance", "value {} ({}) is used where it is not defined", id,
+            kernel::name(at(id).op));
+    return at(id).type;
+  }
+
+  void want(Type have, Type type, std::string_view what) const {
+    require(have == type, "type", "{} is {}, not {}", what, to_string(have), to_string(type));
+  }
+
+  const BufferInfo& buffer(BufferId id, bool writes) const {
+    require(id >= 0 && id < static_cast<int>(kernel_.buffers.size()), "buffer_range", "buffer {} does not exist", id);
+    const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(id)];
+    require(allocated_[static_cast<std::size_t>(id)], "buffer_scope", "{} is used outside its scope", info.name);
+    require(!writes || info.access != Access::read, "access", "a store to {}, which is only read", info.name);
+    require(writes || info.access != Access::write, "access", "a load from {}, which is only written", info.name);
+    return info;
+  }
+
+  void mask(ValueId id, int lanes) const {
+    if (id != none) want(use(id), {boolean, lanes}, "the mask");
+  }
+
+  void arguments(const Instruction& in, std::size_t count) const {
+    require(in.args.size() == count, "arity", "{} has {} operands", kernel::name(in.op), in.args.size());
+    for (const ValueId arg : in.args) use(arg);
+  }
+
+  void statement(const Compute& s) {
+    require(s.value >= 0 && s.value < static_cast<int>(kernel_.values.size()), "value_range",
+            "value {} does not exist", s.value);
+    instruction(at(s.value));
+    define(s.value);
+  }
+
+  void instruction(const Instruction& in) const {
+    const Type index{i64, 1};
+    const int lanes = in.type.lanes;
+    switch (in.op) {
+      case Opcode::constant:
+      case Opcode::dim:
+      case Opcode::loop_index: require(false, "placement", "a {} is no statement", kernel::name(in.op)); break;
+      case Opcode::scalar: scalar(in); break;
+      case Opcode::fma:
+        arguments(in, 3);
+        for (const ValueId arg : in.args) want(at(arg).type, in.type, "an operand of fma");
+        require(in.type.scalar == f32 || in.type.scalar == f64, "narrow_float", "fma of {}", to_string(in.type));
+        break;
+      case Opcode::broadcast:
+        arguments(in, 1);
+        want(at(in.args[0]).type, {in.type.scalar, 1}, "the operand of broadcast");
+        break;
+      case Opcode::ramp:
+        arguments(in, 2);
+        require(is_integer(in.type.scalar), "type", "a ramp of {}", to_string(in.type));
+        for (const ValueId arg : in.args) want(at(arg).type, {in.type.scalar, 1}, "an operand of ramp");
+        break;
+      case Opcode::reduce: reduce(in); break;
+      case Opcode::extract:
+        arguments(in, 1);
+        want(in.type, {at(in.args[0]).type.scalar, 1}, "an extracted lane");
+        require(in.integer >= 0 && in.integer < at(in.args[0]).type.lanes, "lanes", "lane {} of {}", in.integer,
+                to_string(at(in.args[0]).type));
+        break;
+      case Opcode::shuffle:
+        arguments(in, 2);
+        want(at(in.args[0]).type, at(in.args[1]).type, "an operand of shuffle");
+        want(in.type, {at(in.args[0]).type.scalar, static_cast<int>(in.lanes.size())}, "a shuffle");
+        for (const int lane : in.lanes)
+          require(lane >= 0 && lane < 2 * at(in.args[0]).type.lanes, "lanes", "lane {} of a shuffle", lane);
+        break;
+      case Opcode::load:
+      case Opcode::load_strided:
+        arguments(in, in.op == Opcode::load ? 1 : 2);
+        for (const ValueId arg : in.args) want(at(arg).type, index, "an index");
+        memory(in);
+        break;
+      case Opcode::gather:
+        arguments(in, 1);
+        want(at(in.args[0]).type, {i64, lanes}, "the index of gather");
+        memory(in);
+        break;
+      case Opcode::get:
+        var(static_cast<VarId>(in.integer));
+        want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
+        break;
+    }
+  }
+
+  void memory(const Instruction& in) const {
+    want({buffer(in.buffer, false).dtype, in.type.lanes}, in.type, "a load");
+    mask(in.mask, in.type.lanes);
+    alignment(in.alignment);
+  }
+
+  void alignment(int bytes) const {
+    require(bytes == 0 || (bytes > 0 && std::has_single_bit(static_cast<unsigned>(bytes))), "alignment",
+            "an alignment of {}", bytes);
+  }
+
+  void reduce(const Instruction& in) const {
+    arguments(in, 1);
+    const Type vector = at(in.args[0]).type;
+    want(in.type, {vector.scalar, 1}, "a reduction");
+    const ScalarOp op = in.scalar_op;
+    const bool logical = op == ScalarOp::logical_and || op == ScalarOp::logical_or;
+    const bool arithmetic = op == ScalarOp::add || op == ScalarOp::mul || op == ScalarOp::min || op == ScalarOp::max;
+    require((logical || arithmetic) && is_defined(op, vector.scalar), "reduce_op", "a reduction by {} of {}",
+            lathe::name(op), to_string(vector));
+  }
+
+  void scalar(const Instruction& in) const {
+    arguments(in, static_cast<std::size_t>(arity(in.scalar_op)));
+    const Type operand = at(in.args.back()).type;
+    const bool narrow = operand.scalar == bf16 || operand.scalar == f16;
+    require(is_defined(in.scalar_op, operand.scalar), narrow ? "narrow_float" : "scalar_type", "{} of {}",
+            lathe::name(in.scalar_op), to_string(operand));
+    std::size_t first = 0;
+    if (in.scalar_op == ScalarOp::select) {
+      want(at(in.args[0]).type, {boolean, operand.lanes}, "the condition of select");
+      first = 1;
+    }
+    for (std::size_t i = first; i < in.args.size(); ++i) want(at(in.args[i]).type, operand, "an operand");
+    const DType result = in.scalar_op == ScalarOp::cast ? in.type.scalar : result_dtype(in.scalar_op, operand.scalar);
+    want(in.type, {result, operand.lanes}, "a result");
+  }
+
+  void var(VarId id) const {
+    require(id >= 0 && id < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist", id);
+    require(declared_[static_cast<std::size_t>(id)], "var_scope", "variable {} is used outside its scope", id);
+  }
+
+  void statement(const Store& s) {
+    const BufferInfo& info = buffer(s.buffer, true);
+    const Type type = use(s.value);
+    want({info.dtype, type.lanes}, type, "a store");
+    want(use(s.index), {i64, s.kind == StoreKind::scatter ? type.lanes : 1}, "the index of a store");
+    if (s.kind == StoreKind::strided) want(use(s.stride), {i64, 1}, "the stride of a store");
+    mask(s.mask, type.lanes);
+    alignment(s.alignment);
+  }
+
+  void statement(const SetVar& s) {
+    if (s.declares) {
+      require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",
+              s.var);
+      require(!declared_[static_cast<std::size_t>(s.var)], "single_assignment", "variable {} is declared twice",
+              s.var);
+      declared_[static_cast<std::size_t>(s.var)] = true;
+      scope_vars_.push_back(static_cast<std::size_t>(s.var));
+    }
+    var(s.var);
+    want(use(s.value), kernel_.vars[static_cast<std::size_t>(s.var)].type, "the value set");
+  }
+
+  void statement(const Alloc& s) {
+    require(s.buffer >= 0 && s.buffer < static_cast<int>(kernel_.buffers.size()), "buffer_range",
+            "buffer {} does not exist", s.buffer);
+    const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
+    require(info.space != Space::parameter && info.count > 0, "alloc", "an alloc of {}", info.name);
+    require(!allocated_[static_cast<std::size_t>(s.buffer)], "single_assignment", "{} is allocated twice", info.name);
+    allocated_[static_cast<std::size_t>(s.buffer)] = true;
+    scope_buffers_.push_back(static_cast<std::size_t>(s.buffer));
+    require(info.count <= (1 << 20), "scratch_size", "{} has {} elements", info.name, info.count);
+    if (info.space != Space::shared)
+      scratch_bytes_ += static_cast<std::int64_t>(size_in_bytes(info.dtype)) * info.count;
+  }
+
+  void statement(const Barrier&) const {
+    require(threads_ > 0, "barrier_place", "a barrier outside the thread loops");
+    require(conditional_ == 0, "barrier_place", "a barrier in a branch");
+  }
+
+  void statement(const Check& s) const {
+    want(use(s.condition), {boolean, 1}, "the condition of a check");
+    require(s.code > 0, "check_code", "the code {}", s.code);
+  }
+
+  void statement(const Loop& s) {
+    for (const ValueId bound : {s.lo, s.hi, s.step}) want(use(bound), {i64, 1}, "a loop bound");
+    const Instruction& step = at(s.step);
+    require(step.op != Opcode::constant || step.integer > 0, "loop_step", "a step of {}", step.integer);
+    require(s.kind != LoopKind::parallel || depth_ == 1, "parallel_place",
+            "a parallel loop inside another statement");
+    require(s.index >= 0 && s.index < static_cast<int>(kernel_.values.size()), "value_range",
+            "value {} does not exist", s.index);
+    require(at(s.index).op == Opcode::loop_index && at(s.index).type == Type{i64, 1}, "loop_index",
+            "value {} is no loop index", s.index);
+    if (s.kind == LoopKind::unroll)
+      require(at(s.lo).op == Opcode::constant && at(s.hi).op == Opcode::constant && step.op == Opcode::constant,
+              "unroll_bounds", "an unrolled loop without constant bounds");
+    const bool thread = s.kind >= LoopKind::thread_x;
+    const bool block_loop = s.kind >= LoopKind::block_x && !thread;
+    require(!block_loop || threads_ == 0, "loop_nesting", "a {} loop inside a thread loop", kernel::name(s.kind));
+    threads_ += thread;
+    define(s.index);
+    block(s.body);
+    threads_ -= thread;
+    defined_[static_cast<std::size_t>(s.index)] = false;
+    scope_values_.pop_back();
+  }
+
+  void statement(const Branch& s) {
+    want(use(s.condition), {boolean, 1}, "the condition of a branch");
+    ++conditional_;
+    block(s.then_block);
+    block(s.else_block);
+    --conditional_;
+  }
+
+  const Kernel& kernel_;
+  std::vector<bool> defined_, declared_, allocated_;
+  std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
+  std::int64_t scratch_bytes_ = 0;
+  int depth_ = 0, threads_ = 0, conditional_ = 0;
+};
+
+}  // namespace
+
+void verify(const Kernel& kernel) { Verifier(kernel).run(); }
+
 }  // namespace lathe::kernel
