@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/tensor/builder.h"
+
+/// The sweep behind autodiff.h.
+namespace lathe::ir {
+
+/// Whether any gradient can flow through the node to its operands: its value is float or complex and its record has a
+/// rule or an expansion.
+bool passes_gradient(const Node& node);
+
+/// The values that `from` depends on, `from` included, in topological order. Stops at `boundary` (which is included).
+std::vector<ValueId> ancestors(const Graph& graph, std::span<const ValueId> from, std::span<const ValueId> boundary);
+
+struct Cotangent {
+  ValueId value;
+  Value gradient;
+};
+
+/// Sweeps backwards from `seeds` and gives for each target the sum of what arrives there. With `stop_at` the sweep
+/// does not go below these values: they are leaves.
+std::vector<std::optional<Value>> backward(GraphBuilder& builder, std::span<const Cotangent> seeds,
+                                           std::span<const ValueId> targets, std::span<const ValueId> stop_at = {});
+
+}  // namespace lathe::ir
