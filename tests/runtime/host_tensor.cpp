@@ -1,0 +1,121 @@
+#include "ir/support/host_tensor.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "ir/support/error.h"
+
+using namespace lathe;
+
+namespace {
+template <class F>
+std::string label_of(F f) {
+  try {
+    f();
+  } catch (const UserError& error) {
+    return error.label();
+  }
+  return "no error";
+}
+}  // namespace
+
+TEST_CASE("a host tensor starts at zero, aligned, and is a value") {
+  for (const DType dtype : all_dtypes) {
+    HostTensor a(dtype, {3, 5});
+    CHECK(a.numel() == 15);
+    CHECK(a.bytes() == 15 * size_in_bytes(dtype));
+    CHECK(reinterpret_cast<std::uintptr_t>(a.data()) % 64 == 0);
+    for (std::int64_t i = 0; i < a.numel(); ++i) CHECK(a.get_complex(i) == 0.0);
+    HostTensor b = a;
+    b.set(7, 1);
+    CHECK(a.get_complex(7) == 0.0);
+    CHECK(b.get_complex(7) == 1.0);
+    CHECK_FALSE(a.same_bits(b));
+    a = b;
+    CHECK(a.same_bits(b));
+    const HostTensor c = std::move(b);
+    CHECK(c.same_bits(a));
+    CHECK(b.numel() == 0);  // NOLINT: the state of what was moved from is promised
+    CHECK(b.shape() == std::vector<std::int64_t>{0});
+  }
+}
+
+TEST_CASE("rank 0 is one element and a zero dim none") {
+  CHECK(HostTensor(f32, {}).numel() == 1);
+  CHECK(HostTensor::scalar(2.5, f64).get(0) == 2.5);
+  CHECK(HostTensor(f32, {4, 0, 3}).numel() == 0);
+  CHECK(HostTensor(f32, {4, 0, 3}).as<float>().empty());
+  CHECK(HostTensor(HostTensor(f32, {0})).same_bits(HostTensor()));
+}
+
+TEST_CASE("elements are seen with their own type only") {
+  HostTensor a = HostTensor::from({2}, {1.5, -2}, f32);
+  CHECK(a.as<float>()[1] == -2.0f);
+  CHECK(label_of([&] { (void)a.as<double>(); }) == "host_tensor_dtype");
+  CHECK(label_of([&] { (void)a.as<std::int32_t>(); }) == "host_tensor_dtype");
+  HostTensor flags = HostTensor::from({3}, {0, 2, -0.0}, boolean);
+  CHECK(flags.as<std::uint8_t>()[1] == 1);
+  CHECK(flags.as<bool>()[2] == false);
+  CHECK(HostTensor::from({1}, {1}, bf16).as<std::uint16_t>()[0] == 0x3f80);
+}
+
+TEST_CASE("i64 is exact through the integer accessors") {
+  const std::int64_t large = (std::int64_t{1} << 62) + 1;
+  HostTensor a = HostTensor::from_ints({2}, {large, std::numeric_limits<std::int64_t>::min()});
+  CHECK(a.get_int(0) == large);
+  CHECK(a.get_int(1) == std::numeric_limits<std::int64_t>::min());
+  CHECK(a.get(0) == 0x1p62);
+  CHECK(label_of([&] { (void)HostTensor(f32, {1}).get_int(0); }) == "host_tensor_dtype");
+}
+
+TEST_CASE("casts follow the rules of the scalar op") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const HostTensor reals = HostTensor::from({7}, {1.9, -1.9, 1e30, -1e30, nan, infinity, 0}, f64);
+  const HostTensor ints = reals.cast(i32);
+  const std::int64_t expected[] = {1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0};
+  for (std::int64_t i = 0; i < 7; ++i) CHECK(ints.get_int(i) == expected[i]);
+  CHECK(reals.cast(i64).get_int(2) == std::numeric_limits<std::int64_t>::max());
+  const HostTensor flags = reals.cast(boolean);
+  CHECK(flags.get_int(4) == 1);
+  CHECK(flags.get_int(6) == 0);
+
+  CHECK(HostTensor::from_ints({1}, {(std::int64_t{1} << 32) + 5}).cast(i32).get_int(0) == 5);
+  // i64 -> f32 rounds once: through f64 this would give 2^54.
+  const std::int64_t tie = (std::int64_t{1} << 54) + (std::int64_t{1} << 30) + 1;
+  CHECK(HostTensor::from_ints({1}, {tie}).cast(f32).get(0) == 0x1p54 + 0x1p31);
+  CHECK(HostTensor::from({1}, {1.0 / 3}, f64).cast(bf16).get(0) == 0.333984375);
+  CHECK(HostTensor::from({1}, {1e5}, f64).cast(f16).get(0) == infinity);
+
+  const HostTensor z = HostTensor::from({1}, {1.5}, f32).cast(c64);
+  CHECK(z.get_complex(0) == std::complex<double>(1.5, 0));
+  CHECK(z.cast(c128).get_complex(0) == std::complex<double>(1.5, 0));
+  CHECK(label_of([&] { (void)z.cast(f32); }) == "host_tensor_dtype");
+  CHECK(label_of([&] { (void)z.get(0); }) == "host_tensor_dtype");
+}
+
+TEST_CASE("impossible shapes and indices are the user's errors") {
+  const std::int64_t huge = std::int64_t{1} << 40;
+  CHECK(label_of([&] { HostTensor(f32, {-1}); }) == "host_tensor_shape");
+  CHECK(label_of([&] { HostTensor(f32, {huge, huge}); }) == "host_tensor_shape");
+  CHECK(label_of([&] { HostTensor(c128, {huge, std::int64_t{1} << 20}); }) == "host_tensor_shape");
+#ifndef __SANITIZE_ADDRESS__
+  CHECK(label_of([&] { HostTensor(f32, {huge, 1 << 15}); }) == "out_of_memory");
+#endif
+  CHECK(label_of([&] { (void)HostTensor(f32, {2}).get(2); }) == "host_tensor_index");
+  CHECK(label_of([&] { HostTensor(f32, {2}).set(-1, 0); }) == "host_tensor_index");
+  CHECK(label_of([&] { (void)HostTensor::from({2, 2}, {1, 2, 3}); }) == "host_tensor_shape");
+  CHECK(label_of([&] { (void)HostTensor(f32, {6}).reshaped({4}); }) == "host_tensor_shape");
+  CHECK(HostTensor(f32, {6}).reshaped({2, 3}).shape() == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("small tensors print in full, long ones by their edges") {
+  CHECK(HostTensor::from({2, 2}, {1, 2, 3, 4.5}).to_string() == "f32[2, 2] [[1, 2], [3, 4.5]]");
+  CHECK(HostTensor::scalar(0.1).to_string() == "f32[] 0.1");
+  CHECK(HostTensor(boolean, {1}).to_string() == "bool[1] [false]");
+  CHECK(HostTensor(i64, {100}).to_string(2) == "i64[100] [0, 0, ..., 0, 0]");
+  CHECK(HostTensor(c64, {1}).to_string() == "c64[1] [0+0i]");
+  CHECK(HostTensor(f32, {2, 0}).to_string() == "f32[2, 0] [[], []]");
+}
