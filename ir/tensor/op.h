@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <span>
 #include <string>
@@ -184,7 +185,8 @@ struct Sample {
 template <class T>
 struct Required {
   T value;
-  constexpr Required(T v) : value(v) {}  // NOLINT(google-explicit-constructor)
+  template <std::convertible_to<T> U>
+  constexpr Required(const U& v) : value(v) {}  // NOLINT(google-explicit-constructor)
   constexpr operator const T&() const { return value; }
 };
 
