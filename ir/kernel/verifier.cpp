@@ -20,6 +20,7 @@ class Verifier {
   void run() {
     defined_.assign(kernel_.values.size(), false);
     declared_.assign(kernel_.vars.size(), false);
+    var_depth_.assign(kernel_.vars.size(), 0);
     allocated_.assign(kernel_.buffers.size(), false);
     bool parameters_over = false;
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
@@ -76,7 +77,17 @@ class Verifier {
       if (!loop || loop->kind != LoopKind::parallel) continue;
       require(i + 1 == kernel_.body.size(), "parallel_last", "statements follow the parallel loop");
       for (std::size_t before = 0; before < i; ++before) no_parameter_store(kernel_.body[before]);
+      for (const ValueId bound : {loop->lo, loop->hi, loop->step}) pure(bound);
     }
+  }
+
+  /// The bounds of the parallel loop are known from the dims alone.
+  void pure(ValueId id) const {
+    require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
+    const Instruction& in = at(id);
+    require(in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index, "parallel_bounds",
+            "a bound of the parallel loop depends on a {}", kernel::name(in.op));
+    for (const ValueId arg : in.args) pure(arg);
   }
 
   void no_parameter_store(const Statement& statement) const {
@@ -260,9 +271,12 @@ class Verifier {
       require(!declared_[static_cast<std::size_t>(s.var)], "single_assignment", "variable {} is declared twice",
               s.var);
       declared_[static_cast<std::size_t>(s.var)] = true;
+      var_depth_[static_cast<std::size_t>(s.var)] = independent_;
       scope_vars_.push_back(static_cast<std::size_t>(s.var));
     }
     var(s.var);
+    require(var_depth_[static_cast<std::size_t>(s.var)] == independent_, "var_across_iterations",
+            "variable {} is set by independent iterations of a loop", s.var);
     want(use(s.value), kernel_.vars[static_cast<std::size_t>(s.var)].type, "the value set");
   }
 
@@ -275,6 +289,8 @@ class Verifier {
     allocated_[static_cast<std::size_t>(s.buffer)] = true;
     scope_buffers_.push_back(static_cast<std::size_t>(s.buffer));
     require(info.count <= (1 << 20), "scratch_size", "{} has {} elements", info.name, info.count);
+    require(info.space != Space::shared || threads_ == 0, "shared_place", "shared {} inside a thread loop",
+            info.name);
     if (info.space != Space::shared)
       scratch_bytes_ += static_cast<std::int64_t>(size_in_bytes(info.dtype)) * info.count;
   }
@@ -305,9 +321,12 @@ class Verifier {
     const bool thread = s.kind >= LoopKind::thread_x;
     const bool block_loop = s.kind >= LoopKind::block_x && !thread;
     require(!block_loop || threads_ == 0, "loop_nesting", "a {} loop inside a thread loop", kernel::name(s.kind));
+    const bool independent = s.kind != LoopKind::serial && s.kind != LoopKind::unroll;
     threads_ += thread;
+    independent_ += independent;
     define(s.index);
     block(s.body);
+    independent_ -= independent;
     threads_ -= thread;
     defined_[static_cast<std::size_t>(s.index)] = false;
     scope_values_.pop_back();
@@ -325,7 +344,9 @@ class Verifier {
   std::vector<bool> defined_, declared_, allocated_;
   std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
   std::int64_t scratch_bytes_ = 0;
+  std::vector<int> var_depth_;
   int depth_ = 0, threads_ = 0, conditional_ = 0;
+  int independent_ = 0;  // enclosing loops whose iterations are independent
 };
 
 }  // namespace

@@ -1,0 +1,309 @@
+#include "ir/kernel/interpreter.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/interpreter_memory.h"
+#include "ir/support/error.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+std::size_t at_index(int id) { return static_cast<std::size_t>(id); }
+
+/// What one thread knows. Lanes of value v stand at [offset(v), offset(v) + lanes).
+struct Thread {
+  std::vector<Scalar> values, vars;
+  std::vector<std::shared_ptr<Scratch>> scratch;  // by buffer
+  std::int64_t position[3] = {0, 0, 0};
+
+  std::int64_t id() const { return position[0] + 1024 * (position[1] + 1024 * position[2]); }
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
+              const RunOptions& options)
+      : kernel_(kernel), buffers_(buffers), options_(options) {
+    if (buffers.size() != static_cast<std::size_t>(kernel.parameter_count()) || dims.size() != kernel.dims.size())
+      fail(fmt::format("{} buffers and {} dims are bound", buffers.size(), dims.size()), "binding");
+    std::size_t next = 0;
+    for (const Instruction& in : kernel.values) offsets_.push_back(next), next += at_index(in.type.lanes);
+    main_.values.resize(next);
+    next = 0;
+    for (const VarInfo& var : kernel.vars) var_offsets_.push_back(next), next += at_index(var.type.lanes);
+    main_.vars.resize(next);
+    main_.scratch.resize(kernel.buffers.size());
+    for (std::size_t i = 0; i < kernel.values.size(); ++i) {
+      const Instruction& in = kernel.values[i];
+      if (in.op == Opcode::dim) main_.values[offsets_[i]].integer = dims[static_cast<std::size_t>(in.integer)];
+      if (in.op == Opcode::constant)
+        std::fill_n(&main_.values[offsets_[i]], in.type.lanes, Scalar{in.integer, in.real});
+    }
+    note_barriers(kernel.body);
+  }
+
+  std::int64_t run() {
+    const Loop* parallel = kernel_.parallel_loop();
+    if (!parallel && options_.begin >= (options_.end < 0 ? 1 : options_.end)) return 0;
+    block(kernel_.body, main_);
+    return status_;
+  }
+
+  std::int64_t extent() {
+    const Loop* loop = kernel_.parallel_loop();
+    if (!loop) return 1;
+    for (const ValueId bound : {loop->lo, loop->hi, loop->step}) demand(bound);
+    return trip_count(*loop, main_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& text, const char* label) const {
+    throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel_.name, text, label));
+  }
+
+  const Instruction& info(ValueId id) const { return kernel_.values[at_index(id)]; }
+  Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[at_index(id)]]; }
+  std::int64_t integer(ValueId id, Thread& t) const { return lanes(id, t)->integer; }
+  bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
+
+  /// Evaluates a pure value and what it needs.
+  void demand(ValueId id) {
+    for (const ValueId arg : info(id).args) demand(arg);
+    compute(id, main_);
+  }
+
+  std::int64_t trip_count(const Loop& loop, Thread& t) const {
+    const std::int64_t lo = integer(loop.lo, t), hi = integer(loop.hi, t), step = integer(loop.step, t);
+    if (step <= 0) fail(fmt::format("a {} loop steps by {}", name(loop.kind), step), "loop_step");
+    return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
+  }
+
+  bool note_barriers(const Block& statements) {
+    bool found = false;
+    for (const Statement& s : statements) {
+      bool here = std::holds_alternative<Barrier>(s.node);
+      if (const auto* loop = std::get_if<Loop>(&s.node)) here = has_barrier_[loop] = note_barriers(loop->body);
+      found = found || here;
+    }
+    return found;
+  }
+
+  Target target(BufferId id, Thread& t) const {
+    const BufferInfo& buffer = kernel_.buffers[at_index(id)];
+    if (buffer.space == Space::parameter) {
+      const BoundBuffer& bound = buffers_[at_index(id)];
+      return {&kernel_, &buffer, static_cast<std::byte*>(bound.data), bound.count, nullptr};
+    }
+    Scratch* scratch = t.scratch[at_index(id)].get();
+    return {&kernel_, &buffer, scratch->bytes.data(), buffer.count, scratch};
+  }
+
+  void block(const Block& statements, Thread& t) {
+    for (const Statement& s : statements) {
+      if (options_.max_steps > 0 && ++steps_ > options_.max_steps)
+        fail(fmt::format("more than {} statements", options_.max_steps), "max_steps");
+      std::visit([&](const auto& node) { statement(node, t); }, s.node);
+    }
+  }
+
+  void statement(const Compute& s, Thread& t) { compute(s.value, t); }
+
+  void compute(ValueId id, Thread& t) {
+    const Instruction& in = info(id);
+    Scalar* out = lanes(id, t);
+    const auto arg = [&](std::size_t i) { return lanes(in.args[i], t); };
+    const int n = in.type.lanes;
+    switch (in.op) {
+      case Opcode::constant:
+      case Opcode::dim:
+      case Opcode::loop_index: return;
+      case Opcode::scalar: return scalar(in, out, t);
+      case Opcode::fma:
+        for (int i = 0; i < n; ++i) out[i] = evaluate_fma(in.type.scalar, arg(0)[i], arg(1)[i], arg(2)[i]);
+        return;
+      case Opcode::broadcast: std::fill_n(out, n, *arg(0)); return;
+      case Opcode::ramp:
+        for (int i = 0; i < n; ++i) out[i].integer = wrap_to(in.type.scalar, arg(0)->integer + i * arg(1)->integer);
+        return;
+      case Opcode::reduce: return reduce(in, out, t);
+      case Opcode::extract: *out = arg(0)[in.integer]; return;
+      case Opcode::shuffle: {
+        const int split = info(in.args[0]).type.lanes;
+        for (int i = 0; i < n; ++i) {
+          const int lane = in.lanes[at_index(i)];
+          out[i] = lane < split ? arg(0)[lane] : arg(1)[lane - split];
+        }
+        return;
+      }
+      case Opcode::load:
+      case Opcode::load_strided:
+      case Opcode::gather: return load(in, out, t);
+      case Opcode::get: std::copy_n(&t.vars[var_offsets_[static_cast<std::size_t>(in.integer)]], n, out); return;
+    }
+  }
+
+  void scalar(const Instruction& in, Scalar* out, Thread& t) const {
+    const DType operand = info(in.args.back()).type.scalar;
+    Scalar args[3];
+    for (int lane = 0; lane < in.type.lanes; ++lane) {
+      for (std::size_t i = 0; i < in.args.size(); ++i) args[i] = lanes(in.args[i], t)[lane];
+      out[lane] = in.scalar_op == ScalarOp::cast
+                      ? evaluate_cast(operand, in.type.scalar, args[0])
+                      : evaluate(in.scalar_op, operand, std::span<const Scalar>(args, in.args.size()));
+    }
+  }
+
+  void reduce(const Instruction& in, Scalar* out, Thread& t) const {
+    const Type type = info(in.args[0]).type;
+    std::vector<Scalar> work(lanes(in.args[0], t), lanes(in.args[0], t) + type.lanes);
+    for (int half = type.lanes / 2; half >= 1; half /= 2)
+      for (int i = 0; i < half; ++i) {
+        const Scalar pair[] = {work[at_index(i)], work[at_index(i + half)]};
+        work[at_index(i)] = evaluate(in.scalar_op, type.scalar, pair);
+      }
+    *out = work[0];
+  }
+
+  void load(const Instruction& in, Scalar* out, Thread& t) const {
+    const Target from = target(in.buffer, t);
+    const Scalar* index = lanes(in.args[0], t);
+    const std::int64_t stride = in.op == Opcode::load_strided ? integer(in.args[1], t) : 1;
+    const Actor actor{t.id(), phase_};
+    for (int i = 0; i < in.type.lanes; ++i) {
+      const std::int64_t at = in.op == Opcode::gather ? index[i].integer : index->integer + i * stride;
+      out[i] = active(in.mask, i, t) ? from.load(at, actor) : Scalar{};
+    }
+    check_alignment(in.alignment, from, index->integer);
+  }
+
+  void statement(const Store& s, Thread& t) const {
+    const Target to = target(s.buffer, t);
+    const Scalar *index = lanes(s.index, t), *value = lanes(s.value, t);
+    const std::int64_t stride = s.kind == StoreKind::strided ? integer(s.stride, t) : 1;
+    const Actor actor{t.id(), phase_};
+    for (int i = 0; i < info(s.value).type.lanes; ++i) {
+      const std::int64_t at = s.kind == StoreKind::scatter ? index[i].integer : index->integer + i * stride;
+      if (active(s.mask, i, t)) to.store(at, value[i], actor);
+    }
+    check_alignment(s.alignment, to, index->integer);
+  }
+
+  /// Bound memory counts as aligned as its own address is.
+  void check_alignment(int alignment, const Target& target, std::int64_t index) const {
+    if (alignment == 0 || target.scratch) return;
+    const auto address = reinterpret_cast<std::uintptr_t>(target.data) +
+                         static_cast<std::uintptr_t>(index) * size_in_bytes(target.info->dtype);
+    if (address % static_cast<std::uintptr_t>(alignment) != 0)
+      fail(fmt::format("{}[{}] is not aligned to {} bytes", target.info->name, index, alignment), "alignment");
+  }
+
+  void statement(const SetVar& s, Thread& t) const {
+    std::copy_n(lanes(s.value, t), kernel_.vars[at_index(s.var)].type.lanes, &t.vars[var_offsets_[at_index(s.var)]]);
+  }
+
+  void statement(const Alloc& s, Thread& t) const {
+    t.scratch[at_index(s.buffer)] = std::make_shared<Scratch>(kernel_.buffers[at_index(s.buffer)]);
+  }
+
+  void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_place"); }
+
+  void statement(const Check& s, Thread& t) {
+    if (integer(s.condition, t) == 0 && status_ == 0) status_ = s.code;
+  }
+
+  void statement(const Branch& s, Thread& t) { block(integer(s.condition, t) ? s.then_block : s.else_block, t); }
+
+  void statement(const Loop& s, Thread& t) {
+    std::int64_t first = 0, count = trip_count(s, t);
+    const bool thread = s.kind >= LoopKind::thread_x;
+    if (s.kind == LoopKind::parallel) {
+      first = options_.begin;
+      if (options_.end >= 0) count = std::min(count, options_.end);
+    }
+    if (thread && has_barrier_[&s]) {
+      Thread* one = &t;
+      return lockstep(s, {&one, 1});
+    }
+    const std::int64_t lo = integer(s.lo, t), step = integer(s.step, t);
+    for (std::int64_t i = first; i < count; ++i) {
+      lanes(s.index, t)->integer = lo + i * step;
+      if (thread) t.position[static_cast<int>(s.kind) - static_cast<int>(LoopKind::thread_x)] = i;
+      block(s.body, t);
+    }
+    if (thread) t.position[static_cast<int>(s.kind) - static_cast<int>(LoopKind::thread_x)] = 0;
+  }
+
+  /// Splits every thread into one for each iteration of a thread loop, and runs them from barrier to barrier.
+  void lockstep(const Loop& loop, std::span<Thread* const> outer) {
+    std::vector<std::unique_ptr<Thread>> threads;
+    for (Thread* t : outer)
+      for (std::int64_t i = 0, count = trip_count(loop, *t); i < count; ++i) {
+        auto copy = std::make_unique<Thread>(*t);
+        for (std::size_t b = 0; b < copy->scratch.size(); ++b)
+          if (copy->scratch[b] && kernel_.buffers[b].space != Space::shared)
+            copy->scratch[b] = std::make_shared<Scratch>(*copy->scratch[b]);
+        lanes(loop.index, *copy)->integer = integer(loop.lo, *t) + i * integer(loop.step, *t);
+        copy->position[static_cast<int>(loop.kind) - static_cast<int>(LoopKind::thread_x)] = i;
+        threads.push_back(std::move(copy));
+      }
+    std::vector<Thread*> all;
+    for (const auto& t : threads) all.push_back(t.get());
+    lockstep(loop.body, all);
+  }
+
+  void lockstep(const Block& statements, std::span<Thread* const> threads) {
+    for (const Statement& s : statements) {
+      const auto* loop = std::get_if<Loop>(&s.node);
+      if (std::holds_alternative<Barrier>(s.node)) {
+        ++phase_;
+      } else if (loop && has_barrier_[loop] && loop->kind >= LoopKind::thread_x) {
+        lockstep(*loop, threads);
+      } else if (loop && has_barrier_[loop]) {
+        uniform_loop(*loop, threads);
+      } else {
+        for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
+      }
+    }
+  }
+
+  /// A serial loop with a barrier inside: all threads must run it equally often.
+  void uniform_loop(const Loop& loop, std::span<Thread* const> threads) {
+    if (threads.empty()) return;
+    const std::int64_t count = trip_count(loop, *threads[0]);
+    for (Thread* t : threads)
+      if (const std::int64_t own = trip_count(loop, *t); own != count)
+        fail(fmt::format("thread {} meets a barrier {} times, thread {} {} times", t->id(), own, threads[0]->id(),
+                         count),
+             "divergent_barrier");
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (Thread* t : threads) lanes(loop.index, *t)->integer = integer(loop.lo, *t) + i * integer(loop.step, *t);
+      lockstep(loop.body, threads);
+    }
+  }
+
+  const Kernel& kernel_;
+  std::span<const BoundBuffer> buffers_;
+  RunOptions options_;
+  std::vector<std::size_t> offsets_, var_offsets_;
+  std::unordered_map<const Loop*, bool> has_barrier_;
+  Thread main_;
+  std::int64_t status_ = 0, phase_ = 0, steps_ = 0;
+};
+
+}  // namespace
+
+std::int64_t interpret(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
+                       const RunOptions& options) {
+  return Interpreter(kernel, buffers, dims, options).run();
+}
+
+std::int64_t extent(const Kernel& kernel, std::span<const std::int64_t> dims) {
+  const std::vector<BoundBuffer> unbound(static_cast<std::size_t>(kernel.parameter_count()));
+  return Interpreter(kernel, unbound, dims, {}).extent();
+}
+
+}  // namespace lathe::kernel

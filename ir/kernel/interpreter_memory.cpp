@@ -1,0 +1,113 @@
+#include "ir/kernel/interpreter_memory.h"
+
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+template <class T>
+T read_as(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <class T>
+void write_as(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+}  // namespace
+
+Scalar read_element(DType dtype, const std::byte* at) {
+  switch (dtype) {
+    case DType::f64: return {.real = read_as<double>(at)};
+    case DType::f32: return {.real = read_as<float>(at)};
+    case DType::bf16: return {.real = bf16_value(read_as<std::uint16_t>(at))};
+    case DType::f16: return {.real = f16_value(read_as<std::uint16_t>(at))};
+    case DType::i64: return {.integer = read_as<std::int64_t>(at)};
+    case DType::i32: return {.integer = read_as<std::int32_t>(at)};
+    case DType::boolean: return {.integer = read_as<std::uint8_t>(at) != 0};
+    case DType::c64:
+    case DType::c128: break;
+  }
+  throw InternalError("a complex element in a kernel");
+}
+
+void write_element(DType dtype, std::byte* at, Scalar value) {
+  switch (dtype) {
+    case DType::f64: return write_as(at, value.real);
+    case DType::f32: return write_as(at, static_cast<float>(value.real));
+    case DType::bf16: return write_as(at, bf16_bits(static_cast<float>(value.real)));
+    case DType::f16: return write_as(at, f16_bits(static_cast<float>(value.real)));
+    case DType::i64: return write_as(at, value.integer);
+    case DType::i32: return write_as(at, static_cast<std::int32_t>(value.integer));
+    case DType::boolean: return write_as(at, static_cast<std::uint8_t>(value.integer != 0));
+    case DType::c64:
+    case DType::c128: break;
+  }
+  throw InternalError("a complex element in a kernel");
+}
+
+Scratch::Scratch(const BufferInfo& info)
+    : bytes(size_in_bytes(info.dtype) * static_cast<std::size_t>(info.count)),
+      written(static_cast<std::size_t>(info.count)) {
+  if (info.space == Space::shared) uses.resize(static_cast<std::size_t>(info.count));
+}
+
+void Target::fail(const std::string& text, const char* label) const {
+  throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel->name, text, label));
+}
+
+std::byte* Target::element(std::int64_t index, const char* verb) const {
+  if (index < 0 || index >= count)
+    fail(fmt::format("{} {}[{}], which has {} elements", verb, info->name, index, count), "out_of_bounds");
+  return data + static_cast<std::size_t>(index) * size_in_bytes(info->dtype);
+}
+
+Scalar Target::load(std::int64_t index, const Actor& actor) const {
+  const std::byte* at = element(index, "load of");
+  if (scratch) {
+    const auto i = static_cast<std::size_t>(index);
+    if (!scratch->written[i])
+      fail(fmt::format("load of {}[{}], which was never written", info->name, index), "uninitialised");
+    if (!scratch->uses.empty()) {
+      SharedUse& use = scratch->uses[i];
+      if (use.write_phase == actor.phase && use.writer != actor.thread)
+        fail(fmt::format("thread {} reads {}[{}], which thread {} wrote with no barrier between", actor.thread,
+                         info->name, index, use.writer),
+             "race");
+      use.many_readers = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
+      use.read_phase = actor.phase;
+      use.reader = actor.thread;
+    }
+  }
+  return read_element(info->dtype, at);
+}
+
+void Target::store(std::int64_t index, Scalar value, const Actor& actor) const {
+  std::byte* at = element(index, "store to");
+  if (scratch) {
+    const auto i = static_cast<std::size_t>(index);
+    scratch->written[i] = true;
+    if (!scratch->uses.empty()) {
+      SharedUse& use = scratch->uses[i];
+      const bool read = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
+      const bool wrote = use.write_phase == actor.phase && use.writer != actor.thread;
+      if (read || wrote)
+        fail(fmt::format("thread {} writes {}[{}], which thread {} {} with no barrier between", actor.thread,
+                         info->name, index, wrote ? use.writer : use.reader, wrote ? "wrote" : "read"),
+             "race");
+      use.write_phase = actor.phase;
+      use.writer = actor.thread;
+    }
+  }
+  write_element(info->dtype, at, value);
+}
+
+}  // namespace lathe::kernel

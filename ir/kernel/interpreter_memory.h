@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/scalar_eval.h"
+
+namespace lathe::kernel {
+
+/// One element of any real dtype, as it lies in memory.
+Scalar read_element(DType dtype, const std::byte* at);
+void write_element(DType dtype, std::byte* at, Scalar value);
+
+/// Who touched an element of shared memory since the last barrier.
+struct SharedUse {
+  std::int64_t write_phase = -1, read_phase = -1;
+  std::int64_t writer = -1, reader = -1;
+  bool many_readers = false;
+};
+
+/// Scratch of a kernel: knows which elements were written, and finds races in shared memory.
+struct Scratch {
+  explicit Scratch(const BufferInfo& info);
+  std::vector<std::byte> bytes;
+  std::vector<bool> written;
+  std::vector<SharedUse> uses;  ///< of shared memory
+};
+
+/// Where an access comes from.
+struct Actor {
+  std::int64_t thread = 0;
+  std::int64_t phase = 0;  ///< barriers passed
+};
+
+/// The buffer an access goes to: a parameter's memory, or scratch.
+struct Target {
+  const Kernel* kernel = nullptr;
+  const BufferInfo* info = nullptr;
+  std::byte* data = nullptr;
+  std::int64_t count = 0;
+  Scratch* scratch = nullptr;
+
+  Scalar load(std::int64_t index, const Actor& actor) const;
+  void store(std::int64_t index, Scalar value, const Actor& actor) const;
+
+ private:
+  std::byte* element(std::int64_t index, const char* verb) const;
+  [[noreturn]] void fail(const std::string& text, const char* label) const;
+};
+
+}  // namespace lathe::kernel
