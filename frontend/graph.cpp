@@ -1,0 +1,102 @@
+#include "frontend/graph.h"
+
+#include <fmt/core.h>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+
+namespace lathe {
+
+namespace {
+std::string join(std::string_view scope, std::string_view name) {
+  return scope.empty() ? std::string(name) : fmt::format("{}.{}", scope, name);
+}
+}  // namespace
+
+Graph::Graph(std::string_view name) : builder_(std::make_unique<ir::GraphBuilder>(name)) {}
+
+Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Where at) {
+  const detail::Line line(*builder_, at);
+  return Tensor(builder_->argument(ir::ops::input, name, dtype, shape));
+}
+
+Tensor Graph::parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
+  const detail::Line line(*builder_, at);
+  const std::string full_name = join(scope_path(), name);
+  const Tensor t(builder_->argument(ir::ops::parameter, full_name, dtype, shape));
+  initializers_.push_back({full_name, init});
+  return t;
+}
+
+Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
+  const detail::Line line(*builder_, at);
+  const Tensor t(builder_->argument(ir::ops::state, name, dtype, shape));
+  initializers_.push_back({std::string(name), init});
+  return t;
+}
+
+Tensor Graph::random_state(Where at) {
+  if (!random_state_) {
+    random_state_ = state("rng", i64, {2}, Init::values({0, 0}), at);
+    update(*random_state_, *random_state_ + literal({2}, {0, 1}, i64, at), at);
+  }
+  return *random_state_;
+}
+
+Tensor Graph::constant(double value, DType dtype, Where at) {
+  const detail::Line line(*builder_, at);
+  return Tensor(ir::constant(*builder_, value, dtype));
+}
+
+Tensor Graph::full(const Shape& shape, double value, DType dtype, Where at) {
+  const detail::Line line(*builder_, at);
+  return Tensor(ir::full(*builder_, shape, value, dtype));
+}
+
+Tensor Graph::literal(const Shape& shape, std::vector<double> values, DType dtype, Where at) {
+  const detail::Line line(*builder_, at);
+  return Tensor(ir::literal(*builder_, shape, std::move(values), dtype));
+}
+
+Tensor Graph::arange(const Dim& size, DType dtype, Where at) {
+  const detail::Line line(*builder_, at);
+  return Tensor(ir::iota(*builder_, {size}, 0, dtype));
+}
+
+Tensor Graph::causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal, Where at) {
+  const detail::Line line(*builder_, at);
+  const ir::Value row = ir::iota(*builder_, {rows, columns}, 0, i64),
+                  column = ir::iota(*builder_, {rows, columns}, 1, i64);
+  const ir::Value limit = diagonal == 0 ? row : ir::add(row, static_cast<double>(diagonal));
+  return Tensor(ir::le(column, limit));
+}
+
+void Graph::output(std::string_view name, const Tensor& value, Where at) {
+  const detail::Line line(*builder_, at);
+  builder_->output(name, value.value());
+}
+
+void Graph::update(const Tensor& state, const Tensor& value, Where at) {
+  const detail::Line line(*builder_, at);
+  builder_->update(state.value(), value.value());
+}
+
+void Graph::set_initializer(std::string_view argument, const Init& init) {
+  for (Initializer& entry : initializers_)
+    if (entry.name == argument) {
+      entry.init = init;
+      return;
+    }
+  throw UserError(fmt::format("@{} has no parameter or state named {}", ir().name, argument), "argument_unknown",
+                  "name one that was declared with parameter() or state()");
+}
+
+Graph::Scope::Scope(Graph& graph, std::string_view name, const Where& at)
+    : at_(graph.builder(), [&] {
+        const Location& now = graph.builder().location();
+        const std::string path = join(now.scope(), name);
+        return now.file().empty() ? Location("", static_cast<int>(at.line()), path)
+                                  : Location(now.file(), now.line(), path);
+      }()) {}
+
+}  // namespace lathe

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/init.h"
+#include "frontend/tensor.h"
+
+namespace lathe {
+
+/// A model under construction: inputs, parameters, states, outputs and updates. What the DSL builds is an ir::Graph.
+///
+///   Dim B{"nbatches"}, S{"n_seq"};
+///   Graph g{"mha"};
+///   Tensor x = g.input("x", f32, {B, S, 512});
+///   g.output("y", linear(x, g.parameter("W", f32, {512, 512})));
+class Graph {
+ public:
+  explicit Graph(std::string_view name);
+
+  /// Arguments. A parameter's name is prefixed by the scopes it stands in: "encoder.0.self.q.weight". Throws
+  /// UserError [argument_name] for a name that is taken.
+  Tensor input(std::string_view name, DType dtype, const Shape& shape, Where at = Where::current());
+  Tensor parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init = Init::automatic(),
+                   Where at = Where::current());
+  /// Kept between runs, changed by update(): moments, counters. It starts as `init` says.
+  Tensor state(std::string_view name, DType dtype, const Shape& shape, const Init& init = Init::zeros(),
+               Where at = Where::current());
+  /// The state "rng", i64[2] = {seed, step}, from which dropout draws. It is made on first use, and each run adds 1
+  /// to step, so that runs draw different numbers and a checkpoint resumes the sequence.
+  Tensor random_state(Where at = Where::current());
+
+  /// Values from nothing.
+  Tensor constant(double value, DType dtype, Where at = Where::current());
+  Tensor full(const Shape& shape, double value, DType dtype, Where at = Where::current());
+  Tensor literal(const Shape& shape, std::vector<double> values, DType dtype, Where at = Where::current());
+  Tensor arange(const Dim& size, DType dtype, Where at = Where::current());  ///< 0, 1, .. size-1
+  /// bool [rows, columns], true where column <= row + diagonal: tril of ones, from iota.
+  Tensor causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal = 0, Where at = Where::current());
+
+  void output(std::string_view name, const Tensor& value, Where at = Where::current());
+  /// After each run `state` (a state or a parameter) takes `value`.
+  void update(const Tensor& state, const Tensor& value, Where at = Where::current());
+
+  /// Names what is built while it lives: scope("encoder"), then scope("0"), give "encoder.0".
+  class Scope {
+   public:
+    Scope(Graph& graph, std::string_view name, const Where& at);
+
+   private:
+    ir::GraphBuilder::At at_;
+  };
+  [[nodiscard]] Scope scope(std::string_view name, Where at = Where::current()) { return Scope(*this, name, at); }
+  /// "encoder.0"; empty at the top.
+  std::string_view scope_path() const { return builder_->location().scope(); }
+
+  /// How the parameters and states start, in the order of their declaration.
+  const std::vector<Initializer>& initializers() const { return initializers_; }
+  void set_initializer(std::string_view argument, const Init& init);
+
+  ir::GraphBuilder& builder() { return *builder_; }
+  /// The graph so far.
+  const ir::Graph& ir() const { return builder_->graph(); }
+  /// The finished graph; this Graph and its tensors are empty afterwards.
+  ir::Graph finish() { return builder_->finish(); }
+
+ private:
+  std::unique_ptr<ir::GraphBuilder> builder_;
+  std::vector<Initializer> initializers_;
+  std::optional<Tensor> random_state_;
+};
+
+}  // namespace lathe

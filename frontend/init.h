@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lathe {
+
+/// How a parameter starts, as data: the runtime draws the numbers on the host (frontend/initialize.h).
+struct Init {
+  enum class Kind {
+    automatic,       ///< rank 2 and more: normal with std = fan_in^-0.5, fan_in the last dim; else zeros
+    constant,        ///< `a`
+    normal,          ///< mean `a`, standard deviation `b`
+    uniform,         ///< in [a, b)
+    xavier_uniform,  ///< uniform in +-a * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16)
+    xavier_normal,   ///< std = a * sqrt(2 / (fan_in + fan_out))
+    kaiming_normal,  ///< std = a / sqrt(fan_in) (He et al. 2015, eq. 10; a = sqrt(2) for ReLU)
+    values,          ///< `list`, row-major
+  };
+  Kind kind = Kind::automatic;
+  double a = 0, b = 0;
+  std::vector<double> list;
+
+  static Init automatic() { return {}; }
+  static Init constant(double value) { return {Kind::constant, value, 0, {}}; }
+  static Init zeros() { return constant(0); }
+  static Init ones() { return constant(1); }
+  static Init normal(double std, double mean = 0) { return {Kind::normal, mean, std, {}}; }
+  static Init uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
+  static Init xavier_uniform(double gain = 1) { return {Kind::xavier_uniform, gain, 0, {}}; }
+  static Init xavier_normal(double gain = 1) { return {Kind::xavier_normal, gain, 0, {}}; }
+  static Init kaiming_normal(double gain = 1.4142135623730951) { return {Kind::kaiming_normal, gain, 0, {}}; }
+  static Init values(std::vector<double> list) { return {Kind::values, 0, 0, std::move(list)}; }
+};
+
+/// The start of one parameter or state, by the argument's name.
+struct Initializer {
+  std::string name;
+  Init init;
+};
+
+}  // namespace lathe

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "frontend/tensor.h"
+
+/// The ops of the DSL that read best as functions. Shapes stand in brackets; every rule is that of docs/ir.md.
+namespace lathe {
+
+// ---- element-wise, any float shape
+Tensor exp(const Tensor& a, Where at = Where::current());
+Tensor log(const Tensor& a, Where at = Where::current());
+Tensor sqrt(const Tensor& a, Where at = Where::current());
+Tensor rsqrt(const Tensor& a, Where at = Where::current());
+Tensor sin(const Tensor& a, Where at = Where::current());
+Tensor cos(const Tensor& a, Where at = Where::current());
+Tensor tanh(const Tensor& a, Where at = Where::current());
+Tensor erf(const Tensor& a, Where at = Where::current());
+Tensor abs(const Tensor& a, Where at = Where::current());
+Tensor sign(const Tensor& a, Where at = Where::current());
+Tensor floor(const Tensor& a, Where at = Where::current());
+Tensor round(const Tensor& a, Where at = Where::current());
+Tensor relu(const Tensor& a, Where at = Where::current());
+Tensor silu(const Tensor& a, Where at = Where::current());
+Tensor sigmoid(const Tensor& a, Where at = Where::current());
+Tensor square(const Tensor& a, Where at = Where::current());
+Tensor reciprocal(const Tensor& a, Where at = Where::current());
+Tensor gelu(const Tensor& a, bool tanh_approximation = false, Where at = Where::current());
+Tensor clamp(const Tensor& a, double low, double high, Where at = Where::current());
+Tensor maximum(const Tensor& a, const Tensor& b, Where at = Where::current());
+Tensor maximum(const Tensor& a, double b, Where at = Where::current());
+Tensor minimum(const Tensor& a, const Tensor& b, Where at = Where::current());
+Tensor minimum(const Tensor& a, double b, Where at = Where::current());
+Tensor pow(const Tensor& a, const Tensor& b, Where at = Where::current());
+Tensor pow(const Tensor& a, double b, Where at = Where::current());
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at = Where::current());
+Tensor where(const Tensor& condition, const Tensor& a, double b, Where at = Where::current());
+Tensor where(const Tensor& condition, double a, const Tensor& b, Where at = Where::current());
+Tensor masked_fill(const Tensor& a, const Tensor& mask, double value, Where at = Where::current());
+Tensor tril(const Tensor& a, std::int64_t diagonal = 0, Where at = Where::current());
+Tensor triu(const Tensor& a, std::int64_t diagonal = 0, Where at = Where::current());
+
+// ---- products
+Tensor matmul(const Tensor& a, const Tensor& b,
+              Where at = Where::current());  ///< [.., m, k] x [.., k, n] -> [.., m, n]
+/// x [.., in], weight [out, in], bias [out] -> [.., out]
+Tensor linear(const Tensor& x, const Tensor& weight, Where at = Where::current());
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where at = Where::current());
+Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at = Where::current());
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Where at = Where::current());
+
+// ---- indexing and joining
+/// table [.., n, ..], indices [i..] -> [.., i.., ..]: the indices' dims stand where `dim` stood.
+Tensor gather(const Tensor& table, const Tensor& indices, int dim = 0, Where at = Where::current());
+Tensor embedding(const Tensor& ids, const Tensor& table,
+                 Where at = Where::current());  ///< ids [..], table [n, d]: [.., d]
+Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at = Where::current());
+Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
+Tensor concat(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
+Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
+Tensor stack(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
+Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at = Where::current());
+Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at = Where::current());
+
+// ---- complex
+Tensor view_as_complex(const Tensor& a, Where at = Where::current());  ///< [.., 2] -> complex [..]
+Tensor view_as_real(const Tensor& a, Where at = Where::current());     ///< complex [..] -> [.., 2]
+Tensor conj(const Tensor& a, Where at = Where::current());
+Tensor polar(const Tensor& radius, const Tensor& angle, Where at = Where::current());  ///< radius * e^(i angle)
+
+// ---- networks
+Tensor softmax(const Tensor& a, int dim, Where at = Where::current());
+Tensor log_softmax(const Tensor& a, int dim, Where at = Where::current());
+/// Over the last dim: x [.., d], weight and bias [d].
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5,
+                  Where at = Where::current());
+Tensor rms_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current());
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-5, Where at = Where::current());
+/// The mean over targets that differ from `ignore_index`: logits [.., classes], targets i64 [..] -> [].
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<std::int64_t> ignore_index = {},
+                     double label_smoothing = 0, Where at = Where::current());
+/// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
+Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at = Where::current());
+/// softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e].
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
+                 bool causal, Where at = Where::current());
+/// x * cos + rotate_half(x) * sin: x [.., n, d], cos and sin [n, d].
+Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at = Where::current());
+
+}  // namespace lathe

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <initializer_list>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/builder.h"
+
+namespace lathe {
+
+/// The user's line. Every entry of the DSL ends in `Where at = Where::current()`, so that nodes, errors and profiles
+/// name the line that wrote the op.
+using Where = std::source_location;
+
+/// Dims to reduce: one number, a list, or nothing for all of them. Negative ones count from the end.
+struct Axes {
+  Axes() = default;
+  Axes(int axis) : dims{axis} {}  // NOLINT(google-explicit-constructor)
+  Axes(std::initializer_list<std::int64_t> axes) : dims(axes) {}
+  std::vector<std::int64_t> dims;
+};
+
+/// A value of a Graph under construction: cheap to copy, never assigned to. The Graph must outlive it. Methods add
+/// ops; all rules are those of docs/ir.md, and every error is raised at the caller's line. Dims count from the end
+/// when negative. Numbers take the tensor's dtype.
+class Tensor {
+ public:
+  explicit Tensor(const ir::Value& value) : value_(value) {}
+
+  const ir::Value& value() const { return value_; }
+  ir::GraphBuilder& builder() const { return value_.builder(); }
+  const Shape& shape() const { return value_.shape(); }
+  DType dtype() const { return value_.dtype(); }
+  int rank() const { return value_.rank(); }
+  /// The size of one dim, name included: x.size(-1). Throws UserError [dim_range].
+  Dim size(int dim, Where at = Where::current()) const;
+
+  /// Names the value in dumps; `intermediates` of a run finds it by this name. The first name given wins. Where a
+  /// value already has another name (equal ops are one node), a view of the same shape carries the new one.
+  Tensor named(std::string_view name, Where at = Where::current()) const;
+
+  // ---- layout. Views copy nothing.                                                    x: [B, S, h, d]
+  Tensor view(const Shape& shape, Where at = Where::current()) const;     ///< only where strides allow [view_stride]
+  Tensor reshape(const Shape& shape, Where at = Where::current()) const;  ///< a view where it can be, else a copy
+  Tensor contiguous(Where at = Where::current()) const;                   ///< copies only when needed
+  Tensor transpose(int dim0, int dim1, Where at = Where::current()) const;  ///< (1, 2) -> [B, h, S, d]
+  Tensor permute(const std::vector<std::int64_t>& dims, Where at = Where::current()) const;
+  Tensor expand(const Shape& shape, Where at = Where::current()) const;  ///< dims of size 1 are repeated
+  Tensor unsqueeze(int dim, Where at = Where::current()) const;          ///< (1) -> [B, 1, S, h, d]
+  Tensor squeeze(int dim, Where at = Where::current()) const;
+  Tensor flatten(int first, int last, Where at = Where::current()) const;  ///< (2, 3) -> [B, S, h*d]
+  Tensor slice(int dim, const Dim& start, const Dim& stop, std::int64_t step = 1, Where at = Where::current()) const;
+  Tensor select(int dim, const Dim& index, Where at = Where::current()) const;  ///< (1, 0) -> [B, h, d]
+  std::vector<Tensor> split(const Dim& size, int dim, Where at = Where::current()) const;
+  std::vector<Tensor> chunk(std::int64_t chunks, int dim, Where at = Where::current()) const;
+  Tensor diagonal(int dim0 = 0, int dim1 = 1, Where at = Where::current()) const;
+  Tensor repeat_interleave(std::int64_t times, int dim,
+                           Where at = Where::current()) const;  ///< (2, 2) -> [B, S, 2h, d]
+  Tensor to(DType dtype, Where at = Where::current()) const;
+
+  // ---- reductions; no axes: over everything
+  Tensor sum(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
+  Tensor mean(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
+  Tensor max(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
+  Tensor min(const Axes& axes = {}, bool keepdim = false, Where at = Where::current()) const;
+  Tensor var(const Axes& axes = {}, bool keepdim = false, std::int64_t correction = 1,
+             Where at = Where::current()) const;
+  Tensor logsumexp(int dim, bool keepdim = false, Where at = Where::current()) const;
+  Tensor argmax(int dim, Where at = Where::current()) const;  ///< i64; the first of equals
+
+  // ---- what reads well as a method
+  Tensor softmax(int dim, Where at = Where::current()) const;
+  Tensor log_softmax(int dim, Where at = Where::current()) const;
+  Tensor masked_fill(const Tensor& mask, double value, Where at = Where::current()) const;
+  Tensor matmul(const Tensor& other, Where at = Where::current()) const;
+  Tensor pow(double exponent, Where at = Where::current()) const;
+  Tensor detach(Where at = Where::current()) const;  ///< stop_gradient
+
+ private:
+  ir::Value value_;
+};
+
+/// A tensor with the line where it stands as an operand: operators cannot take a default argument, conversions can.
+struct Operand {
+  Operand(const Tensor& t, Where w = Where::current()) : tensor(t), at(w) {}  // NOLINT(google-explicit-constructor)
+  const Tensor& tensor;
+  Where at;
+};
+
+// Operators broadcast by NumPy's rule and want equal dtypes; a number takes the tensor's dtype.
+Tensor operator+(const Operand& a, const Operand& b);
+Tensor operator+(const Operand& a, double b);
+Tensor operator+(double a, const Operand& b);
+Tensor operator-(const Operand& a, const Operand& b);
+Tensor operator-(const Operand& a, double b);
+Tensor operator-(double a, const Operand& b);
+Tensor operator*(const Operand& a, const Operand& b);
+Tensor operator*(const Operand& a, double b);
+Tensor operator*(double a, const Operand& b);
+Tensor operator/(const Operand& a, const Operand& b);
+Tensor operator/(const Operand& a, double b);
+Tensor operator/(double a, const Operand& b);
+Tensor operator%(const Operand& a, const Operand& b);  ///< integers
+Tensor operator-(const Operand& a);
+Tensor operator==(const Operand& a, const Operand& b);  ///< comparisons give bool tensors
+Tensor operator==(const Operand& a, double b);
+Tensor operator!=(const Operand& a, const Operand& b);
+Tensor operator!=(const Operand& a, double b);
+Tensor operator<(const Operand& a, const Operand& b);
+Tensor operator<(const Operand& a, double b);
+Tensor operator<=(const Operand& a, const Operand& b);
+Tensor operator<=(const Operand& a, double b);
+Tensor operator>(const Operand& a, const Operand& b);
+Tensor operator>(const Operand& a, double b);
+Tensor operator>=(const Operand& a, const Operand& b);
+Tensor operator>=(const Operand& a, double b);
+Tensor operator&(const Operand& a, const Operand& b);  ///< bool; no short circuit, hence not &&
+Tensor operator|(const Operand& a, const Operand& b);
+Tensor operator~(const Operand& a);  ///< bool: not
+
+namespace detail {
+
+/// While it lives, ops are built at the user's line in the current scope; or at the line that a CallSite holds.
+class Line {
+ public:
+  Line(ir::GraphBuilder& builder, const Where& at);
+  Line(const Tensor& t, const Where& at) : Line(t.builder(), at) {}
+
+ private:
+  ir::GraphBuilder::At at_;
+};
+
+}  // namespace detail
+
+/// While it lives, every op takes the line `at`, whatever line of a library function built it. nn modules hold one,
+/// so that an error in them names the line of the model that called them.
+class CallSite : detail::Line {
+ public:
+  using detail::Line::Line;
+};
+
+}  // namespace lathe
