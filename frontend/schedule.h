@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "ir/tensor/builder.h"
+
+namespace lathe {
+
+/// A learning rate as a function of the step, where the first update is step 1. A number is a constant rate:
+///   AdamW{.lr = 3e-4}      AdamW{.lr = Schedule::warmup_cosine(3e-4, 100, 2000, 3e-5)}
+class Schedule {
+ public:
+  /// Always `rate`.
+  Schedule(double rate) : kind_(Constant{rate}) {}  // NOLINT(google-explicit-constructor)
+  /// Up in a line to `peak` at step `warmup`, then down half a cosine to `floor` at step `total`, then `floor`.
+  static Schedule warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor = 0);
+  /// scale * min(step^-0.5, step * warmup^-1.5).
+  static Schedule inverse_sqrt(double scale, std::int64_t warmup);
+  /// The Transformer's own (Vaswani et al. 2017, 5.3): factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
+  static Schedule noam(double factor, std::int64_t d_model, std::int64_t warmup);
+  /// rate * gamma^floor((step - 1) / every).
+  static Schedule step_decay(double rate, std::int64_t every, double gamma);
+
+  /// The rate as an f64 scalar; `step` is an f64 scalar.
+  ir::Value at(const ir::Value& step) const;
+  /// The same rate as a number.
+  double at(std::int64_t step) const;
+
+ private:
+  struct Constant {
+    double rate;
+  };
+  struct WarmupCosine {
+    double peak, warmup, total, floor;
+  };
+  struct InverseSqrt {
+    double scale, warmup;
+  };
+  struct StepDecay {
+    double rate, every, gamma;
+  };
+  using Kind = std::variant<Constant, WarmupCosine, InverseSqrt, StepDecay>;
+  explicit Schedule(Kind kind) : kind_(kind) {}
+
+  Kind kind_;
+};
+
+}  // namespace lathe
