@@ -104,6 +104,21 @@ void require_at_most(const InferContext& ctx, const Dim& a, const Dim& b, std::s
   if (!no_negative_term(b - a)) ctx.require_at_most(a, b, label, message, hint);
 }
 
+void require_sizes(const InferContext& ctx, const Shape& shape) {
+  for (const Dim& dim : shape)
+    require_at_most(ctx, 0, dim, "dim_negative",
+                    fmt::format("the shape {} has the negative size {}", shape.to_string(), dim.to_string()),
+                    "sizes are zero or more");
+}
+
+DType require_dtype_attr(const InferContext& ctx, unsigned kinds) {
+  const DType dtype = ctx.attr<DType>("dtype");
+  ctx.require(is_kind(dtype, kinds), "dtype_kind",
+              fmt::format("the result must have {} dtype, not {}", kinds_text(kinds), name(dtype)),
+              "make it in a dtype of that kind and cast the result");
+  return dtype;
+}
+
 std::vector<int> require_axes(const InferContext& ctx, const std::vector<std::int64_t>& dims, int rank) {
   std::vector<int> axes;
   for (const std::int64_t dim : dims) axes.push_back(ctx.axis(dim, rank));

@@ -8,7 +8,8 @@
 #include "ir/tensor/op.h"
 
 /// What shape rules share: each helper checks one labelled constraint and speaks for the op that calls it.
-/// The labels used here: dtype_kind, dtype_match, broadcast, dim_range, dim_repeat. An op lists those it can raise.
+/// The labels used here: dtype_kind, dtype_match, broadcast, dim_range, dim_repeat, dim_negative. An op lists those
+/// it can raise.
 namespace lathe::ir::rules {
 
 /// Kinds of dtypes that an op takes; combine with |.
@@ -38,6 +39,11 @@ Shape broadcast_shapes(const InferContext& ctx, const Shape& a, const Shape& b, 
 /// negative: 0 <= 2*n_seq + 1 needs no run-time check.
 void require_at_most(const InferContext& ctx, const Dim& a, const Dim& b, std::string_view label,
                      std::string_view message, std::string_view hint = {});
+
+/// Every size of an attribute's shape is zero or more [dim_negative].
+void require_sizes(const InferContext& ctx, const Shape& shape);
+/// The attribute `dtype` is one of the kinds [dtype_kind]. Returns it.
+DType require_dtype_attr(const InferContext& ctx, unsigned kinds);
 
 /// A list of dims, counted from the end when negative, as sorted positions [dim_range], none twice [dim_repeat].
 std::vector<int> require_axes(const InferContext& ctx, const std::vector<std::int64_t>& dims, int rank);
