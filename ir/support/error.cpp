@@ -21,6 +21,8 @@ UserError::UserError(const Location& at, std::string_view op, std::string_view m
 UserError::UserError(std::string_view message, std::string_view label, std::string_view hint)
     : Error(with_hint(std::string(message), label, hint)), label_(label) {}
 
+UserError UserError::with_note(std::string_view note) const { return {*this, fmt::format("{}\n  {}", what(), note)}; }
+
 ParseError::ParseError(std::string_view file, int line, int column, std::string_view message, std::string_view hint)
     : Error(with_hint(fmt::format("{}:{}:{}: {}", file, line, column, message), {}, hint)),
       line_(line),

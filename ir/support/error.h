@@ -25,10 +25,16 @@ class UserError : public Error {
   /// For errors that belong to no line of a model: files, arguments, bindings.
   UserError(std::string_view message, std::string_view label, std::string_view hint = {});
 
+  /// The same error with one more line of text: "  in model.lathe:7".
+  UserError with_note(std::string_view note) const;
+
   const std::string& label() const { return label_; }
   const Location& location() const { return location_; }
 
  private:
+  UserError(const UserError& base, const std::string& text)
+      : Error(text), location_(base.location_), label_(base.label_) {}
+
   Location location_;
   std::string label_;
 };
@@ -52,8 +58,8 @@ class InternalError : public Error {
 };
 
 /// Throws InternalError("<file>:<line>: <condition>") unless `condition` holds.
-#define LATHE_ASSERT(condition)                                                    \
-  do {                                                                             \
+#define LATHE_ASSERT(condition)                                                       \
+  do {                                                                                \
     if (!(condition)) ::lathe::detail::assert_failed(#condition, __FILE__, __LINE__); \
   } while (false)
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "ir/support/error.h"
 
@@ -16,17 +17,24 @@ namespace {
                   "use smaller dims: no buffer of this size can exist");
 }
 
+// The most negative number counts as overflow too, so that every coefficient can be negated and divided.
+constexpr std::int64_t unusable = std::numeric_limits<std::int64_t>::min();
+
 std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   std::int64_t r;
-  if (__builtin_mul_overflow(a, b, &r)) overflow(fmt::format("{} * {}", a, b));
+  if (__builtin_mul_overflow(a, b, &r) || r == unusable) overflow(fmt::format("{} * {}", a, b));
   return r;
 }
 
 std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t r;
-  if (__builtin_add_overflow(a, b, &r)) overflow(fmt::format("{} + {}", a, b));
+  if (__builtin_add_overflow(a, b, &r) || r == unusable) overflow(fmt::format("{} + {}", a, b));
   return r;
 }
+
+// Real programs stay far below these; without them a few lines of text could ask for exponential work.
+constexpr std::size_t max_terms = 512;
+constexpr int max_degree = 64;
 
 int degree(const Dim::Monomial& m) {
   int sum = 0;
@@ -34,10 +42,14 @@ int degree(const Dim::Monomial& m) {
   return sum;
 }
 
-/// Higher degrees first, then by name: n_seq^2, B*n_seq, n_seq, 1.
+/// Graded lexicographic order: higher degrees first, then higher powers of earlier names: a^2, a*b, b^2, a, b, 1.
+/// Multiplying both sides keeps the order, which polynomial division relies on.
 bool before(const Dim::Monomial& a, const Dim::Monomial& b) {
   const int da = degree(a), db = degree(b);
-  return da != db ? da > db : a < b;
+  if (da != db) return da > db;
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (x == a.end() || y == b.end()) return false;  // equal: of one degree, neither is a prefix of the other
+  return x->first != y->first ? x->first < y->first : x->second > y->second;
 }
 
 Dim::Monomial multiply(const Dim::Monomial& a, const Dim::Monomial& b) {
@@ -73,6 +85,7 @@ bool is_dim_name(std::string_view text) {
 }
 
 Dim::Dim(Number number) {
+  if (number.value == unusable) overflow(fmt::format("{}", number.value));
   if (number.value != 0) terms_.push_back({{}, number.value});
 }
 
@@ -95,6 +108,9 @@ Dim::Dim(std::string_view name, const Dim& size) : terms_(size.terms_) { name_ =
 Dim Dim::from_terms(std::vector<Term> terms) {
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return before(a.monomial, b.monomial); });
   Dim result;
+  if (!terms.empty() && degree(terms.front().monomial) > max_degree)
+    throw UserError(fmt::format("a size is a polynomial of degree above {}", max_degree), "dim_overflow",
+                    "use fewer unknown dims in one product");
   for (Term& term : terms) {
     auto& kept = result.terms_;
     if (!kept.empty() && kept.back().monomial == term.monomial)
@@ -103,7 +119,13 @@ Dim Dim::from_terms(std::vector<Term> terms) {
       kept.push_back(std::move(term));
     if (kept.back().coefficient == 0) kept.pop_back();
   }
+  result.name_ = result.lone_unknown();
   return result;
+}
+
+std::string Dim::lone_unknown() const {
+  const bool lone = terms_.size() == 1 && terms_[0].coefficient == 1 && degree(terms_[0].monomial) == 1;
+  return lone ? terms_[0].monomial[0].first : std::string();
 }
 
 std::optional<std::int64_t> Dim::value() const {
@@ -123,7 +145,7 @@ std::vector<std::string> Dim::unknowns() const {
 
 Dim Dim::unnamed() const {
   Dim copy = *this;
-  copy.name_.clear();
+  copy.name_ = lone_unknown();
   return copy;
 }
 
@@ -140,6 +162,9 @@ Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 Dim operator*(const Dim& a, const Dim& b) {
   if (b.is(1)) return a;
   if (a.is(1)) return b;
+  if (a.terms_.size() * b.terms_.size() > max_terms)
+    throw UserError(fmt::format("a size has more than {} terms", max_terms), "dim_overflow",
+                    "name the unknown dims of an intermediate instead of multiplying sums");
   std::vector<Dim::Term> terms;
   for (const auto& x : a.terms_)
     for (const auto& y : b.terms_)
@@ -160,8 +185,6 @@ std::optional<Dim> Dim::divided_by(const Dim& divisor) const {
     quotient = quotient + part;
     rest = rest - part * divisor;
   }
-  if (quotient.terms_.size() == 1 && quotient.terms_[0].coefficient == 1 && degree(quotient.terms_[0].monomial) == 1)
-    quotient.name_ = quotient.terms_[0].monomial[0].first;
   return quotient;
 }
 

@@ -39,12 +39,12 @@ class Dim {
   /// The number, where it is known.
   std::optional<std::int64_t> value() const;
   bool is(std::int64_t number) const { return value() == number; }
-  /// The display name; empty for a plain number or an unnamed expression.
+  /// The display name; empty for a plain number or an unnamed expression. A lone unknown is named by itself.
   const std::string& name() const { return name_; }
   const std::vector<Term>& terms() const { return terms_; }
   /// Every unknown in the expression, sorted, without repeats.
   std::vector<std::string> unknowns() const;
-  /// The same size without its display name.
+  /// The same size without its display name; a lone unknown shows itself.
   Dim unnamed() const;
   Dim named(std::string_view name) const { return Dim(name, *this); }
 
@@ -75,6 +75,7 @@ class Dim {
   explicit Dim(Number number);
   Dim() = default;
   static Dim from_terms(std::vector<Term> terms);
+  std::string lone_unknown() const;
 
   std::vector<Term> terms_;  // sorted by monomial, degree first; no zero coefficients; empty means 0
   std::string name_;

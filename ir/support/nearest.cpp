@@ -1,0 +1,52 @@
+#include "ir/support/nearest.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace lathe {
+
+namespace {
+
+/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last = last;
+    last = row;
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr std::size_t longest = 80;  // nobody mistypes a longer word, and the table is quadratic
+  if (word.size() > longest) return std::nullopt;
+  std::optional<std::string_view> best;
+  std::size_t best_distance = 0;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t length = std::max(word.size(), candidate.size());
+    if (candidate.size() > longest) continue;
+    const std::size_t d = distance(word, candidate);
+    if (d * 3 <= std::max<std::size_t>(length, 3) && (!best || d < best_distance)) {
+      best = candidate;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const auto found = nearest(word, candidates);
+  return found ? fmt::format("did you mean '{}'?", *found) : std::string();
+}
+
+}  // namespace lathe

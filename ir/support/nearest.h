@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lathe {
+
+/// The candidate that a person who wrote `word` most likely meant, by edit distance (a swap of neighbours counts
+/// one); nothing where none is close (more than a third of the longer word differs). The first of equals wins.
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// "did you mean 'softmax'?", or empty.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace lathe

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lathe::ir {
+
+/// The words of IR text. Comments run from // to the end of the line.
+enum class TokenKind {
+  word,         ///< n_seq, softmax, encoder.0.W_q
+  integer,      ///< 12
+  real,         ///< 0.5, 1e-5
+  text,         ///< "..."; `value` has the escapes replaced
+  value,        ///< %x, %12, %"odd name"; `value` is the name
+  graph_name,   ///< @mha, @"odd name"
+  punctuation,  ///< ( ) [ ] { } , : = == <= <- + - *
+  end,
+};
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  std::string_view spelling;  ///< as written; empty at the end
+  std::string value;          ///< what a text, value or graph_name says
+  bool was_quoted = false;    ///< %"1" is a name, %1 an id
+  std::size_t offset = 0;
+  int line = 1;
+
+  bool is(std::string_view punctuation_mark) const {
+    return kind == TokenKind::punctuation && spelling == punctuation_mark;
+  }
+  bool is_word(std::string_view word) const { return kind == TokenKind::word && spelling == word; }
+};
+
+/// A named text and the places in it.
+class Source {
+ public:
+  Source(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+  std::string_view text() const { return text_; }
+  const std::string& file() const { return file_; }
+
+  struct Place {
+    int line, column;  ///< from 1; columns count bytes
+  };
+  Place place(std::size_t offset) const;
+
+  /// Throws ParseError at bytes offset .. offset+length, with a hint and the line under a caret.
+  [[noreturn]] void fail(std::size_t offset, std::size_t length, std::string_view message,
+                         std::string_view hint = {}) const;
+
+ private:
+  std::string_view text_;
+  std::string file_;
+};
+
+/// Cuts text into tokens, one at a time.
+class Lexer {
+ public:
+  explicit Lexer(const Source& source) : source_(source) {}
+  /// The next token; `end` for ever after the last. Throws ParseError for a byte or a quote that starts no token.
+  Token next();
+
+ private:
+  void skip_space();
+  Token number();
+  Token sigiled_name();
+  std::string quoted_text();
+  Token finish(TokenKind kind, std::size_t start) const;
+  char at(std::size_t i) const { return i < source_.text().size() ? source_.text()[i] : '\0'; }
+
+  const Source& source_;
+  std::size_t pos_ = 0;
+  int line_ = 1;
+};
+
+}  // namespace lathe::ir

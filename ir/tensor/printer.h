@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::ir {
+
+struct PrintOptions {
+  bool locations = true;  ///< loc("mha.cpp":14) after every value; without it the parser gives the text's own lines
+  bool strides = false;   ///< the element strides of strided values: `strided(512*n_seq, 64, 512, 1)`
+  bool checks = true;     ///< the run-time dim checks
+};
+
+/// The text of a graph, as docs/ir.md defines it. With the default options parse_graph(print(g)) equals g. Ids count
+/// the computed values from 1 in order, so that equal graphs print equally; a line depends on its own node alone, so
+/// that `diff` shows what changed and nothing else.
+///   graph @mha(input %x: f32[n, d=512]) {
+///     %1 = softmax %x {dim=-1}                  : f32[n, d=512]  name("weights")  loc("mha.cpp":14)
+///     output "y" %1
+///   }
+std::string print(const Graph& graph, const PrintOptions& options = {});
+
+/// The line of one value, without indentation.
+std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options = {});
+
+/// How the text names each value: "%x" for an argument, "%12" for the twelfth computed value.
+std::vector<std::string> value_labels(const Graph& graph);
+
+/// The pieces, as they stand in the text.
+std::string print_attribute(const Attribute& attribute);
+std::string print_type(const TensorType& type, bool strides = false);  ///< "f32[n, h=8] strided"
+std::string print_location(const Location& loc);  ///< loc(gradient "mha.cpp":14 in "encoder.0"), loc(unknown)
+std::string print_real(double value);       ///< the shortest text that reads back: "0.1", "1.0", "-1e9", "inf", "nan"
+std::string quoted(std::string_view text);  ///< in double quotes, with escapes, on one line
+/// `%x`, or `%"odd name"` where `name` is no plain name. `sigil` is % or @.
+std::string sigiled(char sigil, std::string_view name);
+
+/// Whether the attribute has the value it would be given if it were left out.
+bool is_default(const Op& op, std::string_view attribute, const Attribute& value);
+
+}  // namespace lathe::ir
