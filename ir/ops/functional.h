@@ -18,6 +18,7 @@ Value constant(GraphBuilder& b, double value, DType dtype);                     
 Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype);        ///< expand of a scalar
 Value literal(GraphBuilder& b, const Shape& shape, std::vector<double> values, DType dtype);
 Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype);             ///< the index along dim
+Value dim_value(GraphBuilder& b, const Dim& size, DType dtype);                    ///< a size as a scalar, bound or not
 /// Uniform in [0, 1) by Philox 4x32-10; `state` is i64[2]: {seed, step}. `stream` tells draws in a graph apart.
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::int64_t stream);
 Value random_normal(const Value& state, const Shape& shape, DType dtype);          ///< Box-Muller on two fresh streams

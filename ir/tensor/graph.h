@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,8 @@ struct Update {
 /// A computation: SSA nodes in topological order. A graph is data; passes are functions from graph to graph.
 struct Graph {
   std::string name;
-  std::vector<Node> nodes;
+  /// A deque, so that references to nodes and their types stay good while a builder adds more.
+  std::deque<Node> nodes;
   std::vector<Output> outputs;
   std::vector<Update> updates;
   std::vector<DimCheck> checks;
