@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "ir/kernel/builder.h"
+
+/// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
+/// loader in front of each operand and any epilogue behind the result. They know nothing of tensors: memory is seen
+/// through callbacks that emit loads and stores.
+///
+/// How lowering uses them:
+///   GemmPlan plan = plan_gemm({.compute = f32, .vector_bits = 512, .n = 384, .k = 384, ...});
+///   if (plan.lhs == Source::packed) one kernel by emit_pack_lhs into a workspace of packed_lhs_elements
+///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
+///   one kernel by emit_gemm, whose operands carry what the plan asks for.
+/// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
+/// the order of summation over k is fixed by tile.kc (blocks in ascending order, ascending inside a block for the
+/// blocked strategy), never by the split of the parallel range or by the other sizes.
+namespace lathe::schedule {
+
+/// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
+struct GemmTile {
+  DType compute = f32;  ///< f32, f64, i64 or i32: the type of operands after loading and of accumulators
+  int lanes = 16;       ///< elements of `compute` in a vector register
+  int mr = 12, nv = 2;
+  int kc = 384;  ///< depth of a block of k
+  int mc = 192;  ///< rows of a task: a multiple of mr
+  int nc = 256;  ///< columns of a task: a multiple of nv * lanes
+  int n_step() const { return nv * lanes; }
+  bool operator==(const GemmTile&) const = default;
+};
+
+GemmTile choose_tile(DType compute, int vector_bits);
+
+/// The axis along which neighbouring elements of an operand are neighbours in memory. `row` is m of the left operand
+/// and n of the right one.
+enum class LaneAxis : std::uint8_t { row, k };
+
+/// `lanes` consecutive elements along `axis` of an operand, starting at (batch, row, k), converted to tile.compute.
+/// An empty mask: all are in range; where a mask is false, the element is out of range and the result may be
+/// anything. `axis` is the operand's own, except that single elements (lanes == 1) come with either.
+using LoadOperand = std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k,
+                                                LaneAxis axis, int lanes, kernel::Value mask)>;
+
+/// Where emit_gemm finds an operand.
+enum class Source : std::uint8_t {
+  packed,  ///< in a workspace filled by emit_pack_lhs / emit_pack_rhs
+  loaded,  ///< through `load`; each task packs what it needs into scratch (left: once per tile.nc columns; right:
+           ///< once per tile.mc rows)
+  direct,  ///< through `load`, inside the innermost loop: nothing is packed (left: single elements; right: vectors
+           ///< along row, or along k for skinny_dot)
+};
+
+struct GemmOperand {
+  LaneAxis axis = LaneAxis::k;
+  LoadOperand load{};       ///< loaded, direct
+  kernel::Buffer packed{};  ///< packed; of dtype tile.compute, 64-byte aligned
+  /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
+  /// that all batches share, or batch / groups for grouped heads.
+  std::function<kernel::Value(kernel::Value batch)> packed_batch{};
+};
+
+enum class GemmStrategy : std::uint8_t {
+  blocked,     ///< register tiles over blocks of k; the right operand packed, loaded, or direct along row
+  skinny_dot,  ///< few rows, right operand contiguous in k: vectors along k, streamed once, summed across lanes last
+};
+
+struct GemmPlan {
+  GemmStrategy strategy = GemmStrategy::blocked;
+  GemmTile tile;
+  Source lhs = Source::loaded, rhs = Source::packed;
+};
+
+/// What is known when a product is compiled. `cheap` operands are plain loads of compute-typed elements, so that
+/// loading one element several times costs little; others convert or compute.
+struct GemmQuery {
+  DType compute = f32;
+  int vector_bits = 512;
+  std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
+  LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
+  bool lhs_cheap = true, rhs_cheap = true;
+  bool rhs_shared = false;  ///< the same right operand for all batches
+};
+
+GemmPlan plan_gemm(const GemmQuery& query);
+
+/// i64 values: dims, constants, or arithmetic on them (known before the parallel loop).
+struct PackSizes {
+  kernel::Value batch, rows, k;
+};
+struct GemmSizes {
+  kernel::Value batch, m, n, k;
+};
+
+/// Packs the left operand: packed[batch][sliver of mr rows][k][mr], rows beyond the last are zero. Parallel over
+/// batch x slivers.
+void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
+                   LaneAxis axis, const LoadOperand& load);
+/// Packs the right operand: packed[batch][sliver of nv * lanes rows][k][nv * lanes], rows beyond the last are zero.
+void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
+                   LaneAxis axis, const LoadOperand& load);
+
+/// Elements of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * k elements.
+/// (The exact number is batch * round_up(rows, sliver) * k; allocate the bound, or the exact number if it is known.)
+struct PackedExtent {
+  std::int64_t extra_rows = 0;  ///< sliver - 1
+  std::int64_t sliver = 1;      ///< rows of a sliver
+  std::int64_t exact(std::int64_t batch, std::int64_t rows, std::int64_t k) const {
+    return batch * ((rows + sliver - 1) / sliver * sliver) * k;
+  }
+};
+PackedExtent packed_lhs_extent(const GemmTile& tile);
+PackedExtent packed_rhs_extent(const GemmTile& tile);
+
+/// Consumes `lanes` consecutive results (b, m, n .. n + lanes) of one row. lanes is tile.lanes, or 1. An empty mask:
+/// all are in range; else only lanes where it is true exist.
+using RowEpilogue = std::function<void(kernel::Value n, int lanes, kernel::Value acc, kernel::Value mask)>;
+/// Called once per place in the code where a row's results are consumed, with the row; emits what the whole row
+/// shares (such as index arithmetic) and returns what to do for each vector of it. May be called several times.
+using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)>;
+
+/// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
+/// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say.
+void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+               const GemmOperand& rhs, const Epilogue& epilogue);
+
+}  // namespace lathe::schedule
