@@ -16,7 +16,7 @@ Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype) {
 }
 
 Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype) {
-  const std::int64_t at = dim < 0 ? dim + shape.rank() : dim;
+  const std::int64_t at = dim < 0 && dim >= -shape.rank() ? dim + shape.rank() : dim;
   return b.add(ops::iota, {}, {{"shape", shape}, {"dim", at}, {"dtype", dtype}});
 }
 

@@ -16,7 +16,7 @@ extern const Op add, sub, mul, div, rem, minimum, maximum, pow, neg, abs, sign, 
 extern const Op exp, log, sqrt, rsqrt, sin, cos, tanh, erf;
 extern const Op eq, ne, lt, le, logical_and, logical_or, logical_not, where, cast;
 
-// Views: strides change, nothing is copied                         (views.cpp)
+// Views: strides change, nothing is copied                         (views.cpp, slices.cpp; view: layout.cpp)
 extern const Op transpose, permute, expand, slice, view, unsqueeze, squeeze, diagonal;
 // A view or a copy, as strides demand                              (layout.cpp)
 extern const Op reshape, contiguous;
