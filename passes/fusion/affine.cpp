@@ -1,0 +1,74 @@
+#include "passes/fusion/affine.h"
+
+#include "ir/ops/list.h"
+
+namespace lathe {
+
+bool operator==(const AffineComponent& a, const AffineComponent& b) {
+  return a.dim == b.dim && (a.dim < 0 || a.scale == b.scale) && a.offset == b.offset;
+}
+
+AffineIndex identity_index(int rank) {
+  AffineIndex index;
+  for (int i = 0; i < rank; ++i) index.push_back({.dim = i, .scale = 1, .offset = 0});
+  return index;
+}
+
+AffineIndex broadcast_index(const Shape& operand, const Shape& result, const AffineIndex& index) {
+  AffineIndex found;
+  const int shift = result.rank() - operand.rank();
+  for (int i = 0; i < operand.rank(); ++i) {
+    const bool stretched = operand[i].is(1) && !result[i + shift].is(1);
+    found.push_back(stretched ? AffineComponent{.dim = -1, .scale = 0, .offset = 0}
+                              : index[static_cast<std::size_t>(i + shift)]);
+  }
+  return found;
+}
+
+AffineIndex through_view(const ir::IndexMap& map, const AffineIndex& index) {
+  LATHE_ASSERT(!map.reshape);
+  AffineIndex found;
+  for (const AffineComponent& c : map.components) {
+    if (c.dim < 0) {
+      found.push_back({.dim = -1, .scale = 0, .offset = c.offset});
+      continue;
+    }
+    const AffineComponent& outer = index[static_cast<std::size_t>(c.dim)];
+    found.push_back({.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset});
+  }
+  return found;
+}
+
+Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, const Dim& offset, int rank) {
+  Linear form{.coefficients = std::vector<Dim>(static_cast<std::size_t>(rank), Dim(0)), .offset = offset};
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    form.offset = form.offset + index[i].offset * strides[i];
+    if (index[i].dim < 0) continue;
+    Dim& coefficient = form.coefficients[static_cast<std::size_t>(index[i].dim)];
+    coefficient = coefficient + Dim(index[i].scale) * strides[i];
+  }
+  return form;
+}
+
+bool is_alias(const ir::Node& node) { return node.op->as<ir::View>() && node.op != &ir::ops::contiguous; }
+
+std::vector<Placement> placements(const ir::Graph& graph) {
+  std::vector<Placement> found;
+  found.reserve(graph.nodes.size());
+  for (const ir::ValueId id : ir::all_values(graph)) {
+    const ir::Node& node = graph[id];
+    if (!is_alias(node)) {
+      found.push_back({.base = id, .offset = 0});
+      continue;
+    }
+    const ir::ValueId source = node.operands[0];
+    Placement placement = found[static_cast<std::size_t>(source.index)];
+    const ir::IndexMap map = node.op->as<ir::View>()->map(graph, node);
+    for (std::size_t i = 0; i < map.components.size(); ++i)
+      placement.offset = placement.offset + map.components[i].offset * graph[source].type.strides[i];
+    found.push_back(placement);
+  }
+  return found;
+}
+
+}  // namespace lathe

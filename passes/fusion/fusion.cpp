@@ -1,0 +1,260 @@
+#include "passes/fusion/fusion.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ir/ops/list.h"
+#include "ir/ops/rules.h"
+#include "passes/fusion/align.h"
+#include "passes/fusion/inline_policy.h"
+#include "passes/fusion/reads.h"
+#include "passes/fusion/schedule_order.h"
+
+namespace lathe {
+
+using namespace ir;
+
+bool is_splat(const Node& node) {
+  return node.op == &ops::constant && node.attrs.get<std::vector<double>>("values").size() == 1;
+}
+
+std::vector<int> reduced_dims(const Graph& graph, const Node& reduce) {
+  const int rank = graph[reduce.operands[0]].type.rank();
+  const auto& dims = reduce.attrs.get<std::vector<std::int64_t>>("dims");
+  if (!dims.empty()) return rules::normalize_axes(dims, rank);
+  std::vector<int> all;
+  for (int i = 0; i < rank; ++i) all.push_back(i);
+  return all;
+}
+
+bool folds_trailing_dims(const Graph& graph, const Node& reduce) {
+  const Shape& shape = graph[reduce.operands[0]].type.shape;
+  const std::vector<int> dims = reduced_dims(graph, reduce);
+  bool kept_one = false;  // seen from the last dim outwards
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i].is(1)) continue;
+    const bool folded = std::find(dims.begin(), dims.end(), i) != dims.end();
+    if (folded && kept_one) return false;
+    kept_one = kept_one || !folded;
+  }
+  return true;
+}
+
+namespace {
+
+/// Grows regions node by node, in topological order.
+class Planner {
+ public:
+  explicit Planner(const Graph& graph) : graph_(graph), users_(graph.users()) {
+    const std::size_t n = graph.nodes.size();
+    plan_.region_of.assign(n, -1);
+    plan_.stored.assign(n, false);
+    plan_.dims.resize(n);
+    plan_.space.resize(n);
+    plan_.placement = placements(graph);
+    plan_.inlined = choose_inlined(graph);
+    reads_.resize(n);
+  }
+
+  FusionPlan run() {
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      const bool literal = node.op == &ops::constant;
+      if (is_alias(node) || plan_.is_inlined(id) || node.op->as<Argument>() || literal) continue;
+      reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
+      place(id);
+    }
+    mark_stored();
+    order_regions(plan_, reads_);
+    return std::move(plan_);
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  void place(ValueId id) {
+    const Node& node = graph_[id];
+    if (node.op->as<Contraction>()) {
+      start(id, RegionKind::product, node.type.shape, 0);
+    } else if (node.op == &ops::scatter_add) {
+      start(id, RegionKind::scatter, node.type.shape, 0);
+    } else if (node.op->as<Reduce>()) {
+      place_reduction(id);
+    } else if (!join(id)) {
+      start(id, RegionKind::rows, node.type.shape, 0);
+    }
+  }
+
+  void place_reduction(ValueId id) {
+    const Node& node = graph_[id];
+    const Shape& space = index_space(graph_, node);
+    if (!folds_trailing_dims(graph_, node)) {
+      start(id, RegionKind::columns, space, 0);
+      set_reduced_dims(id, identity_dims(space));
+      return;
+    }
+    if (join(id)) return;
+    start(id, RegionKind::rows, space, 0);
+    plan_.regions.back().inner = inner_count(node, identity_dims(space), space.rank());
+    set_reduced_dims(id, identity_dims(space));
+  }
+
+  static std::vector<int> identity_dims(const Shape& shape) {
+    std::vector<int> dims;
+    for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i].is(1) ? -1 : i);
+    return dims;
+  }
+
+  void start(ValueId id, RegionKind kind, Shape domain, int inner) {
+    plan_.region_of[at(id)] = static_cast<int>(plan_.regions.size());
+    plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
+    plan_.regions.push_back({.kind = kind, .domain = std::move(domain), .inner = inner, .members = {id}});
+  }
+
+  /// How many trailing domain dims the reduction folds, its operand lying at `dims`; -1 where they do not trail.
+  int inner_count(const Node& reduce, const std::vector<int>& dims, int rank) const {
+    const Shape& space = index_space(graph_, reduce);
+    int first = rank;
+    std::size_t count = 0;
+    for (const int d : reduced_dims(graph_, reduce)) {
+      if (space[d].is(1)) continue;
+      first = std::min(first, dims[static_cast<std::size_t>(d)]);
+      ++count;
+    }
+    std::size_t wanted = 0;
+    for (const int d : dims)
+      if (d >= first) ++wanted;
+    if (wanted != count) return -1;
+    return std::max(rank - first, 1);
+  }
+
+  /// The reduction's result keeps the domain dims of what it does not fold.
+  void set_reduced_dims(ValueId id, const std::vector<int>& operand_dims) {
+    const Node& node = graph_[id];
+    const auto folded = reduced_dims(graph_, node);
+    const bool keep = node.attrs.get<bool>("keepdim");
+    std::vector<int>& dims = plan_.dims[at(id)];
+    dims.clear();
+    plan_.space[at(id)] = operand_dims;
+    for (int i = 0; i < static_cast<int>(operand_dims.size()); ++i) {
+      const bool is_folded = std::find(folded.begin(), folded.end(), i) != folded.end();
+      if (is_folded && !keep) continue;
+      dims.push_back(is_folded ? -1 : operand_dims[static_cast<std::size_t>(i)]);
+    }
+  }
+
+  bool join(ValueId id) {
+    std::vector<int> candidates;
+    for (const Read& read : reads_[at(id)])
+      if (const int r = plan_.region(read.value); r >= 0) candidates.push_back(r);
+    std::sort(candidates.rbegin(), candidates.rend());
+    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+    for (const int r : candidates)
+      if (join(id, r)) return true;
+    return false;
+  }
+
+  bool join(ValueId id, int r) {
+    Region& region = plan_.regions[static_cast<std::size_t>(r)];
+    const Node& node = graph_[id];
+    const bool reduction = node.op->as<Reduce>() != nullptr;
+    if (region.kind == RegionKind::columns || region.kind == RegionKind::scatter) return false;
+    if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
+    const Shape& space = index_space(graph_, node);
+    const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
+    if (!dims || would_cycle(id, r)) return false;
+    if (reduction) {
+      if (!covers_domain(region, *dims)) return false;
+      const int inner = inner_count(node, *dims, region.domain.rank());
+      if (inner < 0 || (region.inner > 0 && region.inner != inner)) return false;
+      if (region.inner == 0 && !can_become_rows(region, inner)) return false;
+      region.inner = inner;
+      set_reduced_dims(id, *dims);
+    } else {
+      plan_.dims[at(id)] = plan_.space[at(id)] = *dims;
+    }
+    plan_.region_of[at(id)] = r;
+    region.members.push_back(id);
+    return true;
+  }
+
+  /// Element-wise members keep their place when a reduction over the last `inner` dims joins; a domain whose inner
+  /// dims are all of size 1 has nothing to fold.
+  static bool can_become_rows(const Region& region, int inner) { return inner <= region.domain.rank(); }
+
+  /// A point-wise node that a row reduction reads goes with that reduction, when the product's result that it reads
+  /// is stored for others anyway: joining the product would only store one more tensor.
+  bool better_left_to_its_reduction(ValueId id, int r) const {
+    const auto& users = users_[at(id)];
+    const bool reduced = std::any_of(users.begin(), users.end(), [&](ValueId user) {
+      return graph_[user].op->as<Reduce>() && folds_trailing_dims(graph_, graph_[user]);
+    });
+    if (!reduced) return false;
+    for (const Read& read : reads_[at(id)])
+      if (plan_.region(read.value) == r && users_[at(read.value)].size() > 1) return true;
+    return users.size() == 1;
+  }
+
+  /// Whether something that the node reads depends on region r by way of another region.
+  bool would_cycle(ValueId id, int r) const {
+    std::vector<bool> seen(plan_.regions.size(), false);
+    std::vector<int> work;
+    const auto visit = [&](const std::vector<Read>& reads) {
+      for (const Read& read : reads) {
+        const int next = plan_.region(read.value);
+        if (next >= 0 && !seen[static_cast<std::size_t>(next)]) {
+          seen[static_cast<std::size_t>(next)] = true;
+          work.push_back(next);
+        }
+      }
+    };
+    for (const Read& read : reads_[at(id)])
+      if (plan_.region(read.value) != r) visit({read});
+    while (!work.empty()) {
+      const int next = work.back();
+      work.pop_back();
+      if (next == r) return true;
+      for (const ValueId member : plan_.regions[static_cast<std::size_t>(next)].members) visit(reads_[at(member)]);
+    }
+    return false;
+  }
+
+  void mark_stored() {
+    const auto store = [&](ValueId id) { plan_.stored[at(plan_.placement[at(id)].base)] = true; };
+    for (const Output& output : graph_.outputs) store(output.value);
+    for (const Update& update : graph_.updates) store(update.value);
+    for (const ValueId id : all_values(graph_)) {
+      if (graph_[id].op->as<Argument>()) plan_.stored[at(id)] = true;
+      for (const Read& read : reads_[at(id)])
+        if (plan_.region(read.value) != plan_.region(id)) store(read.value);
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  std::vector<std::vector<Read>> reads_;  // by node
+  FusionPlan plan_;
+};
+
+}  // namespace
+
+FusionPlan plan_fusion(const Graph& graph) { return Planner(graph).run(); }
+
+std::string to_string(const FusionPlan& plan, const Graph& graph) {
+  static constexpr std::string_view kinds[] = {"rows", "product", "columns", "scatter"};
+  std::string text;
+  for (std::size_t r = 0; r < plan.regions.size(); ++r) {
+    const Region& region = plan.regions[r];
+    text += fmt::format("region {} {} {}", r, kinds[static_cast<std::size_t>(region.kind)], region.domain.to_string());
+    if (region.inner > 0) text += fmt::format(" inner={}", region.inner);
+    text += ":";
+    for (const ValueId id : region.members)
+      text += fmt::format(" %{}:{}{}", id.index, graph[id].op->name.value, plan.is_stored(id) ? "*" : "");
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace lathe

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/fusion/affine.h"
+
+namespace lathe {
+
+/// What a fused region computes.
+enum class RegionKind {
+  rows,     ///< element-wise nodes over one domain, with reductions over its innermost dims
+  product,  ///< a contraction and the element-wise nodes over its result
+  columns,  ///< a reduction over outer dims
+  scatter,  ///< a scatter_add
+};
+
+/// Nodes that become one kernel (a product also packs its operands first). The domain is the index space that the
+/// kernel runs over: the shape of the element-wise nodes, of the contraction's result, or of the reduced operand.
+struct Region {
+  RegionKind kind = RegionKind::rows;
+  Shape domain;
+  int inner = 0;                      ///< rows: how many trailing dims its reductions fold; 0 without reductions
+  std::vector<ir::ValueId> members;  ///< in topological order; the first is the contraction, reduction or scatter
+};
+
+/// Which nodes run together, which are computed again wherever they are read, and which results are kept in memory.
+/// The graph stays as it is: fusion is this partition of its nodes.
+struct FusionPlan {
+  std::vector<Region> regions;       ///< in an order in which they can run
+  std::vector<int> region_of;        ///< by node: its region; -1 for arguments, views and inlined nodes
+  std::vector<bool> inlined;         ///< by node: computed by its readers
+  std::vector<bool> stored;          ///< by node: has a buffer
+  std::vector<std::vector<int>> dims;  ///< by member: the domain dim of each of its dims; -1 where its size is 1
+  std::vector<std::vector<int>> space;  ///< the same for its index space, which is its operand's for a reduction
+  std::vector<Placement> placement;  ///< by node
+
+  int region(ir::ValueId id) const { return region_of[static_cast<std::size_t>(id.index)]; }
+  bool is_inlined(ir::ValueId id) const { return inlined[static_cast<std::size_t>(id.index)]; }
+  bool is_stored(ir::ValueId id) const { return stored[static_cast<std::size_t>(id.index)]; }
+  const std::vector<int>& member_dims(ir::ValueId id) const { return dims[static_cast<std::size_t>(id.index)]; }
+  const std::vector<int>& space_dims(ir::ValueId id) const { return space[static_cast<std::size_t>(id.index)]; }
+};
+
+/// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
+/// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
+FusionPlan plan_fusion(const ir::Graph& graph);
+
+/// "region 3 rows [nbatches, n_seq, d_model=512] inner=1: %4 %5 %7 -> %7", a line a region.
+std::string to_string(const FusionPlan& plan, const ir::Graph& graph);
+
+/// Whether a reduction folds only trailing dims (those of size 1 aside).
+bool folds_trailing_dims(const ir::Graph& graph, const ir::Node& reduce);
+/// The dims that a Reduce node folds, counted from 0, sorted.
+std::vector<int> reduced_dims(const ir::Graph& graph, const ir::Node& reduce);
+
+/// A constant with one value in every element.
+bool is_splat(const ir::Node& node);
+
+}  // namespace lathe

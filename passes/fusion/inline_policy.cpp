@@ -1,0 +1,121 @@
+#include "passes/fusion/inline_policy.h"
+
+#include <algorithm>
+
+#include "ir/ops/list.h"
+#include "passes/fusion/fusion.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+constexpr int mask_limit = 64;     // a mask drawn from Philox is computed again, as the backward pass wants it
+constexpr int operand_limit = 12;  // an operand of a product or an outer reduction
+constexpr int shared_limit = 3;    // the same, read by several
+
+/// Readers of a value through views, and whether one of them needs it in memory.
+struct Uses {
+  std::vector<ValueId> readers;
+  bool memory = false;
+};
+
+std::vector<Uses> find_uses(const Graph& graph) {
+  std::vector<Uses> uses(graph.nodes.size());
+  const auto at = [&](ValueId id) -> Uses& { return uses[static_cast<std::size_t>(id.index)]; };
+  for (const Output& output : graph.outputs) at(output.value).memory = true;
+  for (const Update& update : graph.updates) at(update.value).memory = true;
+  for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
+    const Node& node = graph[ValueId{i}];
+    const bool alias = is_alias(node);
+    for (const ValueId operand : node.operands) {
+      Uses& use = at(operand);
+      if (!alias) {
+        use.readers.push_back({i});
+        continue;
+      }
+      const Uses& through = at(ValueId{i});
+      use.readers.insert(use.readers.end(), through.readers.begin(), through.readers.end());
+      use.memory = use.memory || through.memory || node.op->as<View>()->map(graph, node).reshape;
+    }
+  }
+  return uses;
+}
+
+bool is_columns(const Graph& graph, const Node& node) {
+  return node.op->as<Reduce>() && !folds_trailing_dims(graph, node);
+}
+
+bool computes_point_wise(const Node& node) {
+  return node.op->as<Elementwise>() || node.op == &ops::iota || node.op == &ops::random_uniform ||
+         node.op == &ops::concat || node.op == &ops::pad;
+}
+
+}  // namespace
+
+int arithmetic_cost(const Node& node) {
+  if (node.op == &ops::random_uniform) return 40;
+  const auto* elementwise = node.op->as<Elementwise>();
+  if (!elementwise) return 1;
+  switch (elementwise->op) {
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tanh:
+    case ScalarOp::erf:
+    case ScalarOp::pow: return 10;
+    case ScalarOp::div:
+    case ScalarOp::rem:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt: return 4;
+    default: return 1;
+  }
+}
+
+std::vector<bool> choose_inlined(const Graph& graph) {
+  const std::vector<Uses> uses = find_uses(graph);
+  std::vector<bool> inlined(graph.nodes.size(), false);
+  std::vector<int> cost(graph.nodes.size(), 0);
+  std::vector<int> loads(graph.nodes.size(), 1);  // distinct buffers read by an inlined node
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    const auto at = static_cast<std::size_t>(id.index);
+    if (is_alias(node)) {
+      cost[at] = cost[static_cast<std::size_t>(node.operands[0].index)];
+      loads[at] = loads[static_cast<std::size_t>(node.operands[0].index)];
+      continue;
+    }
+    if (is_splat(node)) {
+      inlined[at] = true;
+      loads[at] = 0;
+      continue;
+    }
+    if (!computes_point_wise(node) || uses[at].memory) continue;
+    int total = arithmetic_cost(node), reads = 0;
+    for (const ValueId operand : node.operands) {
+      total += cost[static_cast<std::size_t>(operand.index)];
+      reads += loads[static_cast<std::size_t>(operand.index)];
+    }
+    const auto& readers = uses[at].readers;
+    const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
+    const bool mask = node.type.dtype == boolean || node.op == &ops::random_uniform || node.op == &ops::iota;
+    const bool operand_only = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ValueId reader) {
+      const Node& r = graph[reader];
+      return r.op->as<Contraction>() || r.op == &ops::scatter_add || is_columns(graph, r);
+    });
+    const int limit = mask                     ? mask_limit
+                      : generated              ? shared_limit
+                      : !operand_only          ? 0
+                      : readers.size() == 1    ? operand_limit
+                                               : shared_limit;
+    if (total > limit) continue;
+    inlined[at] = true;
+    cost[at] = total;
+    loads[at] = reads;
+  }
+  return inlined;
+}
+
+}  // namespace lathe

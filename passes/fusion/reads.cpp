@@ -1,0 +1,112 @@
+#include "passes/fusion/reads.h"
+
+#include "ir/ops/list.h"
+#include "passes/fusion/fusion.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// The operands of concat: each is read at the index minus the sizes before it.
+std::vector<OperandRead> concat_reads(const Graph& graph, const Node& node) {
+  std::vector<OperandRead> reads;
+  const int rank = node.type.rank();
+  const auto dim = static_cast<std::size_t>((node.attrs.get<std::int64_t>("dim") + rank) % rank);
+  Dim start(0);
+  for (const ValueId operand : node.operands) {
+    AffineIndex index = identity_index(rank);
+    index[dim].offset = Dim(0) - start;
+    start = start + graph[operand].type.shape[static_cast<int>(dim)].unnamed();
+    reads.push_back({operand, std::move(index)});
+  }
+  return reads;
+}
+
+OperandRead pad_read(const Node& node) {
+  const int rank = node.type.rank();
+  AffineIndex index = identity_index(rank);
+  const auto dim = static_cast<std::size_t>((node.attrs.get<std::int64_t>("dim") + rank) % rank);
+  index[dim].offset = Dim(0) - node.attrs.get<Dim>("low");
+  return {node.operands[0], std::move(index)};
+}
+
+/// gather: the indices are read at the result's dims that they made; the table at a place that only data tells.
+std::vector<OperandRead> gather_reads(const Graph& graph, const Node& node) {
+  const int table_rank = graph[node.operands[0]].type.rank();
+  const auto dim = static_cast<int>((node.attrs.get<std::int64_t>("dim") + table_rank) % table_rank);
+  AffineIndex index;
+  for (int i = 0; i < graph[node.operands[1]].type.rank(); ++i)
+    index.push_back({.dim = dim + i, .scale = 1, .offset = 0});
+  return {{node.operands[0], {}, false}, {node.operands[1], std::move(index)}};
+}
+
+void look_through(const Graph& graph, const OperandRead& read, const std::vector<bool>& inlined,
+                  std::vector<Read>& found) {
+  const Node& node = graph[read.operand];
+  if (is_alias(node)) {
+    const IndexMap map = node.op->as<View>()->map(graph, node);
+    const bool affine = read.affine && !map.reshape;
+    look_through(graph, {node.operands[0], affine ? through_view(map, read.index) : AffineIndex{}, affine}, inlined,
+                 found);
+    return;
+  }
+  if (is_splat(node)) return;
+  if (!inlined[static_cast<std::size_t>(read.operand.index)]) {
+    found.push_back({read.operand, read.index, read.affine});
+    return;
+  }
+  for (OperandRead inner : operand_reads(graph, node)) {
+    inner.affine = inner.affine && read.affine;
+    if (inner.affine) {
+      AffineIndex index;
+      for (const AffineComponent& c : inner.index) {
+        if (c.dim < 0) {
+          index.push_back(c);
+          continue;
+        }
+        const AffineComponent& outer = read.index[static_cast<std::size_t>(c.dim)];
+        index.push_back({.dim = outer.dim,
+                         .scale = c.scale * outer.scale,
+                         .offset = Dim(c.scale) * outer.offset + c.offset});
+      }
+      inner.index = std::move(index);
+    }
+    look_through(graph, inner, inlined, found);
+  }
+}
+
+}  // namespace
+
+const Shape& index_space(const Graph& graph, const Node& node) {
+  return node.op->as<Reduce>() ? graph[node.operands[0]].type.shape : node.type.shape;
+}
+
+std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
+  const Shape& space = index_space(graph, node);
+  const AffineIndex identity = identity_index(space.rank());
+  if (node.op == &ops::concat) return concat_reads(graph, node);
+  if (node.op == &ops::pad) return {pad_read(node)};
+  if (node.op == &ops::gather) return gather_reads(graph, node);
+  std::vector<OperandRead> reads;
+  // The state of a random draw is two integers read at fixed places.
+  const bool whole = node.op == &ops::random_uniform;
+  for (const ValueId operand : node.operands)
+    reads.push_back(whole ? OperandRead{operand, {}, false}
+                          : OperandRead{operand, broadcast_index(graph[operand].type.shape, space, identity)});
+  return reads;
+}
+
+std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
+  const Node& node = graph[id];
+  std::vector<Read> found;
+  if (node.op->as<Contraction>() || node.op == &ops::scatter_add) {
+    for (const ValueId operand : node.operands) look_through(graph, {operand, {}, false}, inlined, found);
+  } else {
+    for (const OperandRead& read : operand_reads(graph, node)) look_through(graph, read, inlined, found);
+  }
+  return found;
+}
+
+}  // namespace lathe

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "passes/fusion/affine.h"
+
+namespace lathe {
+
+/// A value that a node reads from memory or from its own region, after views and inlined nodes have been looked
+/// through.
+struct Read {
+  ir::ValueId value;        ///< no view, not inlined
+  AffineIndex index;        ///< in terms of the reader's index space; meaningless when not affine
+  bool affine = true;       ///< false: through a reshape or a data-dependent index, so it must be in memory
+};
+
+/// One operand as a node reads it: over which index space, at which index.
+struct OperandRead {
+  ir::ValueId operand;
+  AffineIndex index;
+  bool affine = true;
+};
+
+/// How the node reads its operands, in terms of its index space: its own result's dims, or for a reduction its
+/// operand's. Not for contractions and scatter_add, whose operands always lie in memory or are inlined whole.
+std::vector<OperandRead> operand_reads(const ir::Graph& graph, const ir::Node& node);
+/// The index space of a node as operand_reads means it.
+const Shape& index_space(const ir::Graph& graph, const ir::Node& node);
+
+/// All reads of a node, through views and through the nodes that `inlined` marks.
+std::vector<Read> reads_of(const ir::Graph& graph, ir::ValueId node, const std::vector<bool>& inlined);
+
+}  // namespace lathe

@@ -1,0 +1,40 @@
+#include "passes/lowering/kernel_context.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace lathe {
+
+int VectorTarget::lanes(DType dtype) const { return std::max(1, bits / (dtype == f64 || dtype == i64 ? 64 : 32)); }
+
+void KernelContext::declare(int buffer, DType dtype, bool reads, bool writes) {
+  using kernel::Access;
+  const Access access = reads && writes ? Access::read_write : writes ? Access::write : Access::read;
+  parameters_[buffer] = builder.buffer(fmt::format("b{}", order_.size()), dtype, access);
+  order_.push_back(buffer);
+}
+
+kernel::Value KernelContext::dim(const Dim& size) {
+  if (const auto number = size.value()) return builder.index(*number);
+  auto at = std::find(dims_.begin(), dims_.end(), size);
+  if (at == dims_.end()) at = dims_.insert(dims_.end(), size.unnamed());
+  return builder.dim(fmt::format("d{}", at - dims_.begin()));
+}
+
+std::int64_t KernelContext::check_code(std::string message) {
+  const auto at = std::find(checks_.begin(), checks_.end(), message);
+  if (at != checks_.end()) return at - checks_.begin() + 1;
+  checks_.push_back(std::move(message));
+  return static_cast<std::int64_t>(checks_.size());
+}
+
+KernelContext::Built KernelContext::finish() {
+  Launch launch;
+  launch.buffers = order_;
+  launch.dims = dims_;
+  launch.checks = checks_;
+  return {builder.finish(), std::move(launch)};
+}
+
+}  // namespace lathe

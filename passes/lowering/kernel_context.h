@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/builder.h"
+#include "passes/lowering/program.h"
+
+namespace lathe {
+
+/// The vectors that a target computes with; all that schedules know of it.
+struct VectorTarget {
+  int bits = 512;
+  int lanes(DType dtype) const;  ///< of values computed in `dtype`: bf16 and f16 count as f32
+  bool operator==(const VectorTarget&) const = default;
+};
+
+/// A kernel under construction, with the program buffers and dims it is bound to. Unknown dims become run-time
+/// arguments, known ones constants.
+class KernelContext {
+ public:
+  explicit KernelContext(std::string name) : builder(std::move(name)) {}
+
+  kernel::Builder builder;
+
+  /// The kernel's parameter for a program buffer. All buffers are declared before the body is built.
+  void declare(int buffer, DType dtype, bool reads, bool writes);
+  kernel::Buffer buffer(int id) const { return parameters_.at(id); }
+
+  /// The value of a size: a constant, or one run-time argument for the whole polynomial.
+  kernel::Value dim(const Dim& size);
+
+  /// Registers a run-time check; gives its code.
+  std::int64_t check_code(std::string message);
+
+  /// The kernel and the launch that runs it.
+  struct Built {
+    kernel::Kernel kernel;
+    Launch launch;
+  };
+  Built finish();
+
+ private:
+  std::map<int, kernel::Buffer> parameters_;
+  std::vector<int> order_;
+  std::vector<Dim> dims_;
+  std::vector<std::string> checks_;
+};
+
+}  // namespace lathe

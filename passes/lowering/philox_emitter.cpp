@@ -1,0 +1,56 @@
+#include "passes/lowering/philox_emitter.h"
+
+#include <array>
+
+namespace lathe {
+
+using kernel::Value;
+
+namespace {
+
+constexpr std::int64_t low_half = 0xFFFFFFFF;
+
+/// 32-bit words held in i64 lanes.
+class Philox {
+ public:
+  explicit Philox(kernel::Builder& b) : b_(b) {}
+
+  Value low(Value x) { return b_.apply(ScalarOp::bit_and, {x, like(x, low_half)}); }
+  Value high(Value x) { return b_.apply(ScalarOp::shift_right, {x, like(x, std::int64_t{32})}); }
+  Value exclusive_or(Value x, Value y) { return b_.apply(ScalarOp::bit_xor, {x, y}); }
+
+  /// Ten rounds (Salmon et al. 2011, section 4.3); words 0 and 1 of the result.
+  std::array<Value, 2> block(std::array<Value, 4> c, std::array<Value, 2> key) {
+    constexpr std::int64_t multiplier[2] = {0xD2511F53, 0xCD9E8D57}, weyl[2] = {0x9E3779B9, 0xBB67AE85};
+    for (int round = 0; round < 10; ++round) {
+      const Value p0 = c[0] * multiplier[0], p1 = c[2] * multiplier[1];
+      c = {exclusive_or(exclusive_or(high(p1), c[1]), key[0]), low(p1),
+           exclusive_or(exclusive_or(high(p0), c[3]), key[1]), low(p0)};
+      key = {low(key[0] + weyl[0]), low(key[1] + weyl[1])};
+    }
+    return {c[0], c[1]};
+  }
+
+ private:
+  kernel::Builder& b_;
+};
+
+}  // namespace
+
+Value emit_uniform(kernel::Builder& b, Value seed, Value step, std::int64_t stream, Value element, DType dtype) {
+  Philox philox(b);
+  const std::int64_t salt = static_cast<std::int64_t>(static_cast<std::uint32_t>(stream) * 0x9E3779B9u);
+  const std::array<Value, 2> key = {philox.exclusive_or(philox.low(seed), b.index(salt)), philox.high(seed)};
+  const auto words =
+      philox.block({philox.low(element), philox.high(element), philox.low(step), philox.high(step)}, key);
+  if (dtype == f64) {
+    // 53 bits: 21 of word 1 above 32 of word 0, as philox.h's to_uniform_f64.
+    const Value top = b.apply(ScalarOp::shift_right, {words[0], b.index(5)});
+    const Value rest = b.apply(ScalarOp::shift_right, {words[1], b.index(6)});
+    return b.cast(top * std::int64_t{67108864} + rest, f64) * 0x1p-53;
+  }
+  const Value top = b.apply(ScalarOp::shift_right, {words[0], b.index(8)});
+  return b.cast(top, f32) * 0x1p-24;
+}
+
+}  // namespace lathe

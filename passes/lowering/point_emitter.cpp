@@ -1,0 +1,143 @@
+#include "passes/lowering/point_emitter.h"
+
+#include <fmt/core.h>
+
+#include "passes/lowering/philox_emitter.h"
+
+namespace lathe {
+
+using kernel::Value;
+using Kind = PointInstruction::Kind;
+
+DType compute_type(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
+
+namespace {
+Value both(Value a, Value b) { return !a ? b : !b ? a : a && b; }
+}  // namespace
+
+std::optional<Value> PointEmitter::Scope::find(int instruction) const {
+  if (const auto at = values_.find(instruction); at != values_.end()) return at->second;
+  return outer ? outer->find(instruction) : std::nullopt;
+}
+
+Value PointEmitter::emit(int instruction, Scope& scope) {
+  if (const auto known = scope.find(instruction)) return *known;
+  const Value value = compute(program_[instruction], scope);
+  scope.bind(instruction, value);
+  return value;
+}
+
+Value PointEmitter::compute(const PointInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  switch (i.kind) {
+    case Kind::constant: return b.constant(compute_type(i.dtype), i.value);
+    case Kind::index: return scope.place.value(i.form);
+    case Kind::in_bounds: {
+      const Value at = scope.place.value(i.form);
+      return b.index(0) <= at && at < context_.dim(i.size);
+    }
+    case Kind::load: return load(i, scope);
+    case Kind::gather: return gather(i, scope);
+    case Kind::random: return random(i, scope);
+    case Kind::scalar: return scalar(i, scope);
+    case Kind::reduce:
+    case Kind::accumulator: break;
+  }
+  throw InternalError("a reduction or accumulator was read before it was bound");
+}
+
+Value PointEmitter::rounded(Value value, DType dtype) {
+  if (compute_type(dtype) == dtype) return value;
+  return context_.builder.cast(context_.builder.cast(value, dtype), f32);
+}
+
+Value PointEmitter::load_at(kernel::Buffer buffer, const Place::Position& at, int lanes, Value mask) {
+  kernel::Builder& b = context_.builder;
+  Value value;
+  if (at.vector) {
+    value = b.gather(buffer, *at.vector, mask);
+  } else if (at.stride.is(0) || lanes == 1) {
+    if (mask && mask.type.lanes > 1) mask = b.reduce(ScalarOp::logical_or, mask);
+    value = b.load(buffer, at.base, 1, mask);
+  } else if (at.stride.is(1)) {
+    value = b.load(buffer, at.base, lanes, mask);
+  } else {
+    value = b.load_strided(buffer, at.base, context_.dim(at.stride), lanes, mask);
+  }
+  return compute_type(buffer.dtype) == buffer.dtype ? value : b.cast(value, f32);
+}
+
+Value PointEmitter::load(const PointInstruction& i, Scope& scope) {
+  const Place::Position at = scope.place.position(i.form);
+  const bool varies = at.vector || !at.stride.is(0);
+  Value mask = varies ? scope.mask : Value{};
+  if (!i.args.empty()) mask = both(mask, emit(i.args[0], scope));
+  return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
+}
+
+Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  const Value row = emit(i.args[0], scope);
+  Value wanted = row.type.lanes > 1 ? scope.mask : Value{};
+  if (i.args.size() > 1) wanted = both(wanted, emit(i.args[1], scope));
+  const Value size = context_.dim(i.size);
+  const Value inside = b.index(0) <= row && row < size;
+  const Value fine = wanted ? inside || !wanted : inside;
+  const std::int64_t code = context_.check_code(fmt::format("an index is not in [0, {})", i.size.to_string()));
+  b.check(fine.type.lanes > 1 ? b.reduce(ScalarOp::logical_and, fine) : fine, code);
+  Place::Position at = scope.place.position(i.form);
+  const Value offset = row * context_.dim(i.stride);
+  if (offset.type.lanes > 1) {
+    const Value here = at.vector ? *at.vector : scope.place.value(i.form);
+    at.vector = here + offset;
+  } else if (at.vector) {
+    at.vector = *at.vector + offset;
+  } else {
+    at.base = at.base + offset;
+  }
+  const bool varies = at.vector || !at.stride.is(0);
+  Value mask = both(inside, varies ? both(scope.mask, wanted) : wanted);
+  return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
+}
+
+Value PointEmitter::random(const PointInstruction& i, Scope& scope) {
+  const Value seed = emit(i.args[0], scope), step = emit(i.args[1], scope);
+  return rounded(emit_uniform(context_.builder, seed, step, i.stream, scope.place.value(i.form), i.dtype), i.dtype);
+}
+
+Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  std::vector<Value> args;
+  for (const int arg : i.args) args.push_back(emit(arg, scope));
+  if (i.op == ScalarOp::cast) {
+    const Value value = b.cast(args[0], compute_type(i.dtype));
+    return rounded(value, i.dtype);
+  }
+  const Value value = b.apply(i.op, std::move(args));
+  return i.dtype == boolean || i.op == ScalarOp::select ? value : rounded(value, i.dtype);
+}
+
+void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Value value, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  if (compute_type(dtype) != dtype) value = b.cast(value, dtype);
+  const kernel::Buffer buffer = context_.buffer(buffer_of_(node));
+  const Place::Position at = scope.place.position(form);
+  const int lanes = scope.place.lanes();
+  if (at.vector) {
+    b.scatter(buffer, *at.vector, b.broadcast(value, lanes), scope.mask);
+  } else if (lanes == 1 || at.stride.is(0)) {
+    b.store(buffer, at.base, value);
+  } else if (at.stride.is(1)) {
+    b.store(buffer, at.base, b.broadcast(value, lanes), scope.mask);
+  } else {
+    b.store_strided(buffer, at.base, context_.dim(at.stride), b.broadcast(value, lanes), scope.mask);
+  }
+}
+
+Value PointEmitter::reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope) {
+  (void)dtype;
+  const Place::Position at = scope.place.position(form);
+  return load_at(context_.buffer(buffer_of_(node)), at, scope.place.lanes(), scope.mask);
+}
+
+}  // namespace lathe

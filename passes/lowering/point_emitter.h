@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "passes/lowering/index_space.h"
+
+namespace lathe {
+
+/// A program buffer for the storage of a node.
+using BufferOf = std::function<int(ir::ValueId)>;
+
+/// The type that a dtype is computed in: bf16 and f16 in f32.
+DType compute_type(DType dtype);
+
+/// Turns instructions of a point program into kernel values at places of the domain.
+class PointEmitter {
+ public:
+  PointEmitter(KernelContext& context, const PointProgram& program, BufferOf buffer_of)
+      : context_(context), program_(program), buffer_of_(std::move(buffer_of)) {}
+
+  /// Values computed at one place; those of an outer scope hold in an inner one, whose place refines it.
+  class Scope {
+   public:
+    Scope(PointEmitter& emitter, std::vector<IndexGroup> groups, kernel::Value mask = {}, const Scope* outer = nullptr)
+        : place(emitter.context_, emitter.program_.domain, std::move(groups)), mask(mask), outer(outer) {}
+    /// Says what stands for an instruction here: an accumulator, the result of a reduction.
+    void bind(int instruction, kernel::Value value) { values_[instruction] = value; }
+    std::optional<kernel::Value> find(int instruction) const;
+
+    Place place;
+    kernel::Value mask;  ///< lanes inside the domain; empty: all
+    const Scope* outer;
+
+   private:
+    std::map<int, kernel::Value> values_;
+  };
+
+  /// The value of an instruction in the scope, computed once: in its dtype, or f32 for bf16 and f16. A scalar where it
+  /// does not vary along the lanes.
+  kernel::Value emit(int instruction, Scope& scope);
+  /// Stores a value of dtype `dtype` (as emit gives it) at a linear form of a node's storage.
+  void store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);
+  /// Reads back what store() put there in the same iteration.
+  kernel::Value reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope);
+
+  const PointProgram& program() const { return program_; }
+  KernelContext& context() { return context_; }
+
+ private:
+  kernel::Value compute(const PointInstruction& instruction, Scope& scope);
+  kernel::Value load(const PointInstruction& instruction, Scope& scope);
+  kernel::Value gather(const PointInstruction& instruction, Scope& scope);
+  kernel::Value random(const PointInstruction& instruction, Scope& scope);
+  kernel::Value scalar(const PointInstruction& instruction, Scope& scope);
+  kernel::Value load_at(kernel::Buffer buffer, const Place::Position& at, int lanes, kernel::Value mask);
+  kernel::Value rounded(kernel::Value value, DType dtype);
+
+  KernelContext& context_;
+  const PointProgram& program_;
+  BufferOf buffer_of_;
+};
+
+}  // namespace lathe

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/tensor/graph.h"
+
+namespace lathe {
+
+/// A piece of memory that a program works in. Sizes are formulas in the graph's dims, evaluated when they are bound.
+struct ProgramBuffer {
+  enum class Kind {
+    input,      ///< bound by the caller for a run; read only
+    state,      ///< a parameter or state, kept from run to run; may be written
+    output,     ///< a result for the caller
+    constant,   ///< `data`
+    temporary,  ///< in the arena; dead outside [first launch that touches it, last]
+  };
+  Kind kind = Kind::temporary;
+  std::string name;  ///< argument or output name; for a temporary the value it holds, such as "%12 softmax"
+  DType dtype = f32;
+  Dim elements = 0;            ///< how many to allocate
+  std::vector<double> data;    ///< of a constant
+  Location loc;
+};
+
+/// One run of one kernel over bound buffers.
+struct Launch {
+  int kernel = -1;                ///< index into Program::kernels
+  std::vector<int> buffers;       ///< program buffers, in the order of the kernel's parameters
+  std::vector<Dim> dims;          ///< values of the kernel's dims
+  Dim work = 1;                   ///< rough scalar operations in one iteration of the parallel loop, to size chunks
+  Dim flops = 0;                  ///< multiply-adds count two; products and reductions only
+  std::vector<std::string> names; ///< ops it came from: "%5 softmax"
+  Location loc;                   ///< of the last of them
+  std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
+};
+
+/// A graph turned into kernels: what an executable runs.
+struct Program {
+  std::string name;
+  std::vector<kernel::Kernel> kernels;  ///< distinct ones: identical layers share them
+  std::vector<ProgramBuffer> buffers;
+  std::vector<Launch> launches;
+  std::vector<ir::DimCheck> checks;
+  /// Argument and output types by name, in the order of the graph.
+  struct Slot {
+    std::string name;
+    DType dtype;
+    Shape shape;
+    int buffer;
+    bool is_parameter = false;  ///< of states: declared with parameter()
+  };
+  std::vector<Slot> inputs, states, outputs;
+};
+
+}  // namespace lathe
