@@ -15,6 +15,8 @@ std::string join(std::string_view scope, std::string_view name) {
 
 Graph::Graph(std::string_view name) : builder_(std::make_unique<ir::GraphBuilder>(name)) {}
 
+std::string Graph::path(std::string_view name) const { return join(scope_path(), name); }
+
 Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Where at) {
   const detail::Line line(*builder_, at);
   return Tensor(builder_->argument(ir::ops::input, name, dtype, shape));
@@ -22,7 +24,7 @@ Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Wher
 
 Tensor Graph::parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
   const detail::Line line(*builder_, at);
-  const std::string full_name = join(scope_path(), name);
+  const std::string full_name = path(name);
   const Tensor t(builder_->argument(ir::ops::parameter, full_name, dtype, shape));
   initializers_.push_back({full_name, init});
   return t;

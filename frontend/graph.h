@@ -56,6 +56,8 @@ class Graph {
   [[nodiscard]] Scope scope(std::string_view name, Where at = Where::current()) { return Scope(*this, name, at); }
   /// "encoder.0"; empty at the top.
   std::string_view scope_path() const { return builder_->location().scope(); }
+  /// A name in the current scope: "encoder.0.self".
+  std::string path(std::string_view name) const;
 
   /// How the parameters and states start, in the order of their declaration.
   const std::vector<Initializer>& initializers() const { return initializers_; }

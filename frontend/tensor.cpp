@@ -18,6 +18,12 @@ Location locate(const Location& current, const Where& at) {
 
 Line::Line(ir::GraphBuilder& builder, const Where& at) : at_(builder, locate(builder.location(), at)) {}
 
+Line::Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope)
+    : at_(builder, [&] {
+        const Location line = locate(builder.location(), at);
+        return Location(line.file(), line.line(), scope);
+      }()) {}
+
 }  // namespace detail
 
 namespace {

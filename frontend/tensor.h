@@ -126,6 +126,9 @@ class Line {
  public:
   Line(ir::GraphBuilder& builder, const Where& at);
   Line(const Tensor& t, const Where& at) : Line(t.builder(), at) {}
+  /// Likewise, in the scope of a module: "encoder.0.self".
+  Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope);
+  Line(const Tensor& t, const Where& at, std::string_view scope) : Line(t.builder(), at, scope) {}
 
  private:
   ir::GraphBuilder::At at_;
