@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/files/sha256.h"
+
+namespace lathe {
+
+/// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+
+  bool is_open() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+/// Reads at most bytes.size() from `offset` on; gives how many, fewer only at the end of the file; -1 with errno set
+/// on failure.
+std::int64_t read_at(int fd, std::span<std::byte> bytes, std::uint64_t offset);
+/// Writes all of `bytes` at the file's position; false with errno set on failure.
+bool write_all(int fd, std::span<const std::byte> bytes);
+
+/// Opens a regular file for reading, waiting for nothing (no pipes, no devices). UserError [file_open] otherwise.
+FileDescriptor open_regular_file(const std::filesystem::path& path);
+std::uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
+
+/// The whole of a regular file. UserError [file_open], [file_read], or [file_too_large] above `limit` bytes.
+std::string read_file(const std::filesystem::path& path, std::uint64_t limit);
+
+/// Makes the entries of a directory durable. UserError [file_write].
+void sync_directory(const std::filesystem::path& path);
+
+/// Text for messages: quoted, control characters escaped, cut to 80 characters.
+std::string quote(std::string_view text);
+
+/// A file that appears at `path` only when complete: bytes go to a hidden neighbour, commit() makes them durable,
+/// renames the neighbour and makes the rename durable. Without commit() nothing is left. UserError [file_write].
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view bytes) { write(std::as_bytes(std::span(bytes))); }
+
+  struct Written {
+    std::uint64_t size = 0;
+    Sha256Digest sha256{};
+  };
+  Written commit();
+
+ private:
+  [[noreturn]] void fail(std::string_view action) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  FileDescriptor file_;
+  Sha256 hash_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace lathe

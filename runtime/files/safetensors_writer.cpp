@@ -1,0 +1,112 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "ir/support/error.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors_header.h"
+
+namespace lathe {
+
+namespace {
+
+using safetensors::file_dtype;
+
+/// A JSON string. UserError [safetensors_field] if the text is not UTF-8.
+std::string json_string(const std::string& path, const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw UserError(fmt::format("{}: {} is not UTF-8", path, quote(text)), "safetensors_field");
+  }
+}
+
+void check(const std::string& path, std::span<const TensorView> tensors) {
+  std::unordered_set<std::string_view> names;
+  if (tensors.size() > safetensors::max_tensors)
+    throw UserError(fmt::format("{}: {} tensors are more than {}", path, tensors.size(), safetensors::max_tensors),
+                    "safetensors_limit");
+  for (const TensorView& tensor : tensors) {
+    const std::string name = quote(tensor.name);
+    if (!names.insert(tensor.name).second)
+      throw UserError(fmt::format("{}: two tensors are called {}", path, name), "safetensors_duplicate");
+    if (tensor.name == safetensors::metadata_key)
+      throw UserError(fmt::format("{}: the name {} is reserved", path, name), "safetensors_field");
+    if (tensor.name.size() > safetensors::max_name_bytes || tensor.shape.size() > safetensors::max_rank)
+      throw UserError(
+          fmt::format("{}: tensor {} has a name of {} bytes and rank {}; the limits are {} and {}", path, name,
+                      tensor.name.size(), tensor.shape.size(), safetensors::max_name_bytes, safetensors::max_rank),
+          "safetensors_limit");
+  }
+}
+
+std::uint64_t bytes_of(const TensorView& tensor) {
+  return static_cast<std::uint64_t>(count_elements(tensor.shape)) * size_in_bytes(tensor.dtype);
+}
+
+std::string make_header(const std::string& path, const std::vector<const TensorView*>& tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  std::string text = "{";
+  const auto separate = [&] { text += text.back() == '{' ? "" : ","; };
+  if (!metadata.empty()) {
+    text += "\"__metadata__\":{";
+    for (const auto& [key, value] : metadata) {
+      separate();
+      text += json_string(path, key) + ":" + json_string(path, value);
+    }
+    text += "}";
+  }
+  std::uint64_t offset = 0;
+  for (const TensorView* tensor : tensors) {
+    std::string dims;
+    for (const std::int64_t dim : tensor->shape) dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+    const std::uint64_t end = offset + bytes_of(*tensor);
+    separate();
+    text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                        json_string(path, tensor->name), file_dtype(tensor->dtype).name, dims, offset, end);
+    offset = end;
+  }
+  text += "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > safetensors::max_header_bytes)
+    throw UserError(
+        fmt::format("{}: the header has {} bytes, more than {}", path, text.size(), safetensors::max_header_bytes),
+        "safetensors_limit");
+  return text;
+}
+
+}  // namespace
+
+TensorView view_of(std::string name, const HostTensor& tensor) {
+  return {std::move(name), tensor.dtype(), tensor.shape(), tensor.data()};
+}
+
+AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                                      const std::map<std::string, std::string>& metadata) {
+  check(path.string(), tensors);
+  std::vector<const TensorView*> order;
+  for (const TensorView& tensor : tensors) order.push_back(&tensor);
+  std::ranges::stable_sort(order, std::greater(), [](const TensorView* t) { return size_in_bytes(t->dtype); });
+  const std::string header = make_header(path.string(), order, metadata);
+
+  AtomicFile file(path);
+  std::array<std::byte, 8> prefix{};
+  for (std::size_t i = 0; i < 8; ++i) prefix[i] = static_cast<std::byte>(header.size() >> (8 * i));
+  file.write(prefix);
+  file.write(header);
+  for (const TensorView* tensor : order) file.write(std::span(tensor->data, bytes_of(*tensor)));
+  return file.commit();
+}
+
+AtomicFile::Written write_safetensors(const std::filesystem::path& path,
+                                      const std::map<std::string, HostTensor>& tensors,
+                                      const std::map<std::string, std::string>& metadata) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors) views.push_back(view_of(name, tensor));
+  return write_safetensors(path, views, metadata);
+}
+
+}  // namespace lathe

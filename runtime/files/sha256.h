@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lathe {
+
+using Sha256Digest = std::array<std::uint8_t, 32>;
+
+/// SHA-256 of bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void update(std::span<const std::byte> bytes);
+  void update(std::string_view bytes);
+  /// The digest of everything so far; no update may follow.
+  Sha256Digest finish();
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+Sha256Digest sha256(std::string_view bytes);
+/// 64 lower-case hexadecimal digits.
+std::string to_hex(const Sha256Digest& digest);
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace lathe
