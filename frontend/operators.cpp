@@ -18,38 +18,38 @@ const ir::Value& v(const Operand& a) { return a.tensor.value(); }
 Tensor operator+(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::add(v(a), v(b)); });
 }
-Tensor operator+(const Operand& a, double b) {
-  return built(a, [&] { return ir::add(v(a), b); });
+Tensor operator+(const Operand& a, Number b) {
+  return built(a, [&] { return ir::add(v(a), b.value); });
 }
-Tensor operator+(double a, const Operand& b) {
-  return built(b, [&] { return ir::add(v(b), a); });
+Tensor operator+(Number a, const Operand& b) {
+  return built(b, [&] { return ir::add(v(b), a.value); });
 }
 Tensor operator-(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::sub(v(a), v(b)); });
 }
-Tensor operator-(const Operand& a, double b) {
-  return built(a, [&] { return ir::sub(v(a), b); });
+Tensor operator-(const Operand& a, Number b) {
+  return built(a, [&] { return ir::sub(v(a), b.value); });
 }
-Tensor operator-(double a, const Operand& b) {
-  return built(b, [&] { return ir::sub(a, v(b)); });
+Tensor operator-(Number a, const Operand& b) {
+  return built(b, [&] { return ir::sub(a.value, v(b)); });
 }
 Tensor operator*(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::mul(v(a), v(b)); });
 }
-Tensor operator*(const Operand& a, double b) {
-  return built(a, [&] { return ir::mul(v(a), b); });
+Tensor operator*(const Operand& a, Number b) {
+  return built(a, [&] { return ir::mul(v(a), b.value); });
 }
-Tensor operator*(double a, const Operand& b) {
-  return built(b, [&] { return ir::mul(v(b), a); });
+Tensor operator*(Number a, const Operand& b) {
+  return built(b, [&] { return ir::mul(v(b), a.value); });
 }
 Tensor operator/(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::div(v(a), v(b)); });
 }
-Tensor operator/(const Operand& a, double b) {
-  return built(a, [&] { return ir::div(v(a), b); });
+Tensor operator/(const Operand& a, Number b) {
+  return built(a, [&] { return ir::div(v(a), b.value); });
 }
-Tensor operator/(double a, const Operand& b) {
-  return built(b, [&] { return ir::div(a, v(b)); });
+Tensor operator/(Number a, const Operand& b) {
+  return built(b, [&] { return ir::div(a.value, v(b)); });
 }
 Tensor operator%(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::rem(v(a), v(b)); });
@@ -60,38 +60,38 @@ Tensor operator-(const Operand& a) {
 Tensor operator==(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::eq(v(a), v(b)); });
 }
-Tensor operator==(const Operand& a, double b) {
-  return built(a, [&] { return ir::eq(v(a), b); });
+Tensor operator==(const Operand& a, Number b) {
+  return built(a, [&] { return ir::eq(v(a), b.value); });
 }
 Tensor operator!=(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::ne(v(a), v(b)); });
 }
-Tensor operator!=(const Operand& a, double b) {
-  return built(a, [&] { return ir::ne(v(a), b); });
+Tensor operator!=(const Operand& a, Number b) {
+  return built(a, [&] { return ir::ne(v(a), b.value); });
 }
 Tensor operator<(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::lt(v(a), v(b)); });
 }
-Tensor operator<(const Operand& a, double b) {
-  return built(a, [&] { return ir::lt(v(a), b); });
+Tensor operator<(const Operand& a, Number b) {
+  return built(a, [&] { return ir::lt(v(a), b.value); });
 }
 Tensor operator<=(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::le(v(a), v(b)); });
 }
-Tensor operator<=(const Operand& a, double b) {
-  return built(a, [&] { return ir::le(v(a), b); });
+Tensor operator<=(const Operand& a, Number b) {
+  return built(a, [&] { return ir::le(v(a), b.value); });
 }
 Tensor operator>(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::gt(v(a), v(b)); });
 }
-Tensor operator>(const Operand& a, double b) {
-  return built(a, [&] { return ir::gt(v(a), b); });
+Tensor operator>(const Operand& a, Number b) {
+  return built(a, [&] { return ir::gt(v(a), b.value); });
 }
 Tensor operator>=(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::ge(v(a), v(b)); });
 }
-Tensor operator>=(const Operand& a, double b) {
-  return built(a, [&] { return ir::ge(v(a), b); });
+Tensor operator>=(const Operand& a, Number b) {
+  return built(a, [&] { return ir::ge(v(a), b.value); });
 }
 Tensor operator&(const Operand& a, const Operand& b) {
   return built(a, [&] { return ir::logical_and(v(a), v(b)); });

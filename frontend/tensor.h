@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <source_location>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "ir/tensor/builder.h"
@@ -21,7 +22,7 @@ struct Axes {
   std::vector<std::int64_t> dims;
 };
 
-/// A value of a Graph under construction: cheap to copy, never assigned to. The Graph must outlive it. Methods add
+/// A value of a Graph under construction: cheap to copy. The Graph must outlive it. Methods add
 /// ops; all rules are those of docs/ir.md, and every error is raised at the caller's line. Dims count from the end
 /// when negative. Numbers take the tensor's dtype.
 class Tensor {
@@ -88,33 +89,41 @@ struct Operand {
   Where at;
 };
 
+/// A number as an operand, of any arithmetic type.
+struct Number {
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Number(T v) : value(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
+  double value;
+};
+
 // Operators broadcast by NumPy's rule and want equal dtypes; a number takes the tensor's dtype.
 Tensor operator+(const Operand& a, const Operand& b);
-Tensor operator+(const Operand& a, double b);
-Tensor operator+(double a, const Operand& b);
+Tensor operator+(const Operand& a, Number b);
+Tensor operator+(Number a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
-Tensor operator-(const Operand& a, double b);
-Tensor operator-(double a, const Operand& b);
+Tensor operator-(const Operand& a, Number b);
+Tensor operator-(Number a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
-Tensor operator*(const Operand& a, double b);
-Tensor operator*(double a, const Operand& b);
+Tensor operator*(const Operand& a, Number b);
+Tensor operator*(Number a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
-Tensor operator/(const Operand& a, double b);
-Tensor operator/(double a, const Operand& b);
+Tensor operator/(const Operand& a, Number b);
+Tensor operator/(Number a, const Operand& b);
 Tensor operator%(const Operand& a, const Operand& b);  ///< integers
 Tensor operator-(const Operand& a);
 Tensor operator==(const Operand& a, const Operand& b);  ///< comparisons give bool tensors
-Tensor operator==(const Operand& a, double b);
+Tensor operator==(const Operand& a, Number b);
 Tensor operator!=(const Operand& a, const Operand& b);
-Tensor operator!=(const Operand& a, double b);
+Tensor operator!=(const Operand& a, Number b);
 Tensor operator<(const Operand& a, const Operand& b);
-Tensor operator<(const Operand& a, double b);
+Tensor operator<(const Operand& a, Number b);
 Tensor operator<=(const Operand& a, const Operand& b);
-Tensor operator<=(const Operand& a, double b);
+Tensor operator<=(const Operand& a, Number b);
 Tensor operator>(const Operand& a, const Operand& b);
-Tensor operator>(const Operand& a, double b);
+Tensor operator>(const Operand& a, Number b);
 Tensor operator>=(const Operand& a, const Operand& b);
-Tensor operator>=(const Operand& a, double b);
+Tensor operator>=(const Operand& a, Number b);
 Tensor operator&(const Operand& a, const Operand& b);  ///< bool; no short circuit, hence not &&
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);  ///< bool: not

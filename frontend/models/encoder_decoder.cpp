@@ -1,0 +1,123 @@
+#include "frontend/models/encoder_decoder.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "frontend/nn/positions.h"
+#include "frontend/ops.h"
+
+namespace lathe::models {
+
+namespace {
+
+nn::EmbeddingOptions table(const EncoderDecoderConfig& config) {
+  const double width = static_cast<double>(config.d_model.value().value_or(1));
+  return {.dtype = config.dtype, .table = Init::normal(1 / std::sqrt(width))};
+}
+nn::AttentionOptions attention(const EncoderDecoderConfig& config) {
+  return {.dtype = config.dtype, .d_k = config.d_k, .d_v = config.d_v, .dropout = config.dropout};
+}
+nn::FeedForwardOptions feed_forward(const EncoderDecoderConfig& config) {
+  return {.dtype = config.dtype, .activation = config.activation, .dropout = config.dropout};
+}
+nn::NormOptions norm(const EncoderDecoderConfig& config) { return {.dtype = config.dtype, .eps = config.norm_eps}; }
+
+}  // namespace
+
+EncoderDecoder::EncoderDecoder(Graph& g, const EncoderDecoderConfig& config)
+    : g_(g),
+      config_(config),
+      src_embedding_(g, "src_embedding", config.src_vocab, config.d_model, table(config)),
+      tgt_embedding_(g, "tgt_embedding", config.tgt_vocab, config.d_model, table(config)),
+      generator_(g, "generator", config.d_model, config.tgt_vocab,
+                 {.dtype = config.dtype, .weight = Init::xavier_uniform()}),
+      dropout_(g, config.dropout) {
+  for (int i = 0; i < config.layers; ++i) encoder_.push_back(encoder_layer(i));
+  for (int i = 0; i < config.layers; ++i) decoder_.push_back(decoder_layer(i));
+  if (config.pre_norm) {
+    encoder_norm_.emplace(g, "encoder.norm", config.d_model, norm(config));
+    decoder_norm_.emplace(g, "decoder.norm", config.d_model, norm(config));
+  }
+}
+
+EncoderDecoder::EncoderLayer EncoderDecoder::encoder_layer(int i) const {
+  const auto scope = g_.scope(fmt::format("encoder.{}", i));
+  const Dim& d = config_.d_model;
+  return {.self = nn::MultiHeadAttention(g_, "self", d, config_.h, attention(config_)),
+          .ffn = nn::FeedForward(g_, "ffn", d, config_.d_ff, feed_forward(config_)),
+          .norm1 = nn::LayerNorm(g_, "norm1", d, norm(config_)),
+          .norm2 = nn::LayerNorm(g_, "norm2", d, norm(config_))};
+}
+
+EncoderDecoder::DecoderLayer EncoderDecoder::decoder_layer(int i) const {
+  const auto scope = g_.scope(fmt::format("decoder.{}", i));
+  const Dim& d = config_.d_model;
+  return {.self = nn::MultiHeadAttention(g_, "self", d, config_.h, attention(config_)),
+          .cross = nn::MultiHeadAttention(g_, "cross", d, config_.h, attention(config_)),
+          .ffn = nn::FeedForward(g_, "ffn", d, config_.d_ff, feed_forward(config_)),
+          .norm1 = nn::LayerNorm(g_, "norm1", d, norm(config_)),
+          .norm2 = nn::LayerNorm(g_, "norm2", d, norm(config_)),
+          .norm3 = nn::LayerNorm(g_, "norm3", d, norm(config_))};
+}
+
+Tensor EncoderDecoder::source_mask(const Tensor& src) const {
+  return (src != config_.pad).unsqueeze(1).unsqueeze(2).to(i64);  // [B, 1, 1, S]
+}
+
+Tensor EncoderDecoder::target_mask(const Tensor& tgt) const {
+  const Dim T = tgt.size(1);
+  const Tensor words = (tgt != config_.pad).unsqueeze(1).unsqueeze(2);  // [B, 1, 1, T]
+  return (words & g_.causal_mask(T, T)).to(i64);                        // [B, 1, T, T]
+}
+
+Tensor EncoderDecoder::embed(const nn::Embedding& table, const Tensor& ids) const {
+  const double scale = std::sqrt(static_cast<double>(config_.d_model.value().value_or(1)));
+  const Tensor positions = nn::sinusoidal_positions(g_, ids.size(1), config_.d_model, config_.dtype);  // [S, d_model]
+  return dropout_(table(ids) * scale + positions);  // [B, S, d_model]
+}
+
+template <class Sublayer>
+Tensor EncoderDecoder::residual(const nn::LayerNorm& norm, const Tensor& x, Sublayer sublayer) const {
+  return config_.pre_norm ? x + dropout_(sublayer(norm(x))) : norm(x + dropout_(sublayer(x)));
+}
+
+Tensor EncoderDecoder::encode(const Tensor& src, const Tensor& mask) const {
+  Tensor x = embed(src_embedding_, src).named("encoder_input");  // [B, S, d_model]
+  for (std::size_t i = 0; i < encoder_.size(); ++i) {
+    const auto scope = g_.scope(fmt::format("encoder.{}", i));
+    const EncoderLayer& layer = encoder_[i];
+    x = residual(layer.norm1, x, [&](const Tensor& y) { return layer.self(y, y, mask); });
+    x = residual(layer.norm2, x, [&](const Tensor& y) { return layer.ffn(y); });
+    x = x.named(fmt::format("encoder_layer_{}", i));
+  }
+  return (encoder_norm_ ? (*encoder_norm_)(x) : x).named("memory");
+}
+
+Tensor EncoderDecoder::decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask) const {
+  const Tensor mask = target_mask(tgt);
+  Tensor y = embed(tgt_embedding_, tgt);  // [B, T, d_model]
+  for (std::size_t i = 0; i < decoder_.size(); ++i) {
+    const auto scope = g_.scope(fmt::format("decoder.{}", i));
+    const DecoderLayer& layer = decoder_[i];
+    y = residual(layer.norm1, y, [&](const Tensor& z) { return layer.self(z, z, mask); });
+    y = residual(layer.norm2, y, [&](const Tensor& z) { return layer.cross(z, memory, source_mask); });
+    y = residual(layer.norm3, y, [&](const Tensor& z) { return layer.ffn(z); });
+    y = y.named(fmt::format("decoder_layer_{}", i));
+  }
+  return decoder_norm_ ? (*decoder_norm_)(y) : y;
+}
+
+Tensor EncoderDecoder::logits(const Tensor& src, const Tensor& tgt) const {
+  const Tensor mask = source_mask(src);
+  return generator_(decode(tgt, encode(src, mask), mask)).named("logits");  // [B, T, tgt_vocab]
+}
+
+Tensor EncoderDecoder::loss(const Tensor& src, const Tensor& tgt) const {
+  const Dim length = tgt.size(1);                    // T + 1
+  const Tensor given = tgt.slice(1, 0, length - 1);  // [B, T]
+  const Tensor following = tgt.slice(1, 1, length);  // [B, T]
+  return cross_entropy(logits(src, given), following, config_.pad, config_.label_smoothing);
+}
+
+}  // namespace lathe::models

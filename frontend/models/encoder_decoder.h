@@ -1,0 +1,71 @@
+#pragma once
+
+#include <vector>
+
+#include "frontend/nn/attention.h"
+#include "frontend/nn/feed_forward.h"
+
+namespace lathe::models {
+
+struct EncoderDecoderConfig {
+  Dim src_vocab{"src_vocab", 11}, tgt_vocab{"tgt_vocab", 11};
+  Dim d_model{"d_model", 512}, d_ff{"d_ff", 2048}, h{"h", 8};
+  std::optional<Dim> d_k, d_v;  ///< d_model / h where they are not given
+  int layers = 6;
+  std::int64_t pad = 0;  ///< the token that fills short rows: never attended to, never a target
+  bool pre_norm = true;  ///< x + f(norm(x)) and a norm after each stack, or norm(x + f(x))
+  nn::Activation activation = nn::Activation::relu;
+  double dropout = 0;  ///< 0.1 in the paper; 0 for inference
+  double label_smoothing = 0;
+  double norm_eps = 1e-6;
+  DType dtype = f32;
+};
+
+/// The encoder-decoder Transformer (Vaswani et al. 2017): sinusoidal positions, embeddings scaled by sqrt(d_model),
+/// N layers a side, padding and causal masks by masked_fill(-1e9), a linear generator.
+class EncoderDecoder {
+ public:
+  EncoderDecoder(Graph& g, const EncoderDecoderConfig& config);
+
+  /// i64 [B, 1, 1, S]: 1 where src [B, S] is a word.
+  Tensor source_mask(const Tensor& src) const;
+  /// i64 [B, 1, T, T]: 1 where tgt [B, T] is a word that is not later than the query.
+  Tensor target_mask(const Tensor& tgt) const;
+  /// src [B, S] -> memory [B, S, d_model].
+  Tensor encode(const Tensor& src, const Tensor& mask) const;
+  /// tgt [B, T], memory [B, S, d_model] -> [B, T, d_model].
+  Tensor decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask) const;
+  /// src [B, S], tgt [B, T] -> logits [B, T, tgt_vocab] of the token after each of tgt.
+  Tensor logits(const Tensor& src, const Tensor& tgt) const;
+  /// tgt [B, T+1]: each token but the last predicts the next; the mean over targets that are not padding.
+  Tensor loss(const Tensor& src, const Tensor& tgt) const;
+
+ private:
+  struct EncoderLayer {
+    nn::MultiHeadAttention self;
+    nn::FeedForward ffn;
+    nn::LayerNorm norm1, norm2;
+  };
+  struct DecoderLayer {
+    nn::MultiHeadAttention self, cross;
+    nn::FeedForward ffn;
+    nn::LayerNorm norm1, norm2, norm3;
+  };
+  EncoderLayer encoder_layer(int i) const;
+  DecoderLayer decoder_layer(int i) const;
+  /// ids [B, S] -> [B, S, d_model]
+  Tensor embed(const nn::Embedding& table, const Tensor& ids) const;
+  template <class Sublayer>
+  Tensor residual(const nn::LayerNorm& norm, const Tensor& x, Sublayer sublayer) const;
+
+  Graph& g_;
+  EncoderDecoderConfig config_;
+  nn::Embedding src_embedding_, tgt_embedding_;
+  std::vector<EncoderLayer> encoder_;
+  std::vector<DecoderLayer> decoder_;
+  std::optional<nn::LayerNorm> encoder_norm_, decoder_norm_;
+  nn::Linear generator_;
+  nn::Dropout dropout_;
+};
+
+}  // namespace lathe::models

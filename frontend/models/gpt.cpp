@@ -1,0 +1,96 @@
+#include "frontend/models/gpt.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+
+#include "frontend/ops.h"
+
+namespace lathe::models {
+
+namespace {
+
+/// GPT-2's scales: 0.02, and for the layers that end in the residual stream 0.02 / sqrt(2 * layers).
+Init residual_init(const GptConfig& config) {
+  return Init::normal(0.02 / std::sqrt(2.0 * std::max(1, config.layers)));
+}
+
+nn::LinearOptions conv1d(const GptConfig& config, const Init& weight) {
+  return {.dtype = config.dtype, .in_out = true, .weight = weight};
+}
+
+Dim head_size(const GptConfig& config) {
+  const auto size = config.d_model.divided_by(config.h);
+  if (!size || !size->value())
+    throw UserError(
+        fmt::format("gpt: {} cannot be split into {} heads", config.d_model.to_string(), config.h.to_string()),
+        "attention_heads", "make d_model a multiple of h");
+  return Dim("d_k", *size);
+}
+
+}  // namespace
+
+Gpt::Gpt(Graph& g, const GptConfig& config)
+    : g_(g),
+      config_(config),
+      d_k_(head_size(config)),
+      wte_(g, "wte", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
+      wpe_(g, "wpe", config.context, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
+      ln_f_(g, "ln_f", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}),
+      dropout_(g, config.dropout) {
+  for (int i = 0; i < config.layers; ++i) blocks_.push_back(block(i));
+}
+
+Gpt::Block Gpt::block(int i) const {
+  const auto scope = g_.scope(fmt::format("h.{}", i));
+  const Dim& d = config_.d_model;
+  const nn::NormOptions norm{.dtype = config_.dtype, .eps = config_.norm_eps};
+  const Init residual = residual_init(config_);
+  return {.ln_1 = nn::LayerNorm(g_, "ln_1", d, norm),
+          .ln_2 = nn::LayerNorm(g_, "ln_2", d, norm),
+          .c_attn = nn::Linear(g_, "attn.c_attn", d, d * 3, conv1d(config_, Init::normal(0.02))),
+          .c_proj = nn::Linear(g_, "attn.c_proj", d, d, conv1d(config_, residual)),
+          .mlp = nn::FeedForward(g_, "mlp", d, config_.d_ff ? *config_.d_ff : Dim("d_ff", d * 4),
+                                 {.dtype = config_.dtype,
+                                  .activation = nn::Activation::gelu_tanh,
+                                  .in_out = true,
+                                  .up = "c_fc",
+                                  .down = "c_proj",
+                                  .up_init = Init::normal(0.02),
+                                  .down_init = residual})};
+}
+
+Tensor Gpt::attention(const Block& block, const Tensor& x, const Tensor& forbidden) const {
+  const auto qkv = block.c_attn(x).split(config_.d_model, -1);  // 3 x [B, T, d_model]
+  const Tensor q = nn::split_heads(qkv[0], config_.h, d_k_);    // [B, h, T, d_k]
+  const Tensor k = nn::split_heads(qkv[1], config_.h, d_k_);    // [B, h, T, d_k]
+  const Tensor v = nn::split_heads(qkv[2], config_.h, d_k_);    // [B, h, T, d_k]
+  const double scale = 1 / std::sqrt(static_cast<double>(*d_k_.value()));
+  const Tensor scores = matmul(q, k.transpose(-2, -1)) * scale;  // [B, h, T, T]
+  const Tensor weights = scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()).softmax(-1);
+  return block.c_proj(nn::merge_heads(matmul(dropout_(weights), v), config_.d_model));  // [B, T, d_model]
+}
+
+Tensor Gpt::logits(const Tensor& tokens) const {
+  const Dim T = tokens.size(1);
+  Tensor x = dropout_(wte_(tokens) + wpe_.table().slice(0, 0, T));  // [B, T, d_model]
+  const Tensor forbidden = ~g_.causal_mask(T, T);                   // [T, T]
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const auto scope = g_.scope(fmt::format("h.{}", i));
+    const Block& block = blocks_[i];
+    x = x + dropout_(attention(block, block.ln_1(x), forbidden));
+    x = x + dropout_(block.mlp(block.ln_2(x)));
+    x = x.named(fmt::format("block_{}", i));
+  }
+  return linear(ln_f_(x), wte_.table()).named("logits");  // [B, T, vocab]
+}
+
+Tensor Gpt::loss(const Tensor& tokens) const {
+  const Dim length = tokens.size(1);  // T + 1
+  return loss(tokens.slice(1, 0, length - 1), tokens.slice(1, 1, length));
+}
+
+Tensor Gpt::loss(const Tensor& tokens, const Tensor& targets) const { return cross_entropy(logits(tokens), targets); }
+
+}  // namespace lathe::models

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "frontend/nn/attention.h"
+#include "frontend/nn/feed_forward.h"
+
+namespace lathe::models {
+
+struct GptConfig {
+  Dim vocab{"vocab", 256};
+  Dim context{"context", 256};  ///< the longest sequence
+  Dim d_model{"d_model", 384}, h{"h", 6};
+  std::optional<Dim> d_ff;  ///< 4 * d_model where it is not given
+  int layers = 6;
+  double dropout = 0;
+  double norm_eps = 1e-5;
+  DType dtype = f32;
+};
+
+/// A decoder-only Transformer as GPT-2 is built (Radford et al. 2019): learned positions, norms before each sublayer,
+/// one projection for q, k and v, tanh GELU, the embedding table as output weights. Parameters carry GPT-2's names.
+class Gpt {
+ public:
+  Gpt(Graph& g, const GptConfig& config);
+
+  /// tokens i64 [B, T], T <= context -> logits [B, T, vocab] of the token after each.
+  Tensor logits(const Tensor& tokens) const;
+  /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
+  Tensor loss(const Tensor& tokens) const;
+  /// tokens and targets [B, T].
+  Tensor loss(const Tensor& tokens, const Tensor& targets) const;
+
+ private:
+  struct Block {
+    nn::LayerNorm ln_1, ln_2;
+    nn::Linear c_attn, c_proj;
+    nn::FeedForward mlp;
+  };
+  Block block(int i) const;
+  /// Causal self-attention: [B, T, d_model] -> [B, T, d_model].
+  Tensor attention(const Block& block, const Tensor& x, const Tensor& forbidden) const;
+
+  Graph& g_;
+  GptConfig config_;
+  Dim d_k_;
+  nn::Embedding wte_, wpe_;
+  std::vector<Block> blocks_;
+  nn::LayerNorm ln_f_;
+  nn::Dropout dropout_;
+};
+
+}  // namespace lathe::models

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <vector>
+
+#include "frontend/nn/attention.h"
+#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/positions.h"
+
+namespace lathe::models {
+
+struct LlamaConfig {
+  Dim vocab{"vocab", 256};
+  Dim d_model{"d_model", 384}, d_ff{"d_ff", 1024};
+  Dim h{"h", 6}, kv_heads{"kv_heads", 2}, head_dim{"head_dim", 64};
+  int layers = 6;
+  double norm_eps = 1e-5;
+  double theta = 10000;
+  DType dtype = f32;
+};
+
+/// A decoder-only Transformer as Llama is built (Touvron et al. 2023): RMS norms, rotary embedding in the half-split
+/// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own.
+class Llama {
+ public:
+  Llama(Graph& g, const LlamaConfig& config);
+
+  /// tokens i64 [B, T] -> logits [B, T, vocab] of the token after each.
+  Tensor logits(const Tensor& tokens) const;
+  /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
+  Tensor loss(const Tensor& tokens) const;
+
+ private:
+  struct Block {
+    nn::RmsNorm input_norm, post_norm;
+    nn::Linear q_proj, k_proj, v_proj, o_proj;
+    nn::SwiGlu mlp;
+  };
+  Block block(int i) const;
+  /// [B, T, d_model] -> [B, T, d_model]
+  Tensor attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
+                   const Tensor& forbidden) const;
+
+  Graph& g_;
+  LlamaConfig config_;
+  Dim groups_;  ///< query heads for each key head
+  nn::Embedding embed_;
+  std::vector<Block> blocks_;
+  nn::RmsNorm norm_;
+  nn::Linear lm_head_;
+};
+
+}  // namespace lathe::models
