@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "ir/ops/rules.h"
+
+/// What the records of composite ops have in common.
+namespace lathe::ir {
+
+using Expansion = Value (*)(GraphBuilder&, const Node&, std::span<const Value>);
+
+constexpr Op composite(std::string_view name, std::string_view doc, Arity arity, std::span<const AttrSpec> attrs,
+                       std::span<const std::string_view> labels, TensorType (*infer)(const InferContext&),
+                       Expansion expand, Gradient gradient, std::vector<Sample> (*samples)()) {
+  return Op{.name = name,
+            .doc = doc,
+            .arity = arity,
+            .attrs = attrs,
+            .labels = labels,
+            .infer = infer,
+            .meaning = Composite{expand},
+            .gradient = gradient,
+            .samples = samples};
+}
+
+/// The dtype that composites compute in: f32 for bf16 and f16, any other itself.
+inline DType wide_dtype(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
+inline Value wide(const Value& a) { return cast(a, wide_dtype(a.dtype())); }
+
+/// a / size and a * size for a size that may be unknown until the dims are bound.
+Value div_size(const Value& a, const Dim& size);
+Value mul_size(const Value& a, const Dim& size);
+
+/// The product of some dims of a shape.
+Dim extent(const Shape& shape, const std::vector<int>& axes);
+
+/// sum and max over sorted positions; none at all leaves `a` as it is.
+Value sum_over(const Value& a, const std::vector<int>& axes, bool keepdim);
+/// The mean over sorted positions, kept as size 1.
+Value mean_keep(const Value& a, const std::vector<int>& axes);
+
+/// A reduced value with its dims put back as size 1.
+Value restore_dims(const Value& reduced, const std::vector<int>& axes, bool keepdim);
+
+/// A row of scores with its maximum taken away, which no gradient sees: exp cannot overflow.
+/// A row of only -inf gives NaN, as PyTorch's.
+Value less_row_max(const Value& a, int dim);
+
+/// Samples of one operand, one attribute set each: a matrix, dims of size 1 and of size 0.
+std::vector<Sample> unary_composite_samples(const Attributes& attrs, double low = -2, double high = 2);
+
+}  // namespace lathe::ir
