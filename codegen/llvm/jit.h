@@ -75,6 +75,7 @@ class Jit {
  private:
   JitOptions options_;
   ObjectStore* store_;
+  bool runs_here_;
 };
 
 /// The key of a kernel's object in the store.

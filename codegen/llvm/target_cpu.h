@@ -17,6 +17,8 @@ struct TargetCpu {
   static TargetCpu named(std::string_view name);
   /// Whether code for this target runs on the present CPU.
   bool runs_here() const;
+  /// Whether `features` holds "+feature".
+  bool has(std::string_view feature) const;
 
   bool operator==(const TargetCpu&) const = default;
 };

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen/llvm/target_cpu.h"
+
+namespace lathe::codegen {
+
+/// Turns modules into machine code for one target. Not for use by two threads at once: each makes its own.
+class Backend {
+ public:
+  explicit Backend(const TargetCpu& target);
+
+  void prepare(llvm::Module& module) const;  ///< sets triple and data layout; before anything else
+  void optimise(llvm::Module& module) const;
+  std::string object(llvm::Module& module) const;
+  std::string assembly(llvm::Module& module) const;
+
+ private:
+  std::string generate(llvm::Module& module, llvm::CodeGenFileType kind) const;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+};
+
+/// Names the passes and code generation options, as part of cache keys.
+std::string_view pipeline_version();
+
+}  // namespace lathe::codegen

@@ -1,0 +1,78 @@
+#include "codegen/llvm/compile.h"
+
+#include <cctype>
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "codegen/llvm/backend.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/jit.h"
+#include "ir/kernel/verifier.h"
+#include "ir/support/error.h"
+
+namespace lathe::codegen {
+
+namespace {
+
+std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const Backend& backend, const kernel::Kernel& kernel,
+                                   const TargetCpu& target, const std::string& symbol) {
+  kernel::verify(kernel);
+  std::unique_ptr<llvm::Module> module = emit_module(context, kernel, target, symbol);
+  backend.prepare(*module);
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(*module, &stream)) throw InternalError("kernel " + kernel.name + " in LLVM: " + problem);
+  return module;
+}
+
+std::string readable_symbol(const kernel::Kernel& kernel) {
+  std::string symbol = kernel.name;
+  for (char& c : symbol)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return symbol;
+}
+
+}  // namespace
+
+struct Compiler::State {
+  explicit State(const TargetCpu& of) : target(of), backend(of) {}
+  TargetCpu target;
+  Backend backend;
+};
+
+Compiler::Compiler(const TargetCpu& target) : state_(std::make_unique<State>(target)) {}
+Compiler::~Compiler() = default;
+
+std::string Compiler::object(const kernel::Kernel& kernel, const std::string& symbol) {
+  // Types and constants stay with a context, so each kernel gets its own.
+  llvm::LLVMContext context;
+  context.setDiscardValueNames(true);
+  const auto module = emit(context, state_->backend, kernel, state_->target, symbol);
+  state_->backend.optimise(*module);
+  return state_->backend.object(*module);
+}
+
+std::string_view pipeline_name() { return pipeline_version(); }
+
+std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, bool optimized) {
+  llvm::LLVMContext context;
+  const Backend backend(target);
+  const auto module = emit(context, backend, kernel, target, readable_symbol(kernel));
+  if (optimized) backend.optimise(*module);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, nullptr);
+  return text;
+}
+
+std::string emit_assembly(const kernel::Kernel& kernel, const TargetCpu& target) {
+  llvm::LLVMContext context;
+  const Backend backend(target);
+  const auto module = emit(context, backend, kernel, target, readable_symbol(kernel));
+  backend.optimise(*module);
+  return backend.assembly(*module);
+}
+
+}  // namespace lathe::codegen

@@ -1,0 +1,101 @@
+#include "codegen/llvm/loader.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/Core.h>
+#include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::codegen {
+
+namespace orc = llvm::orc;
+
+namespace {
+
+void check(llvm::Error error) {
+  if (error) throw InternalError("LLVM: " + llvm::toString(std::move(error)));
+}
+
+template <class T>
+T unwrap(llvm::Expected<T> value) {
+  if (!value) check(value.takeError());
+  return std::move(*value);
+}
+
+/// All that compiled kernels may call.
+struct LibraryFunction {
+  const char* name;
+  void* address;
+};
+
+template <class F>
+LibraryFunction function(const char* name, F* address) {
+  return {name, reinterpret_cast<void*>(address)};
+}
+
+std::vector<LibraryFunction> library() {
+  using Unary = double(double);
+  using Binary = double(double, double);
+  return {function<Unary>("exp", std::exp),
+          function<Unary>("log", std::log),
+          function<Unary>("tanh", std::tanh),
+          function<Unary>("erf", std::erf),
+          function<Unary>("sin", std::sin),
+          function<Unary>("cos", std::cos),
+          function<Binary>("pow", std::pow),
+          function<double(double, double, double)>("fma", std::fma),
+          function<float(float, float, float)>("fmaf", std::fma),
+          function<void*(void*, const void*, std::size_t)>("memcpy", std::memcpy),
+          function<void*(void*, const void*, std::size_t)>("memmove", std::memmove),
+          function<void*(void*, int, std::size_t)>("memset", std::memset)};
+}
+
+}  // namespace
+
+/// A bare session: no platform, no process symbols, everything on the calling thread.
+struct LoadedCode::Session {
+  Session()
+      : session(
+            unwrap(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()))),
+        layer(session),
+        dylib(session.createBareJITDylib("kernels")) {}
+  ~Session() { llvm::consumeError(session.endSession()); }
+
+  orc::ExecutionSession session;
+  orc::ObjectLinkingLayer layer;
+  orc::JITDylib& dylib;
+};
+
+LoadedCode::LoadedCode(const std::vector<std::string>& objects) : session_(std::make_unique<Session>()) {
+  orc::SymbolMap symbols;
+  const auto flags = llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable;
+  for (const LibraryFunction& f : library())
+    symbols[session_->session.intern(f.name)] = {orc::ExecutorAddr::fromPtr(f.address), flags};
+  check(session_->dylib.define(orc::absoluteSymbols(std::move(symbols))));
+  for (const std::string& object : objects)
+    check(session_->layer.add(session_->dylib, llvm::MemoryBuffer::getMemBufferCopy(object, "kernel")));
+}
+
+LoadedCode::~LoadedCode() = default;
+
+std::vector<void*> LoadedCode::addresses(const std::vector<std::string>& names) {
+  orc::SymbolLookupSet wanted;
+  std::vector<orc::SymbolStringPtr> interned;
+  for (const std::string& name : names) {
+    interned.push_back(session_->session.intern(name));
+    wanted.add(interned.back());
+  }
+  const orc::SymbolMap found =
+      unwrap(session_->session.lookup(orc::makeJITDylibSearchOrder(&session_->dylib), std::move(wanted)));
+  std::vector<void*> result;
+  for (const auto& name : interned) result.push_back(found.find(name)->second.getAddress().toPtr<void*>());
+  return result;
+}
+
+}  // namespace lathe::codegen

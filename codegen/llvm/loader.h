@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lathe::codegen {
+
+/// Compiled objects linked into this process; the code goes away with the object of this class.
+class LoadedCode {
+ public:
+  /// Links the objects (x86-64 ELF) with each other and with the C library's mathematics.
+  explicit LoadedCode(const std::vector<std::string>& objects);
+  ~LoadedCode();
+  LoadedCode(const LoadedCode&) = delete;
+  LoadedCode& operator=(const LoadedCode&) = delete;
+
+  /// Addresses, in the order of the names. Throws InternalError for a name that no object defines.
+  std::vector<void*> addresses(const std::vector<std::string>& names);
+
+ private:
+  struct Session;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace lathe::codegen

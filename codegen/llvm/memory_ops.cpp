@@ -1,0 +1,111 @@
+#include "codegen/llvm/memory_ops.h"
+
+#include "ir/support/error.h"
+
+namespace lathe::codegen {
+
+using llvm::Value;
+
+llvm::Type* MemoryOps::element(const MemoryAccess& access) {
+  return access.dtype == boolean ? b_.getInt8Ty() : scalars_.type(access.dtype);
+}
+
+/// Masked scalars travel as vectors of one lane.
+llvm::Type* MemoryOps::in_memory(const MemoryAccess& access) {
+  if (access.lanes == 1 && !access.mask) return element(access);
+  return llvm::FixedVectorType::get(element(access), static_cast<unsigned>(access.lanes));
+}
+
+llvm::Align MemoryOps::alignment(const MemoryAccess& access) {
+  const auto natural = static_cast<int>(size_in_bytes(access.dtype));
+  return llvm::Align(static_cast<std::uint64_t>(std::max(natural, access.alignment)));
+}
+
+Value* MemoryOps::address(const MemoryAccess& access, Value* index) {
+  return b_.CreateGEP(element(access), access.base, index);
+}
+
+Value* MemoryOps::from_memory(const MemoryAccess& access, Value* value) {
+  if (access.dtype == boolean) value = b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+  if (access.lanes == 1 && value->getType()->isVectorTy()) value = b_.CreateExtractElement(value, std::uint64_t{0});
+  return value;
+}
+
+Value* MemoryOps::to_memory(const MemoryAccess& access, Value* value) {
+  if (access.dtype == boolean) {
+    llvm::Type* byte = b_.getInt8Ty();
+    if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
+      byte = llvm::FixedVectorType::get(byte, vector->getNumElements());
+    value = b_.CreateZExt(value, byte);
+  }
+  if (access.lanes == 1 && access.mask) value = b_.CreateVectorSplat(1, value);
+  return value;
+}
+
+Value* MemoryOps::load(const MemoryAccess& access, Value* index) {
+  llvm::Type* type = in_memory(access);
+  Value* at = address(access, index);
+  if (!access.mask) return from_memory(access, b_.CreateAlignedLoad(type, at, alignment(access)));
+  Value* mask = access.lanes == 1 ? b_.CreateVectorSplat(1, access.mask) : access.mask;
+  Value* zero = llvm::Constant::getNullValue(type);
+  return from_memory(access, b_.CreateMaskedLoad(type, at, alignment(access), mask, zero));
+}
+
+void MemoryOps::store(const MemoryAccess& access, Value* index, Value* value) {
+  Value* at = address(access, index);
+  value = to_memory(access, value);
+  if (!access.mask) {
+    b_.CreateAlignedStore(value, at, alignment(access));
+    return;
+  }
+  Value* mask = access.lanes == 1 ? b_.CreateVectorSplat(1, access.mask) : access.mask;
+  b_.CreateMaskedStore(value, at, alignment(access), mask);
+}
+
+Value* MemoryOps::ramp(Value* base, Value* stride, int lanes) {
+  llvm::SmallVector<llvm::Constant*, 64> steps;
+  for (int i = 0; i < lanes; ++i) steps.push_back(llvm::ConstantInt::getSigned(base->getType(), i));
+  Value* iota = llvm::ConstantVector::get(steps);
+  const auto count = static_cast<unsigned>(lanes);
+  const auto* one = llvm::dyn_cast<llvm::ConstantInt>(stride);
+  if (!one || !one->isOne()) iota = b_.CreateMul(iota, b_.CreateVectorSplat(count, stride));
+  return b_.CreateAdd(b_.CreateVectorSplat(count, base), iota);
+}
+
+Value* MemoryOps::lane_index(Value* base, Value* stride, int lane) {
+  return b_.CreateAdd(base, b_.CreateMul(stride, llvm::ConstantInt::getSigned(stride->getType(), lane)));
+}
+
+/// Without a mask, one scalar load a lane: the gather instructions are no faster anywhere.
+Value* MemoryOps::load_strided(const MemoryAccess& access, Value* base, Value* stride) {
+  if (access.mask) return gather(access, ramp(base, stride, access.lanes));
+  Value* result = llvm::PoisonValue::get(in_memory(access));
+  for (int lane = 0; lane < access.lanes; ++lane) {
+    Value* at = address(access, lane_index(base, stride, lane));
+    Value* loaded = b_.CreateAlignedLoad(element(access), at, alignment(access));
+    result = b_.CreateInsertElement(result, loaded, static_cast<std::uint64_t>(lane));
+  }
+  return from_memory(access, result);
+}
+
+void MemoryOps::store_strided(const MemoryAccess& access, Value* base, Value* stride, Value* value) {
+  if (access.mask) return scatter(access, ramp(base, stride, access.lanes), value);
+  value = to_memory(access, value);
+  for (int lane = 0; lane < access.lanes; ++lane) {
+    Value* at = address(access, lane_index(base, stride, lane));
+    b_.CreateAlignedStore(b_.CreateExtractElement(value, static_cast<std::uint64_t>(lane)), at, alignment(access));
+  }
+}
+
+Value* MemoryOps::gather(const MemoryAccess& access, Value* indices) {
+  llvm::Type* type = in_memory(access);
+  Value* zero = access.mask ? llvm::Constant::getNullValue(type) : nullptr;
+  return from_memory(access,
+                     b_.CreateMaskedGather(type, address(access, indices), alignment(access), access.mask, zero));
+}
+
+void MemoryOps::scatter(const MemoryAccess& access, Value* indices, Value* value) {
+  b_.CreateMaskedScatter(to_memory(access, value), address(access, indices), alignment(access), access.mask);
+}
+
+}  // namespace lathe::codegen

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/llvm/scalar_ops.h"
+#include "ir/kernel/kernel.h"
+
+namespace lathe::codegen {
+
+/// One access: elements of `dtype` from `base`. `mask` may be null. boolean elements are bytes in memory and i1 in
+/// registers.
+struct MemoryAccess {
+  llvm::Value* base = nullptr;
+  DType dtype = f32;
+  int lanes = 1;
+  llvm::Value* mask = nullptr;
+  int alignment = 0;
+};
+
+class MemoryOps {
+ public:
+  MemoryOps(llvm::IRBuilder<>& builder, ScalarOps& scalars) : b_(builder), scalars_(scalars) {}
+
+  llvm::Value* load(const MemoryAccess& access, llvm::Value* index);
+  llvm::Value* load_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride);
+  llvm::Value* gather(const MemoryAccess& access, llvm::Value* indices);
+  void store(const MemoryAccess& access, llvm::Value* index, llvm::Value* value);
+  void store_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride, llvm::Value* value);
+  void scatter(const MemoryAccess& access, llvm::Value* indices, llvm::Value* value);
+  llvm::Value* ramp(llvm::Value* base, llvm::Value* stride, int lanes);
+
+ private:
+  llvm::Type* element(const MemoryAccess& access);
+  llvm::Type* in_memory(const MemoryAccess& access);
+  llvm::Align alignment(const MemoryAccess& access);
+  llvm::Value* address(const MemoryAccess& access, llvm::Value* index);
+  llvm::Value* from_memory(const MemoryAccess& access, llvm::Value* value);
+  llvm::Value* to_memory(const MemoryAccess& access, llvm::Value* value);
+  llvm::Value* lane_index(llvm::Value* base, llvm::Value* stride, int lane);
+
+  llvm::IRBuilder<>& b_;
+  ScalarOps& scalars_;
+};
+
+}  // namespace lathe::codegen

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/llvm/target_cpu.h"
+#include "codegen/llvm/vector_math.h"
+#include "ir/kernel/kernel.h"
+
+namespace lathe::codegen {
+
+/// Emits the scalar ops and casts of the kernel IR on values of any number of lanes. boolean is i1; bf16 and f16 are
+/// carried as i16 bit patterns.
+class ScalarOps {
+ public:
+  ScalarOps(llvm::IRBuilder<>& builder, const TargetCpu& target)
+      : b_(builder), target_(target), math_(builder, target) {}
+
+  llvm::Type* type(DType dtype, int lanes = 1);
+  llvm::Constant* constant(const kernel::Instruction& in);
+  /// Any op but cast; `dtype` is that of the last operand.
+  llvm::Value* apply(ScalarOp op, DType dtype, llvm::ArrayRef<llvm::Value*> args);
+  llvm::Value* cast(llvm::Value* value, DType from, DType to);
+  llvm::Value* reduce(ScalarOp op, DType dtype, llvm::Value* vector);
+  llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) { return math_.fma(a, b, c); }
+
+ private:
+  llvm::Value* on_floats(ScalarOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* on_integers(ScalarOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide(ScalarOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* shift(ScalarOp op, llvm::Value* a, llvm::Value* amount);
+  llvm::Value* min_max(llvm::CmpInst::Predicate better, llvm::Value* a, llvm::Value* b);
+  llvm::Value* to_float(llvm::Value* value, DType from, DType to);
+  llvm::Value* widen(llvm::Value* value, DType from);
+  llvm::Value* narrow_bf16(llvm::Value* value);
+  llvm::Value* narrow_f16(llvm::Value* value);
+  llvm::Value* widen_f16(llvm::Value* value);
+  llvm::Type* like(llvm::Value* shape, llvm::Type* scalar);
+
+  llvm::IRBuilder<>& b_;
+  const TargetCpu& target_;
+  VectorMath math_;
+};
+
+}  // namespace lathe::codegen

@@ -1,0 +1,155 @@
+#include "codegen/llvm/vector_math.h"
+
+#include <cmath>
+
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+namespace lathe::codegen {
+
+using llvm::Value;
+
+llvm::Constant* VectorMath::real(Value* like, double value) { return llvm::ConstantFP::get(like->getType(), value); }
+
+llvm::Constant* VectorMath::bits(Value* like, std::int64_t value) {
+  return llvm::ConstantInt::getSigned(like->getType(), value);
+}
+
+llvm::Type* VectorMath::with_scalar(llvm::Type* shape, llvm::Type* scalar) {
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape))
+    return llvm::FixedVectorType::get(scalar, vector->getNumElements());
+  return scalar;
+}
+
+llvm::Type* VectorMath::as_integer(llvm::Type* type) {
+  return with_scalar(type, b_.getIntNTy(type->getScalarSizeInBits()));
+}
+
+Value* VectorMath::unary(llvm::Intrinsic::ID id, Value* x) { return b_.CreateUnaryIntrinsic(id, x); }
+
+Value* VectorMath::fma(Value* a, Value* b, Value* c) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+/// Inside polynomials: fused where the machine can, since the result differs only in the last place.
+Value* VectorMath::multiply_add(Value* a, Value* b, Value* c) {
+  return target_.has("fma") ? fma(a, b, c) : b_.CreateFAdd(b_.CreateFMul(a, b), c);
+}
+
+Value* VectorMath::horner(Value* x, std::initializer_list<double> from_high_degree) {
+  Value* result = nullptr;
+  for (const double c : from_high_degree) result = result ? multiply_add(result, x, real(x, c)) : real(x, c);
+  return result;
+}
+
+Value* VectorMath::copysign(Value* magnitude, Value* sign) {
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
+}
+
+/// x * 2^n for whole n with |n| <= 252 (f32): one rounding, also where the result is subnormal.
+Value* VectorMath::scale_by_power(Value* x, Value* n) {
+  if (target_.has("avx512f") && target_.has("avx512vl") && x->getType()->isVectorTy()) {
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements();
+    if (lanes == 16)
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                {x, n, x, b_.getInt16(0xffff), b_.getInt32(4)});
+    if (lanes == 8)
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, {}, {x, n, x, b_.getInt8(0xff)});
+  }
+  // 2^n as two factors in the normal range, made from their exponent bits.
+  // fptosi of a NaN is poison; x is NaN then, and stays.
+  Value* ordered = b_.CreateSelect(b_.CreateFCmpORD(n, n), n, real(n, 0.0));
+  Value* whole = b_.CreateFPToSI(ordered, as_integer(x->getType()));
+  Value* half = b_.CreateAShr(whole, bits(whole, 1));
+  const auto power = [&](Value* exponent) {
+    Value* biased = b_.CreateAdd(exponent, bits(exponent, 127));
+    return b_.CreateBitCast(b_.CreateShl(biased, bits(biased, 23)), x->getType());
+  };
+  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(whole, half)));
+}
+
+Value* VectorMath::call_library(const char* name, llvm::ArrayRef<Value*> args) {
+  llvm::Module* module = b_.GetInsertBlock()->getModule();
+  llvm::Type* f64 = b_.getDoubleTy();
+  const llvm::SmallVector<llvm::Type*, 2> types(args.size(), f64);
+  llvm::FunctionCallee callee = module->getOrInsertFunction(name, llvm::FunctionType::get(f64, types, false));
+  llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
+  if (!vector) return b_.CreateCall(callee, args);
+  Value* result = llvm::PoisonValue::get(vector);
+  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+    llvm::SmallVector<Value*, 2> of_lane;
+    for (Value* arg : args) of_lane.push_back(b_.CreateExtractElement(arg, lane));
+    result = b_.CreateInsertElement(result, b_.CreateCall(callee, of_lane), lane);
+  }
+  return result;
+}
+
+/// e^x = 2^n e^r, n = round(x / ln 2), r by Cody and Waite; e^r = 1 + r + r^2 q(r), q minimax of degree 4.
+Value* VectorMath::exp(Value* x) {
+  if (x->getType()->getScalarType()->isDoubleTy()) return call_library("exp", {x});
+  // Beyond these bounds the result is 0 or inf anyway. A NaN fails both comparisons and stays.
+  x = b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, -104.0)), real(x, -104.0), x);
+  x = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89.0)), real(x, 89.0), x);
+  Value* n = unary(llvm::Intrinsic::roundeven, b_.CreateFMul(x, real(x, 1.44269504088896341)));
+  // ln 2 in two parts: n times the first is exact.
+  Value* r = multiply_add(n, real(x, -0.693359375), x);
+  r = multiply_add(n, real(x, 2.12194440e-4), r);
+  Value* q = horner(r, {0.00138364348, 0.00836913101, 0.0416681059, 0.166665167, 0.49999994});
+  Value* p = b_.CreateFAdd(multiply_add(b_.CreateFMul(r, r), q, r), real(x, 1.0));
+  return scale_by_power(p, n);
+}
+
+/// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) by s = f / (2 + f) as in FreeBSD's e_logf.c.
+Value* VectorMath::log(Value* x) {
+  if (x->getType()->getScalarType()->isDoubleTy()) return call_library("log", {x});
+  Value* tiny = b_.CreateFCmpOLT(x, real(x, 0x1p-126));
+  Value* scaled = b_.CreateSelect(tiny, b_.CreateFMul(x, real(x, 0x1p25)), x);
+  Value* raw = b_.CreateBitCast(scaled, as_integer(x->getType()));
+  constexpr std::int64_t sqrt_half = 0x3f3504f3;
+  Value* offset = b_.CreateSub(raw, bits(raw, sqrt_half));
+  Value* k = b_.CreateSIToFP(b_.CreateAShr(offset, bits(raw, 23)), x->getType());
+  k = b_.CreateFAdd(k, b_.CreateSelect(tiny, real(x, -25.0), real(x, 0.0)));
+  Value* mantissa = b_.CreateAdd(b_.CreateAnd(offset, bits(raw, 0x7fffff)), bits(raw, sqrt_half));
+  Value* f = b_.CreateFSub(b_.CreateBitCast(mantissa, x->getType()), real(x, 1.0));
+  Value* s = b_.CreateFDiv(f, b_.CreateFAdd(f, real(x, 2.0)));
+  Value* z = b_.CreateFMul(s, s);
+  Value* series = b_.CreateFMul(z, horner(z, {0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693}));
+  Value* half_square = b_.CreateFMul(b_.CreateFMul(f, real(x, 0.5)), f);
+  Value* low = multiply_add(k, real(x, 9.0580006145e-06), b_.CreateFMul(s, b_.CreateFAdd(half_square, series)));
+  Value* sum = b_.CreateFAdd(b_.CreateFSub(low, half_square), f);
+  Value* result = multiply_add(k, real(x, 6.9313812256e-01), sum);
+  // +inf and NaN give themselves, 0 gives -inf, a negative number NaN.
+  result = b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, INFINITY)), result, x);
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(x, 0.0)), real(x, -INFINITY), result);
+  return b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, 0.0)), real(x, NAN), result);
+}
+
+/// |x| < 0.625: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
+Value* VectorMath::tanh(Value* x) {
+  if (x->getType()->getScalarType()->isDoubleTy()) return call_library("tanh", {x});
+  Value* magnitude = unary(llvm::Intrinsic::fabs, x);
+  Value* grown = b_.CreateFAdd(exp(b_.CreateFMul(magnitude, real(x, 2.0))), real(x, 1.0));
+  Value* large = b_.CreateFSub(real(x, 1.0), b_.CreateFDiv(real(x, 2.0), grown));
+  Value* z = b_.CreateFMul(x, x);
+  Value* p = horner(z, {0.00215268391, -0.00819001347, 0.021706894, -0.0539481789, 0.133332208, -0.333333313});
+  Value* small = multiply_add(b_.CreateFMul(z, x), p, x);
+  return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), small, copysign(large, x));
+}
+
+/// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.
+Value* VectorMath::erf(Value* x) {
+  if (x->getType()->getScalarType()->isDoubleTy()) return call_library("erf", {x});
+  Value* magnitude = unary(llvm::Intrinsic::fabs, x);
+  Value* t = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, real(x, 4.0)), real(x, 4.0), magnitude);
+  Value* s = horner(
+      t, {-1.12300695e-05, 0.000322794251, -0.00364242983, 0.0237620194, -0.106236845, -0.635151327, -0.12864849});
+  Value* large = b_.CreateFSub(real(x, 1.0), exp(multiply_add(s, t, b_.CreateFNeg(t))));
+  Value* z = b_.CreateFMul(x, x);
+  Value* r = horner(
+      z, {8.00027919e-05, -0.000805038435, 0.00519243814, -0.026855737, 0.112836257, -0.376126289, 0.128379166});
+  Value* small = multiply_add(r, x, x);
+  return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.9375)), small, copysign(large, x));
+}
+
+}  // namespace lathe::codegen

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <initializer_list>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/llvm/target_cpu.h"
+
+namespace lathe::codegen {
+
+/// Emits the transcendental functions on scalars and vectors. f32 versions are straight-line vector code with the
+/// accuracy that docs/kernel-ir.md states; f64 versions call the C library lane by lane. All handle +-0, subnormals,
+/// infinities and NaN as the C library does.
+class VectorMath {
+ public:
+  VectorMath(llvm::IRBuilder<>& builder, const TargetCpu& target) : b_(builder), target_(target) {}
+
+  llvm::Value* exp(llvm::Value* x);
+  llvm::Value* log(llvm::Value* x);
+  llvm::Value* tanh(llvm::Value* x);
+  llvm::Value* erf(llvm::Value* x);
+  llvm::Value* sin(llvm::Value* x) { return sine(x, false); }
+  llvm::Value* cos(llvm::Value* x) { return sine(x, true); }
+  llvm::Value* pow(llvm::Value* x, llvm::Value* y);
+
+  llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+
+ private:
+  llvm::Constant* real(llvm::Value* like, double value);
+  llvm::Constant* bits(llvm::Value* like, std::int64_t value);
+  llvm::Type* as_integer(llvm::Type* type);
+  llvm::Value* unary(llvm::Intrinsic::ID id, llvm::Value* x);
+  llvm::Value* horner(llvm::Value* x, std::initializer_list<double> from_high_degree);
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* scale_by_power(llvm::Value* x, llvm::Value* n);
+  llvm::Value* copysign(llvm::Value* magnitude, llvm::Value* sign);
+  llvm::Value* call_library(const char* name, llvm::ArrayRef<llvm::Value*> args);
+  llvm::Value* sine(llvm::Value* x, bool cosine);
+  llvm::Value* sine_reduced(llvm::Value* x, bool cosine);
+  llvm::Value* log2_wide(llvm::Value* a);
+  llvm::Value* exp2_wide(llvm::Value* p);
+  llvm::Type* with_scalar(llvm::Type* shape, llvm::Type* scalar);
+
+  llvm::IRBuilder<>& b_;
+  const TargetCpu& target_;
+};
+
+}  // namespace lathe::codegen
