@@ -27,7 +27,7 @@ extern const Op sum, max, min;
 // The product                                                      (contraction.cpp)
 extern const Op contract;
 
-// Indexing and joining                                             (indexing.cpp)
+// Indexing and joining                                             (indexing.cpp, joining.cpp)
 extern const Op gather, scatter_add, concat, pad;
 
 // Complex numbers                                                  (complex.cpp)

@@ -120,7 +120,8 @@ struct Argument {};
 enum class CustomKind { constant, iota, random, gather, scatter_add, concat, pad, view_as_complex, view_as_real };
 struct Custom {
   CustomKind kind;
-  /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is.
+  /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
+  /// the node's attributes are numbers: the caller has bound them.
   HostTensor (*reference)(const Node& node, std::span<const HostTensor* const> operands,
                           const std::vector<std::int64_t>& sizes);  ///< sizes: the result's shape
 };
