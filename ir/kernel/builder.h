@@ -191,7 +191,7 @@ Value operator>(Value a, Value b);
 Value operator>=(Value a, Value b);
 Value operator&&(Value a, Value b);  ///< both sides are evaluated
 Value operator||(Value a, Value b);
-Value operator!(Value a);
+Value logical_not(Value a);  ///< no operator!: `!mask` asks whether a handle is empty
 Value operator-(Value a);
 Value equal(Value a, Value b);
 Value not_equal(Value a, Value b);

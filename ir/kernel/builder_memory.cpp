@@ -203,7 +203,7 @@ Value not_equal(Value a, Value b) { return binary(ScalarOp::ne, a, b); }
 Value min(Value a, Value b) { return binary(ScalarOp::min, a, b); }
 Value max(Value a, Value b) { return binary(ScalarOp::max, a, b); }
 
-Value operator!(Value a) {
+Value logical_not(Value a) {
   require(a.builder != nullptr, "logical_not of an empty value");
   return a.builder->apply(ScalarOp::logical_not, {a});
 }
