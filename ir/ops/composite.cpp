@@ -2,6 +2,12 @@
 
 namespace lathe::ir {
 
+/// An unknown size n is read off an iota of n + 1 elements, of which element n is n: a view, so nothing is stored.
+Value dim_value(GraphBuilder& b, const Dim& size, DType dtype) {
+  if (const auto number = size.value()) return constant(b, static_cast<double>(*number), dtype);
+  return cast(select(iota(b, {size.unnamed() + 1}, 0, i64), 0, size.unnamed()), dtype);
+}
+
 Value div_size(const Value& a, const Dim& size) {
   if (const auto number = size.value()) return div(a, static_cast<double>(*number));
   return div(a, dim_value(a.builder(), size, a.dtype()));

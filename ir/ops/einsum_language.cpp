@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "ir/ops/einsum.h"
 #include "ir/ops/functional.h"
@@ -11,7 +12,8 @@ namespace lathe::ir {
 namespace {
 
 constexpr char ellipsis = 0;
-constexpr int most_ellipsis_dims = 64;  // below 'A', so that they are no letters
+constexpr int most_ellipsis_dims = 64;   // below 'A', so that they are no letters
+constexpr std::size_t most_labels = 52;  // as many as a contraction has letters
 
 /// One side of an equation: labels, with one `ellipsis` for "...".
 class Reader {
@@ -124,6 +126,11 @@ EinsumTerms parse_einsum(std::string_view equation, std::span<const int> ranks, 
   }
   terms.out = sides.explicit_out ? resolve(sides.out, widest) : ellipsis_dims(widest) + implicit_out(terms.inputs);
   check_out(equation, terms, fail);
+  std::set<char> distinct;
+  for (const std::string& input : terms.inputs) distinct.insert(input.begin(), input.end());
+  if (distinct.size() > most_labels)
+    fail("einsum_rank", fmt::format("the equation \"{}\" runs over {} dims", equation, distinct.size()),
+         "at most 52 dims can differ");
   return terms;
 }
 

@@ -12,6 +12,9 @@ constexpr std::string_view matmul_labels[] = {"dtype_kind", "dtype_match", "matm
 constexpr std::string_view linear_labels[] = {"dtype_kind",    "dtype_match",  "linear_rank",
                                               "linear_weight", "linear_inner", "linear_bias"};
 
+/// Each dim needs a letter in a contraction.
+constexpr int most_dims = 32;
+
 /// An operand of matmul, taken apart: batch dims, rows and columns; a vector has no rows (left) or columns (right).
 struct Side {
   int batch, inner, outer;  ///< number of batch dims; positions of the two others, -1 where there is none
@@ -41,6 +44,8 @@ TensorType infer_matmul(const InferContext& ctx) {
     rules::require_kind(ctx, i, rules::reals);
     ctx.require(ctx.operand(i).rank() >= 1, "matmul_rank", fmt::format("{} is a scalar", rules::describe(ctx, i)),
                 "multiply by a scalar with mul");
+    ctx.require(ctx.operand(i).rank() <= most_dims, "matmul_rank",
+                fmt::format("operand {} has {} dims", i, ctx.operand(i).rank()), "at most 32 dims can be multiplied");
   }
   const Shape &a = ctx.operand(0).shape, &b = ctx.operand(1).shape;
   const Side left = left_side(a.rank()), right = right_side(b.rank());
@@ -101,8 +106,9 @@ TensorType infer_linear(const InferContext& ctx) {
   const DType dtype = rules::require_same_dtype(ctx);
   for (int i = 0; i < ctx.arity(); ++i) rules::require_kind(ctx, i, rules::reals);
   const TensorType &x = ctx.operand(0), &weight = ctx.operand(1);
-  ctx.require(x.rank() >= 1, "linear_rank", fmt::format("{} is a scalar", rules::describe(ctx, 0)),
-              "its last dim is the features");
+  ctx.require(x.rank() >= 1 && x.rank() <= most_dims, "linear_rank",
+              fmt::format("{} has {} dims", rules::describe(ctx, 0), x.rank()),
+              "give 1 to 32, the last one the features");
   ctx.require(weight.rank() == 2, "linear_weight", fmt::format("the weight {} is no matrix", rules::describe(ctx, 1)),
               "it must be [out features, in features]");
   const Dim &features = x.shape[x.rank() - 1], &out = weight.shape[0];
