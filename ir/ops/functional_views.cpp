@@ -27,6 +27,15 @@ bool has_shape(const Value& a, const Shape& shape) {
                     [](const Dim& x, const Dim& y) { return x == y && x.name() == y.name(); });
 }
 
+/// How many pieces of `size` make up `total`, the last one smaller or not; -1 where that is not known.
+std::int64_t count_pieces(const Dim& total, const Dim& size) {
+  const auto number = size.value(), all = total.value();
+  if (number && *number <= 0) return -1;
+  if (number && all) return *all / *number + (*all % *number != 0 ? 1 : 0);
+  const auto whole = total.divided_by(size);
+  return whole && whole->value() ? *whole->value() : -1;
+}
+
 Value with_dim(const Op& op, const Value& a, std::int64_t dim) { return a.builder().add(op, {a}, {{"dim", dim}}); }
 
 }  // namespace
@@ -64,18 +73,15 @@ Value select(const Value& a, int dim, const Dim& index) {
 std::vector<Value> split(const Value& a, const Dim& size, int dim) {
   const int d = require_axis(a, dim, "split");
   const Dim total = a.shape()[d];
-  const auto whole = total.divided_by(size);
-  std::optional<std::int64_t> pieces = whole ? whole->value() : std::nullopt;
-  if (!pieces && total.value() && size.value().value_or(0) > 0)
-    pieces = *total.value() / *size.value() + (*total.value() % *size.value() != 0 ? 1 : 0);
-  if (!pieces || size.value().value_or(1) <= 0)
+  const std::int64_t pieces = count_pieces(total, size);
+  if (pieces < 0)
     throw UserError(a.builder().location(), "split",
                     fmt::format("{} cut into pieces of {} along dim {} gives no known number of pieces",
                                 a.type().to_string(), size.to_string(), d),
                     "split_size", "give a positive size of which the dim is a known multiple");
   std::vector<Value> parts;
-  for (std::int64_t i = 0; i < *pieces; ++i) {
-    const bool last = i + 1 == *pieces;
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    const bool last = i + 1 == pieces;
     parts.push_back(slice(a, d, Dim(i) * size.unnamed(), last ? total.unnamed() : Dim(i + 1) * size.unnamed()));
   }
   return parts;

@@ -1,0 +1,182 @@
+#include "ir/tensor/binding.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "ir/tensor/op.h"
+
+namespace lathe::ir {
+
+namespace {
+
+std::string to_string(const ArgumentShape& given) {
+  return fmt::format("{}[{}]", name(given.dtype), fmt::join(given.sizes, ", "));
+}
+
+/// One size of one argument, and what the signature says it is.
+struct Place {
+  const Node* argument;
+  int dim;
+  std::int64_t size;
+  const Dim& declared() const { return argument->type.shape[dim]; }
+  std::string to_string() const { return fmt::format("dim {} of {}", dim, argument->name); }
+};
+
+void check_names(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
+  std::vector<std::string_view> names;
+  for (const ValueId id : graph.arguments()) names.push_back(graph[id].name);
+  for (const auto& [name, given] : arguments)
+    if (!graph.find_argument(name).valid()) {
+      const std::string better = did_you_mean(name, names);
+      throw UserError(fmt::format("@{} has no argument {}", graph.name, name), "argument_unknown",
+                      better.empty() ? fmt::format("it takes: {}", fmt::join(names, ", ")) : better);
+    }
+  for (const ValueId id : graph.arguments())
+    if (!arguments.contains(graph[id].name))
+      throw UserError(fmt::format("the argument {} of @{} is missing", graph[id].name, graph.name),
+                      "argument_missing", fmt::format("it is {}", graph[id].type.to_string()));
+}
+
+/// Every place, after dtypes, ranks and sizes that are numbers have been checked.
+std::vector<Place> places_of(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
+  std::vector<Place> places;
+  for (const ValueId id : graph.arguments()) {
+    const Node& node = graph[id];
+    const ArgumentShape& given = arguments.at(node.name);
+    const auto fail = [&](std::string_view label, std::string_view hint) {
+      throw UserError(fmt::format("{} must be {}, not {}", node.name, node.type.to_string(), to_string(given)), label,
+                      hint);
+    };
+    if (given.dtype != node.type.dtype) fail("argument_dtype", "convert the tensor to the dtype of the signature");
+    if (static_cast<int>(given.sizes.size()) != node.type.rank())
+      fail("argument_rank", fmt::format("give a tensor of rank {}", node.type.rank()));
+    for (int d = 0; d < node.type.rank(); ++d) {
+      const std::int64_t size = given.sizes[static_cast<std::size_t>(d)];
+      const auto number = node.type.shape[d].value();
+      if (number && *number != size)
+        fail("argument_shape", fmt::format("dim {} has size {} instead of {}", d, size, *number));
+      if (!number) places.push_back({&node, d, size});
+    }
+  }
+  return places;
+}
+
+/// The bindings found so far, and where.
+class Solver {
+ public:
+  explicit Solver(const DimBindings& given) : bindings_(given) {
+    for (const auto& [name, value] : given) found_in_[name] = "the caller's bindings";
+  }
+
+  /// Uses a place that has one open dim, or none; false where it has more.
+  bool use(const Place& place) {
+    std::vector<std::string> open;
+    for (const std::string& name : place.declared().unknowns())
+      if (!bindings_.contains(name)) open.push_back(name);
+    if (open.empty()) {
+      check(place);
+      return true;
+    }
+    return open.size() == 1 && solve(place, open.front());
+  }
+
+  const DimBindings& bindings() const { return bindings_; }
+
+ private:
+  /// "n_seq is 3 in dim 1 of x": why a size was expected.
+  std::string reasons(const Dim& declared) const {
+    std::vector<std::string> parts;
+    for (const std::string& name : declared.unknowns())
+      parts.push_back(fmt::format("{} is {} in {}", name, bindings_.at(name), found_in_.at(name)));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  void check(const Place& place) const {
+    const std::int64_t expected = place.declared().evaluate(bindings_);
+    if (expected == place.size) return;
+    const std::string what = place.declared().unnamed().to_string();
+    throw UserError(
+        fmt::format("{} is {} in {}, but {}{}", what, place.size, place.to_string(), reasons(place.declared()),
+                    what == place.declared().unknowns().front() ? "" : fmt::format(", which makes it {}", expected)),
+        "dim_conflict", "one name means one size");
+  }
+
+  /// A size that is linear in its one open dim: size = rest + slope * name.
+  bool solve(const Place& place, const std::string& name) {
+    for (const auto& term : place.declared().terms())
+      for (const auto& [factor, power] : term.monomial)
+        if (factor == name && power > 1) return false;
+    const auto at = [&](std::int64_t value) {
+      DimBindings trial = bindings_;
+      trial[name] = value;
+      return place.declared().evaluate(trial);
+    };
+    const std::int64_t rest = at(0), slope = at(1) - rest;
+    if (slope == 0) return false;
+    const std::int64_t value = (place.size - rest) / slope;
+    if (value < 0 || at(value) != place.size)
+      throw UserError(fmt::format("{} is {} in {}, which no size {} gives", place.declared().unnamed().to_string(),
+                                  place.size, place.to_string(), name),
+                      "dim_conflict", "sizes are whole numbers of zero or more");
+    bindings_[name] = value;
+    found_in_[name] = place.to_string();
+    return true;
+  }
+
+  DimBindings bindings_;
+  std::map<std::string, std::string> found_in_;
+};
+
+/// Every unknown of the graph has a value, so that nothing later meets one without.
+void check_bound(const Graph& graph, const DimBindings& bindings) {
+  for (const Node& node : graph.nodes)
+    for (const Dim& dim : node.type.shape)
+      for (const std::string& name : dim.unknowns())
+        if (!bindings.contains(name))
+          throw UserError(node.loc, node.op->name.value,
+                          fmt::format("no argument tells the size {} in {}", name, node.type.to_string()),
+                          "dim_unbound", "name it in the shape of an argument");
+}
+
+}  // namespace
+
+DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments,
+                      const DimBindings& given) {
+  check_names(graph, arguments);
+  std::vector<Place> open = places_of(graph, arguments);
+  Solver solver(given);
+  // Places that name one dim come first, then those that become solvable, until nothing more is learnt.
+  for (bool progress = true; progress && !open.empty();) {
+    std::vector<Place> rest;
+    for (const Place& place : open)
+      if (!solver.use(place)) rest.push_back(place);
+    progress = rest.size() < open.size();
+    open = std::move(rest);
+  }
+  check_bound(graph, solver.bindings());
+  check_dims(graph, solver.bindings());
+  return solver.bindings();
+}
+
+void check_dims(const Graph& graph, const DimBindings& bindings) {
+  for (const DimCheck& check : graph.checks) {
+    const std::int64_t left = check.left.evaluate(bindings), right = check.right.evaluate(bindings);
+    if (check.relation == DimCheck::Relation::equal ? left == right : left <= right) continue;
+    std::set<std::string> unknowns;
+    for (const Dim* dim : {&check.left, &check.right})
+      for (const std::string& name : dim->unknowns()) unknowns.insert(name);
+    std::vector<std::string> values;
+    for (const std::string& name : unknowns)
+      values.push_back(fmt::format("{}={}", name, bindings.find(name)->second));
+    throw UserError(
+        check.loc, check.op, check.message, check.label,
+        fmt::format("in this run {}, so {} {} {}", fmt::join(values, ", "), left,
+                    check.relation == DimCheck::Relation::equal ? "differs from" : "is more than", right));
+  }
+}
+
+}  // namespace lathe::ir
