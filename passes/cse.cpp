@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/ops/list.h"
+#include "ir/tensor/matcher.h"
 #include "passes/dce.h"
 #include "passes/rebuild.h"
 
 namespace lathe::ir {
-
-bool is_commutative(const Op& op) {
-  static constexpr const Op* commutative[] = {&ops::add, &ops::mul, &ops::minimum,     &ops::maximum,
-                                              &ops::eq,  &ops::ne,  &ops::logical_and, &ops::logical_or};
-  return std::find(std::begin(commutative), std::end(commutative), &op) != std::end(commutative);
-}
 
 Graph cse(const Graph& graph) {
   // By op and operands; attributes are compared one by one.

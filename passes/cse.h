@@ -9,7 +9,4 @@ namespace lathe::ir {
 ///   %1 = add %a, %b; %2 = add %b, %a; %3 = mul %1, %2   ->   %1 = add %a, %b; %2 = mul %1, %1
 Graph cse(const Graph& graph);
 
-/// Whether swapping the two operands gives the same bits.
-bool is_commutative(const struct Op& op);
-
 }  // namespace lathe::ir

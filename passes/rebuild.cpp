@@ -2,6 +2,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "ir/ops/view_rules.h"
 
 namespace lathe::ir {
 
@@ -28,10 +29,10 @@ std::vector<Value> Rebuilder::operands(const Node& node) const {
 }
 
 Value Rebuilder::copy(const Node& node) const {
-  const auto now = operands(node);
-  if (node.op == &ops::view && now[0].type().strides != from_[node.operands[0]].type.strides) {
+  auto now = operands(node);
+  if (node.op == &ops::view && !rules::view_strides(now[0].type(), node.type.shape)) {
     const GraphBuilder::At at(builder_, node.loc);
-    return reshape(now[0], node.type.shape);
+    now[0] = contiguous(now[0]);
   }
   return builder_.copy(node, now);
 }

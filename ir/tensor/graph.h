@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
