@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/init.h"
+#include "ir/support/host_tensor.h"
+#include "ir/tensor/graph.h"
+
+namespace lathe {
+
+/// The start of one argument. Element i of the argument `name` depends on (seed, name, i) alone, so that adding or
+/// reordering parameters changes no other. Throws UserError [init_values] where a list has another number of
+/// elements.
+HostTensor initial_value(const Init& init, std::string_view name, DType dtype, const std::vector<std::int64_t>& sizes,
+                         std::uint64_t seed);
+
+/// The start of every parameter and state of the graph: as `initializers` say by name, zeros for the rest (the states
+/// of optimizers start so). `bindings` give the dims that their shapes name. The state "rng" becomes {seed, 0}.
+std::map<std::string, HostTensor> initial_values(const ir::Graph& graph, std::span<const Initializer> initializers,
+                                                 std::uint64_t seed, const DimBindings& bindings = {});
+
+}  // namespace lathe

@@ -1,0 +1,13 @@
+#pragma once
+
+/// The DSL in one header.
+#include "frontend/graph.h"
+#include "frontend/initialize.h"
+#include "frontend/nn/attention.h"
+#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/linear.h"
+#include "frontend/nn/norm.h"
+#include "frontend/nn/positions.h"
+#include "frontend/ops.h"
+#include "frontend/step.h"
+#include "frontend/tensor.h"

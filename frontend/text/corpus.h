@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/text/vocabulary.h"
+#include "ir/support/host_tensor.h"
+
+namespace lathe::text {
+
+/// Token ids of a text, its first nine tenths to train on, the rest to validate.
+struct Corpus {
+  Vocabulary vocabulary;
+  std::vector<std::int64_t> train, validation;
+};
+/// Throws UserError [text_short] where the validation part has fewer than `length` + 1 characters.
+Corpus make_corpus(std::string_view text, std::int64_t length);
+/// The same over a vocabulary that is there already, as when training resumes.
+Corpus make_corpus(std::string_view text, std::int64_t length, const Vocabulary& vocabulary);
+
+/// The whole file. Throws UserError [file_read].
+std::string read_text(const std::filesystem::path& file);
+/// All files below `folder` whose names end in one of `endings` (".cpp"), sorted by path, one after the other, each
+/// headed by its path. Hidden folders are left out. Throws UserError [file_read].
+std::string read_folder(const std::filesystem::path& folder, const std::vector<std::string>& endings);
+
+/// Windows of text. Batch `step` depends on (seed, step) alone, so training resumes anywhere.
+class BatchSampler {
+ public:
+  /// `ids` must outlive it. Throws UserError [text_short] for fewer than length + 1 ids.
+  BatchSampler(const std::vector<std::int64_t>& ids, std::int64_t batch, std::int64_t length, std::uint64_t seed);
+
+  /// i64 [batch, length + 1]: each row a window at a random place.
+  HostTensor random(std::int64_t step) const;
+  /// i64 [batch, length + 1]: rows batch*index .. of all windows that follow each other; counts modulo windows().
+  HostTensor sequential(std::int64_t index) const;
+  /// How many windows of `length` predictions the text holds.
+  std::int64_t windows() const;
+
+ private:
+  void copy_window(HostTensor& to, std::int64_t row, std::int64_t start) const;
+
+  const std::vector<std::int64_t>& ids_;
+  std::int64_t batch_, length_;
+  std::uint64_t seed_;
+};
+
+}  // namespace lathe::text
