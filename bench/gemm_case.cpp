@@ -1,0 +1,174 @@
+#include "bench/gemm_case.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+namespace lathe::bench {
+
+using kernel::Access;
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+using schedule::LaneAxis;
+using schedule::Source;
+
+struct Team::State {
+  std::vector<std::thread> threads;
+  std::atomic<std::int64_t> next{0}, count{0};
+  std::atomic<int> generation{0}, running{0};
+  std::atomic<bool> stop{false};
+  const std::function<void(std::int64_t, std::int64_t)>* body = nullptr;
+
+  void work() {
+    for (std::int64_t i = next.fetch_add(1); i < count.load(); i = next.fetch_add(1)) (*body)(i, i + 1);
+  }
+};
+
+Team::Team(int threads) : state_(std::make_unique<State>()) {
+  for (int i = 1; i < threads; ++i) {
+    state_->threads.emplace_back([s = state_.get()] {
+      for (int seen = 0;;) {
+        while (s->generation.load() == seen && !s->stop.load()) __builtin_ia32_pause();
+        if (s->stop.load()) return;
+        ++seen;
+        s->work();
+        s->running.fetch_sub(1);
+      }
+    });
+  }
+}
+
+Team::~Team() {
+  state_->stop = true;
+  for (std::thread& t : state_->threads) t.join();
+}
+
+int Team::threads() const { return static_cast<int>(state_->threads.size()) + 1; }
+
+void Team::run(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (state_->threads.empty()) return body(0, count);
+  state_->body = &body;
+  state_->next = 0;
+  state_->count = count;
+  state_->running = static_cast<int>(state_->threads.size());
+  state_->generation.fetch_add(1);
+  state_->work();
+  while (state_->running.load() > 0) __builtin_ia32_pause();
+}
+
+std::shared_ptr<float> huge_floats(std::int64_t count) {
+  constexpr std::size_t page = std::size_t{2} << 20;
+  const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(float) + page - 1) / page * page;
+  void* memory = std::aligned_alloc(page, bytes);
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  auto* floats = static_cast<float*>(memory);
+  for (std::size_t i = 0; i < bytes / sizeof(float); ++i) floats[i] = 0;
+  return {floats, std::free};
+}
+
+namespace {
+
+/// A loader of a dense f32 operand of `rows` rows.
+schedule::LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size) {
+  return [&b, buffer, axis, rows, k_size](Value batch, Value row, Value k, LaneAxis, int lanes, Value mask) {
+    const Value index = axis == LaneAxis::k ? (batch * rows + row) * k_size + k : (batch * k_size + k) * rows + row;
+    return b.load(buffer, index, lanes, mask);
+  };
+}
+
+struct Sizes {
+  schedule::GemmSizes value;
+  Sizes(Builder& b, const GemmCase& c, bool known) {
+    const auto size = [&](const char* name, std::int64_t n) { return known ? b.index(n) : b.dim(name); };
+    value = {size("batch", c.batch), size("m", c.m), size("n", c.n), size("k", c.k)};
+  }
+};
+
+kernel::Kernel pack_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known, bool left) {
+  Builder b(left ? "pack_lhs" : "pack_rhs");
+  const Buffer from = b.buffer("operand", f32, Access::read), to = b.buffer("packed", f32, Access::write);
+  const schedule::GemmSizes s = Sizes(b, c, known).value;
+  const Value rows = left ? s.m : s.n;
+  const LaneAxis axis = left ? c.lhs : c.rhs;
+  (left ? schedule::emit_pack_lhs : schedule::emit_pack_rhs)(b, plan.tile, {s.batch, rows, s.k}, to, axis,
+                                                             dense(b, from, axis, rows, s.k));
+  return b.finish();
+}
+
+kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known) {
+  Builder b("gemm");
+  const Buffer lhs = b.buffer("lhs", f32, Access::read), rhs = b.buffer("rhs", f32, Access::read);
+  const Buffer result = b.buffer("result", f32, Access::write);
+  const schedule::GemmSizes s = Sizes(b, c, known).value;
+  schedule::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
+  schedule::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
+  schedule::emit_gemm(b, plan, s, left, right, [&](Value batch, Value m) {
+    const Value row = (batch * s.m + m) * s.n;
+    return [&b, result, row](Value n, int, Value acc, Value mask) { b.store(result, row + n, acc, mask); };
+  });
+  return b.finish();
+}
+
+}  // namespace
+
+CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known)
+    : case_(problem), plan_(plan) {
+  kernels_.push_back(product_kernel(case_, plan_, known));
+  kernels_.push_back(pack_kernel(case_, plan_, known, true));
+  kernels_.push_back(pack_kernel(case_, plan_, known, false));
+  code_ = codegen::Jit().compile(kernels_);
+  if (!known) dims_ = {case_.batch, case_.m, case_.n, case_.k};
+  packed_lhs_ = huge_floats(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
+  packed_rhs_ = huge_floats(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
+}
+
+void CompiledGemm::pack(Team& team, const float* lhs, const float* rhs) {
+  const auto run = [&](const codegen::CompiledKernel& pack, const float* from, float* to) {
+    void* buffers[] = {const_cast<float*>(from), to};
+    team.run(pack.extent(dims_.data()), [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t status = 0;
+      pack.run(buffers, dims_.data(), begin, end, &status);
+    });
+  };
+  if (plan_.lhs == Source::packed) run(code_[1], lhs, packed_lhs_.get());
+  if (plan_.rhs == Source::packed) run(code_[2], rhs, packed_rhs_.get());
+}
+
+void CompiledGemm::multiply(Team& team, const float* lhs, const float* rhs, float* result) {
+  void* buffers[] = {plan_.lhs == Source::packed ? packed_lhs_.get() : const_cast<float*>(lhs),
+                     plan_.rhs == Source::packed ? packed_rhs_.get() : const_cast<float*>(rhs), result};
+  team.run(code_[0].extent(dims_.data()), [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t status = 0;
+    code_[0].run(buffers, dims_.data(), begin, end, &status);
+  });
+}
+
+PeakProbe::PeakProbe() : lanes_(codegen::TargetCpu::host().vector_bits / 32), chains_(lanes_ == 16 ? 24 : 12) {
+  Builder b("peak");
+  const Buffer out = b.buffer("out", f32, Access::write);
+  const Value steps = b.dim("steps");
+  std::vector<kernel::Var> sums;
+  for (int i = 0; i < chains_; ++i) sums.push_back(b.var(b.constant(f32, i, lanes_)));
+  const Value x = b.broadcast(b.cast(steps, f32) * 1e-30, lanes_);
+  b.for_loop(0, steps, 1, [&](Value) {
+    for (const kernel::Var& sum : sums) b.set(sum, b.fma(x, x, b.get(sum)));
+  });
+  for (int i = 0; i < chains_; ++i) b.store(out, i * lanes_, b.get(sums[static_cast<std::size_t>(i)]));
+  code_ = codegen::Jit().compile(std::vector<kernel::Kernel>{b.finish()});
+}
+
+constexpr std::int64_t probe_steps = 100000;
+
+double PeakProbe::work() const { return 2.0 * static_cast<double>(probe_steps) * chains_ * lanes_; }
+
+void PeakProbe::run() const {
+  std::vector<float> out(static_cast<std::size_t>(chains_ * lanes_));
+  void* buffers[] = {out.data()};
+  std::int64_t status = 0;
+  code_[0].run(buffers, &probe_steps, 0, 1, &status);
+}
+
+}  // namespace lathe::bench

@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "passes/schedule/gemm_pack.h"
+#include "passes/schedule/gemm_strategies.h"
+
+namespace lathe::schedule {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+using kernel::Var;
+
+namespace {
+
+/// One task: the results m0 .. m1 x n0 .. n1 of a batch.
+struct Task {
+  Value batch, m0, m1, n0, n1;
+};
+
+/// One step over k: k0 .. k0 + depth.
+struct Pass {
+  Value k0, depth, continues, last;  ///< continues, last: booleans
+};
+
+class BlockedGemm {
+ public:
+  BlockedGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+              const GemmOperand& rhs, const Epilogue& epilogue)
+      : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {}
+
+  void emit() {
+    const Value columns = split(sizes_.n, tile_.nc, tile_.n_step()), rows = split(sizes_.m, tile_.mc, tile_.mr);
+    const Value column_blocks = b_.ceil_div(sizes_.n, columns), row_blocks = b_.ceil_div(sizes_.m, rows);
+    passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
+    b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
+      const Value m0 = index % row_blocks * rows, rest = index / row_blocks;
+      const Value n0 = rest % column_blocks * columns;
+      task({.batch = rest / column_blocks,
+            .m0 = m0,
+            .m1 = min(m0 + rows, sizes_.m),
+            .n0 = n0,
+            .n1 = min(n0 + columns, sizes_.n)});
+    });
+  }
+
+ private:
+  /// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
+  Value split(Value size, int limit, int step) {
+    const Value blocks = max(b_.ceil_div(size, limit), 1);
+    return max(b_.round_up(b_.ceil_div(size, blocks), step), step);
+  }
+
+  void task(const Task& t) {
+    sums_ = b_.alloc(tile_.compute, std::int64_t{tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
+    if (plan_.lhs == Source::loaded)
+      left_ = b_.alloc(tile_.compute, std::int64_t{tile_.mr} * tile_.kc + tile_.lanes, kernel::Space::stack, "left");
+    if (plan_.rhs == Source::loaded)
+      right_ = b_.alloc(tile_.compute, std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
+    b_.for_loop(0, passes_, 1, [&](Value number) {
+      const Value k0 = number * tile_.kc;
+      pass(t, {.k0 = k0,
+               .depth = min(sizes_.k - k0, tile_.kc),
+               .continues = number > 0,
+               .last = kernel::equal(number, passes_ - 1)});
+    });
+  }
+
+  void pass(const Task& t, const Pass& p) {
+    if (plan_.rhs == Source::loaded) pack_right(t, p);
+    b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) {
+      if (plan_.lhs == Source::loaded) pack_left(t, p, m);
+      const Value strip = strip_base(t, m);
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+        const Value sums = strip + (n - t.n0) * tile_.mr;
+        columns(t, p, m, n, sums);
+      });
+      b_.if_(p.last, [&] { strip_epilogue(t, m, strip); });
+    });
+  }
+
+  /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough.
+  Value strip_base(const Task& t, Value m) {
+    const Value own = (m - t.m0) * tile_.nc;
+    return b_.select(kernel::equal(passes_, 1), b_.index(0), own);
+  }
+
+  void pack_left(const Task& t, const Pass& p, Value m) {
+    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, tile_.mr, lhs_.axis, &lhs_.load};
+    emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
+  }
+
+  void pack_right(const Task& t, const Pass& p) {
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, tile_.n_step(), rhs_.axis, &rhs_.load};
+      emit_pack_sliver(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
+    });
+  }
+
+  /// A narrow tile where one vector is enough for what is left of n; masks where the right operand is read directly.
+  void columns(const Task& t, const Pass& p, Value m, Value n, Value sums) {
+    const auto known = b_.constant_value(sizes_.n);
+    const bool direct = plan_.rhs == Source::direct;
+    const auto tail = [&] {
+      const Value left = sizes_.n - n;
+      const bool may_narrow =
+          tile_.nv > 1 && (!known || (*known % tile_.n_step() > 0 && *known % tile_.n_step() <= tile_.lanes));
+      const bool may_wide = tile_.nv == 1 || !known || *known % tile_.n_step() > tile_.lanes || !direct;
+      const auto narrow = [&] { micro_tile(t, p, m, n, sums, 1, direct); };
+      const auto wide = [&] { micro_tile(t, p, m, n, sums, tile_.nv, direct); };
+      if (!may_narrow) return wide();
+      if (!may_wide) return narrow();
+      b_.if_(left <= tile_.lanes, narrow, wide);
+    };
+    if (known_multiple(b_, sizes_.n, tile_.n_step())) return micro_tile(t, p, m, n, sums, tile_.nv, false);
+    if (!direct) return tail();
+    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { micro_tile(t, p, m, n, sums, tile_.nv, false); }, tail);
+  }
+
+  void micro_tile(const Task& t, const Pass& p, Value m, Value n, Value sums, int nv, bool masked) {
+    const auto place = [&](int i, int v) { return sums + (i * tile_.n_step() + v * tile_.lanes); };
+    const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    std::vector<Var> acc;
+    for (int i = 0; i < tile_.mr * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
+    b_.if_(p.continues, [&] {
+      for (int i = 0; i < tile_.mr; ++i)
+        for (int v = 0; v < nv; ++v) b_.set(acc[at(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
+    });
+    const auto left = left_elements(t, p, m);
+    const auto right = right_vectors(t, p, n, masked);
+    b_.for_loop(0, p.depth, 1, [&](Value k) {
+      std::vector<Value> column;
+      for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
+      for (int i = 0; i < tile_.mr; ++i) {
+        const Value row = b_.broadcast(left(k, i), tile_.lanes);
+        for (int v = 0; v < nv; ++v) {
+          const Var sum = acc[at(i, v, nv)];
+          b_.set(sum, multiply_add(row, column[static_cast<std::size_t>(v)], b_.get(sum)));
+        }
+      }
+    });
+    for (int i = 0; i < tile_.mr; ++i)
+      for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[at(i, v, nv)]), {}, bytes);
+  }
+
+  static std::size_t at(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
+  Value zero() { return b_.constant(tile_.compute, 0, tile_.lanes); }
+  Value multiply_add(Value x, Value y, Value sum) {
+    return is_float(tile_.compute) ? b_.fma(x, y, sum) : x * y + sum;
+  }
+
+  using Element = std::function<Value(Value k, int i)>;
+
+  Value packed_batch(const GemmOperand& operand, Value batch) {
+    return operand.packed_batch ? operand.packed_batch(batch) : batch;
+  }
+
+  Element left_elements(const Task& t, const Pass& p, Value m) {
+    if (plan_.lhs == Source::direct) {
+      std::vector<Value> rows;
+      for (int i = 0; i < tile_.mr; ++i) rows.push_back(i == 0 ? m : min(m + i, sizes_.m - 1));
+      return [this, t, p, rows](Value k, int i) {
+        return lhs_.load(t.batch, rows[static_cast<std::size_t>(i)], p.k0 + k, lhs_.axis, 1, {});
+      };
+    }
+    const bool packed = plan_.lhs == Source::packed;
+    const Buffer buffer = packed ? lhs_.packed : left_;
+    Value base = b_.index(0);
+    if (packed) {
+      const Value slivers = b_.ceil_div(sizes_.m, tile_.mr);
+      base = ((packed_batch(lhs_, t.batch) * slivers + m / tile_.mr) * sizes_.k + p.k0) * tile_.mr;
+    }
+    return [this, buffer, base](Value k, int i) { return b_.load(buffer, base + (k * tile_.mr + i)); };
+  }
+
+  Element right_vectors(const Task& t, const Pass& p, Value n, bool masked) {
+    const int lanes = tile_.lanes;
+    if (plan_.rhs == Source::direct) {
+      std::vector<Value> masks(static_cast<std::size_t>(tile_.nv));
+      for (int v = 0; masked && v < tile_.nv; ++v)
+        masks[static_cast<std::size_t>(v)] = b_.tail_mask(sizes_.n - n - v * lanes, lanes);
+      return [this, t, p, n, masks, lanes](Value k, int v) {
+        return rhs_.load(t.batch, n + v * lanes, p.k0 + k, LaneAxis::row, lanes, masks[static_cast<std::size_t>(v)]);
+      };
+    }
+    const bool packed = plan_.rhs == Source::packed;
+    const Buffer buffer = packed ? rhs_.packed : right_;
+    Value base = (n - t.n0) * tile_.kc;
+    if (packed) {
+      const Value slivers = b_.ceil_div(sizes_.n, tile_.n_step());
+      const Value sliver = packed_batch(rhs_, t.batch) * slivers + n / tile_.n_step();
+      base = (sliver * sizes_.k + p.k0) * tile_.n_step();
+    }
+    const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    return [this, buffer, base, lanes, bytes](Value k, int v) {
+      return b_.load(buffer, base + (k * tile_.n_step() + v * lanes), lanes, {}, bytes);
+    };
+  }
+
+  /// Hands the finished rows m .. of a strip to the epilogue.
+  void strip_epilogue(const Task& t, Value m, Value strip) {
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
+      const RowEpilogue consume = epilogue_(t.batch, row);
+      const Value width = t.n1 - t.n0, even = width / lanes * lanes;
+      const auto vector = [&](Value c, Value mask) {
+        const Value place = strip + c / tile_.n_step() * (tile_.n_step() * tile_.mr) +
+                            ((row - m) * tile_.n_step() + c % tile_.n_step());
+        consume(t.n0 + c, lanes, b_.load(sums_, place, lanes, {}, bytes), mask);
+      };
+      b_.for_loop(0, even, lanes, [&](Value c) { vector(c, {}); });
+      if (known_multiple(b_, sizes_.n, lanes)) return;
+      b_.if_(even < width, [&] { vector(even, b_.tail_mask(width - even, lanes)); });
+    });
+  }
+
+  Builder& b_;
+  const GemmPlan& plan_;
+  const GemmTile& tile_;
+  const GemmSizes& sizes_;
+  const GemmOperand &lhs_, &rhs_;
+  const Epilogue& epilogue_;
+  Value passes_;
+  Buffer sums_, left_, right_;
+};
+
+}  // namespace
+
+void emit_blocked_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                       const GemmOperand& rhs, const Epilogue& epilogue) {
+  BlockedGemm(b, plan, sizes, lhs, rhs, epilogue).emit();
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,244 @@
+#include "passes/schedule/gemm_pack.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/error.h"
+
+namespace lathe::schedule {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+bool known_multiple(const Builder& b, Value value, std::int64_t step) {
+  const auto known = b.constant_value(value);
+  return known && *known % step == 0;
+}
+
+void for_unrolled(Builder& b, Value lo, Value hi, int factor, const Builder::Body& body) {
+  const Value main = lo + (hi - lo) / factor * factor;
+  b.for_loop(lo, main, factor, [&](Value i) {
+    for (int u = 0; u < factor; ++u) body(i + u);
+  });
+  if (!known_multiple(b, hi - lo, factor)) b.for_loop(main, hi, 1, body);
+}
+
+namespace {
+
+/// Lanes of concat(low, high), in units of `unit` lanes.
+Value pick(Builder& b, Value low, Value high, int unit, const std::vector<int>& units) {
+  std::vector<int> lanes;
+  for (const int u : units)
+    for (int i = 0; i < unit; ++i) lanes.push_back(u * unit + i);
+  return b.shuffle(low, high, std::move(lanes));
+}
+
+/// One half of every chunk of two vectors, interleaved in units of `unit` lanes (the machine's unpack).
+Value unpack(Builder& b, Value even, Value odd, int unit, int chunk, bool high) {
+  const int n = even.type.lanes / unit, per_chunk = chunk / unit;
+  std::vector<int> units;
+  for (int c = 0; c < n; c += per_chunk) {
+    for (int i = 0; i < per_chunk / 2; ++i) {
+      const int at = c + i + (high ? per_chunk / 2 : 0);
+      units.push_back(at);
+      units.push_back(n + at);
+    }
+  }
+  return pick(b, even, odd, unit, units);
+}
+
+/// Squares inside the chunks: result[j] lane i of a chunk is group[i] lane j of it.
+std::vector<Value> transpose_in_chunks(Builder& b, const std::vector<Value>& group, int unit, int chunk) {
+  if (group.size() == 1) return group;
+  std::vector<Value> result;
+  for (const bool high : {false, true}) {
+    std::vector<Value> half;
+    for (std::size_t i = 0; i < group.size(); i += 2)
+      half.push_back(unpack(b, group[i], group[i + 1], unit, chunk, high));
+    for (const Value& v : transpose_in_chunks(b, half, 2 * unit, chunk)) result.push_back(v);
+  }
+  return result;
+}
+
+/// Squares of chunks: result[c] chunk g is group[g] chunk c.
+std::vector<Value> transpose_chunks(Builder& b, const std::vector<Value>& group, int chunk) {
+  if (group.size() == 1) return group;
+  const int chunks = group[0].type.lanes / chunk;
+  std::vector<Value> result(group.size());
+  for (int odd = 0; odd < 2; ++odd) {
+    std::vector<int> units;
+    for (int c = odd; c < 2 * chunks; c += 2) units.push_back(c);
+    std::vector<Value> half;
+    for (std::size_t i = 0; i < group.size(); i += 2) half.push_back(pick(b, group[i], group[i + 1], chunk, units));
+    half = transpose_chunks(b, half, chunk);
+    for (std::size_t i = 0; i < half.size(); ++i) result[2 * i + static_cast<std::size_t>(odd)] = half[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows) {
+  const std::size_t n = rows.size();
+  LATHE_ASSERT(n > 0 && static_cast<int>(n) == rows[0].type.lanes);
+  const std::size_t chunk = std::min(n, 16 / size_in_bytes(rows[0].type.scalar));
+  // columns[j][g]: chunk c holds column c * chunk + j of the rows g * chunk ..
+  std::vector<std::vector<Value>> columns(chunk);
+  for (std::size_t g = 0; g < n; g += chunk) {
+    const std::vector<Value> group(rows.begin() + static_cast<std::ptrdiff_t>(g),
+                                   rows.begin() + static_cast<std::ptrdiff_t>(g + chunk));
+    const std::vector<Value> square = transpose_in_chunks(b, group, 1, static_cast<int>(chunk));
+    for (std::size_t j = 0; j < chunk; ++j) columns[j].push_back(square[j]);
+  }
+  std::vector<Value> result(n);
+  for (std::size_t j = 0; j < chunk; ++j) {
+    const std::vector<Value> whole = transpose_chunks(b, columns[j], static_cast<int>(chunk));
+    for (std::size_t c = 0; c < whole.size(); ++c) result[c * chunk + j] = whole[c];
+  }
+  return result;
+}
+
+namespace {
+
+class SliverPacker {
+ public:
+  SliverPacker(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to)
+      : b_(b),
+        lanes_(tile.lanes),
+        width_(from.width),
+        groups_((from.width + tile.lanes - 1) / tile.lanes),
+        from_(from),
+        to_(to),
+        compute_(tile.compute) {}
+
+  void along_row() {
+    const Value full = from_.row + groups_ * lanes_ <= from_.rows;
+    const auto copy = [&](bool masked) {
+      std::vector<Value> masks(static_cast<std::size_t>(groups_));
+      for (int g = 0; masked && g < groups_; ++g)
+        masks[static_cast<std::size_t>(g)] = b_.tail_mask(from_.rows - from_.row - g * lanes_, lanes_);
+      for_unrolled(b_, b_.index(0), from_.depth, masked ? 1 : 4, [&](Value k) {
+        for (int g = 0; g < groups_; ++g)
+          put(k, g, load(from_.row + g * lanes_, k, lanes_, masks[static_cast<std::size_t>(g)]));
+      });
+    };
+    if (known_multiple(b_, from_.rows, groups_ * lanes_) && width_ == groups_ * lanes_) return copy(false);
+    b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
+  }
+
+  void along_k() {
+    const Value valid = min(from_.rows - from_.row, width_);
+    const bool whole = known_multiple(b_, from_.rows, width_);
+    const Value even = from_.depth / lanes_ * lanes_;
+    const Value squares = whole ? even : b_.select(valid < width_, b_.index(0), even);
+    b_.for_loop(0, squares, lanes_, [&](Value k) { square(k); });
+    if (!whole || !known_multiple(b_, from_.depth, lanes_)) ragged(squares, whole ? b_.index(width_) : valid);
+    if (!whole) zero_rows(valid);
+  }
+
+ private:
+  Value load(Value row, Value k, int lanes, Value mask) const {
+    return (*from_.load)(from_.batch, row, from_.k0 + k, from_.axis, lanes, mask);
+  }
+
+  Value at(Value k, int row) const { return to_.base + k * width_ + row; }
+
+  /// Stores group g of the rows of one k: whole vectors, and pieces for what is left.
+  void put(Value k, int g, Value vector) const {
+    const int left = width_ - g * lanes_;
+    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, at(k, g * lanes_), vector);
+    for (int first = 0, piece = lanes_; piece > 0; piece /= 2) {
+      if (!(left & piece)) continue;
+      b_.store(to_.buffer, at(k, g * lanes_ + first), b_.slice(vector, first, piece));
+      first += piece;
+    }
+  }
+
+  /// All rows, k .. k + lanes, through register transposes.
+  void square(Value k) const {
+    std::vector<std::vector<Value>> columns;
+    for (int g = 0; g < groups_; ++g) {
+      std::vector<Value> rows;
+      for (int i = 0; i < lanes_; ++i) {
+        const int row = g * lanes_ + i;
+        rows.push_back(row < width_ ? load(from_.row + row, k, lanes_, {}) : b_.constant(compute_, 0, lanes_));
+      }
+      columns.push_back(transpose(b_, rows));
+    }
+    for (int j = 0; j < lanes_; ++j)
+      for (int g = 0; g < groups_; ++g)
+        put(k + j, g, columns[static_cast<std::size_t>(g)][static_cast<std::size_t>(j)]);
+  }
+
+  /// Rows 0 .. valid, k from `first` on, one vector along k at a time.
+  void ragged(Value first, Value valid) const {
+    b_.for_loop(0, valid, 1, [&](Value row) {
+      b_.for_loop(first, from_.depth, lanes_, [&](Value k) {
+        const Value mask = b_.tail_mask(from_.depth - k, lanes_);
+        b_.store_strided(to_.buffer, at(k, 0) + row, b_.index(width_), load(from_.row + row, k, lanes_, mask), mask);
+      });
+    });
+  }
+
+  void zero_rows(Value valid) const {
+    b_.for_loop(valid, width_, 1, [&](Value row) {
+      b_.for_loop(0, from_.depth, 1,
+                  [&](Value k) { b_.store(to_.buffer, at(k, 0) + row, b_.constant(compute_, 0)); });
+    });
+  }
+
+  Builder& b_;
+  int lanes_, width_, groups_;
+  const SliverSource& from_;
+  const SliverTarget& to_;
+  DType compute_;
+};
+
+}  // namespace
+
+void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to) {
+  SliverPacker packer(b, tile, from, to);
+  from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
+}
+
+namespace {
+
+/// Slivers of `width` rows; parallel over batch x slivers x blocks of k.
+void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+               const LoadOperand& load, int width) {
+  LATHE_ASSERT(packed.dtype == tile.compute);
+  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(sizes.k, tile.kc);
+  b.parallel_for(0, sizes.batch * slivers * blocks, 1, [&](Value task) {
+    const Value block = task % blocks, sliver = task / blocks;
+    const Value k0 = block * tile.kc;
+    const SliverSource from{.batch = sliver / slivers,
+                            .row = sliver % slivers * width,
+                            .rows = sizes.rows,
+                            .k0 = k0,
+                            .depth = min(sizes.k - k0, tile.kc),
+                            .width = width,
+                            .axis = axis,
+                            .load = &load};
+    emit_pack_sliver(b, tile, from, {.buffer = packed, .base = (sliver * sizes.k + k0) * width});
+  });
+}
+
+}  // namespace
+
+void emit_pack_lhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+                   const LoadOperand& load) {
+  emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
+}
+
+void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+                   const LoadOperand& load) {
+  emit_pack(b, tile, sizes, packed, axis, load, tile.n_step());
+}
+
+PackedExtent packed_lhs_extent(const GemmTile& tile) { return {.extra_rows = tile.mr - 1, .sliver = tile.mr}; }
+PackedExtent packed_rhs_extent(const GemmTile& tile) {
+  return {.extra_rows = tile.n_step() - 1, .sliver = tile.n_step()};
+}
+
+}  // namespace lathe::schedule

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/schedule/gemm.h"
+
+/// Parts of the matrix-product schedules that several files share.
+namespace lathe::schedule {
+
+/// Whether a value is a known multiple of `step`.
+bool known_multiple(const kernel::Builder& b, kernel::Value value, std::int64_t step);
+
+/// body(i) for i in lo .. hi, `factor` at a time as far as possible.
+void for_unrolled(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int factor,
+                  const kernel::Builder::Body& body);
+
+/// The transpose of a square of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Works
+/// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle.
+std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows);
+
+/// One sliver of an operand: rows row .. row + width of a batch, k0 .. k0 + depth.
+struct SliverSource {
+  kernel::Value batch, row, rows, k0, depth;  ///< rows: how many the operand has; row < rows
+  int width = 0;
+  LaneAxis axis = LaneAxis::k;
+  const LoadOperand* load = nullptr;
+};
+
+/// Where it goes: target[base + k * width + r]. With `overrun`, stores may spill up to a vector beyond the end of the
+/// sliver (in ascending order, so a later step overwrites the spill).
+struct SliverTarget {
+  kernel::Buffer buffer;
+  kernel::Value base;
+  bool overrun = false;
+};
+
+/// Copies a sliver. Elements of rows beyond the last are finite leftovers of masked loads or zero: nobody uses what
+/// they contribute to.
+void emit_pack_sliver(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to);
+
+}  // namespace lathe::schedule

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "passes/schedule/gemm.h"
+
+/// The strategies behind emit_gemm.
+namespace lathe::schedule {
+
+/// Register tiles over blocks of k. A task keeps its mc x nc sums in scratch between blocks and hands strips of mr
+/// rows to the epilogue after the last one, while they are near.
+void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                       const GemmOperand& rhs, const Epilogue& epilogue);
+
+}  // namespace lathe::schedule
