@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -269,7 +270,9 @@ Header parse_header(std::string_view text, std::uint64_t data_bytes, std::string
   HeaderReader reader(file, header);
   json::sax_parse(text.begin(), text.end(), &reader);
   for (const Entry& entry : header.entries) check_span(entry, data_bytes, file);
-  std::ranges::stable_sort(header.entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+  // Empty tensors may share a place; their names then decide.
+  std::ranges::sort(header.entries, {},
+                    [](const Entry& e) { return std::tuple(e.begin, e.end, std::string_view(e.name)); });
   check_cover(header.entries, data_bytes, file);
   return header;
 }

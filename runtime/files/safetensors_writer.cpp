@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -88,8 +87,9 @@ AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::sp
                                       const std::map<std::string, std::string>& metadata) {
   check(path.string(), tensors);
   std::vector<const TensorView*> order;
-  for (const TensorView& tensor : tensors) order.push_back(&tensor);
-  std::ranges::stable_sort(order, std::greater(), [](const TensorView* t) { return size_in_bytes(t->dtype); });
+  for (const std::size_t bytes : {16, 8, 4, 2, 1})
+    for (const TensorView& tensor : tensors)
+      if (size_in_bytes(tensor.dtype) == bytes) order.push_back(&tensor);
   const std::string header = make_header(path.string(), order, metadata);
 
   AtomicFile file(path);

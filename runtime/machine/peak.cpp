@@ -1,0 +1,148 @@
+#include "runtime/machine/peak.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "ir/support/error.h"
+#include "runtime/machine/arena.h"
+#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/peak_kernels.h"
+
+namespace lathe {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Results go here, so that no probe is optimised away.
+void keep(float value) { asm volatile("" : : "x"(value) : "memory"); }
+
+/// Lets all threads of a probe start a burst at the same time.
+class SpinBarrier {
+ public:
+  explicit SpinBarrier(int threads) : threads_(threads) {}
+  void wait() {
+    const int round = round_.load();
+    if (arrived_.fetch_add(1) + 1 == threads_) {
+      arrived_.store(0);
+      round_.fetch_add(1);
+      return;
+    }
+    while (round_.load() == round) std::this_thread::yield();
+  }
+
+ private:
+  int threads_;
+  std::atomic<int> arrived_ = 0, round_ = 0;
+};
+
+/// Seconds that each burst takes from its start until the slowest thread is done. Every thread runs burst(thread).
+std::vector<double> time_bursts(int threads, int bursts, const std::function<void(int)>& burst) {
+  SpinBarrier barrier(threads);
+  std::vector<double> times;
+  const auto loop = [&](int thread) {
+    for (int i = 0; i < bursts; ++i) {
+      barrier.wait();
+      const auto start = Clock::now();
+      burst(thread);
+      barrier.wait();
+      if (thread == 0) times.push_back(seconds_since(start));
+    }
+  };
+  std::vector<std::jthread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
+  loop(0);
+  return times;
+}
+
+Rate rate_of(std::vector<double> times, double work) {
+  std::ranges::sort(times);
+  return {.best = work / times.front(), .median = work / times[times.size() / 2]};
+}
+
+void check_threads(int threads) {
+  if (threads < 1 || threads > 1024) throw UserError("a probe runs on 1 to 1024 threads", "thread_count");
+}
+
+/// Bursts that fill `seconds`, each of which takes `burst_seconds`.
+int burst_count(double seconds, double burst_seconds) {
+  return static_cast<int>(std::clamp(seconds / std::max(burst_seconds, 1e-6), 3.0, 1000.0));
+}
+
+/// The floats [begin, end) of `count` that fall to a thread, in multiples of 64.
+struct Part {
+  std::int64_t begin, end;
+};
+Part part_of(std::int64_t count, int thread, int threads) {
+  const std::int64_t lines = count / 64;
+  return {lines * thread / threads * 64, lines * (thread + 1) / threads * 64};
+}
+
+}  // namespace
+
+VectorUnit widest_vector_unit() { return probe::fma_probe().unit; }
+
+Rate measure_fma_peak(int threads, double seconds) {
+  check_threads(threads);
+  const probe::FmaProbe probe = probe::fma_probe();
+  constexpr double burst_seconds = 0.005;
+  // The warm-up brings the clock up, and finds how many rounds fill a burst.
+  std::int64_t rounds = 1000;
+  const auto start = Clock::now();
+  for (double last = 0; last < burst_seconds / 2 || seconds_since(start) < seconds;) {
+    const auto burst = Clock::now();
+    keep(probe.run(rounds));
+    last = seconds_since(burst);
+    if (last < burst_seconds / 2) rounds *= 2;
+  }
+  const auto times = time_bursts(threads, burst_count(seconds, burst_seconds), [&](int) { keep(probe.run(rounds)); });
+  return rate_of(times, static_cast<double>(rounds) * static_cast<double>(probe.flops_per_round) * threads);
+}
+
+Rate measure_read_bandwidth(int threads, std::int64_t bytes, double seconds) {
+  check_threads(threads);
+  const std::int64_t count = std::max<std::int64_t>(bytes / 4 / 64, threads) * 64;
+  const Arena arena(static_cast<std::size_t>(count) * 4);
+  auto* const data = reinterpret_cast<float*>(arena.data());
+  std::fill_n(data, count, 1.0f);
+  const auto burst = [&](int thread) {
+    const Part part = part_of(count, thread, threads);
+    keep(probe::read_sum(data + part.begin, part.end - part.begin));
+  };
+  const double first = time_bursts(threads, 1, burst).front();
+  return rate_of(time_bursts(threads, burst_count(seconds, first), burst), static_cast<double>(count) * 4);
+}
+
+Rate measure_triad_bandwidth(int threads, std::int64_t bytes, double seconds) {
+  check_threads(threads);
+  const std::int64_t count = std::max<std::int64_t>(bytes / 12 / 64, threads) * 64;
+  const Arena arena(static_cast<std::size_t>(count) * 12);
+  auto* const a = reinterpret_cast<float*>(arena.data());
+  float *const b = a + count, *const c = b + count;
+  std::fill_n(a, count * 3, 1.0f);
+  const auto burst = [&](int thread) {
+    const Part part = part_of(count, thread, threads);
+    probe::triad(a + part.begin, b + part.begin, c + part.begin, 0.5f, part.end - part.begin);
+    asm volatile("" : : : "memory");
+  };
+  const double first = time_bursts(threads, 1, burst).front();
+  return rate_of(time_bursts(threads, burst_count(seconds, first), burst), static_cast<double>(count) * 12);
+}
+
+std::int64_t bandwidth_probe_bytes() {
+  const CpuInfo info = cpu_info();
+  std::int64_t largest = 0;
+  for (const CpuCache& cache : info.caches) largest = std::max(largest, cache.bytes);
+  const std::int64_t wanted = std::max<std::int64_t>(largest * 4, std::int64_t{128} << 20);
+  const std::int64_t available = memory_info().available;
+  return available > 0 ? std::min(wanted, available / 4) : wanted;
+}
+
+}  // namespace lathe

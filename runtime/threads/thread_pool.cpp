@@ -1,0 +1,183 @@
+#include "runtime/threads/thread_pool.h"
+
+#include <fmt/core.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "runtime/machine/cpu_info.h"
+
+namespace lathe {
+
+namespace {
+
+constexpr std::int64_t no_chunk = std::numeric_limits<std::int64_t>::max();
+constexpr int max_threads = 1024;
+/// About 20 microseconds: longer than the gap between two kernels of a step, shorter than anyone notices.
+constexpr int spins_before_sleep = 1000;
+
+/// Whether this thread is inside a chunk of any pool.
+thread_local bool inside_chunk = false;
+
+class InsideChunk {
+ public:
+  InsideChunk() { inside_chunk = true; }
+  ~InsideChunk() { inside_chunk = false; }
+  InsideChunk(const InsideChunk&) = delete;
+  InsideChunk& operator=(const InsideChunk&) = delete;
+};
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  static_assert(sizeof(word) == sizeof(std::uint32_t));
+  ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+/// New threads inherit the mask: with all signals blocked, they go to the caller's threads.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : failed_chunk_(no_chunk) {
+  if (threads < 1 || threads > max_threads)
+    throw UserError(fmt::format("{} threads are not between 1 and {}", threads, max_threads), "thread_count");
+  spins_ = threads <= usable_cpus() ? spins_before_sleep : 0;
+  const BlockedSignals blocked;
+  try {
+    workers_.reserve(static_cast<std::size_t>(threads - 1));
+    for (int thread = 1; thread < threads; ++thread) {
+      workers_.emplace_back([this, thread] { worker_main(thread); });
+      ::pthread_setname_np(workers_.back().native_handle(), fmt::format("lathe-{}", thread).c_str());
+    }
+  } catch (const std::system_error& error) {
+    const std::size_t started = workers_.size();
+    stop();
+    throw UserError(fmt::format("cannot start thread {} of {}: {}", started + 2, threads, error.what()),
+                    "thread_start", "use fewer threads");
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
+  stopping_.store(true);
+  call_.fetch_add(1);
+  futex(call_, FUTEX_WAKE, INT_MAX);
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
+}
+
+void ThreadPool::run_chunks(std::int64_t count, std::int64_t grain, Body body) {
+  if (count <= 0) return;
+  grain = std::clamp<std::int64_t>(grain, 1, count);
+  const std::int64_t chunks = (count - 1) / grain + 1;
+  if (chunks == 1 || workers_.empty() || inside_chunk) {
+    for (std::int64_t begin = 0, left = count; left > 0; begin += grain, left -= grain)
+      body(begin, begin + std::min(grain, left), 0);
+    return;
+  }
+  const std::lock_guard turn(callers_);
+  job_ = {.count = count, .grain = grain, .chunks = chunks, .body = &body};
+  failed_chunk_.store(no_chunk, std::memory_order_relaxed);
+  unfinished_.store(chunks, std::memory_order_relaxed);
+  unclaimed_.store(chunks, std::memory_order_release);
+  call_.fetch_add(1);
+  wake_workers(chunks);
+  work(0);
+  wait_until_done();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void ThreadPool::wake_workers(std::int64_t chunks) {
+  if (sleeping_.load() > 0)
+    futex(call_, FUTEX_WAKE, static_cast<std::uint32_t>(std::min<std::int64_t>(chunks - 1, INT_MAX)));
+}
+
+void ThreadPool::work(int thread) {
+  const InsideChunk mark;
+  std::int64_t finished = 0;
+  while (unclaimed_.load(std::memory_order_relaxed) > 0) {
+    const std::int64_t left = unclaimed_.fetch_sub(1, std::memory_order_acq_rel);
+    if (left <= 0) break;
+    run_chunk(job_.chunks - left, thread);
+    ++finished;
+  }
+  if (finished == 0 || unfinished_.fetch_sub(finished) != finished) return;
+  done_.fetch_add(1);
+  if (caller_sleeps_.load()) futex(done_, FUTEX_WAKE, 1);
+}
+
+void ThreadPool::run_chunk(std::int64_t chunk, int thread) {
+  // Chunks are claimed in ascending order, so that the lowest one that throws is never skipped.
+  if (chunk > failed_chunk_.load(std::memory_order_relaxed)) return;
+  const std::int64_t begin = chunk * job_.grain;
+  try {
+    (*job_.body)(begin, begin + std::min(job_.grain, job_.count - begin), thread);
+  } catch (...) {
+    const std::lock_guard lock(failure_mutex_);
+    if (chunk < failed_chunk_.load(std::memory_order_relaxed)) {
+      failed_chunk_.store(chunk, std::memory_order_relaxed);
+      failure_ = std::current_exception();
+    }
+  }
+}
+
+void ThreadPool::wait_until_done() {
+  for (int i = 0; i < spins_; ++i) {
+    if (unfinished_.load(std::memory_order_acquire) == 0) return;
+    relax();
+  }
+  caller_sleeps_.store(true);
+  while (true) {
+    const std::uint32_t seen = done_.load();
+    if (unfinished_.load() == 0) break;
+    futex(done_, FUTEX_WAIT, seen);
+  }
+  caller_sleeps_.store(false);
+}
+
+void ThreadPool::worker_main(int thread) {
+  std::uint32_t seen = 0;
+  while (true) {
+    for (int i = 0; i < spins_ && call_.load(std::memory_order_relaxed) == seen; ++i) relax();
+    if (call_.load() == seen) {
+      sleeping_.fetch_add(1);
+      futex(call_, FUTEX_WAIT, seen);
+      sleeping_.fetch_sub(1);
+    }
+    if (stopping_.load()) return;
+    seen = call_.load();
+    work(thread);
+  }
+}
+
+}  // namespace lathe
