@@ -1,0 +1,129 @@
+#include "runtime/cache/disk_cache.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "runtime/cache/cache_folder.h"
+#include "runtime/files/sha256.h"
+
+namespace lathe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An entry: magic, length of the bytes (8, little-endian), SHA-256 of key, zero and bytes (32), the bytes.
+constexpr std::string_view magic = "LATHEC1\n";
+constexpr std::size_t header_bytes = 8 + 8 + 32;
+
+std::string make_header(const std::string& key, std::string_view bytes) {
+  std::string header(magic);
+  for (int i = 0; i < 8; ++i) header += static_cast<char>(static_cast<std::uint64_t>(bytes.size()) >> (8 * i));
+  Sha256 hash;
+  hash.update(key);
+  hash.update(std::string_view("\0", 1));
+  hash.update(bytes);
+  for (const std::uint8_t byte : hash.finish()) header += static_cast<char>(byte);
+  return header;
+}
+
+}  // namespace
+
+std::filesystem::path default_cache_dir(std::string_view home, std::string_view xdg_cache_home) {
+  if (xdg_cache_home.starts_with('/')) return fs::path(xdg_cache_home) / "lathe";
+  if (home.starts_with('/')) return fs::path(home) / ".cache" / "lathe";
+  return {};
+}
+
+DiskCache::DiskCache(std::filesystem::path folder, std::uint64_t max_bytes)
+    : folder_(std::move(folder)), max_bytes_(max_bytes), directory_(cache::open_private_folder(folder_, reason_)) {}
+
+DiskCache::~DiskCache() = default;
+
+DiskCacheStats DiskCache::stats() const {
+  return {.hits = hits_,
+          .misses = misses_,
+          .corrupt = corrupt_,
+          .stored = stored_,
+          .evicted = evicted_,
+          .failed = failed_};
+}
+
+std::optional<std::string> DiskCache::get(const std::string& key) {
+  if (!enabled()) return std::nullopt;
+  std::optional<std::string> bytes = read_entry(key, sha256_hex(key));
+  ++(bytes ? hits_ : misses_);
+  return bytes;
+}
+
+std::optional<std::string> DiskCache::read_entry(const std::string& key, const std::string& file_name) {
+  const FileDescriptor file(
+      ::openat(directory_.get(), file_name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  const auto remove = [&] {
+    ++corrupt_;
+    ::unlinkat(directory_.get(), file_name.c_str(), 0);
+    return std::nullopt;
+  };
+  if (!file.is_open()) return errno == ELOOP ? remove() : std::nullopt;
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return std::nullopt;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (!cache::is_private(status, S_IFREG) || size < header_bytes || size - header_bytes > max_bytes_) return remove();
+  std::string header(header_bytes, '\0'), bytes(size - header_bytes, '\0');
+  if (read_at(file.get(), std::as_writable_bytes(std::span(header)), 0) != static_cast<std::int64_t>(header.size()) ||
+      read_at(file.get(), std::as_writable_bytes(std::span(bytes)), header_bytes) !=
+          static_cast<std::int64_t>(bytes.size()))
+    return std::nullopt;
+  if (header != make_header(key, bytes)) return remove();
+  ::futimens(file.get(), nullptr);  // the time of last use; where it fails, the entry only looks older
+  return bytes;
+}
+
+void DiskCache::put(const std::string& key, std::string_view bytes) {
+  if (!enabled() || bytes.size() > max_bytes_ / 2) return;
+  if (!write_entry(key, sha256_hex(key), bytes)) {
+    ++failed_;
+    return;
+  }
+  ++stored_;
+  account(header_bytes + bytes.size());
+}
+
+bool DiskCache::write_entry(const std::string& key, const std::string& file_name, std::string_view bytes) {
+  const std::string temporary = fmt::format("{}{}-{}", cache::temporary_prefix, ::getpid(), next_temporary_++);
+  ::unlinkat(directory_.get(), temporary.c_str(), 0);  // of a killed process that had this id
+  FileDescriptor file(
+      ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return false;
+  const std::string header = make_header(key, bytes);
+  const bool written = write_all(file.get(), std::as_bytes(std::span(header))) &&
+                       write_all(file.get(), std::as_bytes(std::span(bytes)));
+  file.close();
+  // No sync: an entry that a crash tears fails its checksum.
+  if (written && ::renameat(directory_.get(), temporary.c_str(), directory_.get(), file_name.c_str()) == 0)
+    return true;
+  ::unlinkat(directory_.get(), temporary.c_str(), 0);
+  return false;
+}
+
+void DiskCache::account(std::uint64_t added) {
+  const std::lock_guard lock(size_mutex_);
+  if (size_) {
+    *size_ += added;
+    if (*size_ <= max_bytes_) return;
+  }
+  // The first time, and whenever the sum seems too high, the folder itself is asked: other processes use it too.
+  // Going well below the limit keeps that rare.
+  const cache::Trimmed trimmed = cache::trim_folder(directory_, max_bytes_, max_bytes_ - max_bytes_ / 8);
+  evicted_ += trimmed.removed;
+  size_ = trimmed.bytes_left;
+}
+
+}  // namespace lathe

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "codegen/llvm/jit.h"
+#include "runtime/files/file_io.h"
+
+namespace lathe {
+
+/// The folder for Lathe's cache, from the values of $HOME and $XDG_CACHE_HOME; empty if neither is an absolute path.
+std::filesystem::path default_cache_dir(std::string_view home, std::string_view xdg_cache_home);
+
+struct DiskCacheStats {
+  std::int64_t hits = 0, misses = 0;
+  std::int64_t corrupt = 0;  ///< entries found damaged, and removed; misses too
+  std::int64_t stored = 0, evicted = 0;
+  std::int64_t failed = 0;  ///< entries that could not be written
+};
+
+/// Bytes by key in one private folder, one file an entry. What get() gives is what put() was given: every entry
+/// carries its length and the SHA-256 of key and bytes, and one that does not fit is removed and not found. Since
+/// compiled code from here is run, the folder must be the user's own and writable to nobody else; otherwise the cache
+/// is disabled: it finds nothing, stores nothing, and says why. Neither get() nor put() throws for want of a good
+/// disk. Any number of threads and processes may share a folder.
+class DiskCache final : public codegen::ObjectStore {
+ public:
+  /// Creates the folder (mode 0700) where it is missing. The entries used longest ago go when all together exceed
+  /// `max_bytes`. An empty path disables the cache.
+  explicit DiskCache(std::filesystem::path folder, std::uint64_t max_bytes = std::uint64_t{1} << 30);
+  ~DiskCache() override;
+
+  std::optional<std::string> get(const std::string& key) override;
+  void put(const std::string& key, std::string_view bytes) override;
+
+  bool enabled() const { return directory_.is_open(); }
+  /// Why it is disabled; empty if it is not.
+  const std::string& disabled_reason() const { return reason_; }
+  const std::filesystem::path& folder() const { return folder_; }
+  DiskCacheStats stats() const;
+
+ private:
+  std::optional<std::string> read_entry(const std::string& key, const std::string& file_name);
+  bool write_entry(const std::string& key, const std::string& file_name, std::string_view bytes);
+  void account(std::uint64_t added);
+
+  std::filesystem::path folder_;
+  std::uint64_t max_bytes_;
+  std::string reason_;
+  FileDescriptor directory_;
+
+  std::mutex size_mutex_;
+  std::optional<std::uint64_t> size_;  ///< of all entries, as far as known; under size_mutex_
+  std::atomic<std::uint64_t> next_temporary_ = 0;
+  std::atomic<std::int64_t> hits_ = 0, misses_ = 0, corrupt_ = 0, stored_ = 0, evicted_ = 0, failed_ = 0;
+};
+
+}  // namespace lathe
