@@ -1,0 +1,69 @@
+#include <catch2/catch.hpp>
+
+#include "codegen/llvm/jit.h"
+#include "tests/passes/schedule_gemm_case.h"
+
+namespace lathe::testing {
+namespace {
+
+Runner jit(const codegen::TargetCpu& target, std::int64_t piece) {
+  return [target, piece](const kernel::Kernel& k, const std::vector<kernel::BoundBuffer>& buffers,
+                         const std::vector<std::int64_t>& dims) {
+    const codegen::CompiledKernels code = codegen::Jit({.target = target}).compile({&k, 1});
+    std::vector<void*> pointers;
+    for (const kernel::BoundBuffer& buffer : buffers) pointers.push_back(buffer.data);
+    std::int64_t status = 0;
+    const std::int64_t count = code[0].extent(dims.data());
+    for (std::int64_t begin = 0; begin < count; begin += piece)
+      code[0].run(pointers.data(), dims.data(), begin, std::min(begin + piece, count), &status);
+    CHECK(status == 0);
+  };
+}
+
+void check(const GemmProblem& p, const GemmPlan& plan, const codegen::TargetCpu& target) {
+  GemmRun run(p, plan);
+  const std::string whole = run.run(jit(target, 1 << 20));
+  CHECK(run.mismatch() == "");
+  CHECK(run.run(jit(target, 1)) == whole);
+}
+
+TEST_CASE("compiled product: every source and lane axis, sizes around the tile") {
+  const codegen::TargetCpu target = codegen::TargetCpu::host();
+  const schedule::GemmTile tile = schedule::choose_tile(f32, target.vector_bits);
+  const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, tile.mr + 1, tile.n_step() - 1, 19}, {1, 2 * tile.mr, 100, 64}};
+  for (const auto& [batch, m, n, k] : sizes)
+    for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
+      for (const LaneAxis rhs : {LaneAxis::k, LaneAxis::row})
+        for (const Source left : {Source::packed, Source::loaded, Source::direct})
+          for (const Source right : {Source::packed, Source::loaded, Source::direct}) {
+            if (right == Source::direct && rhs == LaneAxis::k) continue;
+            if (left == Source::packed && right != Source::packed) continue;
+            check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = k == 64},
+                  {.tile = tile, .lhs = left, .rhs = right}, target);
+          }
+}
+
+TEST_CASE("compiled product: dtypes and targets") {
+  for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    const codegen::TargetCpu target = codegen::TargetCpu::named(name);
+    if (!target.runs_here()) continue;
+    for (const DType dtype : {f32, f64, i32, i64, bf16}) {
+      const GemmProblem p{.storage = dtype, .batch = 2, .m = 9, .n = 45, .k = 37, .rhs = LaneAxis::row};
+      check(p, {.tile = schedule::choose_tile(p.compute(), target.vector_bits)}, target);
+    }
+  }
+}
+
+TEST_CASE("compiled product: many blocks") {
+  const codegen::TargetCpu target = codegen::TargetCpu::host();
+  const schedule::GemmTile tile = schedule::choose_tile(f32, target.vector_bits);
+  const GemmProblem p{.m = tile.mc + 5, .n = tile.nc + 9, .k = 2 * tile.kc + 3, .whole = false};
+  const std::string whole = GemmRun(p, {.tile = tile}).run(jit(target, 1 << 20));
+  CHECK(GemmRun(p, {.tile = tile}).run(jit(target, 1)) == whole);
+  GemmProblem exact = p;
+  exact.whole = true;
+  check(exact, {.tile = tile}, target);
+}
+
+}  // namespace
+}  // namespace lathe::testing

@@ -1,0 +1,217 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/interpreter.h"
+#include "passes/schedule/gemm.h"
+
+/// Matrix products over small random operands, run by any runner of kernels and compared with plain loops.
+namespace lathe::testing {
+
+using kernel::Access;
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+using schedule::GemmPlan;
+using schedule::LaneAxis;
+using schedule::Source;
+
+struct GemmProblem {
+  DType storage = f32;  ///< bf16 is computed in f32
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+  LaneAxis lhs = LaneAxis::k, rhs = LaneAxis::k;
+  bool known = false;       ///< sizes compiled in
+  bool shared_rhs = false;  ///< one right operand for all batches
+  bool whole = true;        ///< whole numbers: sums are exact in any order
+  DType compute() const { return storage == bf16 ? f32 : storage; }
+  std::string text() const {
+    return fmt::format("{} {}x{}x{}x{} {}{} {}{}", name(storage), batch, m, n, k, lhs == LaneAxis::k ? "k" : "r",
+                       rhs == LaneAxis::k ? "k" : "r", known ? "known" : "dims", shared_rhs ? " shared" : "");
+  }
+};
+
+/// Elements of any dtype, read and written as doubles.
+class Elements {
+ public:
+  Elements(DType dtype, std::int64_t count)
+      : dtype_(dtype), bytes_(static_cast<std::size_t>(count) * size_in_bytes(dtype) + 64) {}
+  std::int64_t count() const { return static_cast<std::int64_t>((bytes_.size() - 64) / size_in_bytes(dtype_)); }
+  /// 64-byte aligned, as packed workspaces want.
+  char* data() {
+    const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
+    return bytes_.data() + (64 - address % 64) % 64;
+  }
+  double get(std::int64_t i) {
+    switch (dtype_) {
+      case f32: return as<float>(i);
+      case f64: return as<double>(i);
+      case i32: return as<std::int32_t>(i);
+      case i64: return static_cast<double>(as<std::int64_t>(i));
+      default: {
+        const std::uint32_t bits = static_cast<std::uint32_t>(as<std::uint16_t>(i)) << 16;
+        float value;
+        std::memcpy(&value, &bits, 4);
+        return static_cast<double>(value);
+      }
+    }
+  }
+  void set(std::int64_t i, double value) {
+    switch (dtype_) {
+      case f32: return put(i, static_cast<float>(value));
+      case f64: return put(i, value);
+      case i32: return put(i, static_cast<std::int32_t>(value));
+      case i64: return put(i, static_cast<std::int64_t>(value));
+      default: {
+        const auto narrow = static_cast<float>(value);  // whole numbers below 256 are exact
+        std::uint32_t bits;
+        std::memcpy(&bits, &narrow, 4);
+        return put(i, static_cast<std::uint16_t>(bits >> 16));
+      }
+    }
+  }
+  kernel::BoundBuffer bound() { return {data(), count()}; }
+
+ private:
+  template <class T>
+  T as(std::int64_t i) {
+    T value;
+    std::memcpy(&value, data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+    return value;
+  }
+  template <class T>
+  void put(std::int64_t i, T value) {
+    std::memcpy(data() + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
+  }
+  DType dtype_;
+  std::vector<char> bytes_;
+};
+
+/// Runs a whole kernel; how the parallel range is cut is the runner's choice.
+using Runner =
+    std::function<void(const kernel::Kernel&, std::vector<kernel::BoundBuffer>, std::vector<std::int64_t>)>;
+
+inline void interpret_whole(const kernel::Kernel& k, std::vector<kernel::BoundBuffer> buffers,
+                            std::vector<std::int64_t> dims) {
+  kernel::interpret(k, buffers, dims);
+}
+
+class GemmRun {
+ public:
+  GemmRun(const GemmProblem& p, const GemmPlan& plan)
+      : p_(p),
+        plan_(plan),
+        lhs_(p.storage, p.batch * p.m * p.k),
+        rhs_(p.storage, rhs_batches() * p.n * p.k),
+        bias_(p.compute(), p.n),
+        scale_(p.compute(), p.m),
+        result_(p.compute(), p.batch * p.m * p.n) {
+    std::mt19937 random(static_cast<unsigned>(p.m * 1000 + p.n * 100 + p.k));
+    const auto fill = [&](Elements& elements) {
+      for (std::int64_t i = 0; i < elements.count(); ++i) {
+        const double value = static_cast<double>(random() % 17) - 8;
+        elements.set(i, p_.whole ? value : value + static_cast<double>(random()) * 1e-9);
+      }
+    };
+    fill(lhs_), fill(rhs_), fill(bias_), fill(scale_);
+  }
+
+  /// The elements of the result, as bytes.
+  std::string run(const Runner& runner) {
+    const DType compute = p_.compute();
+    Elements packed_lhs(compute, packed_lhs_extent(plan_.tile).exact(p_.batch, p_.m, p_.k));
+    Elements packed_rhs(compute, packed_rhs_extent(plan_.tile).exact(rhs_batches(), p_.n, p_.k));
+    const std::vector<std::int64_t> dims =
+        p_.known ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p_.batch, p_.m, p_.n, p_.k};
+    if (plan_.lhs == Source::packed) runner(pack(true), {lhs_.bound(), packed_lhs.bound()}, dims);
+    if (plan_.rhs == Source::packed) runner(pack(false), {rhs_.bound(), packed_rhs.bound()}, dims);
+    for (std::int64_t i = 0; i < result_.count(); ++i) result_.set(i, 1);
+    runner(
+        product(),
+        {(plan_.lhs == Source::packed ? packed_lhs : lhs_).bound(),
+         (plan_.rhs == Source::packed ? packed_rhs : rhs_).bound(), bias_.bound(), scale_.bound(), result_.bound()},
+        dims);
+    return {result_.data(), static_cast<std::size_t>(result_.count()) * size_in_bytes(compute)};
+  }
+
+  /// The first wrong element, or nothing. result = 1 + sum * scale[m] + bias[n].
+  std::string mismatch() {
+    for (std::int64_t b = 0; b < p_.batch; ++b)
+      for (std::int64_t m = 0; m < p_.m; ++m)
+        for (std::int64_t n = 0; n < p_.n; ++n) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < p_.k; ++k)
+            sum +=
+                lhs_.get(place(p_.lhs, b, m, k, p_.m)) * rhs_.get(place(p_.rhs, p_.shared_rhs ? 0 : b, n, k, p_.n));
+          const double want = 1 + (sum * scale_.get(m) + bias_.get(n)), have = result_.get((b * p_.m + m) * p_.n + n);
+          if (want != have) return fmt::format("{}: [{}, {}, {}] is {}, not {}", p_.text(), b, m, n, have, want);
+        }
+    return "";
+  }
+
+ private:
+  std::int64_t rhs_batches() const { return p_.shared_rhs ? 1 : p_.batch; }
+  std::int64_t place(LaneAxis axis, std::int64_t b, std::int64_t row, std::int64_t k, std::int64_t rows) const {
+    return axis == LaneAxis::k ? (b * rows + row) * p_.k + k : (b * p_.k + k) * rows + row;
+  }
+
+  schedule::GemmSizes sizes(Builder& b) const {
+    const auto size = [&](const char* name, std::int64_t n) { return p_.known ? b.index(n) : b.dim(name); };
+    return {size("batch", p_.batch), size("m", p_.m), size("n", p_.n), size("k", p_.k)};
+  }
+
+  schedule::LoadOperand load(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size, bool shared) const {
+    return [&b, buffer, axis, rows, k_size, shared, compute = p_.compute()](Value batch, Value row, Value k, LaneAxis,
+                                                                            int lanes, Value mask) {
+      if (shared) batch = b.index(0);
+      const Value index = axis == LaneAxis::k ? (batch * rows + row) * k_size + k : (batch * k_size + k) * rows + row;
+      return b.cast(b.load(buffer, index, lanes, mask), compute);
+    };
+  }
+
+  kernel::Kernel pack(bool left) const {
+    Builder b(left ? "pack_lhs" : "pack_rhs");
+    const Buffer from = b.buffer("operand", p_.storage, Access::read);
+    const Buffer to = b.buffer("packed", p_.compute(), Access::write);
+    const schedule::GemmSizes s = sizes(b);
+    if (left)
+      schedule::emit_pack_lhs(b, plan_.tile, {s.batch, s.m, s.k}, to, p_.lhs, load(b, from, p_.lhs, s.m, s.k, false));
+    else
+      schedule::emit_pack_rhs(b, plan_.tile, {p_.shared_rhs ? b.index(1) : s.batch, s.n, s.k}, to, p_.rhs,
+                              load(b, from, p_.rhs, s.n, s.k, p_.shared_rhs));
+    return b.finish();
+  }
+
+  kernel::Kernel product() const {
+    Builder b("gemm");
+    const Buffer lhs = b.buffer("lhs", plan_.lhs == Source::packed ? p_.compute() : p_.storage, Access::read);
+    const Buffer rhs = b.buffer("rhs", plan_.rhs == Source::packed ? p_.compute() : p_.storage, Access::read);
+    const Buffer bias = b.buffer("bias", p_.compute(), Access::read),
+                 scale = b.buffer("scale", p_.compute(), Access::read);
+    const Buffer result = b.buffer("result", p_.compute(), Access::read_write);
+    const schedule::GemmSizes s = sizes(b);
+    const schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = lhs};
+    schedule::GemmOperand right{.axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = rhs};
+    if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
+    schedule::emit_gemm(b, plan_, s, left, right, [&](Value batch, Value m) {
+      const Value row = (batch * s.m + m) * s.n, factor = b.load(scale, m);
+      return [&b, bias, result, row, factor](Value n, int lanes, Value acc, Value mask) {
+        const Value sum = acc * b.broadcast(factor, lanes) + b.load(bias, n, lanes, mask);
+        b.store(result, row + n, b.load(result, row + n, lanes, mask) + sum, mask);
+      };
+    });
+    return b.finish();
+  }
+
+  GemmProblem p_;
+  GemmPlan plan_;
+  Elements lhs_, rhs_, bias_, scale_, result_;
+};
+
+}  // namespace lathe::testing
