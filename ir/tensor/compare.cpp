@@ -62,8 +62,7 @@ class Comparison {
     if (options_.names && a_.name != b_.name) return fmt::format("graph @{} against @{}", a_.name, b_.name);
     for (std::size_t i = 0; i < std::min(a_order_.size(), b_order_.size()); ++i)
       if (const auto what = node(a_order_[i], b_order_[i]))
-        return fmt::format("{} differs:\n  {}\n  {}", *what, print_node(a_, a_order_[i]),
-                           print_node(b_, b_order_[i]));
+        return fmt::format("{}:\n  {}\n  {}", *what, print_node(a_, a_order_[i]), print_node(b_, b_order_[i]));
     if (a_order_.size() != b_order_.size()) {
       const bool more = a_order_.size() > b_order_.size();
       const std::size_t i = std::min(a_order_.size(), b_order_.size());
@@ -82,14 +81,14 @@ class Comparison {
   /// Which part of two nodes differs.
   Difference node(ValueId a_id, ValueId b_id) const {
     const Node &a = a_[a_id], &b = b_[b_id];
-    if (a.op != b.op) return "the op";
+    if (a.op != b.op) return "the op differs";
     if (!std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(),
                     [&](ValueId x, ValueId y) { return same_value(x, y); }))
-      return "the operands";
-    if (!same_attributes(a.attrs, b.attrs, options_.names)) return "the attributes";
-    if (!same_type(a.type, b.type, options_.names)) return "the type";
-    if ((options_.names || a.op->as<Argument>()) && a.name != b.name) return "the name";
-    if (options_.locations && a.loc != b.loc) return "the location";
+      return "the operands differ";
+    if (!same_attributes(a.attrs, b.attrs, options_.names)) return "the attributes differ";
+    if (!same_type(a.type, b.type, options_.names)) return "the type differs";
+    if ((options_.names || a.op->as<Argument>()) && a.name != b.name) return "the name differs";
+    if (options_.locations && a.loc != b.loc) return "the location differs";
     return std::nullopt;
   }
 

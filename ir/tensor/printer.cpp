@@ -8,7 +8,7 @@ namespace lathe::ir {
 
 namespace {
 
-/// Pads `line` to the first of the columns 44, 60, 76, ... that leaves two spaces. Fixed stops keep a line
+/// Pads `line` to the first of the columns first, first + 16, ... that leaves two spaces. Fixed stops keep a line
 /// independent of its neighbours.
 void pad_to_stop(std::string& line, std::size_t first) {
   constexpr std::size_t gap = 16;
@@ -36,12 +36,12 @@ std::string node_text(const Graph& graph, ValueId id, const std::vector<std::str
     line = fmt::format("{} = {}", label(id), node.op->name.value);
     for (std::size_t i = 0; i < node.operands.size(); ++i) line += (i == 0 ? " " : ", ") + label(node.operands[i]);
     line += attributes_text(node);
-    pad_to_stop(line, 44);
+    pad_to_stop(line, 42);
     line += ": " + print_type(node.type, options.strides);
     if (!node.name.empty()) line += "  name(" + quoted(node.name) + ")";
   }
   if (options.locations) {
-    pad_to_stop(line, 92);
+    pad_to_stop(line, 90);
     line += print_location(node.loc);
   }
   return line;
@@ -68,7 +68,7 @@ std::string check_text(const DimCheck& check, const PrintOptions& options) {
   const auto word = [](const std::string& text) { return is_dim_name(text) ? text : quoted(text); };
   std::string line = fmt::format("check {} {} {}", check.left.to_string(),
                                  check.relation == DimCheck::Relation::equal ? "==" : "<=", check.right.to_string());
-  pad_to_stop(line, 44);
+  pad_to_stop(line, 42);
   line += fmt::format(": {} [{}] {}", word(check.op), word(check.label), quoted(check.message));
   if (options.locations) line += "  " + print_location(check.loc);
   return line;
