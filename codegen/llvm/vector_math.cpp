@@ -134,7 +134,8 @@ Value* VectorMath::tanh(Value* x) {
   Value* z = b_.CreateFMul(x, x);
   Value* p = horner(z, {0.00215268391, -0.00819001347, 0.021706894, -0.0539481789, 0.133332208, -0.333333313});
   Value* small = multiply_add(b_.CreateFMul(z, x), p, x);
-  return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), small, copysign(large, x));
+  // The sign of -0 would be lost in the series.
+  return copysign(b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), small, large), x);
 }
 
 /// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.

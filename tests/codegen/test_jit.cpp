@@ -1,0 +1,178 @@
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+#include "tests/codegen/harness.h"
+#include "tests/codegen/micro_kernel.h"
+
+using namespace lathe;
+using namespace lathe::kernel;
+using namespace lathe::testing;
+using codegen::Jit;
+using codegen::TargetCpu;
+
+namespace {
+
+Kernel add_constant(double c, const std::string& buffer_name = "x", const std::string& kernel_name = "add") {
+  Builder b(kernel_name);
+  b.note("from " + kernel_name);
+  Buffer x = b.buffer(buffer_name, f32, Access::read_write);
+  Value n = b.dim("n_" + buffer_name);
+  b.parallel_for(0, n, 1, [&](Value i) { b.store(x, i, b.load(x, i) + c); });
+  return b.finish();
+}
+
+class MemoryStore : public codegen::ObjectStore {
+ public:
+  std::optional<std::string> get(const std::string& key) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects.find(key);
+    return found == objects.end() ? std::nullopt : std::optional(found->second);
+  }
+  void put(const std::string& key, std::string_view bytes) override {
+    const std::lock_guard lock(mutex_);
+    objects[key] = bytes;
+  }
+  std::map<std::string, std::string> objects;
+
+ private:
+  std::mutex mutex_;
+};
+
+float run_on_one(const codegen::CompiledKernel& code, float value) {
+  void* buffers[] = {&value};
+  const std::int64_t dims[] = {1};
+  std::int64_t status = 0;
+  code.run(buffers, dims, 0, code.extent(dims), &status);
+  return value;
+}
+
+double milliseconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+TEST_CASE("identical kernels share code, whatever their names") {
+  const std::vector<Kernel> kernels{add_constant(1), add_constant(2), add_constant(1, "other", "layer_7")};
+  const codegen::CompiledKernels code = Jit().compile(kernels);
+  CHECK(code.stats().kernels == 3);
+  CHECK(code.stats().distinct == 2);
+  CHECK(code.stats().compiled == 2);
+  CHECK(code[0].run == code[2].run);
+  CHECK(code[0].run != code[1].run);
+  CHECK(run_on_one(code[1], 5) == 7);
+}
+
+TEST_CASE("a second compilation takes everything from the store") {
+  MemoryStore store;
+  const std::vector<Kernel> kernels{add_constant(1), add_constant(2), micro_kernel()};
+  const codegen::CompiledKernels cold = Jit({}, &store).compile(kernels);
+  CHECK(cold.stats().compiled == 3);
+  CHECK(cold.stats().from_store == 0);
+  CHECK(store.objects.size() == 3);
+  const codegen::CompiledKernels warm = Jit({}, &store).compile(kernels);
+  CHECK(warm.stats().compiled == 0);
+  CHECK(warm.stats().from_store == 3);
+  CHECK(run_on_one(warm[1], 1) == 3);
+}
+
+TEST_CASE("code is the same bytes from run to run and for any number of threads") {
+  std::vector<Kernel> kernels{micro_kernel()};
+  for (int i = 0; i < 10; ++i) kernels.push_back(add_constant(i));
+  MemoryStore stores[3];
+  for (const int threads : {1, 2, 5}) Jit({.threads = threads}, &stores[threads / 2]).compile(kernels);
+  CHECK(stores[0].objects == stores[1].objects);
+  CHECK(stores[0].objects == stores[2].objects);
+}
+
+TEST_CASE("keys tell kernels and targets apart") {
+  const TargetCpu host = TargetCpu::host(), v3 = TargetCpu::named("x86-64-v3");
+  const std::string key = codegen::object_key(add_constant(1), host);
+  CHECK(key.size() == 64);
+  CHECK(key == codegen::object_key(add_constant(1, "y", "z"), host));
+  CHECK(key != codegen::object_key(add_constant(1.0000001), host));
+  CHECK(key != codegen::object_key(add_constant(1), v3));
+  TargetCpu other = host;
+  other.features += ",-fma";
+  CHECK(key != codegen::object_key(add_constant(1), other));
+}
+
+TEST_CASE("a compiled kernel outlives its Jit and can run on many threads at once") {
+  codegen::CompiledKernels code = Jit().compile(std::vector<Kernel>{add_constant(1)});
+  const codegen::CompiledKernels copy = code;
+  code = {};
+  std::vector<float> data(10000, 1.0f);
+  void* buffers[] = {data.data()};
+  const std::int64_t dims[] = {10000};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      std::int64_t status = 0;
+      copy[0].run(buffers, dims, t * 2500, (t + 1) * 2500, &status);
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(data == std::vector<float>(10000, 2.0f));
+}
+
+TEST_CASE("targets: names, unknown names, code for other machines as text") {
+  CHECK_THROWS_WITH(TargetCpu::named("i386"), Catch::Contains("unknown_cpu") && Catch::Contains("x86-64-v3"));
+  TargetCpu alien = TargetCpu::named("x86-64-v2");
+  alien.features += ",+no-such-feature";
+  const std::vector<Kernel> kernels{add_constant(1)};
+  CHECK_THROWS_WITH(Jit({.target = alien}).compile(kernels), Catch::Contains("cpu_mismatch"));
+  CHECK(codegen::emit_assembly(micro_kernel(), TargetCpu::named("x86-64-v4")).find("zmm") != std::string::npos);
+  CHECK(codegen::emit_assembly(micro_kernel(), TargetCpu::named("x86-64-v3")).find("zmm") == std::string::npos);
+  CHECK(codegen::emit_assembly(micro_kernel(), TargetCpu::named("x86-64-v2")).find("ymm") == std::string::npos);
+  const std::string raw = codegen::emit_llvm_ir(add_constant(1), TargetCpu::host(), false);
+  CHECK(raw.find("define internal void @add_body") != std::string::npos);
+  CHECK(codegen::llvm_version().substr(0, 3) == "19.");
+}
+
+TEST_CASE("no kernels compile to nothing") { CHECK(Jit().compile({}).size() == 0); }
+
+TEST_CASE("a kernel with a barrier is refused") {
+  Builder b("gpu");
+  Buffer x = b.buffer("x", f32, Access::read_write);
+  b.for_loop(
+      0, 4, 1,
+      [&](Value) {
+        b.for_loop(
+            0, 32, 1,
+            [&](Value t) {
+              b.store(x, t, b.load(x, t) + 1.0);
+              b.barrier();
+            },
+            LoopKind::thread_x);
+      },
+      LoopKind::block_x);
+  const std::vector<Kernel> kernels{b.finish()};
+  CHECK_THROWS_WITH(Jit().compile(kernels), Catch::Contains("barrier"));
+}
+
+TEST_CASE("5,000 kernels in one call") {
+  std::vector<Kernel> kernels;
+  for (int i = 0; i < 5000; ++i) kernels.push_back(add_constant(i));
+  const codegen::CompiledKernels code = Jit().compile(kernels);
+  CHECK(code.stats().distinct == 5000);
+  for (const std::size_t i : {0u, 1u, 2500u, 4999u}) CHECK(run_on_one(code[i], 1) == 1.0f + static_cast<float>(i));
+}
+
+TEST_CASE("compile time", "[.bench]") {
+  MemoryStore store;
+  std::vector<Kernel> kernels;
+  for (int i = 4; i < 13; ++i) kernels.push_back(micro_kernel(i, 2));
+  for (int i = 0; i < 20; ++i) kernels.push_back(add_constant(i));
+  std::printf("%zu kernels cold: %.1f ms\n", kernels.size(), milliseconds([&] { Jit({}, &store).compile(kernels); }));
+  std::printf("cold again: %.1f ms\n", milliseconds([&] { Jit().compile(kernels); }));
+  std::printf("one thread: %.1f ms\n", milliseconds([&] { Jit({.threads = 1}).compile(kernels); }));
+  for (int i = 0; i < 3; ++i) std::printf("warm: %.1f ms\n", milliseconds([&] { Jit({}, &store).compile(kernels); }));
+}

@@ -1,0 +1,146 @@
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "ir/kernel/builder.h"
+#include "ir/kernel/verifier.h"
+
+using namespace lathe;
+using namespace lathe::kernel;
+
+namespace {
+
+/// for i in 0..n @parallel { var v = x[i]; for j in 0..4 { v = v + x[j] }; y[i] = v }
+Kernel valid() {
+  Builder b("valid");
+  Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+  Value n = b.dim("n");
+  b.parallel_for(0, n, 1, [&](Value i) {
+    Var v = b.var(b.load(x, i));
+    b.for_loop(0, 4, 1, [&](Value j) { b.set(v, b.get(v) + b.load(x, j)); });
+    b.store(y, i, b.get(v));
+  });
+  return b.finish();
+}
+
+Loop& parallel(Kernel& k) { return std::get<Loop>(k.body[0].node); }
+Loop& inner(Kernel& k) { return std::get<Loop>(parallel(k).body[2].node); }
+
+/// The instruction computed by the first Compute with this opcode.
+Instruction& first(Kernel& k, Opcode op) {
+  for (Instruction& in : k.values)
+    if (in.op == op) return in;
+  throw std::runtime_error("no such instruction");
+}
+
+void rejects(const std::string& label, const std::function<void(Kernel&)>& damage) {
+  Kernel kernel = valid();
+  verify(kernel);
+  damage(kernel);
+  INFO(label);
+  CHECK_THROWS_WITH(verify(kernel), Catch::Contains("[" + label + "]") && Catch::Contains("kernel valid"));
+}
+
+ValueId add_value(Kernel& k, Instruction in) {
+  k.values.push_back(std::move(in));
+  return static_cast<ValueId>(k.values.size()) - 1;
+}
+
+ValueId integer(Kernel& k, std::int64_t n) {
+  return add_value(k, {.op = Opcode::constant, .type = {i64, 1}, .integer = n});
+}
+
+}  // namespace
+
+TEST_CASE("values must be defined before use, once, in scope") {
+  rejects("dominance", [](Kernel& k) { std::swap(parallel(k).body[0], parallel(k).body[1]); });
+  rejects("dominance", [](Kernel& k) {
+    // A value of the inner loop used after it.
+    const ValueId inside = std::get<Compute>(inner(k).body[0].node).value;
+    std::get<Store>(parallel(k).body[4].node).value = inside;
+  });
+  rejects("single_assignment",
+          [](Kernel& k) { parallel(k).body.insert(parallel(k).body.begin(), parallel(k).body[0]); });
+  rejects("single_assignment",
+          [](Kernel& k) { parallel(k).body.insert(parallel(k).body.begin() + 1, parallel(k).body[1]); });
+  rejects("value_range", [](Kernel& k) { std::get<Store>(parallel(k).body[4].node).value = 99; });
+  rejects("placement",
+          [](Kernel& k) { parallel(k).body.insert(parallel(k).body.begin(), {Compute{parallel(k).lo}}); });
+  rejects("var_scope", [](Kernel& k) { k.body.insert(k.body.begin(), parallel(k).body[3]); });
+}
+
+TEST_CASE("types must agree") {
+  rejects("type", [](Kernel& k) { first(k, Opcode::load).type.scalar = f64; });
+  rejects("type", [](Kernel& k) { first(k, Opcode::scalar).type = {f32, 2}; });
+  rejects("lanes", [](Kernel& k) { first(k, Opcode::load).type.lanes = 3; });
+  rejects("scalar_type", [](Kernel& k) { first(k, Opcode::scalar).scalar_op = ScalarOp::rem; });
+  rejects("arity", [](Kernel& k) { first(k, Opcode::scalar).args.pop_back(); });
+  rejects("complex", [](Kernel& k) { k.buffers[0].dtype = c64; });
+  rejects("constant_range", [](Kernel& k) { add_value(k, {.op = Opcode::constant, .type = {f32, 1}, .real = 0.1}); });
+  rejects("alignment", [](Kernel& k) { first(k, Opcode::load).alignment = 12; });
+  rejects("narrow_float", [](Kernel& k) {
+    k.buffers[0].dtype = k.buffers[1].dtype = bf16;
+    k.vars[0].type.scalar = bf16;
+    for (Instruction& in : k.values)
+      if (in.type.scalar == f32) in.type.scalar = bf16;
+  });
+}
+
+TEST_CASE("buffers are used as they were declared") {
+  rejects("access", [](Kernel& k) { k.buffers[1].access = Access::read; });
+  rejects("access", [](Kernel& k) { k.buffers[0].access = Access::write; });
+  rejects("buffer_range", [](Kernel& k) { first(k, Opcode::load).buffer = 7; });
+  rejects("buffer_scope", [](Kernel& k) {
+    k.buffers.push_back({.name = "late", .access = Access::read_write, .space = Space::stack, .count = 4});
+    first(k, Opcode::load).buffer = 2;
+  });
+  rejects("scratch_size", [](Kernel& k) {
+    k.buffers.push_back({.name = "big", .access = Access::read_write, .space = Space::stack, .count = 1 << 17});
+    parallel(k).body.insert(parallel(k).body.begin(), {Alloc{2}});
+  });
+}
+
+TEST_CASE("loops keep their rules") {
+  rejects("parallel_last", [](Kernel& k) { k.body.push_back({Check{}}); });
+  rejects("parallel_place", [](Kernel& k) { inner(k).kind = LoopKind::parallel; });
+  rejects("parallel_bounds", [](Kernel& k) {
+    Builder b("valid");
+    Buffer x = b.buffer("x", i64, Access::read);
+    Value n = b.load(x, 0);
+    b.parallel_for(0, b.index(4), 1, [&](Value) { b.check(n < 3, 1); });
+    k = b.finish();
+    std::get<Loop>(k.body[1].node).hi = n.id;
+  });
+  rejects("setup_store", [](Kernel& k) {
+    const ValueId zero = integer(k, 0);
+    const ValueId one = add_value(k, {.op = Opcode::constant, .type = {f32, 1}, .real = 1});
+    k.body.insert(k.body.begin(), {Store{.buffer = 1, .index = zero, .value = one}});
+  });
+  rejects("loop_step", [](Kernel& k) { inner(k).step = integer(k, 0); });
+  rejects("unroll_bounds", [](Kernel& k) {
+    inner(k).kind = LoopKind::unroll;
+    inner(k).hi = parallel(k).hi;
+  });
+  rejects("var_across_iterations", [](Kernel& k) { inner(k).kind = LoopKind::vector; });
+  rejects("barrier_place", [](Kernel& k) { parallel(k).body.push_back({Barrier{}}); });
+  rejects("loop_nesting", [](Kernel& k) {
+    parallel(k).kind = LoopKind::thread_x;
+    inner(k).kind = LoopKind::block_x;
+  });
+  rejects("shared_place", [](Kernel& k) {
+    parallel(k).kind = LoopKind::thread_x;
+    k.buffers.push_back({.name = "s", .access = Access::read_write, .space = Space::shared, .count = 4});
+    parallel(k).body.insert(parallel(k).body.begin(), {Alloc{2}});
+  });
+  rejects("check_code", [](Kernel& k) {
+    const ValueId yes = add_value(k, {.op = Opcode::constant, .type = {boolean, 1}, .integer = 1});
+    parallel(k).body.push_back({Check{yes, 0}});
+  });
+}
+
+TEST_CASE("a barrier in a branch is refused") {
+  Builder b("branchy");
+  b.buffer("x", f32, Access::read);
+  Value n = b.dim("n");
+  b.for_loop(0, 8, 1, [&](Value t) { b.if_(t < n, [&] { b.barrier(); }); }, LoopKind::thread_x);
+  CHECK_THROWS_WITH(b.finish(), Catch::Contains("[barrier_place]"));
+}
