@@ -1,11 +1,17 @@
 #include "ir/ops/composite.h"
 
+#include <fmt/core.h>
+
 namespace lathe::ir {
 
 /// An unknown size n is read off an iota of n + 1 elements, of which element n is n: a view, so nothing is stored.
 Value dim_value(GraphBuilder& b, const Dim& size, DType dtype) {
   if (const auto number = size.value()) return constant(b, static_cast<double>(*number), dtype);
   return cast(select(iota(b, {size.unnamed() + 1}, 0, i64), 0, size.unnamed()), dtype);
+}
+
+std::string describe_role(const InferContext& ctx, int operand, std::string_view role) {
+  return fmt::format("the {} ({})", role, rules::describe(ctx, operand));
 }
 
 Value div_size(const Value& a, const Dim& size) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,9 @@ constexpr Op composite(std::string_view name, std::string_view doc, Arity arity,
 /// The dtype that composites compute in: f32 for bf16 and f16, any other itself.
 inline DType wide_dtype(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
 inline Value wide(const Value& a) { return cast(a, wide_dtype(a.dtype())); }
+
+/// "the mask (m: i64[2, 3])": an operand by what it is for and by its name and type.
+std::string describe_role(const InferContext& ctx, int operand, std::string_view role);
 
 /// a / size and a * size for a size that may be unknown until the dims are bound.
 Value div_size(const Value& a, const Dim& size);

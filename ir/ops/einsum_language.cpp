@@ -107,7 +107,7 @@ EinsumTerms parse_einsum(std::string_view equation, std::span<const int> ranks, 
   const auto sides = Reader(equation, fail).read();
   if (sides.inputs.size() != ranks.size())
     fail("einsum_operands",
-         fmt::format("the equation \"{}\" names {} operands, but {} are given", equation, sides.inputs.size(),
+         fmt::format("the equation \"{}\" is for {} operands, not for {}", equation, sides.inputs.size(),
                      ranks.size()),
          "separate the labels of the operands by commas");
   EinsumTerms terms;
@@ -118,8 +118,8 @@ EinsumTerms parse_einsum(std::string_view equation, std::span<const int> ranks, 
     const int labels = static_cast<int>(term.size()) - (open ? 1 : 0), rest = ranks[i] - labels;
     if (open ? rest < 0 || rest > most_ellipsis_dims : rest != 0)
       fail("einsum_rank",
-           fmt::format("the equation \"{}\" has {} labels for operand {}, which has {} dims", equation, labels, i,
-                       ranks[i]),
+           fmt::format("the equation \"{}\" has {} for operand {} of rank {}", equation,
+                       labels == 1 ? "1 label" : fmt::format("{} labels", labels), i, ranks[i]),
            "give one label a dim, or \"...\" for the dims without a label");
     terms.inputs.push_back(resolve(term, rest));
     if (open) widest = std::max(widest, rest);

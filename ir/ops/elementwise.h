@@ -41,7 +41,8 @@ constexpr Op unary(std::string_view name, std::string_view doc, ScalarOp op, Ref
 }
 
 constexpr Op binary(std::string_view name, std::string_view doc, ScalarOp op, Reference reference,
-                    TensorType (*infer)(const InferContext&), Gradient gradient, std::vector<Sample> (*samples)()) {
+                    TensorType (*infer)(const InferContext&), Gradient gradient, std::vector<Sample> (*samples)(),
+                    std::span<const std::string_view> labels = binary_labels) {
   return Op{.name = name,
             .doc = doc,
             .arity = Arity{2, 2},

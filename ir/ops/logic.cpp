@@ -74,6 +74,7 @@ std::vector<Sample> cast_samples() {
 }
 
 constexpr AttrSpec cast_attrs[] = {{"dtype", AttrKind::dtype, true, {}, "the dtype of the result"}};
+constexpr std::string_view equality_labels[] = {"dtype_match", "broadcast"};  // of any dtype
 constexpr std::string_view cast_labels[] = {"cast_complex"};
 constexpr std::string_view where_labels[] = {"dtype_kind", "dtype_match", "broadcast"};
 
@@ -82,12 +83,12 @@ constexpr std::string_view where_labels[] = {"dtype_kind", "dtype_match", "broad
 constinit const Op eq = binary(
     "eq", "whether a equals b, broadcast; false with NaN", ScalarOp::eq,
     [](span<const double> x) { return x[0] == x[1] ? 1.0 : 0.0; }, infer_comparison<rules::anything>, comparison,
-    equality_samples);
+    equality_samples, equality_labels);
 
 constinit const Op ne = binary(
     "ne", "whether a differs from b, broadcast; true with NaN", ScalarOp::ne,
     [](span<const double> x) { return x[0] != x[1] ? 1.0 : 0.0; }, infer_comparison<rules::anything>, comparison,
-    equality_samples);
+    equality_samples, equality_labels);
 
 constinit const Op lt = binary(
     "lt", "whether a is less than b, broadcast; false with NaN", ScalarOp::lt,

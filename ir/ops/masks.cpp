@@ -29,7 +29,7 @@ bool representable(double value, DType dtype) {
 TensorType infer_masked_fill(const InferContext& ctx) {
   const TensorType& mask = ctx.operand(1);
   ctx.require(mask.dtype == boolean, "masked_fill_mask",
-              fmt::format("the mask must be bool, not {}", rules::describe(ctx, 1)),
+              fmt::format("{} must be bool", describe_role(ctx, 1, "mask")),
               "compare it with a number first, as in mask == 0");
   const DType dtype = ctx.operand(0).dtype;
   const double value = ctx.attr<double>("value");

@@ -60,8 +60,8 @@ TensorType infer_norm(const InferContext& ctx) {
   const Dim& features = x.shape[x.rank() - 1];
   for (int i = 1; i < ctx.arity(); ++i) {
     const std::string_view role = i == 1 ? "weight" : "bias";
-    const auto message = fmt::format("the {} {} does not fit the last dim of {}", role, rules::describe(ctx, i),
-                                     rules::describe(ctx, 0));
+    const auto message =
+        fmt::format("{} does not fit the last dim of {}", describe_role(ctx, i, role), rules::describe(ctx, 0));
     const auto hint = fmt::format("it must be [{}]", features.to_string());
     const TensorType& scale = ctx.operand(i);
     ctx.require(scale.rank() == 1, "norm_weight", message, hint);

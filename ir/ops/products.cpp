@@ -109,18 +109,18 @@ TensorType infer_linear(const InferContext& ctx) {
   ctx.require(x.rank() >= 1 && x.rank() <= most_dims, "linear_rank",
               fmt::format("{} has {} dims", rules::describe(ctx, 0), x.rank()),
               "give 1 to 32, the last one the features");
-  ctx.require(weight.rank() == 2, "linear_weight", fmt::format("the weight {} is no matrix", rules::describe(ctx, 1)),
+  ctx.require(weight.rank() == 2, "linear_weight", fmt::format("{} is no matrix", describe_role(ctx, 1, "weight")),
               "it must be [out features, in features]");
   const Dim &features = x.shape[x.rank() - 1], &out = weight.shape[0];
   ctx.require_equal(features, weight.shape[1], "linear_inner",
-                    fmt::format("{} has {} features, the weight {} takes {}", rules::describe(ctx, 0),
-                                features.to_string(), rules::describe(ctx, 1), weight.shape[1].to_string()),
+                    fmt::format("{} has {} features, {} takes {}", rules::describe(ctx, 0), features.to_string(),
+                                describe_role(ctx, 1, "weight"), weight.shape[1].to_string()),
                     features == out ? "the weight is [out, in]: did you mean it transposed, .transpose(0, 1)?"
                                     : "the weight must be [out features, in features]");
   if (ctx.arity() > 2) {
     const TensorType& bias = ctx.operand(2);
     const auto message =
-        fmt::format("the bias {} does not fit the weight {}", rules::describe(ctx, 2), rules::describe(ctx, 1));
+        fmt::format("{} does not fit {}", describe_role(ctx, 2, "bias"), describe_role(ctx, 1, "weight"));
     const auto hint = fmt::format("it must be [{}]", out.to_string());
     ctx.require(bias.rank() == 1, "linear_bias", message, hint);
     ctx.require_equal(bias.shape[0], out, "linear_bias", message, hint);

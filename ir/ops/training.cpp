@@ -24,13 +24,13 @@ constexpr std::string_view dropout_labels[] = {"dtype_kind", "dropout_p", "dropo
 TensorType infer_cross_entropy(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::floats);
   const TensorType &logits = ctx.operand(0), &targets = ctx.operand(1);
-  const auto both = fmt::format("{} and {}", rules::describe(ctx, 0), rules::describe(ctx, 1));
   ctx.require(logits.rank() >= 1, "cross_entropy_rank", fmt::format("{} has no classes", rules::describe(ctx, 0)),
               "the last dim of the logits is the classes");
   ctx.require(is_integer(targets.dtype), "cross_entropy_targets",
-              fmt::format("the targets must be integers, not {}", rules::describe(ctx, 1)),
+              fmt::format("{} must be integers", describe_role(ctx, 1, "targets")),
               "give the number of the right class, as i64");
-  const auto message = fmt::format("the targets do not fit the logits: {}", both);
+  const auto message =
+      fmt::format("{} do not fit {}", describe_role(ctx, 1, "targets"), describe_role(ctx, 0, "logits"));
   const auto hint = "targets have the shape of the logits without the last dim";
   ctx.require(targets.rank() == logits.rank() - 1, "cross_entropy_shape", message, hint);
   for (int i = 0; i < targets.rank(); ++i)

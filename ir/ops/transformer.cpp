@@ -22,7 +22,7 @@ Shape leading_dims(const Shape& shape) { return Shape(std::vector<Dim>(shape.beg
 void check_attention_mask(const InferContext& ctx, const Shape& scores) {
   const TensorType& mask = ctx.operand(3);
   ctx.require(mask.dtype == boolean || mask.dtype == ctx.operand(0).dtype, "attention_mask",
-              fmt::format("the mask {} is neither bool nor of the dtype of {}", rules::describe(ctx, 3),
+              fmt::format("{} is neither bool nor of the dtype of {}", describe_role(ctx, 3, "mask"),
                           rules::describe(ctx, 0)),
               "a bool mask is true where a query may see a key; any other is added to the scores");
   // The mask may add batch dims, never queries or keys.
@@ -31,7 +31,7 @@ void check_attention_mask(const InferContext& ctx, const Shape& scores) {
     if (given.is(1)) continue;
     ctx.require_equal(
         given, wanted, "attention_mask",
-        fmt::format("the mask {} does not fit scores of shape {}", rules::describe(ctx, 3), scores.to_string()),
+        fmt::format("{} does not fit scores of shape {}", describe_role(ctx, 3, "mask"), scores.to_string()),
         "its last two dims are the queries and keys, or 1");
   }
 }
@@ -101,7 +101,7 @@ TensorType infer_rope(const InferContext& ctx) {
               "its two halves are the first and second coordinates of the pairs that are rotated");
   for (int i = 1; i < 3; ++i) {
     const TensorType& angle = ctx.operand(i);
-    const auto message = fmt::format("{} {} does not fit {}", i == 1 ? "cos" : "sin", rules::describe(ctx, i),
+    const auto message = fmt::format("{} does not fit {}", describe_role(ctx, i, i == 1 ? "cosines" : "sines"),
                                      rules::describe(ctx, 0));
     const auto hint = "cos and sin broadcast to the shape of x, both halves of the last dim given";
     ctx.require(angle.rank() <= x.rank(), "rope_shape", message, hint);
