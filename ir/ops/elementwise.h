@@ -47,7 +47,7 @@ constexpr Op binary(std::string_view name, std::string_view doc, ScalarOp op, Re
             .doc = doc,
             .arity = Arity{2, 2},
             .attrs = std::span<const AttrSpec>(),
-            .labels = binary_labels,
+            .labels = labels,
             .infer = infer,
             .meaning = Elementwise{op, reference},
             .gradient = gradient,
