@@ -104,4 +104,9 @@ std::string print_node(const Graph& graph, ValueId id, const PrintOptions& optio
   return node_text(graph, id, value_labels(graph), options);
 }
 
+std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
+                       const PrintOptions& options) {
+  return node_text(graph, id, labels, options);
+}
+
 }  // namespace lathe::ir

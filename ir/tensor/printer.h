@@ -26,6 +26,10 @@ std::string print(const Graph& graph, const PrintOptions& options = {});
 /// The line of one value, without indentation.
 std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options = {});
 
+/// Likewise with the labels of value_labels(graph), for many lines of one graph.
+std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
+                       const PrintOptions& options);
+
 /// How the text names each value: "%x" for an argument, "%12" for the twelfth computed value.
 std::vector<std::string> value_labels(const Graph& graph);
 

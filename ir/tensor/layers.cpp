@@ -1,0 +1,126 @@
+#include "ir/tensor/layers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+#include "ir/tensor/op.h"
+#include "ir/tensor/printer.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// One layer's values: consecutive in the list.
+struct Block {
+  std::string prefix;
+  int layer = -1;  ///< -1: no layer
+  bool gradient = false;
+  std::size_t begin = 0, length = 0;
+
+  bool same_layer(const Block& other) const {
+    return prefix == other.prefix && layer == other.layer && gradient == other.gradient;
+  }
+};
+
+/// The path of a value cut before and after its first number: "decoder.3.self" gives "decoder" and 3.
+Block layer_of(const Node& node) {
+  const std::string_view path = node.op->as<Argument>() ? std::string_view(node.name) : node.loc.scope();
+  Block block;
+  block.gradient = node.loc.gradient();
+  constexpr std::size_t most_digits = 6;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('.', at), path.size());
+    const std::string_view part = path.substr(at, end - at);
+    const bool number = !part.empty() && part.size() <= most_digits &&
+                        std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+    if (number && at > 0) {
+      block.prefix = path.substr(0, at - 1);
+      block.layer = std::stoi(std::string(part));
+      return block;
+    }
+    at = end + 1;
+  }
+  return block;
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, std::span<const ValueId> values) : graph_(graph), values_(values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      position_[values[i].index] = i;
+      Block block = layer_of(graph[values[i]]);
+      block.begin = i;
+      if (blocks_.empty() || !blocks_.back().same_layer(block)) blocks_.push_back(block);
+      ++blocks_.back().length;
+    }
+  }
+
+  std::vector<RepeatedLayers> run() const {
+    std::vector<RepeatedLayers> found;
+    for (std::size_t i = 0; i < blocks_.size();) {
+      std::size_t next = i + 1;
+      while (next < blocks_.size() && equal(blocks_[i], blocks_[next])) ++next;
+      if (next - i > 1) {
+        RepeatedLayers repeated{blocks_[i].begin, blocks_[i].length, blocks_[i].prefix, blocks_[i].gradient, {}};
+        for (std::size_t k = i; k < next; ++k) repeated.layers.push_back(blocks_[k].layer);
+        found.push_back(std::move(repeated));
+      }
+      i = next;
+    }
+    return found;
+  }
+
+ private:
+  bool equal(const Block& a, const Block& b) const {
+    if (a.layer < 0 || b.layer < 0 || a.prefix != b.prefix || a.gradient != b.gradient || a.length != b.length)
+      return false;
+    for (std::size_t i = 0; i < a.length; ++i)
+      if (!same_node(a, b, i)) return false;
+    return true;
+  }
+
+  bool same_node(const Block& a, const Block& b, std::size_t i) const {
+    const Node &x = graph_[values_[a.begin + i]], &y = graph_[values_[b.begin + i]];
+    if (x.op != y.op || x.operands.size() != y.operands.size()) return false;
+    if (print_type(x.type, true) != print_type(y.type, true) || !same_attributes(x.attrs, y.attrs)) return false;
+    for (std::size_t k = 0; k < x.operands.size(); ++k)
+      if (place(a, x.operands[k]) != place(b, y.operands[k])) return false;
+    return true;
+  }
+
+  /// Streams of random numbers differ on purpose.
+  static bool same_attributes(const Attributes& a, const Attributes& b) {
+    return std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
+                      [](const auto& x, const auto& y) {
+                        return x.first == y.first &&
+                               (x.first == "stream" || print_attribute(x.second) == print_attribute(y.second));
+                      });
+  }
+
+  /// Where an operand stands in the layer; -1 outside.
+  std::ptrdiff_t place(const Block& block, ValueId operand) const {
+    const auto at = position_.find(operand.index);
+    if (at == position_.end() || at->second < block.begin || at->second >= block.begin + block.length) return -1;
+    return static_cast<std::ptrdiff_t>(at->second - block.begin);
+  }
+
+  const Graph& graph_;
+  std::span<const ValueId> values_;
+  std::unordered_map<std::int32_t, std::size_t> position_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+std::vector<RepeatedLayers> repeated_layers(const Graph& graph, std::span<const ValueId> values) {
+  return Finder(graph, values).run();
+}
+
+std::string to_string(const RepeatedLayers& repeated) {
+  return fmt::format("{0}.{1} .. {0}.{2}", repeated.prefix, repeated.layers.front(), repeated.layers.back());
+}
+
+}  // namespace lathe::ir
