@@ -51,6 +51,9 @@ std::vector<GemmCase> cases() {
   all.push_back({"attention q k'", 48, 256, 256, 64, k, k});
   all.push_back({"attention p v", 48, 256, 64, 256, k, row});
   all.push_back({"attention p' dy", 48, 256, 64, 256, row, row});
+  all.push_back({"small q k'", 4, 256, 256, 64, k, k});
+  all.push_back({"small p v", 4, 256, 64, 256, k, row});
+  all.push_back({"small p' dy", 4, 256, 64, 256, row, row});
   all.push_back({"square 128 x48", 48, 128, 128, 128, k, row});
   all.push_back({"square 32 x384", 384, 32, 32, 32, k, row});
   for (const std::int64_t m : {1, 4, 8}) {

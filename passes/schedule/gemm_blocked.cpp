@@ -200,18 +200,21 @@ class BlockedGemm {
 
   /// Hands the finished rows m .. of a strip to the epilogue.
   void strip_epilogue(const Task& t, Value m, Value strip) {
-    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
+              step = tile_.n_step();
+    const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
       const RowEpilogue consume = epilogue_(t.batch, row);
-      const Value width = t.n1 - t.n0, even = width / lanes * lanes;
-      const auto vector = [&](Value c, Value mask) {
-        const Value place = strip + c / tile_.n_step() * (tile_.n_step() * tile_.mr) +
-                            ((row - m) * tile_.n_step() + c % tile_.n_step());
-        consume(t.n0 + c, lanes, b_.load(sums_, place, lanes, {}, bytes), mask);
+      const Value place = strip + (row - m) * step;
+      const auto vector = [&](Value column, Value c, Value mask) {
+        consume(t.n0 + column + c, lanes, b_.load(sums_, place + column * tile_.mr + c, lanes, {}, bytes), mask);
       };
-      b_.for_loop(0, even, lanes, [&](Value c) { vector(c, {}); });
-      if (known_multiple(b_, sizes_.n, lanes)) return;
-      b_.if_(even < width, [&] { vector(even, b_.tail_mask(width - even, lanes)); });
+      b_.for_loop(0, even, step, [&](Value column) {
+        for (int v = 0; v < tile_.nv; ++v) vector(column, b_.index(v * lanes), {});
+      });
+      if (known_multiple(b_, sizes_.n, step)) return;
+      const Value left = width - even;
+      b_.for_loop(0, left, lanes, [&](Value c) { vector(even, c, b_.tail_mask(left - c, lanes)); });
     });
   }
 

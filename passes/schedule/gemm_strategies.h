@@ -10,4 +10,9 @@ namespace lathe::schedule {
 void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, const Epilogue& epilogue);
 
+/// Few rows, both operands contiguous in k: mr x nv dot products at once with lanes along k, each summed across the
+/// lanes last. Reads the right operand once and packs nothing.
+void emit_skinny_dot(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                     const GemmOperand& rhs, const Epilogue& epilogue);
+
 }  // namespace lathe::schedule

@@ -38,8 +38,10 @@ TEST_CASE("compiled product: every source and lane axis, sizes around the tile")
           for (const Source right : {Source::packed, Source::loaded, Source::direct}) {
             if (right == Source::direct && rhs == LaneAxis::k) continue;
             if (left == Source::packed && right != Source::packed) continue;
+            schedule::GemmTile blocks = tile;
+            if (right == Source::loaded) blocks.kc = 128, blocks.nc = 2 * tile.n_step();
             check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = k == 64},
-                  {.tile = tile, .lhs = left, .rhs = right}, target);
+                  {.tile = blocks, .lhs = left, .rhs = right}, target);
           }
 }
 
@@ -52,6 +54,25 @@ TEST_CASE("compiled product: dtypes and targets") {
       check(p, {.tile = schedule::choose_tile(p.compute(), target.vector_bits)}, target);
     }
   }
+}
+
+TEST_CASE("compiled product: the plans of known sizes") {
+  const codegen::TargetCpu target = codegen::TargetCpu::host();
+  for (const std::int64_t batch : {1, 3})
+    for (const std::int64_t m : {1, 5, 16, 70, 230})
+      for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
+        for (const LaneAxis rhs : {LaneAxis::k, LaneAxis::row}) {
+          const GemmProblem p{.batch = batch, .m = m, .n = 75, .k = 41, .lhs = lhs, .rhs = rhs, .known = true};
+          check(p,
+                schedule::plan_gemm({.vector_bits = target.vector_bits,
+                                     .batch = batch,
+                                     .m = m,
+                                     .n = 75,
+                                     .k = 41,
+                                     .lhs_axis = lhs,
+                                     .rhs_axis = rhs}),
+                target);
+        }
 }
 
 TEST_CASE("compiled product: many blocks") {

@@ -34,6 +34,50 @@ TEST_CASE("blocked product: ragged sizes, both lane axes, every source") {
           }
 }
 
+TEST_CASE("skinny product: dot products along k") {
+  for (const std::int64_t m : {1, 3, 5})
+    for (const std::int64_t n : {1, 4, 11})
+      for (const std::int64_t k : {0, 1, 4, 9})
+        for (const DType dtype : {f32, i64, bf16}) {
+          const GemmProblem p{.storage = dtype, .batch = 2, .m = m, .n = n, .k = k, .known = (m + n + k) % 2 == 0};
+          const schedule::GemmTile tile{
+              .compute = p.compute(), .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 3, .nc = 6};
+          check(p, {schedule::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
+        }
+}
+
+TEST_CASE("every plan of plan_gemm works, whatever is known") {
+  const std::int64_t sizes[][4] = {{1, 1, 40, 20}, {3, 1, 9, 4},  {1, 8, 33, 7},  {1, 20, 18, 9},
+                                   {2, 15, 5, 6},  {2, 7, 70, 3}, {1, 30, 70, 18}};
+  for (const auto& [batch, m, n, k] : sizes)
+    for (const LaneAxis lhs : axes)
+      for (const LaneAxis rhs : axes)
+        for (const bool known : {false, true})
+          for (const int bits : {128, 512}) {
+            const GemmProblem p{.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known};
+            schedule::GemmQuery query{.vector_bits = bits, .lhs_axis = lhs, .rhs_axis = rhs, .lhs_cheap = k % 2 == 0};
+            if (known) query.batch = batch, query.m = m, query.n = n, query.k = k;
+            check(p, schedule::plan_gemm(query));
+          }
+}
+
+TEST_CASE("plans: what is streamed, loaded and packed") {
+  schedule::GemmQuery q{.batch = 1, .n = 1536, .k = 384};
+  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
+  CHECK(plan_gemm(q).rhs == Source::packed);  // many rows, or unknown
+  CHECK(plan_gemm(q).lhs == Source::direct);
+  q.lhs_cheap = false;
+  CHECK(plan_gemm(q).lhs == Source::loaded);
+  q.m = 1;  // decoding with weights [n, k]
+  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::skinny_dot);
+  q.rhs_axis = LaneAxis::row;  // and with weights [k, n]
+  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
+  CHECK(plan_gemm(q).rhs == Source::direct);
+  CHECK(plan_gemm(q).tile.mr == 1);
+  const schedule::GemmQuery scores{.k = 64};  // batches of unknown sizes
+  CHECK(plan_gemm(scores).rhs == Source::loaded);
+}
+
 TEST_CASE("blocked product: dtypes") {
   for (const DType dtype : {f32, f64, i32, i64, bf16})
     for (const Source source : {Source::packed, Source::loaded}) {
