@@ -34,7 +34,8 @@ AffineIndex through_view(const ir::IndexMap& map, const AffineIndex& index) {
       continue;
     }
     const AffineComponent& outer = index[static_cast<std::size_t>(c.dim)];
-    found.push_back({.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset});
+    found.push_back(
+        {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset});
   }
   return found;
 }

@@ -11,7 +11,8 @@ namespace {
 constexpr int unknown = -2;
 
 /// Lets one read of a member decide the dims it mentions; false where it contradicts.
-bool decide(const FusionPlan& plan, const Graph& graph, const Shape& space, const Read& read, std::vector<int>& dims) {
+bool decide(const FusionPlan& plan, const Graph& graph, const Shape& space, const Read& read,
+            std::vector<int>& dims) {
   if (!read.affine) return false;
   const std::vector<int>& member = plan.member_dims(read.value);
   const Shape& shape = graph[read.value].type.shape;

@@ -67,7 +67,7 @@ class Planner {
       place(id);
     }
     mark_stored();
-    order_regions(plan_, reads_);
+    order_regions(plan_, graph_, reads_);
     return std::move(plan_);
   }
 
@@ -247,7 +247,8 @@ std::string to_string(const FusionPlan& plan, const Graph& graph) {
   std::string text;
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
-    text += fmt::format("region {} {} {}", r, kinds[static_cast<std::size_t>(region.kind)], region.domain.to_string());
+    text +=
+        fmt::format("region {} {} {}", r, kinds[static_cast<std::size_t>(region.kind)], region.domain.to_string());
     if (region.inner > 0) text += fmt::format(" inner={}", region.inner);
     text += ":";
     for (const ValueId id : region.members)

@@ -20,20 +20,21 @@ enum class RegionKind {
 struct Region {
   RegionKind kind = RegionKind::rows;
   Shape domain;
-  int inner = 0;                      ///< rows: how many trailing dims its reductions fold; 0 without reductions
+  int inner = 0;                     ///< rows: how many trailing dims its reductions fold; 0 without reductions
   std::vector<ir::ValueId> members;  ///< in topological order; the first is the contraction, reduction or scatter
 };
 
 /// Which nodes run together, which are computed again wherever they are read, and which results are kept in memory.
 /// The graph stays as it is: fusion is this partition of its nodes.
 struct FusionPlan {
-  std::vector<Region> regions;       ///< in an order in which they can run
-  std::vector<int> region_of;        ///< by node: its region; -1 for arguments, views and inlined nodes
-  std::vector<bool> inlined;         ///< by node: computed by its readers
-  std::vector<bool> stored;          ///< by node: has a buffer
-  std::vector<std::vector<int>> dims;  ///< by member: the domain dim of each of its dims; -1 where its size is 1
+  std::vector<Region> regions;          ///< in an order in which they can run
+  std::vector<int> region_of;           ///< by node: its region; -1 for arguments, views and inlined nodes
+  std::vector<bool> inlined;            ///< by node: computed by its readers
+  std::vector<bool> stored;             ///< by node: has a buffer
+  std::vector<std::vector<int>> dims;   ///< by member: the domain dim of each of its dims; -1 where its size is 1
   std::vector<std::vector<int>> space;  ///< the same for its index space, which is its operand's for a reduction
-  std::vector<Placement> placement;  ///< by node
+  std::vector<Placement> placement;     ///< by node
+  std::vector<bool> last_reader_first;  ///< by update: all readers of the old state run before the new one is written
 
   int region(ir::ValueId id) const { return region_of[static_cast<std::size_t>(id.index)]; }
   bool is_inlined(ir::ValueId id) const { return inlined[static_cast<std::size_t>(id.index)]; }

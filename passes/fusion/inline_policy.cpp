@@ -105,11 +105,11 @@ std::vector<bool> choose_inlined(const Graph& graph) {
       const Node& r = graph[reader];
       return r.op->as<Contraction>() || r.op == &ops::scatter_add || is_columns(graph, r);
     });
-    const int limit = mask                     ? mask_limit
-                      : generated              ? shared_limit
-                      : !operand_only          ? 0
-                      : readers.size() == 1    ? operand_limit
-                                               : shared_limit;
+    const int limit = mask                  ? mask_limit
+                      : generated           ? shared_limit
+                      : !operand_only       ? 0
+                      : readers.size() == 1 ? operand_limit
+                                            : shared_limit;
     if (total > limit) continue;
     inlined[at] = true;
     cost[at] = total;

@@ -67,9 +67,8 @@ void look_through(const Graph& graph, const OperandRead& read, const std::vector
           continue;
         }
         const AffineComponent& outer = read.index[static_cast<std::size_t>(c.dim)];
-        index.push_back({.dim = outer.dim,
-                         .scale = c.scale * outer.scale,
-                         .offset = Dim(c.scale) * outer.offset + c.offset});
+        index.push_back(
+            {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset});
       }
       inner.index = std::move(index);
     }

@@ -8,9 +8,7 @@ using kernel::Value;
 
 namespace {
 
-const Dim& coefficient(const Linear& form, int dim) {
-  return form.coefficients[static_cast<std::size_t>(dim)];
-}
+const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[static_cast<std::size_t>(dim)]; }
 
 /// The stride of the innermost dim whose size is not 1: the stride of the merged group.
 Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain) {

@@ -27,8 +27,8 @@ class Place {
   /// merge into one stride.
   struct Position {
     kernel::Value base;
-    Dim stride = 0;                        ///< of the lanes
-    std::optional<kernel::Value> vector;   ///< i64, one a lane, instead of base and stride
+    Dim stride = 0;                       ///< of the lanes
+    std::optional<kernel::Value> vector;  ///< i64, one a lane, instead of base and stride
   };
   Position position(const Linear& form);
   /// The same as one value: a scalar where it does not vary along the lanes, else a vector.

@@ -44,10 +44,8 @@ Value emit_uniform(kernel::Builder& b, Value seed, Value step, std::int64_t stre
   const auto words =
       philox.block({philox.low(element), philox.high(element), philox.low(step), philox.high(step)}, key);
   if (dtype == f64) {
-    // 53 bits: 21 of word 1 above 32 of word 0, as philox.h's to_uniform_f64.
-    const Value top = b.apply(ScalarOp::shift_right, {words[0], b.index(5)});
-    const Value rest = b.apply(ScalarOp::shift_right, {words[1], b.index(6)});
-    return b.cast(top * std::int64_t{67108864} + rest, f64) * 0x1p-53;
+    const Value rest = b.apply(ScalarOp::shift_right, {words[1], b.index(11)});
+    return b.cast(words[0] * std::int64_t{1 << 21} + rest, f64) * 0x1p-53;
   }
   const Value top = b.apply(ScalarOp::shift_right, {words[0], b.index(8)});
   return b.cast(top, f32) * 0x1p-24;

@@ -12,7 +12,12 @@ using Kind = PointInstruction::Kind;
 DType compute_type(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
 
 namespace {
-Value both(Value a, Value b) { return !a ? b : !b ? a : a && b; }
+/// Either mask may be empty, which means true.
+Value both(Value a, Value b) {
+  if (a.id == kernel::none) return b;
+  if (b.id == kernel::none) return a;
+  return a && b;
+}
 }  // namespace
 
 std::optional<Value> PointEmitter::Scope::find(int instruction) const {
@@ -82,7 +87,7 @@ Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
   if (i.args.size() > 1) wanted = both(wanted, emit(i.args[1], scope));
   const Value size = context_.dim(i.size);
   const Value inside = b.index(0) <= row && row < size;
-  const Value fine = wanted ? inside || !wanted : inside;
+  const Value fine = wanted ? inside || kernel::logical_not(wanted) : inside;
   const std::int64_t code = context_.check_code(fmt::format("an index is not in [0, {})", i.size.to_string()));
   b.check(fine.type.lanes > 1 ? b.reduce(ScalarOp::logical_and, fine) : fine, code);
   Place::Position at = scope.place.position(i.form);

@@ -23,8 +23,9 @@ class PointEmitter {
   /// Values computed at one place; those of an outer scope hold in an inner one, whose place refines it.
   class Scope {
    public:
-    Scope(PointEmitter& emitter, std::vector<IndexGroup> groups, kernel::Value mask = {}, const Scope* outer = nullptr)
-        : place(emitter.context_, emitter.program_.domain, std::move(groups)), mask(mask), outer(outer) {}
+    Scope(PointEmitter& emitter, std::vector<IndexGroup> groups, kernel::Value lanes_inside = {},
+          const Scope* around = nullptr)
+        : place(emitter.context_, emitter.program_.domain, std::move(groups)), mask(lanes_inside), outer(around) {}
     /// Says what stands for an instruction here: an accumulator, the result of a reduction.
     void bind(int instruction, kernel::Value value) { values_[instruction] = value; }
     std::optional<kernel::Value> find(int instruction) const;
@@ -37,8 +38,8 @@ class PointEmitter {
     std::map<int, kernel::Value> values_;
   };
 
-  /// The value of an instruction in the scope, computed once: in its dtype, or f32 for bf16 and f16. A scalar where it
-  /// does not vary along the lanes.
+  /// The value of an instruction in the scope, computed once: in its dtype, or f32 for bf16 and f16. A scalar where
+  /// it does not vary along the lanes.
   kernel::Value emit(int instruction, Scope& scope);
   /// Stores a value of dtype `dtype` (as emit gives it) at a linear form of a node's storage.
   void store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);

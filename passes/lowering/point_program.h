@@ -11,14 +11,14 @@ namespace lathe {
 /// indices and random counters are linear forms over the domain. Views are gone: they have become the forms.
 struct PointInstruction {
   enum class Kind {
-    constant,     ///< `value`
-    index,        ///< the linear form itself, i64
-    in_bounds,    ///< 0 <= form < size
-    load,         ///< buffer[form]; 0 where the predicate args[0] is given and false
-    gather,       ///< buffer[form + clamp(args[0]) * stride], args[0] checked against size; predicate args[1] if given
-    random,       ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
-    scalar,       ///< op of args
-    reduce,       ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
+    constant,   ///< `value`
+    index,      ///< the linear form itself, i64
+    in_bounds,  ///< 0 <= form < size
+    load,       ///< buffer[form]; 0 where the predicate args[0] is given and false
+    gather,     ///< buffer[form + clamp(args[0]) * stride], args[0] checked against size; predicate args[1] if given
+    random,     ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
+    scalar,     ///< op of args
+    reduce,     ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
     accumulator,  ///< the product's result at this point
   };
   Kind kind = Kind::constant;

@@ -21,20 +21,20 @@ struct ProgramBuffer {
   Kind kind = Kind::temporary;
   std::string name;  ///< argument or output name; for a temporary the value it holds, such as "%12 softmax"
   DType dtype = f32;
-  Dim elements = 0;            ///< how many to allocate
-  std::vector<double> data;    ///< of a constant
+  Dim elements = 0;          ///< how many to allocate
+  std::vector<double> data;  ///< of a constant
   Location loc;
 };
 
 /// One run of one kernel over bound buffers.
 struct Launch {
-  int kernel = -1;                ///< index into Program::kernels
-  std::vector<int> buffers;       ///< program buffers, in the order of the kernel's parameters
-  std::vector<Dim> dims;          ///< values of the kernel's dims
-  Dim work = 1;                   ///< rough scalar operations in one iteration of the parallel loop, to size chunks
-  Dim flops = 0;                  ///< multiply-adds count two; products and reductions only
-  std::vector<std::string> names; ///< ops it came from: "%5 softmax"
-  Location loc;                   ///< of the last of them
+  int kernel = -1;                  ///< index into Program::kernels
+  std::vector<int> buffers;         ///< program buffers, in the order of the kernel's parameters
+  std::vector<Dim> dims;            ///< values of the kernel's dims
+  Dim work = 1;                     ///< rough scalar operations in one iteration of the parallel loop, to size chunks
+  Dim flops = 0;                    ///< multiply-adds count two; products and reductions only
+  std::vector<std::string> names;   ///< ops it came from: "%5 softmax"
+  Location loc;                     ///< of the last of them
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
 };
 

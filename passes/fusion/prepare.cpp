@@ -1,0 +1,99 @@
+#include "passes/fusion/prepare.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "passes/fusion/fusion.h"
+#include "passes/rebuild.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// The dims to fold first: the trailing ones, or the last alone where everything goes; empty where one step does.
+std::vector<std::int64_t> first_step(const Graph& graph, const Node& reduce) {
+  const Shape& shape = graph[reduce.operands[0]].type.shape;
+  const std::vector<int> dims = reduced_dims(graph, reduce);
+  const auto folded = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  std::vector<std::int64_t> trailing;
+  int real = 0, real_folded = 0;
+  for (int d = shape.rank() - 1; d >= 0; --d)
+    if (!shape[d].is(1)) {
+      ++real;
+      real_folded += folded(d) ? 1 : 0;
+    }
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (shape[d].is(1)) continue;
+    if (!folded(d)) break;
+    trailing.push_back(d);
+    if (real_folded == real) break;
+  }
+  if (trailing.empty() || static_cast<int>(trailing.size()) == real_folded) return {};
+  return trailing;
+}
+
+/// Folds in steps that keep every dim, then drops the folded ones.
+Value fold(const Value& operand, const Node& reduce, const Graph& graph, const std::vector<std::int64_t>& first) {
+  GraphBuilder& b = operand.builder();
+  const auto step = [&](const Value& value, std::vector<std::int64_t> dims, bool keep) {
+    Attributes attrs;
+    attrs.set("dims", std::move(dims));
+    attrs.set("keepdim", keep);
+    return b.add(*reduce.op, {value}, std::move(attrs));
+  };
+  std::vector<std::int64_t> rest;
+  for (const int d : reduced_dims(graph, reduce)) rest.push_back(d);
+  return step(step(operand, first, true), rest, reduce.attrs.get<bool>("keepdim"));
+}
+
+Graph split_reductions(const Graph& graph, bool& changed) {
+  return rebuild(graph,
+                 [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
+                   if (!node.op->as<Reduce>()) return std::nullopt;
+                   const auto first = first_step(graph, node);
+                   if (first.empty()) return std::nullopt;
+                   changed = true;
+                   return fold(operands[0], node, graph, first);
+                 });
+}
+
+/// Gives every output and update a computed node of its own.
+Graph own_results(const Graph& graph) {
+  GraphBuilder builder(graph.name);
+  Rebuilder to(builder, graph);
+  to.copy_rest();
+  std::set<ValueId> taken;
+  const auto own = [&](ValueId old) {
+    Value value = to[old];
+    const auto is_computed = [&](const Value& v) {
+      const Node& node = v.node();
+      return !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
+    };
+    while (!is_computed(value) || !taken.insert(value.id()).second) {
+      const GraphBuilder::At at(builder, value.node().loc);
+      value = builder.add(ops::contiguous, {value});
+    }
+    return value;
+  };
+  for (const Output& output : graph.outputs) builder.output(output.name, own(output.value));
+  for (const Update& update : graph.updates) builder.update(to[update.state], own(update.value));
+  builder.add_checks(graph.checks);
+  return builder.finish();
+}
+
+}  // namespace
+
+Graph prepare_for_fusion(const Graph& graph) {
+  Graph result = graph;
+  for (bool changed = true; changed;) {
+    changed = false;
+    result = split_reductions(result, changed);
+  }
+  return own_results(result);
+}
+
+}  // namespace lathe

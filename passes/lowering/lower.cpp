@@ -1,0 +1,221 @@
+#include "passes/lowering/lower.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/kernel/printer.h"
+#include "ir/ops/list.h"
+#include "passes/fusion/prepare.h"
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const Graph& graph, const VectorTarget& target)
+      : graph_(graph), plan_(plan_fusion(graph)), target_(target), buffer_of_(graph.nodes.size(), -1) {
+    program_.name = graph.name;
+    program_.checks = graph.checks;
+  }
+
+  Program run() {
+    place_arguments();
+    place_outputs();
+    place_updates();
+    place_temporaries();
+    const LoweringContext context{
+        .graph = graph_,
+        .plan = plan_,
+        .target = target_,
+        .buffer_of = [this](ValueId id) { return buffer(id); },
+        .workspace = [this](DType dtype, const Dim& elements,
+                            std::string name) { return temporary(dtype, elements, std::move(name), {}); }};
+    for (const Region& region : plan_.regions) lower_region(context, region);
+    for (const auto& [state, value] : copies_) copy_back(state, value);
+    return std::move(program_);
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  int buffer(ValueId id) const {
+    const int found = buffer_of_[at(plan_.placement[at(id)].base)];
+    LATHE_ASSERT(found >= 0);
+    return found;
+  }
+
+  int add_buffer(ProgramBuffer buffer) {
+    program_.buffers.push_back(std::move(buffer));
+    return static_cast<int>(program_.buffers.size()) - 1;
+  }
+
+  int temporary(DType dtype, const Dim& elements, std::string name, const Location& loc) {
+    return add_buffer({.kind = ProgramBuffer::Kind::temporary,
+                       .name = std::move(name),
+                       .dtype = dtype,
+                       .elements = elements,
+                       .data = {},
+                       .loc = loc});
+  }
+
+  std::string describe(ValueId id) const {
+    const Node& node = graph_[id];
+    return fmt::format("%{} {}{}", id.index, node.op->name.value, node.name.empty() ? "" : " " + node.name);
+  }
+
+  void place_arguments() {
+    for (const ValueId id : graph_.arguments()) {
+      const Node& node = graph_[id];
+      const bool input = node.op == &ops::input;
+      const int b = add_buffer({.kind = input ? ProgramBuffer::Kind::input : ProgramBuffer::Kind::state,
+                                .name = node.name,
+                                .dtype = node.type.dtype,
+                                .elements = node.type.shape.numel(),
+                                .data = {},
+                                .loc = node.loc});
+      buffer_of_[at(id)] = b;
+      (input ? program_.inputs : program_.states)
+          .push_back({node.name, node.type.dtype, node.type.shape, b, node.op == &ops::parameter});
+    }
+  }
+
+  void place_outputs() {
+    for (const Output& output : graph_.outputs) {
+      const TensorType& type = graph_[output.value].type;
+      const int b = add_buffer({.kind = ProgramBuffer::Kind::output,
+                                .name = output.name,
+                                .dtype = type.dtype,
+                                .elements = type.shape.numel(),
+                                .data = {},
+                                .loc = graph_[output.value].loc});
+      buffer_of_[at(output.value)] = b;
+      program_.outputs.push_back({output.name, type.dtype, type.shape, b});
+    }
+  }
+
+  /// New values are written over the old ones where nobody needs those any more; else they are copied at the end.
+  void place_updates() {
+    for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
+      const Update& update = graph_.updates[u];
+      const int state = buffer_of_[at(update.state)];
+      if (plan_.last_reader_first[u] && writes_where_it_reads(update)) {
+        buffer_of_[at(update.value)] = state;
+      } else {
+        copies_.emplace_back(update.state, update.value);
+      }
+    }
+  }
+
+  /// Whether the region that computes the new value reads the old one only at the element that it then writes.
+  bool writes_where_it_reads(const Update& update) const {
+    const Region& region = plan_.regions[static_cast<std::size_t>(plan_.region(update.value))];
+    if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
+    const PointProgram code = region_program(graph_, plan_, region);
+    const auto store = std::find_if(code.stores.begin(), code.stores.end(),
+                                    [&](const PointStore& s) { return s.node == update.value; });
+    LATHE_ASSERT(store != code.stores.end());
+    bool reduces = false, reads = false, elsewhere = false;
+    for (const PointInstruction& i : code.code) {
+      reduces = reduces || i.kind == PointInstruction::Kind::reduce;
+      if (i.buffer != update.state) continue;
+      reads = true;
+      elsewhere = elsewhere || i.kind != PointInstruction::Kind::load || i.form != store->form;
+    }
+    if (region.kind == RegionKind::product)
+      for (const ValueId operand : graph_[region.members[0]].operands)
+        if (plan_.placement[at(operand)].base == update.state || plan_.is_inlined(plan_.placement[at(operand)].base))
+          return false;
+    return !elsewhere && !(reduces && reads);
+  }
+
+  void place_temporaries() {
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      if (is_alias(node) || buffer_of_[at(id)] >= 0) continue;
+      if (node.op == &ops::constant && !is_splat(node)) {
+        buffer_of_[at(id)] = add_buffer({.kind = ProgramBuffer::Kind::constant,
+                                         .name = describe(id),
+                                         .dtype = node.type.dtype,
+                                         .elements = node.type.shape.numel(),
+                                         .data = node.attrs.get<std::vector<double>>("values"),
+                                         .loc = node.loc});
+      } else if (plan_.is_stored(id) && plan_.region(id) >= 0) {
+        buffer_of_[at(id)] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
+      }
+    }
+  }
+
+  void lower_region(const LoweringContext& context, const Region& region) {
+    std::vector<KernelContext::Built> built;
+    switch (region.kind) {
+      case RegionKind::rows: built.push_back(lower_rows(context, region)); break;
+      case RegionKind::columns: built.push_back(lower_columns(context, region)); break;
+      case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
+      case RegionKind::product: built = lower_product(context, region); break;
+    }
+    std::vector<std::string> names;
+    for (const ValueId id : region.members) names.push_back(describe(id));
+    for (auto& [kernel, launch] : built) {
+      launch.names = names;
+      launch.loc = graph_[region.members.back()].loc;
+      for (const ValueId id : region.members)
+        kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
+      add_launch(std::move(kernel), std::move(launch));
+    }
+  }
+
+  void add_launch(kernel::Kernel kernel, Launch launch) {
+    const auto [known, fresh] =
+        kernel_ids_.try_emplace(kernel::canonical_text(kernel), static_cast<int>(program_.kernels.size()));
+    launch.kernel = known->second;
+    if (fresh) {
+      kernel.name = fmt::format("k{}_{}", program_.kernels.size(), kernel.name);
+      program_.kernels.push_back(std::move(kernel));
+    }
+    program_.launches.push_back(std::move(launch));
+  }
+
+  void copy_back(ValueId state, ValueId value) {
+    constexpr int chunk = 8192;
+    KernelContext context("copy");
+    const DType dtype = graph_[state].type.dtype;
+    context.declare(buffer(value), dtype, true, false);
+    context.declare(buffer(state), dtype, false, true);
+    kernel::Builder& b = context.builder;
+    const kernel::Value n = context.dim(graph_[state].type.shape.numel());
+    b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
+      vector_loop(b, lo, kernel::min(lo + chunk, n), target_.lanes(dtype), [&](kernel::Value i, kernel::Value mask) {
+        const kernel::Value data = b.load(context.buffer(buffer(value)), i, target_.lanes(dtype), mask);
+        b.store(context.buffer(buffer(state)), i, data, mask);
+      });
+    });
+    auto [kernel, launch] = context.finish();
+    launch.names = {"copy " + graph_[state].name};
+    launch.loc = graph_[value].loc;
+    launch.work = chunk;
+    add_launch(std::move(kernel), std::move(launch));
+  }
+
+  const Graph& graph_;
+  FusionPlan plan_;
+  VectorTarget target_;
+  std::vector<int> buffer_of_;  // by node
+  std::vector<std::pair<ValueId, ValueId>> copies_;
+  std::map<std::string, int> kernel_ids_;
+  Program program_;
+};
+
+}  // namespace
+
+Program lower(const Graph& graph, const VectorTarget& target) {
+  const Graph prepared = prepare_for_fusion(graph);
+  return Lowering(prepared, target).run();
+}
+
+}  // namespace lathe

@@ -1,0 +1,69 @@
+#include "passes/lowering/region_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace lathe {
+
+using kernel::Value;
+
+void declare_buffers(KernelContext& context, std::initializer_list<const PointProgram*> programs,
+                     const LoweringContext& lowering) {
+  struct Use {
+    DType dtype = f32;
+    bool reads = false, writes = false;
+  };
+  std::vector<int> order;
+  std::map<int, Use> uses;
+  const auto use = [&](ir::ValueId node) -> Use& {
+    const int buffer = lowering.buffer_of(node);
+    if (!uses.contains(buffer)) order.push_back(buffer);
+    uses[buffer].dtype = lowering.graph[node].type.dtype;
+    return uses[buffer];
+  };
+  for (const PointProgram* program : programs) {
+    for (const PointInstruction& i : program->code)
+      if (i.kind == PointInstruction::Kind::load || i.kind == PointInstruction::Kind::gather)
+        use(i.buffer).reads = true;
+    for (const PointStore& store : program->stores) {
+      use(store.node).writes = true;
+    }
+  }
+  for (const int buffer : order) context.declare(buffer, uses[buffer].dtype, uses[buffer].reads, uses[buffer].writes);
+}
+
+Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce) {
+  const DType dtype = compute_type(reduce.dtype);
+  if (!std::isinf(reduce.value) || is_float(dtype)) return b.constant(dtype, reduce.value);
+  const bool low = reduce.value < 0;
+  if (dtype == i32)
+    return b.constant_int(i32,
+                          low ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max());
+  if (dtype == boolean) return b.constant_int(boolean, low ? 0 : 1);
+  return b.constant_int(i64,
+                        low ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max());
+}
+
+int program_lanes(const PointProgram& program, const VectorTarget& target) {
+  const bool wide =
+      std::any_of(program.code.begin(), program.code.end(), [](const PointInstruction& i) { return i.dtype == f64; });
+  return target.lanes(wide ? f64 : f32);
+}
+
+void vector_loop(kernel::Builder& b, Value lo, Value hi, int lanes, const std::function<void(Value, Value)>& body) {
+  const Value extent = hi - lo;
+  if (lanes == 1) {
+    b.for_loop(lo, hi, 1, [&](Value i) { body(i, {}); });
+    return;
+  }
+  const auto known = b.constant_value(extent);
+  const Value whole = extent - extent % lanes;
+  const Value split = lo + whole;
+  if (!known || *known >= lanes) b.for_loop(lo, split, lanes, [&](Value i) { body(i, {}); });
+  if (!known || *known % lanes != 0)
+    b.for_loop(split, hi, lanes, [&](Value i) { body(i, b.tail_mask(hi - i, lanes)); });
+}
+
+}  // namespace lathe

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/lowering/kernel_context.h"
+#include "passes/lowering/point_emitter.h"
+
+namespace lathe {
+
+/// What the schedules of all regions are given.
+struct LoweringContext {
+  const ir::Graph& graph;
+  const FusionPlan& plan;
+  VectorTarget target;
+  BufferOf buffer_of;
+  /// A fresh temporary of that many elements.
+  std::function<int(DType, const Dim& elements, std::string name)> workspace;
+};
+
+/// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened
+/// domain), and in it as many loops over the row as its reductions depend on each other.
+KernelContext::Built lower_rows(const LoweringContext& context, const Region& region);
+/// A reduction over outer dims: blocks of columns in parallel, each walking down its rows.
+KernelContext::Built lower_columns(const LoweringContext& context, const Region& region);
+/// scatter_add: blocks of columns in parallel, each adding every update in order, so that the sum is the same on any
+/// number of threads.
+KernelContext::Built lower_scatter(const LoweringContext& context, const Region& region);
+/// A contraction with its epilogue: kernels that pack operands, then the product.
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
+
+/// Declares the buffers that programs load from and store to; `extra` are written besides.
+void declare_buffers(KernelContext& context, std::initializer_list<const PointProgram*> programs,
+                     const LoweringContext& lowering);
+
+/// The identity of a reduction in the type it is computed in; infinities become the ends of an integer's range.
+kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce);
+/// How many lanes the instructions of a program want: the widest type among them decides.
+int program_lanes(const PointProgram& program, const VectorTarget& target);
+
+/// Runs `body(index, lanes, mask)` over [lo, hi) in vectors of `lanes`: unmasked as far as they fit, then once with a
+/// mask. `size` is hi - lo where it is known.
+void vector_loop(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int lanes,
+                 const std::function<void(kernel::Value, kernel::Value)>& body);
+
+}  // namespace lathe
