@@ -11,7 +11,7 @@ using lathe::test::Interpreted;
 using Numbers = std::vector<double>;
 
 namespace {
-const double nan = std::numeric_limits<double>::quiet_NaN();
+const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 const double infinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
@@ -42,7 +42,7 @@ TEST_CASE("integers are exact and wrap; division truncates and has no traps") {
 
 TEST_CASE("minimum, maximum, sign and rounding at the edges") {
   Interpreted t;
-  const Value a = t.input({4}, {nan, 1, -infinity, 2}), b = t.input({4}, {0, nan, 3, 2});
+  const Value a = t.input({4}, {not_a_number, 1, -infinity, 2}), b = t.input({4}, {0, not_a_number, 3, 2});
   const Numbers low = t.numbers(minimum(a, b)), high = t.numbers(maximum(a, b));
   CHECK(std::isnan(low[0]));
   CHECK(std::isnan(high[1]));
@@ -71,7 +71,7 @@ TEST_CASE("transcendental functions at known points") {
 
 TEST_CASE("comparisons and logic") {
   Interpreted t;
-  const Value a = t.input({3}, {1, 2, nan}), b = t.input({3}, {2, 2, nan});
+  const Value a = t.input({3}, {1, 2, not_a_number}), b = t.input({3}, {2, 2, not_a_number});
   CHECK(t.run(eq(a, b)).dtype() == boolean);
   CHECK(t.numbers(eq(a, b)) == Numbers{0, 1, 0});
   CHECK(t.numbers(ne(a, b)) == Numbers{1, 0, 1});
@@ -90,14 +90,14 @@ TEST_CASE("where picks and never mixes: the other side may be NaN") {
   Interpreted t;
   const Value c = t.input({2, 1}, {1, 0}, boolean), a = t.input({2}, {1, 2});
   CHECK(t.numbers(where(c, a, -1e9)) == Numbers{1, 2, -1e9, -1e9});
-  CHECK(t.numbers(where(logical_not(c), nan, a))[0] == 1);
+  CHECK(t.numbers(where(logical_not(c), not_a_number, a))[0] == 1);
   const Value i = t.input(HostTensor::from_ints({2}, {9007199254740993, 5}));
   CHECK(t.run(where(c, i, 0.0)).get_int(0) == 9007199254740993);
 }
 
 TEST_CASE("casts truncate, saturate and round") {
   Interpreted t;
-  const Value x = t.input({5}, {-1.9, 2.9, nan, 3e9, 1.0039});
+  const Value x = t.input({5}, {-1.9, 2.9, not_a_number, 3e9, 1.0039});
   CHECK(t.numbers(cast(x, i32)) == Numbers{-1, 2, 0, 2147483647, 1});
   CHECK(t.numbers(cast(x, i64)) == Numbers{-1, 2, 0, 3e9, 1});
   CHECK(t.numbers(cast(t.input({3}, {0, 0.5, -1}), boolean)) == Numbers{0, 1, 1});

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "ir/tensor/interpreter.h"
+
+namespace lathe::test {
+
+/// Builds a graph beside the tensors of its inputs, and interprets any value of it.
+class Interpreted {
+ public:
+  Interpreted() : builder("test") {}
+
+  /// An input that holds these numbers.
+  ir::Value input(std::vector<std::int64_t> sizes, const std::vector<double>& values, DType dtype = f64) {
+    return input(HostTensor::from(std::move(sizes), values, dtype));
+  }
+  ir::Value input(const HostTensor& tensor) {
+    Shape shape;
+    for (const std::int64_t size : tensor.shape()) shape.push_back(Dim(size));
+    return input(tensor, shape);
+  }
+  /// An input with named dims.
+  ir::Value input(const HostTensor& tensor, const Shape& shape) {
+    const std::string name = "x" + std::to_string(tensors.size());
+    tensors.emplace(name, tensor);
+    return builder.argument(ir::ops::input, name, tensor.dtype(), shape);
+  }
+
+  HostTensor run(const ir::Value& value, const ir::InterpretOptions& options = {}) const {
+    const ir::ValueId id = value.id();
+    return ir::interpret_values(builder.graph(), tensors, std::span(&id, 1), options).front();
+  }
+  /// The elements in row-major order.
+  std::vector<double> numbers(const ir::Value& value) const {
+    const HostTensor tensor = run(value);
+    std::vector<double> result;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) result.push_back(tensor.get(i));
+    return result;
+  }
+  std::vector<std::complex<double>> complexes(const ir::Value& value) const {
+    const HostTensor tensor = run(value);
+    std::vector<std::complex<double>> result;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) result.push_back(tensor.get_complex(i));
+    return result;
+  }
+
+  ir::GraphBuilder builder;
+  ir::Tensors tensors;
+};
+
+/// The label of the UserError that `f` throws; "" where it throws none. The text goes to `text`.
+template <class F>
+std::string error_label(const F& f, std::string* text = nullptr) {
+  try {
+    f();
+  } catch (const UserError& error) {
+    if (text) *text = error.what();
+    return error.label();
+  }
+  return {};
+}
+
+}  // namespace lathe::test

@@ -1,0 +1,131 @@
+#include <catch2/catch.hpp>
+
+#include "tests/support/interpreted.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using lathe::test::error_label;
+using Numbers = std::vector<double>;
+
+TEST_CASE("interpret gives outputs by name and updates by the state's name") {
+  GraphBuilder b("step");
+  const Value x = b.argument(ops::input, "x", f32, {2});
+  const Value w = b.argument(ops::parameter, "w", f32, {2});
+  const Value loss = sum(mul(x, w));
+  b.output("loss", loss);
+  b.update(w, sub(w, mul(x, 0.5)));
+  const Graph graph = b.finish();
+  const Tensors results =
+      interpret(graph, {{"x", HostTensor::from({2}, {2, 4})}, {"w", HostTensor::from({2}, {1, 1})}});
+  CHECK(results.size() == 2);
+  CHECK(results.at("loss").same_bits(HostTensor::scalar(6)));
+  CHECK(results.at("w").same_bits(HostTensor::from({2}, {0, -1})));
+}
+
+TEST_CASE("each result is rounded to its dtype unless asked otherwise") {
+  GraphBuilder b("g");
+  const Value x = b.argument(ops::input, "x", f32, {});
+  b.output("y", add(x, 0x1p-30));
+  const Graph graph = b.finish();
+  const Tensors arguments = {{"x", HostTensor::scalar(1)}};
+  CHECK(interpret(graph, arguments).at("y").same_bits(HostTensor::scalar(1)));
+  const HostTensor exact = interpret(graph, arguments, {.round = false, .dims = {}}).at("y");
+  CHECK(exact.dtype() == f64);
+  CHECK(exact.get(0) == 1 + 0x1p-30);
+}
+
+TEST_CASE("any value can be had, by id or by name") {
+  GraphBuilder b("g");
+  const Value x = b.argument(ops::input, "x", f64, {2});
+  const Value hidden = mul(x, 3.0);
+  b.set_name(hidden, "hidden");
+  b.output("y", add(hidden, 1.0));
+  const Tensors arguments = {{"x", HostTensor::from({2}, {1, 2}, f64)}};
+  const ValueId wanted[] = {hidden.id(), x.id(), hidden.id()};
+  const auto values = interpret_values(b.graph(), arguments, wanted);
+  CHECK(values[0].same_bits(HostTensor::from({2}, {3, 6}, f64)));
+  CHECK(values[1].same_bits(arguments.at("x")));
+  CHECK(values[2].same_bits(values[0]));
+  const Tensors named = interpret_named(b.graph(), arguments);
+  CHECK(named.size() == 3);
+  CHECK(named.at("hidden").get(1) == 6);
+  CHECK(named.at("y").get(0) == 4);
+}
+
+TEST_CASE("nothing that no result needs is computed") {
+  GraphBuilder b("g");
+  const Value x = b.argument(ops::input, "x", f64, {2});
+  gather(x, literal(b, {1}, {7}, i64));  // would be out of range
+  b.output("y", x);
+  CHECK(interpret(b.graph(), {{"x", HostTensor(f64, {2})}}).at("y").numel() == 2);
+}
+
+TEST_CASE("dims are bound from the arguments, polynomials included") {
+  GraphBuilder b("g");
+  const Dim n("n"), m("m");
+  const Value x = b.argument(ops::input, "x", f64, {n * 2 + 1});
+  const Value y = b.argument(ops::input, "y", f64, {m, n});
+  b.output("x", iota(b, {n}, 0, i64));
+  b.output("y", sum(y, {0}));
+  b.output("z", slice(x, 0, 0, n));
+  const Graph graph = b.finish();
+  const auto run = [&](std::int64_t xs, std::vector<std::int64_t> ys) {
+    return interpret(graph, {{"x", HostTensor(f64, {xs})}, {"y", HostTensor(f64, std::move(ys))}});
+  };
+  CHECK(run(7, {2, 3}).at("x").numel() == 3);
+  std::string text;
+  CHECK(error_label([&] { run(7, {2, 4}); }, &text) == "dim_conflict");
+  CHECK(text == "n is 4 in dim 1 of y, but n is 3 in dim 0 of x  [dim_conflict]\n  one name means one size");
+  CHECK(error_label([&] { run(6, {2, 3}); }, &text) == "dim_conflict");
+  CHECK(text.find("2*n + 1 is 6 in dim 0 of x, which no size n gives") != std::string::npos);
+}
+
+TEST_CASE("wrong arguments are refused by name") {
+  GraphBuilder b("g");
+  const Value tokens = b.argument(ops::input, "tokens", i64, {Dim("B"), 4});
+  b.output("y", tokens);
+  const Graph graph = b.finish();
+  const auto label = [&](const Tensors& arguments, std::string* text = nullptr) {
+    return error_label([&] { interpret(graph, arguments); }, text);
+  };
+  std::string text;
+  CHECK(label({}, &text) == "argument_missing");
+  CHECK(text == "the argument tokens of @g is missing  [argument_missing]\n  it is i64[B, 4]");
+  CHECK(label({{"tokns", HostTensor(i64, {2, 4})}}, &text) == "argument_unknown");
+  CHECK(text.find("did you mean 'tokens'?") != std::string::npos);
+  CHECK(label({{"tokens", HostTensor(i32, {2, 4})}}) == "argument_dtype");
+  CHECK(label({{"tokens", HostTensor(i64, {4})}}) == "argument_rank");
+  CHECK(label({{"tokens", HostTensor(i64, {2, 5})}}, &text) == "argument_shape");
+  CHECK(text == "tokens must be i64[B, 4], not i64[2, 5]  [argument_shape]\n  dim 1 has size 5 instead of 4");
+  CHECK(label({{"tokens", HostTensor(i64, {2, 4})}}).empty());
+}
+
+TEST_CASE("a dim that no argument tells is an error, not a guess") {
+  GraphBuilder b("g");
+  b.output("y", iota(b, {Dim("n")}, 0, i64));
+  CHECK(error_label([&] { interpret(b.graph(), {}); }) == "dim_unbound");
+  CHECK(interpret(b.graph(), {}, {.round = true, .dims = {{"n", 3}}}).at("y").numel() == 3);
+}
+
+TEST_CASE("an output that has a state's name is refused") {
+  GraphBuilder b("g");
+  const Value w = b.argument(ops::state, "w", f32, {});
+  b.output("w", w);
+  b.update(w, neg(w));
+  CHECK(error_label([&] { interpret(b.graph(), {{"w", HostTensor::scalar(1)}}); }) == "result_name");
+}
+
+TEST_CASE("composites mean their expansion, run-time checks included") {
+  GraphBuilder b("g");
+  const Dim n("n"), m("m");
+  const Value x = b.argument(ops::input, "x", f64, {2, n});
+  const Value y = b.argument(ops::input, "y", f64, {m});
+  b.output("flat", reshape(transpose(x, 0, 1), {m}));
+  b.output("y", y);
+  const Graph graph = b.finish();
+  const auto run = [&](std::int64_t size) {
+    return interpret(graph, {{"x", HostTensor::from({2, 2}, {1, 2, 3, 4}, f64)}, {"y", HostTensor(f64, {size})}});
+  };
+  CHECK(run(4).at("flat").same_bits(HostTensor::from({4}, {1, 3, 2, 4}, f64)));
+  CHECK(error_label([&] { run(3); }) == "view_numel");
+}
