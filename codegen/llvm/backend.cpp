@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -50,9 +49,11 @@ Backend::Backend(const TargetCpu& target) {
   if (!machine_) throw InternalError("LLVM has no machine for " + target.cpu);
 }
 
-void Backend::prepare(llvm::Module& module) const {
-  module.setTargetTriple(triple);
-  module.setDataLayout(machine_->createDataLayout());
+std::unique_ptr<llvm::Module> Backend::create_module(llvm::LLVMContext& context, const std::string& name) const {
+  auto module = std::make_unique<llvm::Module>(name, context);
+  module->setTargetTriple(triple);
+  module->setDataLayout(machine_->createDataLayout());
+  return module;
 }
 
 void Backend::optimise(llvm::Module& module) const {

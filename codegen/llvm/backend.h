@@ -15,7 +15,8 @@ class Backend {
  public:
   explicit Backend(const TargetCpu& target);
 
-  void prepare(llvm::Module& module) const;  ///< sets triple and data layout; before anything else
+  /// A module with the target's triple and data layout.
+  std::unique_ptr<llvm::Module> create_module(llvm::LLVMContext& context, const std::string& name) const;
   void optimise(llvm::Module& module) const;
   std::string object(llvm::Module& module) const;
   std::string assembly(llvm::Module& module) const;

@@ -19,8 +19,8 @@ namespace {
 std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const Backend& backend, const kernel::Kernel& kernel,
                                    const TargetCpu& target, const std::string& symbol) {
   kernel::verify(kernel);
-  std::unique_ptr<llvm::Module> module = emit_module(context, kernel, target, symbol);
-  backend.prepare(*module);
+  std::unique_ptr<llvm::Module> module = backend.create_module(context, symbol);
+  emit_kernel(*module, kernel, target, symbol);
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*module, &stream)) throw InternalError("kernel " + kernel.name + " in LLVM: " + problem);

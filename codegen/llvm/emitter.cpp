@@ -322,11 +322,8 @@ class Emitter {
 
 }  // namespace
 
-std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const Kernel& kernel, const TargetCpu& target,
-                                          const std::string& symbol) {
-  auto module = std::make_unique<llvm::Module>(symbol, context);
-  Emitter(*module, kernel, target, symbol).run();
-  return module;
+void emit_kernel(llvm::Module& module, const Kernel& kernel, const TargetCpu& target, const std::string& symbol) {
+  Emitter(module, kernel, target, symbol).run();
 }
 
 }  // namespace lathe::codegen

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include <llvm/IR/Module.h>
@@ -10,9 +9,9 @@
 
 namespace lathe::codegen {
 
-/// LLVM IR for one kernel: `<symbol>_run` (KernelFn) and `<symbol>_extent` (ExtentFn). Throws InternalError for
-/// kernels that only a GPU can run (barriers).
-std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const kernel::Kernel& kernel,
-                                          const TargetCpu& target, const std::string& symbol);
+/// Adds LLVM IR for one kernel to the module, whose data layout is set: `<symbol>_run` (KernelFn) and
+/// `<symbol>_extent` (ExtentFn). Throws InternalError for kernels that only a GPU can run (barriers).
+void emit_kernel(llvm::Module& module, const kernel::Kernel& kernel, const TargetCpu& target,
+                 const std::string& symbol);
 
 }  // namespace lathe::codegen

@@ -160,10 +160,14 @@ TEST_CASE("a kernel with a barrier is refused") {
 
 TEST_CASE("5,000 kernels in one call") {
   std::vector<Kernel> kernels;
-  for (int i = 0; i < 5000; ++i) kernels.push_back(add_constant(i));
+  for (int i = 0; i < 5000; ++i) {
+    Builder b("constant");
+    b.store(b.buffer("x", f32, Access::write), 0, b.constant(f32, i));
+    kernels.push_back(b.finish());
+  }
   const codegen::CompiledKernels code = Jit().compile(kernels);
   CHECK(code.stats().distinct == 5000);
-  for (const std::size_t i : {0u, 1u, 2500u, 4999u}) CHECK(run_on_one(code[i], 1) == 1.0f + static_cast<float>(i));
+  for (const std::size_t i : {0u, 1u, 2500u, 4999u}) CHECK(run_on_one(code[i], 1) == static_cast<float>(i));
 }
 
 TEST_CASE("compile time", "[.bench]") {

@@ -1,6 +1,8 @@
 #include <bit>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include <fmt/core.h>
@@ -152,4 +154,24 @@ TEST_CASE("exp gives the same bits on every vector width with fma") {
     results.push_back(y);
   }
   for (const auto& other : results) CHECK(other == results[0]);
+}
+
+TEST_CASE("throughput of f32 functions", "[.bench]") {
+  alignas(64) static float x[4096], y[4096];
+  for (int i = 0; i < 4096; ++i) x[i] = static_cast<float>(i % 800) / 100 - 4;
+  void* buffers[] = {x, y};
+  const std::int64_t n = 4096;
+  std::int64_t status = 0;
+  for (const ScalarOp op :
+       {ScalarOp::neg, ScalarOp::exp, ScalarOp::log, ScalarOp::tanh, ScalarOp::erf, ScalarOp::sin}) {
+    const std::vector<Kernel> kernels{unary_kernel(op)};
+    const codegen::CompiledKernels code = codegen::Jit().compile(kernels);
+    double best = 1e9;
+    for (int i = 0; i < 2000; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      code[0].run(buffers, &n, 0, n / 16, &status);
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    std::printf("%s: %.2f G/s\n", std::string(name(op)).c_str(), 4096 / best / 1e9);
+  }
 }
