@@ -50,10 +50,10 @@ struct GradientRequest {
     std::string output;     ///< the name of an output
     std::string cotangent;  ///< the name of the input to add for it; empty: 1 for a scalar, else "cot.<output>"
   };
-  std::vector<OutputSeed> outputs;  ///< empty: every float or complex output
-  std::vector<std::string> wrt;     ///< arguments, or named values; empty: every parameter, or where there is none
-                                    ///< every float or complex input
-  bool keep_outputs = true;         ///< the outputs and updates of the graph stay
+  std::vector<OutputSeed> outputs = {};  ///< empty: every float or complex output
+  std::vector<std::string> wrt = {};  ///< arguments, or named values; empty: every parameter, or where there is none
+                                      ///< every float or complex input
+  bool keep_outputs = true;           ///< the outputs and updates of the graph stay
   Unused unused = Unused::error;
 };
 

@@ -1,0 +1,140 @@
+#include "passes/pipeline.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "ir/tensor/printer.h"
+#include "ir/tensor/verifier.h"
+#include "passes/canonicalize.h"
+#include "passes/constant_fold.h"
+#include "passes/cse.h"
+#include "passes/dce.h"
+#include "passes/decompose_complex.h"
+#include "passes/expand.h"
+
+namespace lathe::ir {
+
+Pipeline all_passes() {
+  return {
+      {"canonicalize", "one form for what can be written in several ways",
+       [](const Graph& g) { return canonicalize(g); }},
+      {"expand", "composites become primitives", [](const Graph& g) { return expand(g); }},
+      {"decompose-complex", "complex values become pairs of reals",
+       [](const Graph& g) { return decompose_complex(g); }},
+      {"constant-fold", "small results of constants are computed", [](const Graph& g) { return constant_fold(g); }},
+      {"cse", "equal computations become one", [](const Graph& g) { return cse(g); }},
+      {"dce", "what nothing needs is dropped", [](const Graph& g) { return dce(g); }},
+  };
+}
+
+Pipeline default_pipeline() {
+  return parse_pipeline("dce,canonicalize,expand,decompose-complex,constant-fold,canonicalize,cse");
+}
+
+namespace {
+
+[[noreturn]] void unknown_pass(std::string_view name, const Pipeline& known) {
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const Pass& pass : known) {
+    names.push_back(pass.name);
+    list += (list.empty() ? "" : ", ") + pass.name;
+  }
+  const std::string near = did_you_mean(name, names);
+  throw UserError(fmt::format("there is no pass named '{}'", name), "pass_name",
+                  near.empty() ? fmt::format("the passes are {}", list) : near);
+}
+
+const Pass* find_pass(const Pipeline& pipeline, std::string_view name) {
+  const auto at = std::find_if(pipeline.begin(), pipeline.end(), [&](const Pass& pass) { return pass.name == name; });
+  return at == pipeline.end() ? nullptr : &*at;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Writes the names of the passes from `first` on and the graph they were given; gives a remark for the error.
+std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, const std::string& path) {
+  if (path.empty()) return "";
+  std::string names;
+  for (const Pass& pass : rest) names += (names.empty() ? "" : ",") + pass.name;
+  std::ofstream file(path);
+  file << "// lathe opt --passes=" << names << " " << path << "\n" << print(graph);
+  file.close();
+  return file ? fmt::format("; to repeat it: lathe opt --passes={} {}", names, path)
+              : fmt::format("; the reproducer {} could not be written", path);
+}
+
+Graph run_pass(const Pass& pass, const Graph& graph) {
+  Graph result = pass.run(graph);
+  if (const auto defect = find_defect(result)) throw InternalError(*defect);
+  return result;
+}
+
+}  // namespace
+
+void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
+  const Pass* found = find_pass(pipeline, name);
+  if (!found) unknown_pass(name, pipeline);
+  pipeline.insert(pipeline.begin() + (found - pipeline.data()), std::move(pass));
+}
+
+Pipeline parse_pipeline(std::string_view names) {
+  const Pipeline known = all_passes();
+  Pipeline pipeline;
+  while (!names.empty()) {
+    const auto comma = std::min(names.find(','), names.size());
+    const std::string_view name = names.substr(0, comma);
+    names.remove_prefix(std::min(comma + 1, names.size()));
+    const Pass* pass = find_pass(known, name);
+    if (!pass) unknown_pass(name, known);
+    pipeline.push_back(*pass);
+  }
+  return pipeline;
+}
+
+PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const PipelineOptions& options) {
+  for (const std::string& name : options.disable)
+    if (!find_pass(pipeline, name)) unknown_pass(name, pipeline);
+  if (!options.stop_after.empty() && !find_pass(pipeline, options.stop_after))
+    unknown_pass(options.stop_after, pipeline);
+  verify(graph);
+  if (options.dump_after) options.dump_after("input", graph);
+
+  PipelineResult result{graph, {}};
+  for (std::size_t i = 0; i < pipeline.size(); ++i) {
+    const Pass& pass = pipeline[i];
+    if (contains(options.disable, pass.name)) continue;
+    const auto start = std::chrono::steady_clock::now();
+    const int before = result.graph.size();
+    try {
+      result.graph = run_pass(pass, result.graph);
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::exception& error) {
+      const auto remark = write_reproducer(result.graph, std::span(pipeline).subspan(i), options.reproducer);
+      throw InternalError(fmt::format("pass {}: {}{}", pass.name, error.what(), remark));
+    }
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    result.runs.push_back({pass.name, seconds.count(), before, result.graph.size()});
+    if (options.dump_after) options.dump_after(pass.name, result.graph);
+    if (pass.name == options.stop_after) break;
+  }
+  return result;
+}
+
+std::string to_string(const std::vector<PassRun>& runs) {
+  std::string text;
+  for (const PassRun& run : runs)
+    text += fmt::format("{:<20} {:8.2f} ms {:6} -> {} nodes\n", run.name, run.seconds * 1e3, run.nodes_before,
+                        run.nodes_after);
+  return text;
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::ir {
+
+/// A pass: one pure function with a name.
+struct Pass {
+  std::string name;
+  std::string doc;
+  std::function<Graph(const Graph&)> run;
+};
+using Pipeline = std::vector<Pass>;
+
+/// The passes that make a graph ready for fusion and lowering, in order. Attention fusion belongs between
+/// "canonicalize" and "expand", where softmax is still one node:
+///   insert_before(pipeline, "expand", {"fuse-attention", "...", fuse_attention});
+Pipeline default_pipeline();
+/// Every graph pass that stands alone, by name; `lathe opt` runs any of them.
+Pipeline all_passes();
+
+void insert_before(Pipeline& pipeline, std::string_view name, Pass pass);
+/// Passes by name, such as "canonicalize,cse". UserError [pass_name] for a name that is none of all_passes().
+Pipeline parse_pipeline(std::string_view names);
+
+struct PassRun {
+  std::string name;
+  double seconds = 0;
+  int nodes_before = 0, nodes_after = 0;
+};
+
+struct PipelineOptions {
+  /// Called with the name of each pass and the graph after it; first with "input" and the graph as given.
+  std::function<void(std::string_view pass, const Graph&)> dump_after;
+  std::vector<std::string> disable;  ///< names of passes to leave out [pass_name]
+  std::string stop_after;            ///< the last pass to run; empty: all [pass_name]
+  /// Where to write what `lathe opt` needs to repeat a failure: the names of the passes left to run and the text of
+  /// the graph that went in. Empty: nowhere.
+  std::string reproducer;
+};
+
+struct PipelineResult {
+  Graph graph;
+  std::vector<PassRun> runs;
+};
+
+/// Runs the passes, verifying the graph before the first and after each. A pass that throws, or whose result does not
+/// verify, ends in InternalError that names the pass and the reproducer; a UserError of a pass passes through.
+PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const PipelineOptions& options = {});
+
+/// "canonicalize       0.4 ms   120 -> 98 nodes", a line a pass.
+std::string to_string(const std::vector<PassRun>& runs);
+
+}  // namespace lathe::ir
