@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <regex>
 
 #include "ir/kernel/builder.h"
 #include "ir/kernel/verifier.h"
@@ -143,4 +146,28 @@ TEST_CASE("a barrier in a branch is refused") {
   Value n = b.dim("n");
   b.for_loop(0, 8, 1, [&](Value t) { b.if_(t < n, [&] { b.barrier(); }); }, LoopKind::thread_x);
   CHECK_THROWS_WITH(b.finish(), Catch::Contains("[barrier_place]"));
+}
+
+TEST_CASE("the reference lists every label of the verifier and the interpreter") {
+  const auto read = [](const std::string& path) {
+    std::ifstream file(std::string(LATHE_TEST_DATA) + "/../" + path);
+    REQUIRE(file.good());
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string reference = read("docs/kernel-ir.md");
+  // A label is a quoted lower-case word that follows a condition or a message.
+  const std::regex label(R"re("([a-z]+(?:_[a-z]+)*)"\s*(?:,|\)))re");
+  int found = 0;
+  for (const char* path :
+       {"ir/kernel/verifier.cpp", "ir/kernel/interpreter.cpp", "ir/kernel/interpreter_memory.cpp"}) {
+    const std::string source = read(path);
+    for (std::sregex_iterator it(source.begin(), source.end(), label), end; it != end; ++it) {
+      const std::string name = (*it)[1];
+      if (name == "wrote" || name == "read") continue;
+      INFO(path << ": " << name);
+      CHECK(reference.find("`" + name + "`") != std::string::npos);
+      ++found;
+    }
+  }
+  CHECK(found > 50);
 }
