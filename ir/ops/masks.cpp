@@ -121,6 +121,7 @@ std::vector<Sample> one_hot_samples() {
     samples.push_back({.operands = {{{2, 3}, i64, 0, 4}}, .attrs = {{"classes", Dim(5)}, {"dtype", dtype}}});
   samples.push_back({.operands = {{{2}, i32, -1, 3}}, .attrs = {{"classes", Dim(2)}, {"dtype", f32}}});
   samples.push_back({.operands = {{{}, i64, 0, 2}}, .attrs = {{"classes", Dim(3)}, {"dtype", f64}}});
+  samples.push_back({.operands = {{{2, 1}, i64, 0, 2}}, .attrs = {{"classes", Dim(3)}, {"dtype", f64}}});
   samples.push_back({.operands = {{{0}, i64, 0, 2}}, .attrs = {{"classes", Dim(1)}, {"dtype", f64}}});
   return samples;
 }

@@ -142,6 +142,7 @@ std::vector<Sample> cross_entropy_samples() {
   samples.push_back(
       {.operands = {{{2, 8, 3}, f64, -2, 2}, {{2, 8}, i64, 0, 2}}, .attrs = {{"ignore_index", ignored}}});
   samples.push_back({.operands = {{{5}, f64, -2, 2}, {{}, i64, 0, 4}}, .attrs = {}});
+  samples.push_back({.operands = {{{2, 1}, f64, -2, 2}, {{2}, i64, 0, 0}}, .attrs = {{"label_smoothing", 0.1}}});
   samples.push_back({.operands = {{{0, 3}, f64, -2, 2}, {{0}, i64, 0, 2}}, .attrs = {}});
   return samples;
 }

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
+#include "ir/tensor/builder.h"
 #include "tests/ops/error_programs.h"
 
 namespace lathe::ir::test {
@@ -27,9 +28,25 @@ TEST_CASE("each constraint of each op has a wrong program") {
   for (const ErrorProgram& program : programs()) shown.emplace(program.op(), program.label);
   for (const Op* op : all_ops())
     for (const std::string_view label : op->labels.value) {
+      if (op->as<Argument>()) continue;  // a text cannot name two arguments alike: see below
       CAPTURE(op->name.value, label);
       CHECK(shown.count({std::string(op->name.value), std::string(label)}) == 1);
     }
+}
+
+TEST_CASE("arguments have names of their own") {
+  for (const Op* op : all_ops()) {
+    if (!op->as<Argument>()) continue;
+    GraphBuilder builder("mha");
+    const GraphBuilder::At at(builder, Location("mha.cpp", 7));
+    (void)builder.argument(*op, "x", f32, {2});
+    const auto again = [&](std::string_view name) { return builder.argument(*op, name, f32, {2}); };
+    const std::string where = "mha.cpp:7: " + std::string(op->name.value) + ": ";
+    const std::string hint = "  [argument_name]\n  give each input, parameter and state a name of its own";
+    CHECK_THROWS_WITH(again("x"), where + "the graph @mha has an argument named x already" + hint);
+    CHECK_THROWS_WITH(again(""), where + "an argument needs a name" + hint);
+    CHECK(op->labels.value.size() == 1);
+  }
 }
 
 TEST_CASE("no program shows a constraint that its op does not list") {

@@ -1,0 +1,158 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "ir/tensor/compare.h"
+#include "ir/tensor/parser.h"
+#include "ir/tensor/verifier.h"
+#include "tests/ops/samples.h"
+
+/// What holds for every op, checked on the samples of its record.
+namespace lathe::ir::test {
+
+namespace {
+
+HostTensor value_of(const Graph& graph, const Tensors& arguments) { return interpret(graph, arguments).at("y"); }
+
+/// Whether an operand or the result has a dim of this size.
+bool has_size(const Op& op, const Sample& sample, std::int64_t size) {
+  const auto has = [&](const std::vector<std::int64_t>& sizes) {
+    return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+  };
+  const Graph graph = sample_graph(op, sample);
+  return has(graph[graph.outputs[0].value].type.shape.evaluate({})) ||
+         std::any_of(sample.operands.begin(), sample.operands.end(),
+                     [&](const SampleOperand& operand) { return has(operand.sizes); });
+}
+
+/// The same dtype, the same sizes, and strides that differ at most where nothing is walked.
+bool same_type(const TensorType& a, const TensorType& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  return a.strides == b.strides || (a.is_contiguous() && b.is_contiguous());
+}
+
+/// Whether the op refuses the sample once its sizes are unknown, for a reason that only sizes can settle: half of an
+/// unknown, a dim that is the rest of one, strides of a join of two.
+bool undecidable(const Op& op, const Sample& sample) {
+  static const std::set<std::pair<std::string_view, std::string>> reasons = {{"rope", "rope_even"},
+                                                                             {"view", "view_stride"},
+                                                                             {"view", "view_infer"},
+                                                                             {"reshape", "view_infer"},
+                                                                             {"view_as_complex", "complex_pair"}};
+  try {
+    (void)sample_graph(op, sample, {.layout = Layout::contiguous, .sizes = Sizes::unknowns});
+  } catch (const UserError& error) {
+    CAPTURE(error.what());
+    CHECK(reasons.count({op.name.value, error.label()}) == 1);
+    return true;
+  }
+  return false;
+}
+
+/// Expands a value's composite once; its own operands stay.
+Value expand_once(GraphBuilder& builder, const Value& value) {
+  std::vector<Value> operands;
+  for (const ValueId id : value.node().operands) operands.emplace_back(builder, id);
+  return value.node().op->as<Composite>()->expand(builder, value.node(), operands);
+}
+
+}  // namespace
+
+TEST_CASE("every op has samples, dims of size 0 and 1 among them") {
+  for (const Op* op : all_ops()) {
+    if (op->as<Argument>()) continue;
+    CAPTURE(op->name.value);
+    const auto samples = op->samples.value();
+    REQUIRE(!samples.empty());
+    if (op->arity.value.max == 0 || op == &ops::random_uniform) continue;
+    const auto with = [&](std::int64_t size) {
+      return std::any_of(samples.begin(), samples.end(), [&](const Sample& s) { return has_size(*op, s, size); });
+    };
+    CHECK(with(0));
+    CHECK(with(1));
+  }
+}
+
+TEST_CASE("the value of every op has the type that its rule says") {
+  for_each_sample([](const Op& op, const Sample& sample, const std::string& what) {
+    CAPTURE(what);
+    const Graph graph = sample_graph(op, sample);
+    verify(graph);
+    const TensorType& type = graph[graph.outputs[0].value].type;
+    const HostTensor value = value_of(graph, arguments_of(random_operands(sample)));
+    CHECK(value.dtype() == type.dtype);
+    CHECK(value.shape() == type.shape.evaluate({}));
+  });
+}
+
+TEST_CASE("the expansion of every composite has the type that its rule says") {
+  for (const Sizes sizes : {Sizes::numbers, Sizes::unknowns})
+    for (const Layout layout : {Layout::contiguous, Layout::strided})
+      for_each_sample([&](const Op& op, const Sample& sample, const std::string& what) {
+        if (!op.as<Composite>()) return;
+        CAPTURE(what, sizes, layout);
+        GraphBuilder builder("sample");
+        const auto operands = sample_operands(builder, sample, {layout, sizes});
+        if (sizes == Sizes::unknowns && undecidable(op, sample)) return;
+        const Value value = builder.add(op, operands, sample.attrs);
+        const Value expansion = expand_once(builder, value);
+        CHECK(same_type(expansion.type(), value.type()));
+        CHECK(expansion.node().op != &op);
+      });
+}
+
+TEST_CASE("strided operands give the same values") {
+  int seen = 0, refused = 0;
+  for_each_sample([&](const Op& op, const Sample& sample, const std::string& what) {
+    CAPTURE(what);
+    const auto operands = random_operands(sample);
+    const HostTensor plain = value_of(sample_graph(op, sample), arguments_of(operands));
+    Graph graph;
+    try {
+      graph = sample_graph(op, sample, {.layout = Layout::strided, .sizes = Sizes::numbers});
+    } catch (const UserError& error) {
+      CHECK(error.label() == "view_stride");
+      CHECK(&op == &ops::view);
+      ++refused;
+      return;
+    }
+    verify(graph);
+    CHECK(value_of(graph, arguments_of(operands, Layout::strided)).same_bits(plain));
+    ++seen;
+  });
+  CHECK(seen > 300);
+  CHECK(refused > 0);
+}
+
+TEST_CASE("unknown dims give the same values once they are bound") {
+  int seen = 0;
+  for_each_sample([&](const Op& op, const Sample& sample, const std::string& what) {
+    if (sample.operands.empty() || undecidable(op, sample)) return;
+    CAPTURE(what);
+    const auto operands = random_operands(sample);
+    const HostTensor plain = value_of(sample_graph(op, sample), arguments_of(operands));
+    const Graph graph = sample_graph(op, sample, {.layout = Layout::contiguous, .sizes = Sizes::unknowns});
+    verify(graph);
+    CHECK(distance(value_of(graph, arguments_of(operands)), plain) <= 1e-15);
+    ++seen;
+  });
+  CHECK(seen > 300);
+}
+
+TEST_CASE("every op prints and parses back") {
+  for (const Sizes sizes : {Sizes::numbers, Sizes::unknowns})
+    for_each_sample([&](const Op& op, const Sample& sample, const std::string& what) {
+      CAPTURE(what, sizes);
+      Graph graph;
+      try {
+        graph = sample_graph(op, sample, {.layout = Layout::strided, .sizes = sizes});
+      } catch (const UserError&) {
+        return;  // the two tests above say which may be refused
+      }
+      const std::string text = print(graph);
+      const Graph again = parse_graph(text);
+      CHECK(print(again) == text);
+      CHECK(difference(graph, again, {.locations = true, .names = true}).value_or("") == "");
+    });
+}
+
+}  // namespace lathe::ir::test

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "ir/tensor/builder.h"
+#include "ir/tensor/interpreter.h"
+#include "ir/tensor/printer.h"
+
+/// Graphs and tensors made of the samples that every op's record holds.
+namespace lathe::ir::test {
+
+/// How the operands of a sample lie in memory. `strided`: each is a view of an input with other strides, the last two
+/// dims swapped, or every second element of a vector.
+enum class Layout { contiguous, strided };
+/// Whether sizes above 1 are numbers or unknown dims, one for each size: 3 becomes n3.
+enum class Sizes { numbers, unknowns };
+
+struct SampleOptions {
+  Layout layout = Layout::contiguous;
+  Sizes sizes = Sizes::numbers;
+};
+
+/// "cross_entropy, sample 2: f64[2, 8, 3], i64[2, 8] {ignore_index=1}"
+inline std::string describe(const Op& op, std::size_t index, const Sample& sample) {
+  std::string text = fmt::format("{}, sample {}:", op.name.value, index);
+  for (const SampleOperand& operand : sample.operands)
+    text += fmt::format(" {}{}", name(operand.dtype), shape_to_string(operand.sizes));
+  for (const auto& [key, value] : sample.attrs.entries()) text += fmt::format(" {}={}", key, print_attribute(value));
+  return text;
+}
+
+inline HostTensor random_tensor(const SampleOperand& operand, std::mt19937& generator) {
+  HostTensor result(operand.dtype, operand.sizes);
+  std::uniform_real_distribution<double> real(operand.low, operand.high);
+  std::uniform_int_distribution<std::int64_t> whole(static_cast<std::int64_t>(std::ceil(operand.low)),
+                                                    static_cast<std::int64_t>(std::floor(operand.high)));
+  std::bernoulli_distribution coin;
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    if (is_complex(operand.dtype))
+      result.set_complex(i, {real(generator), real(generator)});
+    else if (operand.dtype == boolean)
+      result.set(i, coin(generator));
+    else if (is_integer(operand.dtype))
+      result.set_int(i, whole(generator));
+    else
+      result.set(i, real(generator));
+  }
+  return result;
+}
+
+/// Values for the operands of a sample, the same for the same seed.
+inline std::vector<HostTensor> random_operands(const Sample& sample, unsigned seed = 1) {
+  std::mt19937 generator(seed);
+  std::vector<HostTensor> tensors;
+  for (const SampleOperand& operand : sample.operands) tensors.push_back(random_tensor(operand, generator));
+  return tensors;
+}
+
+inline void copy_element(const HostTensor& from, std::int64_t i, HostTensor& to, std::int64_t j) {
+  if (is_complex(from.dtype()))
+    to.set_complex(j, from.get_complex(i));
+  else if (is_float(from.dtype()))
+    to.set(j, from.get(i));
+  else
+    to.set_int(j, from.get_int(i));
+}
+
+/// What to store in the input behind a strided operand.
+inline HostTensor stored(const HostTensor& values, Layout layout) {
+  std::vector<std::int64_t> sizes = values.shape();
+  const std::size_t rank = sizes.size();
+  if (layout == Layout::contiguous || rank == 0) return values;
+  if (rank == 1) {
+    HostTensor result(values.dtype(), {2 * sizes[0]});
+    for (std::int64_t i = 0; i < values.numel(); ++i) copy_element(values, i, result, 2 * i);
+    return result;
+  }
+  const std::int64_t rows = sizes[rank - 2], columns = sizes[rank - 1], matrix = rows * columns;
+  std::swap(sizes[rank - 2], sizes[rank - 1]);
+  HostTensor result(values.dtype(), sizes);
+  for (std::int64_t i = 0; i < values.numel(); ++i) {
+    const std::int64_t row = i % matrix / columns, column = i % columns;
+    copy_element(values, i, result, i / matrix * matrix + column * rows + row);
+  }
+  return result;
+}
+
+inline Shape sample_shape(const SampleOperand& operand, const SampleOptions& options) {
+  Shape shape;
+  const bool random_state = operand.dtype == i64 && operand.sizes == std::vector<std::int64_t>{2};
+  for (const std::int64_t size : operand.sizes)
+    shape.push_back(options.sizes == Sizes::unknowns && size > 1 && !random_state ? Dim(fmt::format("n{}", size))
+                                                                                  : Dim(size));
+  return shape;
+}
+
+/// Declares input x<i> for an operand, and gives the operand.
+inline Value sample_operand(GraphBuilder& builder, const SampleOperand& operand, std::size_t i,
+                            const SampleOptions& options) {
+  Shape shape = sample_shape(operand, options);
+  const int rank = shape.rank();
+  const std::string name = fmt::format("x{}", i);
+  if (options.layout == Layout::contiguous || rank == 0)
+    return builder.argument(ops::input, name, operand.dtype, shape);
+  if (rank == 1) {
+    const Value wide = builder.argument(ops::input, name, operand.dtype, {shape[0] * 2});
+    return slice(wide, 0, 0, shape[0] * 2, 2);
+  }
+  std::swap(shape[rank - 2], shape[rank - 1]);
+  return transpose(builder.argument(ops::input, name, operand.dtype, shape), -2, -1);
+}
+
+inline std::vector<Value> sample_operands(GraphBuilder& builder, const Sample& sample,
+                                          const SampleOptions& options = {}) {
+  std::vector<Value> operands;
+  for (std::size_t i = 0; i < sample.operands.size(); ++i)
+    operands.push_back(sample_operand(builder, sample.operands[i], i, options));
+  return operands;
+}
+
+/// The sample as a graph with the output "y".
+inline Graph sample_graph(const Op& op, const Sample& sample, const SampleOptions& options = {}) {
+  GraphBuilder builder("sample");
+  const GraphBuilder::At at(builder, Location("sample.cpp", 1));
+  const auto operands = sample_operands(builder, sample, options);
+  builder.output("y", builder.add(op, operands, sample.attrs));
+  return builder.finish();
+}
+
+inline Tensors arguments_of(const std::vector<HostTensor>& operands, Layout layout = Layout::contiguous) {
+  Tensors tensors;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    tensors.emplace(fmt::format("x{}", i), stored(operands[i], layout));
+  return tensors;
+}
+
+/// Calls f(op, sample, description) for every sample of every op that computes something.
+template <class F>
+void for_each_sample(F f) {
+  for (const Op* op : all_ops()) {
+    if (op->as<Argument>()) continue;
+    const auto samples = op->samples.value();
+    for (std::size_t i = 0; i < samples.size(); ++i) f(*op, samples[i], describe(*op, i, samples[i]));
+  }
+}
+
+/// The largest difference, relative to the larger of 1 and the value; infinite where dtypes, shapes or NaNs differ.
+inline double distance(const HostTensor& a, const HostTensor& b) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return infinity;
+  double worst = 0;
+  const auto part = [&](double x, double y) {
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) == std::isnan(y) ? 0 : infinity;
+    return x == y ? 0 : std::fabs(x - y) / std::max({1.0, std::fabs(x), std::fabs(y)});
+  };
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    const auto x = a.get_complex(i), y = b.get_complex(i);
+    worst = std::max({worst, part(x.real(), y.real()), part(x.imag(), y.imag())});
+  }
+  return worst;
+}
+
+}  // namespace lathe::ir::test
