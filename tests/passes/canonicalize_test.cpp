@@ -1,0 +1,220 @@
+#include "passes/canonicalize.h"
+
+#include <catch2/catch.hpp>
+
+#include "passes/canonicalize_rules.h"
+#include "passes/expand.h"
+#include "tests/passes/support.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using namespace lathe::ir::test;
+
+namespace {
+
+constexpr std::string_view signature =
+    "graph @g(input %x: f64[a, b, 6], input %y: f64[a, b, 6], input %z: f64[a, 2], input %w: f64[a, 4], input %m: "
+    "bool[a, b, 6], "
+    "input %i: i64[a], input %h: f32[a])";
+const DimBindings dims = {{"a", 2}, {"b", 3}};
+
+/// The lines of a graph's body, indentation taken away.
+std::string body(const Graph& graph) {
+  const std::string whole = text(graph);
+  const auto from = whole.find("{\n") + 2;
+  std::string result;
+  for (std::size_t at = from; at < whole.size() && whole[at] == ' ';) {
+    const auto end = whole.find('\n', at);
+    result += whole.substr(at + 2, end - at - 1);
+    at = end + 1;
+  }
+  return result;
+}
+
+Graph graph_of(std::string_view lines) { return parse(std::string(signature) + " {\n" + std::string(lines) + "}"); }
+
+/// The body that canonicalize makes of these lines; the meaning is checked as well.
+std::string canonical_body(std::string_view lines) {
+  const Graph before = graph_of(lines);
+  const Graph after = canonicalize(before);
+  INFO(lines);
+  check_same_meaning(before, after, random_arguments(before, dims), 0);
+  return body(after);
+}
+
+/// Checks before -> after.
+void becomes(std::string_view before, std::string_view after) { CHECK(canonical_body(before) == after); }
+/// Checks that no rule fires.
+void stays(std::string_view lines) {
+  const std::string now = canonical_body(lines);
+  CHECK(now == body(graph_of(lines)));
+}
+
+}  // namespace
+
+TEST_CASE("canonicalize: views", "[canonicalize]") {
+  becomes("%1 = transpose %x {dim0=0, dim1=1}\n%2 = transpose %1 {dim0=1, dim1=0}\noutput \"o\" %2\n",
+          "output \"o\" %x\n");
+  becomes("%1 = permute %x {dims=[1, 2, 0]}\n%2 = permute %1 {dims=[0, 2, 1]}\noutput \"o\" %2\n",
+          "%1 = transpose %x {dim0=0, dim1=1} : f64[b, a, 6] strided\noutput \"o\" %1\n");
+  becomes("%1 = view %x {shape=[a*b, 6]}\n%2 = view %1 {shape=[a, b, 2, 3]}\noutput \"o\" %2\n",
+          "%1 = view %x {shape=[a, b, 2, 3]} : f64[a, b, 2, 3]\noutput \"o\" %1\n");
+  becomes("%1 = view %x {shape=[a*b, 6]}\n%2 = view %1 {shape=[a, b, 6]}\noutput \"o\" %2\n", "output \"o\" %x\n");
+  becomes("%1 = unsqueeze %x {dim=1}\n%2 = squeeze %1 {dim=1}\noutput \"o\" %2\n", "output \"o\" %x\n");
+  becomes("%1 = contiguous %x\noutput \"o\" %1\n", "output \"o\" %x\n");
+  becomes(
+      "%1 = unsqueeze %z {dim=1}\n%2 = expand %1 {shape=[a, b, 2]}\n%3 = expand %2 {shape=[3, a, b, 2]}\noutput "
+      "\"o\" %3\n",
+      "%1 = unsqueeze %z {dim=1} : f64[a, 1, 2]\n"
+      "%2 = expand %1 {shape=[3, a, b, 2]} : f64[3, a, b, 2] strided\noutput \"o\" %2\n");
+  becomes("%1 = slice %x {dim=2, start=1, stop=6}\n%2 = slice %1 {dim=2, start=1, stop=4}\noutput \"o\" %2\n",
+          "%1 = slice %x {dim=2, start=2, stop=5} : f64[a, b, 3] strided\noutput \"o\" %1\n");
+  becomes("%1 = slice %x {dim=1, start=0, stop=b}\noutput \"o\" %1\n", "output \"o\" %x\n");
+  becomes(
+      "%1 = constant {dtype=f64, shape=[], values=[3.0]}\n%2 = expand %1 {shape=[a, b, 6]}\n%3 = mul %x, %2\noutput "
+      "\"o\" %3\n",
+      "%1 = constant {dtype=f64, shape=[], values=[3.0]} : f64[]\n%2 = mul %x, %1 : f64[a, b, 6]\noutput \"o\" %2\n");
+}
+
+TEST_CASE("canonicalize: views that must stay", "[canonicalize]") {
+  stays("%1 = transpose %x {dim0=0, dim1=1}\n%2 = exp %1\noutput \"o\" %2\n");
+  // The first reshape copies, so the two are no single view.
+  stays("%1 = transpose %x {dim0=0, dim1=1}\n%2 = contiguous %1\n%3 = view %2 {shape=[b*a, 6]}\noutput \"o\" %3\n");
+  // Expanding gives the product its shape.
+  stays("%1 = expand %z {shape=[3, a, 2]}\n%2 = mul %1, %z\noutput \"o\" %2\n");
+  stays("%1 = slice %x {dim=2, start=0, stop=5}\noutput \"o\" %1\n");
+  stays("%1 = slice %x {dim=2, start=0, stop=6, step=2}\noutput \"o\" %1\n");
+  // Other dims.
+  stays("%1 = slice %x {dim=2, start=0, stop=5}\n%2 = slice %1 {dim=0, start=0, stop=1}\noutput \"o\" %2\n");
+}
+
+TEST_CASE("canonicalize: a view over strides that changed gets its copy", "[canonicalize]") {
+  // Times one made a contiguous tensor of the transposed one; the view needs that.
+  becomes(
+      "%1 = transpose %x {dim0=0, dim1=1}\n%2 = constant {dtype=f64, shape=[], values=[1.0]}\n%3 = mul %1, %2\n"
+      "%4 = view %3 {shape=[b*a, 6]}\noutput \"o\" %4\n",
+      "%1 = transpose %x {dim0=0, dim1=1} : f64[b, a, 6] strided\n%2 = contiguous %1 : f64[b, a, 6]\n"
+      "%3 = view %2 {shape=[a*b, 6]} : f64[a*b, 6]\noutput \"o\" %3\n");
+}
+
+TEST_CASE("canonicalize: algebra", "[canonicalize]") {
+  const auto with = [](double number, std::string_view line) {
+    return "%c = constant {dtype=f64, shape=[], values=[" +
+           std::string(number == 0 && std::signbit(number) ? "-0.0" : std::to_string(number)) + "]}\n" +
+           std::string(line) + "\noutput \"o\" %1\n";
+  };
+  const std::string only_x = "output \"o\" %x\n";
+  becomes(with(-0.0, "%1 = add %x, %c"), only_x);
+  becomes(with(-0.0, "%1 = add %c, %x"), only_x);
+  becomes(with(0, "%1 = sub %x, %c"), only_x);
+  becomes(with(1, "%1 = mul %c, %x"), only_x);
+  becomes(with(1, "%1 = div %x, %c"), only_x);
+  becomes(with(-1, "%1 = mul %x, %c"), "%1 = neg %x : f64[a, b, 6]\noutput \"o\" %1\n");
+  becomes(with(2, "%1 = pow %x, %c"), "%1 = mul %x, %x : f64[a, b, 6]\noutput \"o\" %1\n");
+  becomes("%1 = neg %x\n%2 = neg %1\noutput \"o\" %2\n", only_x);
+  becomes("%1 = neg %x\n%2 = sub %y, %1\noutput \"o\" %2\n", "%1 = add %y, %x : f64[a, b, 6]\noutput \"o\" %1\n");
+  becomes("%1 = neg %x\n%2 = add %1, %y\noutput \"o\" %2\n", "%1 = sub %y, %x : f64[a, b, 6]\noutput \"o\" %1\n");
+  becomes("%1 = neg %x\n%2 = neg %y\n%3 = mul %1, %2\noutput \"o\" %3\n",
+          "%1 = mul %x, %y : f64[a, b, 6]\noutput \"o\" %1\n");
+  becomes("%1 = cast %h {dtype=f64}\n%2 = cast %1 {dtype=bf16}\noutput \"o\" %2\n",
+          "%1 = cast %h {dtype=bf16} : bf16[a]\noutput \"o\" %1\n");
+  becomes("%1 = cast %h {dtype=f64}\n%2 = cast %1 {dtype=f32}\noutput \"o\" %2\n", "output \"o\" %h\n");
+  becomes("%1 = where %m, %x, %x\noutput \"o\" %1\n", only_x);
+  becomes("%1 = logical_not %m\n%2 = where %1, %x, %y\noutput \"o\" %2\n",
+          "%1 = where %m, %y, %x : f64[a, b, 6]\noutput \"o\" %1\n");
+  becomes("%1 = eq %x, %y\n%2 = logical_not %1\noutput \"o\" %2\n",
+          "%1 = ne %x, %y : bool[a, b, 6]\noutput \"o\" %1\n");
+  becomes("%1 = maximum %x, %x\noutput \"o\" %1\n", only_x);
+  becomes("%1 = unsqueeze %z {dim=1}\n%2 = max %1 {dims=[1], keepdim=true}\noutput \"o\" %2\n",
+          "%1 = unsqueeze %z {dim=1} : f64[a, 1, 2]\noutput \"o\" %1\n");
+  becomes("%1 = constant {dtype=i64, shape=[], values=[0.0]}\n%2 = add %i, %1\noutput \"o\" %2\n",
+          "output \"o\" %i\n");
+}
+
+TEST_CASE("canonicalize: algebra that must stay", "[canonicalize]") {
+  const auto constant = [](std::string_view value) {
+    return "%1 = constant {dtype=f64, shape=[], values=[" + std::string(value) + "]}\n";
+  };
+  stays(constant("0.0") + "%2 = add %x, %1\noutput \"o\" %2\n");                   // -0.0 + 0.0 is 0.0
+  stays(constant("-0.0") + "%2 = sub %x, %1\noutput \"o\" %2\n");                  // -0.0 - -0.0 is 0.0
+  stays(constant("0.0") + "%2 = mul %x, %1\noutput \"o\" %2\n");                   // NaN * 0 is NaN
+  stays(constant("0.0") + "%2 = sub %1, %x\noutput \"o\" %2\n");                   // not -x where x is 0
+  stays(constant("0.5") + "%2 = pow %x, %1\noutput \"o\" %2\n");                   // pow(-inf, 0.5) is inf
+  stays("%1 = cast %x {dtype=f32}\n%2 = cast %1 {dtype=f64}\noutput \"o\" %2\n");  // rounds
+  stays("%1 = cast %x {dtype=i64}\n%2 = cast %1 {dtype=f64}\noutput \"o\" %2\n");
+  stays("%1 = lt %x, %y\n%2 = logical_not %1\noutput \"o\" %2\n");  // NaN is neither below nor above
+  stays("%1 = sub %x, %y\n%2 = neg %1\noutput \"o\" %2\n");         // x - x is 0, not -0
+  stays("%1 = div %x, %x\noutput \"o\" %1\n");
+  stays("%1 = sub %x, %x\noutput \"o\" %1\n");
+  // One would lose the broadcast.
+  stays("%1 = constant {dtype=f64, shape=[3, 1, 1, 1], values=[1.0]}\n%2 = mul %x, %1\noutput \"o\" %2\n");
+}
+
+TEST_CASE("canonicalize: joins", "[canonicalize]") {
+  const std::string concat = "%1 = concat %z, %w {dim=1} : f64[a, 6]\noutput \"o\" %1\n";
+  becomes(
+      "%1 = pad %z {dim=1, low=0, high=4}\n%2 = pad %w {dim=1, low=2, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n",
+      concat);
+  becomes(
+      "%1 = pad %z {dim=1, low=0, high=4}\n%2 = pad %w {dim=1, low=2, high=0}\n%3 = add %2, %1\noutput \"o\" %3\n",
+      concat);
+  becomes(
+      "%1 = pad %z {dim=1, low=0, high=6}\n%2 = pad %w {dim=1, low=2, high=2}\n%3 = pad %z {dim=1, low=6, high=0}\n"
+      "%4 = add %3, %2\n%5 = add %4, %1\noutput \"o\" %5\n",
+      "%1 = concat %z, %w, %z {dim=1} : f64[a, 8]\noutput \"o\" %1\n");
+  becomes("%1 = pad %z {dim=0, low=0, high=0}\noutput \"o\" %1\n", "output \"o\" %z\n");
+  becomes("%1 = pad %z {dim=1, low=1, high=0}\n%2 = pad %1 {dim=1, low=0, high=b}\noutput \"o\" %2\n",
+          "%1 = pad %z {dim=1, low=1, high=b} : f64[a, b + 3]\noutput \"o\" %1\n");
+  becomes("%1 = concat %z, %w {dim=1}\n%2 = slice %1 {dim=1, start=2, stop=6}\noutput \"o\" %2\n",
+          "output \"o\" %w\n");
+  becomes("%1 = concat %z, %w {dim=1}\n%2 = slice %1 {dim=1, start=3, stop=5}\noutput \"o\" %2\n",
+          "%1 = slice %w {dim=1, start=1, stop=3} : f64[a, 2] strided\noutput \"o\" %1\n");
+  becomes("%1 = pad %z {dim=1, low=b, high=1}\n%2 = slice %1 {dim=1, start=b, stop=b + 2}\noutput \"o\" %2\n",
+          "output \"o\" %z\n");
+  becomes(
+      "%1 = slice %w {dim=1, start=0, stop=1}\n%2 = slice %w {dim=1, start=1, stop=4}\n%3 = concat %1, %2 {dim=1}\n"
+      "output \"o\" %3\n",
+      "output \"o\" %w\n");
+}
+
+TEST_CASE("canonicalize: joins that must stay", "[canonicalize]") {
+  // Pads that overlap, leave a gap, or lie along different dims.
+  stays("%1 = pad %z {dim=1, low=0, high=3}\n%2 = pad %w {dim=1, low=1, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n");
+  stays("%1 = pad %z {dim=1, low=0, high=5}\n%2 = pad %w {dim=1, low=3, high=0}\n%3 = add %1, %2\noutput \"o\" %3\n");
+  stays(
+      "%1 = pad %z {dim=1, low=0, high=2}\n%2 = pad %z {dim=1, low=2, high=0}\n%3 = add %1, %w\n%4 = add %3, "
+      "%2\noutput \"o\" %4\n");
+  // A slice across the seam, and slices in another order.
+  stays("%1 = concat %z, %w {dim=1}\n%2 = slice %1 {dim=1, start=1, stop=3}\noutput \"o\" %2\n");
+  stays(
+      "%1 = slice %w {dim=1, start=2, stop=4}\n%2 = slice %w {dim=1, start=0, stop=2}\n%3 = concat %1, %2 {dim=1}\n"
+      "output \"o\" %3\n");
+}
+
+TEST_CASE("canonicalize: contractions", "[canonicalize]") {
+  becomes("%1 = transpose %y {dim0=1, dim1=2}\n%2 = contract %x, %1 {spec=\"bik,bkj->bij\"}\noutput \"o\" %2\n",
+          "%1 = contract %x, %y {spec=\"abc,adc->abd\"} : f64[a, b, b]\noutput \"o\" %1\n");
+  becomes(
+      "%1 = contract %x, %y {spec=\"bik,bjk->bij\"}\n%2 = permute %1 {dims=[1, 0, 2]}\n%3 = contiguous %2\noutput "
+      "\"o\" %3\n",
+      "%1 = contract %x, %y {spec=\"abc,adc->bad\"} : f64[b, a, b]\noutput \"o\" %1\n");
+  // The product is read as it is, too.
+  stays(
+      "%1 = contract %x, %y {spec=\"abc,adc->abd\"}\n%2 = transpose %1 {dim0=0, dim1=1}\n%3 = contiguous %2\n"
+      "output \"o\" %3\noutput \"p\" %1\n");
+  stays(
+      "%1 = contract %x, %y {spec=\"abc,adc->abd\"}\n%2 = transpose %1 {dim0=0, dim1=1}\n%3 = contiguous %2\n"
+      "output \"o\" %3\noutput \"p\" %2\n");
+}
+
+TEST_CASE("canonicalize: each rule says what it does, under a name of its own", "[canonicalize]") {
+  std::vector<std::string_view> names;
+  for (const auto rules :
+       {canonical::view_rules(), canonical::algebra_rules(), canonical::join_rules(), canonical::contract_rules()})
+    for (const auto& rule : rules) {
+      CHECK_FALSE(rule.what.empty());
+      names.push_back(rule.name);
+    }
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
