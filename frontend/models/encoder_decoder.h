@@ -10,7 +10,7 @@ namespace lathe::models {
 struct EncoderDecoderConfig {
   Dim src_vocab{"src_vocab", 11}, tgt_vocab{"tgt_vocab", 11};
   Dim d_model{"d_model", 512}, d_ff{"d_ff", 2048}, h{"h", 8};
-  std::optional<Dim> d_k, d_v;  ///< d_model / h where they are not given
+  std::optional<Dim> d_k = {}, d_v = {};  ///< d_model / h where they are not given
   int layers = 6;
   std::int64_t pad = 0;  ///< the token that fills short rows: never attended to, never a target
   bool pre_norm = true;  ///< x + f(norm(x)) and a norm after each stack, or norm(x + f(x))

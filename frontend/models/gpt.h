@@ -11,7 +11,7 @@ struct GptConfig {
   Dim vocab{"vocab", 256};
   Dim context{"context", 256};  ///< the longest sequence
   Dim d_model{"d_model", 384}, h{"h", 6};
-  std::optional<Dim> d_ff;  ///< 4 * d_model where it is not given
+  std::optional<Dim> d_ff = {};  ///< 4 * d_model where it is not given
   int layers = 6;
   double dropout = 0;
   double norm_eps = 1e-5;

@@ -17,7 +17,7 @@ Tensor repeat_heads(const Tensor& x, const Dim& times, Where at = Where::current
 
 struct AttentionOptions {
   DType dtype = f32;
-  std::optional<Dim> d_k, d_v;  ///< d_model / h where they are not given
+  std::optional<Dim> d_k = {}, d_v = {};  ///< d_model / h where they are not given
   bool bias = true;
   double dropout = 0;  ///< of the attention weights
   double fill = -1e9;  ///< the score of a pair that the mask forbids
