@@ -22,8 +22,13 @@ namespace lathe::codegen {
 
 namespace {
 
-/// Raised whenever the emitter gives other code for the same kernel.
-constexpr int emitter_version = 1;
+/// The emitter: a digest of its sources where the build gives one, else a number to raise with every change of the
+/// code that it makes.
+#ifdef LATHE_CODEGEN_DIGEST
+constexpr std::string_view emitter_version = LATHE_CODEGEN_DIGEST;
+#else
+constexpr std::string_view emitter_version = "2";
+#endif
 
 std::string key_of(std::string_view canonical, const TargetCpu& target) {
   llvm::SHA256 hash;
@@ -45,6 +50,7 @@ std::string symbol_of(const Job& job) { return "lathe_" + job.key; }
 
 /// Compiles the jobs on some threads, the longest first.
 void compile_all(std::vector<Job*> jobs, const JitOptions& options, ObjectStore* store) {
+  if (jobs.empty()) return;
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) { return a->size > b->size; });
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
@@ -76,47 +82,81 @@ void compile_all(std::vector<Job*> jobs, const JitOptions& options, ObjectStore*
 Jit::Jit(JitOptions options, ObjectStore* store)
     : options_(std::move(options)), store_(store), runs_here_(options_.target.runs_here()) {}
 
+namespace {
+
+/// The different kernels of a call, and for each kernel given, which of them it is.
+struct Plan {
+  std::vector<Job> jobs;
+  std::vector<std::size_t> job_of;
+};
+
+Plan plan(std::span<const kernel::Kernel> kernels, const TargetCpu& target) {
+  Plan result;
+  std::map<std::string, std::size_t> known;
+  for (const kernel::Kernel& kernel : kernels) {
+    const std::string text = kernel::canonical_text(kernel);
+    const std::string key = key_of(text, target);
+    const auto [entry, is_new] = known.try_emplace(key, result.jobs.size());
+    if (is_new) result.jobs.push_back({&kernel, key, text.size(), {}});
+    result.job_of.push_back(entry->second);
+  }
+  return result;
+}
+
+struct Linked {
+  std::shared_ptr<LoadedCode> code;
+  std::vector<CompiledKernel> kernels;  // by job
+};
+
+Linked link(const std::vector<Job>& jobs) {
+  std::vector<std::string> objects, names;
+  for (const Job& job : jobs) {
+    objects.push_back(job.object);
+    names.push_back(symbol_of(job) + "_run");
+    names.push_back(symbol_of(job) + "_extent");
+  }
+  Linked result{std::make_shared<LoadedCode>(objects), {}};
+  const std::vector<void*> addresses = result.code->addresses(names);
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    result.kernels.push_back(
+        {reinterpret_cast<KernelFn>(addresses[2 * i]), reinterpret_cast<ExtentFn>(addresses[2 * i + 1])});
+  return result;
+}
+
+}  // namespace
+
 CompiledKernels Jit::compile(std::span<const kernel::Kernel> kernels) const {
   const auto start = std::chrono::steady_clock::now();
   if (!runs_here_)
     throw UserError(fmt::format("code for {} does not run on this CPU", options_.target.cpu), "cpu_mismatch",
                     "compile for the host, or only print the code");
-  std::vector<Job> jobs;
-  std::vector<std::size_t> job_of;
-  std::map<std::string, std::size_t> known;
-  for (const kernel::Kernel& kernel : kernels) {
-    const std::string text = kernel::canonical_text(kernel);
-    const std::string key = key_of(text, options_.target);
-    const auto [entry, is_new] = known.try_emplace(key, jobs.size());
-    if (is_new) jobs.push_back({&kernel, key, text.size(), {}});
-    job_of.push_back(entry->second);
+  Plan work = plan(kernels, options_.target);
+  std::vector<Job*> missing, stored;
+  for (Job& job : work.jobs) {
+    std::optional<std::string> found = store_ ? store_->get(job.key) : std::nullopt;
+    if (found) job.object = std::move(*found);
+    (found ? stored : missing).push_back(&job);
+  }
+  compile_all(missing, options_, store_);
+  Linked linked;
+  try {
+    linked = link(work.jobs);
+  } catch (const InternalError&) {
+    // What the store gave does not link: it is of no use, whatever the reason.
+    if (stored.empty()) throw;
+    compile_all(stored, options_, store_);
+    missing.insert(missing.end(), stored.begin(), stored.end());
+    stored.clear();
+    linked = link(work.jobs);
   }
   CompiledKernels result;
-  result.stats_ = {.kernels = static_cast<int>(kernels.size()), .distinct = static_cast<int>(jobs.size())};
-  std::vector<Job*> missing;
-  for (Job& job : jobs) {
-    std::optional<std::string> stored = store_ ? store_->get(job.key) : std::nullopt;
-    if (stored)
-      job.object = std::move(*stored), ++result.stats_.from_store;
-    else
-      missing.push_back(&job);
-  }
-  result.stats_.compiled = static_cast<int>(missing.size());
-  if (!missing.empty()) compile_all(missing, options_, store_);
-
-  std::vector<std::string> objects, names;
-  for (Job& job : jobs) {
-    objects.push_back(std::move(job.object));
-    names.push_back(symbol_of(job) + "_run");
-    names.push_back(symbol_of(job) + "_extent");
-  }
-  auto code = std::make_shared<LoadedCode>(objects);
-  const std::vector<void*> addresses = code->addresses(names);
-  for (const std::size_t job : job_of)
-    result.kernels_.push_back(
-        {reinterpret_cast<KernelFn>(addresses[2 * job]), reinterpret_cast<ExtentFn>(addresses[2 * job + 1])});
-  result.code_ = std::move(code);
-  result.stats_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (const std::size_t job : work.job_of) result.kernels_.push_back(linked.kernels[job]);
+  result.code_ = std::move(linked.code);
+  result.stats_ = {.kernels = static_cast<int>(kernels.size()),
+                   .distinct = static_cast<int>(work.jobs.size()),
+                   .compiled = static_cast<int>(missing.size()),
+                   .from_store = static_cast<int>(stored.size()),
+                   .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   return result;
 }
 

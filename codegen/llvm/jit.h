@@ -27,7 +27,8 @@ struct CompiledKernel {
 };
 
 /// Keeps compiled objects between processes. Keys are 64 hex digits that cover everything that shaped the code. Calls
-/// come from several threads at once. A wrong answer of get() is the store's fault: it checks what it hands out.
+/// come from several threads at once. The store checks what it hands out; an object that does not link all the same
+/// is compiled again.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;

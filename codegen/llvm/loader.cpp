@@ -64,7 +64,10 @@ struct LoadedCode::Session {
       : session(
             unwrap(orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>()))),
         layer(session),
-        dylib(session.createBareJITDylib("kernels")) {}
+        dylib(session.createBareJITDylib("kernels")) {
+    // The lookup that fails says so too; nothing goes to stderr.
+    session.setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
+  }
   ~Session() { llvm::consumeError(session.endSession()); }
 
   orc::ExecutionSession session;

@@ -85,6 +85,23 @@ TEST_CASE("a second compilation takes everything from the store") {
   CHECK(run_on_one(warm[1], 1) == 3);
 }
 
+TEST_CASE("stored objects that do not link are compiled again") {
+  MemoryStore store;
+  const std::vector<Kernel> kernels{add_constant(1), add_constant(2)};
+  Jit({}, &store).compile(kernels);
+  const std::map<std::string, std::string> good = store.objects;
+  store.objects.begin()->second = "no object";
+  const codegen::CompiledKernels garbage = Jit({}, &store).compile(kernels);
+  CHECK(garbage.stats().compiled == 2);
+  CHECK(garbage.stats().from_store == 0);
+  CHECK(run_on_one(garbage[0], 1) == 2);
+  CHECK(store.objects == good);
+  // The object of another kernel: well formed, but it defines other names.
+  store.objects.begin()->second = store.objects.rbegin()->second;
+  CHECK(run_on_one(Jit({}, &store).compile(kernels)[1], 1) == 3);
+  CHECK(store.objects == good);
+}
+
 TEST_CASE("code is the same bytes from run to run and for any number of threads") {
   std::vector<Kernel> kernels{micro_kernel()};
   for (int i = 0; i < 10; ++i) kernels.push_back(add_constant(i));
