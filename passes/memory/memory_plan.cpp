@@ -1,0 +1,122 @@
+#include "passes/memory/memory_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/support/error.h"
+
+namespace lathe {
+
+namespace {
+
+constexpr std::int64_t alignment = 64;
+
+using Block = MemoryPlan::Block;
+
+std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
+  const Dim bytes = buffer.elements.unnamed() * Dim(static_cast<std::int64_t>(size_in_bytes(buffer.dtype)));
+  return (bytes + Dim(alignment - 1)).evaluate(dims) / alignment * alignment;
+}
+
+std::vector<Block> lifetimes(const Program& program, const DimBindings& dims) {
+  std::vector<Block> blocks;
+  std::vector<int> block_of(program.buffers.size(), -1);
+  for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
+    for (const int buffer : program.launches[static_cast<std::size_t>(l)].buffers) {
+      const ProgramBuffer& info = program.buffers[static_cast<std::size_t>(buffer)];
+      if (info.kind != ProgramBuffer::Kind::temporary) continue;
+      int& at = block_of[static_cast<std::size_t>(buffer)];
+      if (at < 0) {
+        at = static_cast<int>(blocks.size());
+        blocks.push_back({.buffer = buffer, .offset = 0, .bytes = buffer_bytes(info, dims), .first = l, .last = l});
+      }
+      blocks[static_cast<std::size_t>(at)].last = l;
+    }
+  return blocks;
+}
+
+/// The tightest gap among the placed blocks that live at the same time; behind them all if none fits.
+std::int64_t best_offset(const Block& block, const std::vector<const Block*>& placed) {
+  std::int64_t best = -1, best_gap = 0, end = 0;
+  for (const Block* other : placed) {
+    if (other->last < block.first || block.last < other->first) continue;
+    const std::int64_t gap = other->offset - end;
+    if (gap >= block.bytes && (best < 0 || gap < best_gap)) {
+      best = end;
+      best_gap = gap;
+    }
+    end = std::max(end, other->offset + other->bytes);
+  }
+  return best < 0 ? end : best;
+}
+
+void find_lower_bound(MemoryPlan& plan, std::size_t launches) {
+  std::vector<std::int64_t> change(launches + 1, 0);
+  for (const Block& block : plan.blocks) {
+    change[static_cast<std::size_t>(block.first)] += block.bytes;
+    change[static_cast<std::size_t>(block.last) + 1] -= block.bytes;
+  }
+  std::int64_t live = 0;
+  for (std::size_t l = 0; l < launches; ++l) {
+    live += change[l];
+    if (live <= plan.lower_bound) continue;
+    plan.lower_bound = live;
+    plan.peak_launch = static_cast<int>(l);
+  }
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Program& program, const DimBindings& dims) {
+  MemoryPlan plan;
+  plan.blocks = lifetimes(program, dims);
+  std::vector<Block*> order;
+  for (Block& block : plan.blocks) order.push_back(&block);
+  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+  std::vector<const Block*> placed;  // by offset
+  for (Block* block : order) {
+    block->offset = best_offset(*block, placed);
+    const auto at = std::upper_bound(placed.begin(), placed.end(), block,
+                                     [](const Block* a, const Block* b) { return a->offset < b->offset; });
+    placed.insert(at, block);
+    plan.arena_bytes = std::max(plan.arena_bytes, block->offset + block->bytes);
+  }
+  find_lower_bound(plan, program.launches.size());
+  for (const ProgramBuffer& buffer : program.buffers)
+    if (buffer.kind != ProgramBuffer::Kind::temporary) plan.argument_bytes += buffer_bytes(buffer, dims);
+  return plan;
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  const char* unit = "B";
+  for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+}
+
+std::string describe(const MemoryPlan& plan, const Program& program, int most) {
+  std::string text = fmt::format("memory: arena {} (lower bound {}), arguments and results {}\n",
+                                 format_bytes(plan.arena_bytes), format_bytes(plan.lower_bound),
+                                 format_bytes(plan.argument_bytes));
+  if (plan.peak_launch < 0) return text;
+  const Launch& peak = program.launches[static_cast<std::size_t>(plan.peak_launch)];
+  text += fmt::format("  at the peak, in {} ({}):\n", peak.names.empty() ? "?" : peak.names.back(), peak.loc.to_string());
+  std::vector<const Block*> live;
+  for (const Block& block : plan.blocks)
+    if (block.first <= plan.peak_launch && plan.peak_launch <= block.last) live.push_back(&block);
+  std::stable_sort(live.begin(), live.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+  for (std::size_t i = 0; i < live.size() && i < static_cast<std::size_t>(most); ++i) {
+    const ProgramBuffer& buffer = program.buffers[static_cast<std::size_t>(live[i]->buffer)];
+    text += fmt::format("    {:>9}  {}  {}\n", format_bytes(live[i]->bytes), buffer.name, buffer.loc.to_string());
+  }
+  if (live.size() > static_cast<std::size_t>(most)) text += fmt::format("    and {} more\n", live.size() - most);
+  return text;
+}
+
+}  // namespace lathe

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "passes/lowering/program.h"
+
+namespace lathe {
+
+/// Where a program's temporaries lie in one arena, for one binding of the dims.
+struct MemoryPlan {
+  struct Block {
+    int buffer;
+    std::int64_t offset, bytes;
+    int first, last;  ///< launches during which it must keep its contents
+  };
+  std::vector<Block> blocks;          ///< every temporary that some launch touches
+  std::int64_t arena_bytes = 0;       ///< what the arena takes
+  std::int64_t lower_bound = 0;       ///< the most that is live at one launch: no plan can take less
+  int peak_launch = -1;               ///< where that is
+  std::int64_t argument_bytes = 0;    ///< inputs, states, outputs and constants, outside the arena
+};
+
+/// Offsets by best fit over decreasing sizes: the largest block first, each at the lowest place where it overlaps no
+/// block that lives at the same time (Pisarchyk and Lee 2020, greedy by size). Blocks are aligned to 64 bytes.
+/// Throws UserError [dim_overflow] where a size does not fit 64 bits.
+MemoryPlan plan_memory(const Program& program, const DimBindings& dims);
+
+/// The peak, its lower bound, and who is alive at the peak, largest first, at most `most` lines.
+std::string describe(const MemoryPlan& plan, const Program& program, int most = 10);
+
+/// "1.25 GiB", "512 KiB", "20 B".
+std::string format_bytes(std::int64_t bytes);
+
+}  // namespace lathe

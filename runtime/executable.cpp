@@ -1,0 +1,257 @@
+#include "runtime/executable.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "ir/tensor/binding.h"
+#include "passes/lowering/lower.h"
+#include "runtime/machine/arena.h"
+
+namespace lathe {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Scalar operations that one chunk of a parallel loop should hold, so that handing it out costs little.
+constexpr std::int64_t chunk_work = 1 << 16;
+
+}  // namespace
+
+struct Executable::Impl {
+  /// Everything that depends on the dims' values: made once for each binding that occurs in a row.
+  struct Bound {
+    DimBindings dims;
+    MemoryPlan plan;
+    Arena arena;
+    struct Call {
+      std::vector<void*> buffers;
+      std::vector<std::int64_t> dims;
+      std::int64_t extent = 0, grain = 1;
+      double gflops = 0;
+    };
+    std::vector<Call> calls;
+    bool valid = false;
+  };
+
+  ir::Graph signature;  ///< arguments and checks of the graph as given
+  Program program;
+  codegen::CompiledKernels kernels;
+  CompileSummary summary;
+  std::unique_ptr<ThreadPool> threads;
+  std::vector<HostTensor> constants;
+  ir::Tensors states;
+  Bound bound;
+  std::mutex running;
+
+  DimBindings bind(const ir::Tensors& inputs) const;
+  void prepare(const DimBindings& dims);
+  void point_buffers(const ir::Tensors& inputs, ir::Tensors& outputs);
+  void launch(std::size_t index);
+  ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times);
+  void check_status(const Launch& launch, std::int64_t code) const;
+};
+
+DimBindings Executable::Impl::bind(const ir::Tensors& inputs) const {
+  std::map<std::string, ir::ArgumentShape> shapes;
+  for (const auto& [name, tensor] : inputs) shapes[name] = {tensor.dtype(), tensor.shape()};
+  for (const auto& [name, tensor] : states) {
+    if (shapes.contains(name))
+      throw UserError(fmt::format("{} is a parameter or state of @{}, not an input", name, program.name),
+                      "argument_unknown", "set it with set_state");
+    shapes[name] = {tensor.dtype(), tensor.shape()};
+  }
+  for (const Program::Slot& slot : program.states)
+    if (!states.contains(slot.name))
+      throw UserError(fmt::format("the {} {}: {}{} of @{} has no value", slot.is_parameter ? "parameter" : "state",
+                                  slot.name, lathe::name(slot.dtype), slot.shape.to_string(), program.name),
+                      "state_unset", "set it with set_state before the first run");
+  return ir::bind_dims(signature, shapes);
+}
+
+void Executable::Impl::prepare(const DimBindings& dims) {
+  if (bound.valid && bound.dims == dims) return;
+  bound = {};
+  bound.dims = dims;
+  bound.plan = plan_memory(program, dims);
+  bound.arena = Arena(static_cast<std::size_t>(std::max<std::int64_t>(bound.plan.arena_bytes, 64)));
+  for (const Launch& launch : program.launches) {
+    Bound::Call call;
+    call.buffers.resize(launch.buffers.size());
+    for (const Dim& dim : launch.dims) call.dims.push_back(dim.evaluate(dims));
+    call.extent = kernels[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
+    call.grain = std::max<std::int64_t>(1, chunk_work / std::max<std::int64_t>(1, launch.work.evaluate(dims)));
+    call.gflops = static_cast<double>(launch.flops.evaluate(dims)) * 1e-9;
+    bound.calls.push_back(std::move(call));
+  }
+  bound.valid = true;
+}
+
+void Executable::Impl::point_buffers(const ir::Tensors& inputs, ir::Tensors& outputs) {
+  std::vector<void*> where(program.buffers.size(), nullptr);
+  for (const MemoryPlan::Block& block : bound.plan.blocks)
+    where[static_cast<std::size_t>(block.buffer)] = bound.arena.data() + block.offset;
+  // Kernels only read inputs and constants: the cast away of const is for the one signature of all kernels.
+  for (const Program::Slot& slot : program.inputs)
+    where[static_cast<std::size_t>(slot.buffer)] = const_cast<std::byte*>(inputs.at(slot.name).data());
+  for (const Program::Slot& slot : program.states)
+    where[static_cast<std::size_t>(slot.buffer)] = states.at(slot.name).data();
+  for (const Program::Slot& slot : program.outputs) {
+    HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, slot.shape.evaluate(bound.dims));
+    where[static_cast<std::size_t>(slot.buffer)] = tensor.data();
+  }
+  std::size_t next = 0;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if (program.buffers[b].kind == ProgramBuffer::Kind::constant) where[b] = constants[next++].data();
+  for (std::size_t l = 0; l < program.launches.size(); ++l)
+    for (std::size_t i = 0; i < program.launches[l].buffers.size(); ++i)
+      bound.calls[l].buffers[i] = where[static_cast<std::size_t>(program.launches[l].buffers[i])];
+}
+
+void Executable::Impl::check_status(const Launch& launch, std::int64_t code) const {
+  if (code == 0) return;
+  const auto at = static_cast<std::size_t>(code - 1);
+  const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
+  throw UserError(launch.loc, launch.names.empty() ? std::string("kernel") : launch.names.front(), message,
+                  "index_range", "look at the integers that are passed in");
+}
+
+void Executable::Impl::launch(std::size_t index) {
+  const Launch& launch = program.launches[index];
+  const Bound::Call& call = bound.calls[index];
+  const codegen::CompiledKernel& kernel = kernels[static_cast<std::size_t>(launch.kernel)];
+  if (call.extent <= call.grain) {
+    std::int64_t status = 0;
+    if (call.extent > 0) kernel.run(call.buffers.data(), call.dims.data(), 0, call.extent, &status);
+    check_status(launch, status);
+    return;
+  }
+  std::atomic<std::int64_t> failure = 0;
+  threads->run(call.extent, call.grain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t status = 0;
+    kernel.run(call.buffers.data(), call.dims.data(), begin, end, &status);
+    if (status != 0) failure = status;
+  });
+  check_status(launch, failure);
+}
+
+ir::Tensors Executable::Impl::run(const ir::Tensors& inputs, std::vector<LaunchTime>* times) {
+  const std::lock_guard lock(running);
+  prepare(bind(inputs));
+  ir::Tensors outputs;
+  point_buffers(inputs, outputs);
+  const auto start = Clock::now();
+  for (std::size_t l = 0; l < program.launches.size(); ++l) {
+    const double before = times ? seconds_since(start) : 0;
+    launch(l);
+    if (times)
+      times->push_back({static_cast<int>(l), before, seconds_since(start) - before, bound.calls[l].gflops});
+  }
+  return outputs;
+}
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::~Executable() = default;
+
+void Executable::set_state(std::string_view name, const HostTensor& value) {
+  for (const Program::Slot& slot : impl_->program.states) {
+    if (slot.name != name) continue;
+    if (slot.dtype != value.dtype())
+      throw UserError(fmt::format("{} is {}, the value given is {}", name, lathe::name(slot.dtype),
+                                  lathe::name(value.dtype())),
+                      "argument_dtype", "cast the value first");
+    bool fits = static_cast<std::int64_t>(slot.shape.rank()) == value.rank();
+    for (int d = 0; fits && d < slot.shape.rank(); ++d)
+      fits = slot.shape[d].value().value_or(value.shape()[static_cast<std::size_t>(d)]) ==
+             value.shape()[static_cast<std::size_t>(d)];
+    if (!fits)
+      throw UserError(fmt::format("{} is {}{}, the value given is {}", name, lathe::name(slot.dtype),
+                                  slot.shape.to_string(), shape_to_string(value.shape())),
+                      "argument_shape", "give a value of that shape");
+    impl_->states[slot.name] = value;
+    return;
+  }
+  throw UserError(fmt::format("@{} has no parameter or state named {}", impl_->program.name, name),
+                  "argument_unknown", "see program().states for their names");
+}
+
+void Executable::set_states(const ir::Tensors& values) {
+  for (const auto& [name, value] : values) set_state(name, value);
+}
+
+const HostTensor& Executable::state(std::string_view name) const {
+  const auto at = impl_->states.find(std::string(name));
+  if (at != impl_->states.end()) return at->second;
+  for (const Program::Slot& slot : impl_->program.states)
+    if (slot.name == name)
+      throw UserError(fmt::format("{} of @{} has no value yet", name, impl_->program.name), "state_unset",
+                      "set it with set_state");
+  throw UserError(fmt::format("@{} has no parameter or state named {}", impl_->program.name, name),
+                  "argument_unknown", "see program().states for their names");
+}
+
+const ir::Tensors& Executable::states() const { return impl_->states; }
+ir::Tensors Executable::run(const ir::Tensors& inputs) { return impl_->run(inputs, nullptr); }
+ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times) {
+  return impl_->run(inputs, &times);
+}
+const CompileSummary& Executable::summary() const { return impl_->summary; }
+const Program& Executable::program() const { return impl_->program; }
+MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return plan_memory(impl_->program, dims); }
+DimBindings Executable::bind(const ir::Tensors& inputs) const { return impl_->bind(inputs); }
+
+namespace {
+
+/// A graph of the arguments and checks alone: what binding the dims needs.
+ir::Graph signature_of(const ir::Graph& graph) {
+  ir::Graph signature;
+  signature.name = graph.name;
+  for (const ir::ValueId id : graph.arguments()) signature.nodes.push_back(graph[id]);
+  signature.checks = graph.checks;
+  return signature;
+}
+
+HostTensor constant_tensor(const ProgramBuffer& buffer) {
+  return HostTensor::from({static_cast<std::int64_t>(buffer.data.size())}, buffer.data, buffer.dtype);
+}
+
+}  // namespace
+
+Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+  auto impl = std::make_unique<Executable::Impl>();
+  impl->signature = signature_of(graph);
+  impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
+
+  auto start = Clock::now();
+  ir::PipelineResult passed = ir::run_pipeline(graph, ir::default_pipeline(), options.pipeline);
+  impl->summary.passes = passed.runs;
+  impl->summary.nodes = passed.graph.size();
+  impl->summary.pass_seconds = seconds_since(start);
+
+  start = Clock::now();
+  impl->program = lower(passed.graph, {options.target.cpu.vector_bits});
+  impl->summary.lower_seconds = seconds_since(start);
+  impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
+  impl->summary.launches = static_cast<int>(impl->program.launches.size());
+
+  start = Clock::now();
+  const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const codegen::Jit jit({.target = options.target.cpu, .threads = cpus}, options.cache);
+  impl->kernels = jit.compile(impl->program.kernels);
+  impl->summary.compiled = impl->kernels.stats().compiled;
+  impl->summary.from_cache = impl->kernels.stats().from_store;
+  impl->summary.codegen_seconds = seconds_since(start);
+
+  for (const ProgramBuffer& buffer : impl->program.buffers)
+    if (buffer.kind == ProgramBuffer::Kind::constant) impl->constants.push_back(constant_tensor(buffer));
+  impl->threads = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cpus);
+  return Executable(std::move(impl));
+}
+
+}  // namespace lathe
