@@ -37,7 +37,7 @@ std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
 }
 
 /// Whether a number computed now is the one that the constant's text can hold.
-bool exact(double value, DType dtype) { return !is_integer(dtype) || std::fabs(value) <= 0x1p53; }
+bool exact(double value, DType dtype) { return !is_integer(dtype) || std::fabs(value) < 0x1p53; }
 
 std::optional<Value> as_constant(GraphBuilder& builder, const Node& node, const HostTensor& computed) {
   std::vector<double> values;

@@ -53,7 +53,8 @@ Value part(const Value& pair, int which) { return slice(pair, -1, which, which +
 /// (a + bi)(c + di) = (ac - bd) + (ad + bc)i, as one element-wise expression over pairs.
 Value multiply(const Value& x, const Value& y) {
   const Value a = part(x, 0), b = part(x, 1), c = part(y, 0), d = part(y, 1);  // [.., 1]
-  const Value real = sub(mul(a, c), mul(b, d)), imaginary = add(mul(a, d), mul(b, c));
+  const Value ac = mul(a, c), bd = mul(b, d), ad = mul(a, d), bc = mul(b, c);
+  const Value real = sub(ac, bd), imaginary = add(ad, bc);
   const Value is_real = eq(iota(x.builder(), {2}, 0, i32), 0.0);
   return where(is_real, real, imaginary);
 }

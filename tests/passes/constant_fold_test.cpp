@@ -1,0 +1,64 @@
+#include "passes/constant_fold.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/passes/support.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using namespace lathe::ir::test;
+
+TEST_CASE("constant_fold: computes what depends on constants alone", "[constant_fold]") {
+  const Graph graph = parse(R"(graph @g(input %x: f32[n, 3]) {
+  %1 = constant {dtype=f32, shape=[], values=[2.0]}
+  %2 = sqrt %1
+  %3 = iota {shape=[3], dim=0, dtype=f32}
+  %4 = mul %3, %2
+  %5 = add %x, %4
+  %6 = expand %2 {shape=[n, 3]}
+  %7 = div %5, %6
+  output "o" %7
+})");
+  const Graph after = constant_fold(graph);
+  CHECK(text(after) == R"(graph @g(input %x: f32[n, 3]) {
+  %1 = constant {dtype=f32, shape=[], values=[1.4142135381698608]} : f32[]
+  %2 = constant {dtype=f32, shape=[3], values=[0.0, 1.4142135381698608, 2.8284270763397217]} : f32[3]
+  %3 = add %x, %2 : f32[n, 3]
+  %4 = expand %1 {shape=[n, 3]} : f32[n, 3] strided
+  %5 = div %3, %4 : f32[n, 3]
+  output "o" %5
+}
+)");
+  const Tensors arguments = random_arguments(graph, {{"n", 2}});
+  CHECK(interpret(graph, arguments).at("o").same_bits(interpret(after, arguments).at("o")));
+}
+
+TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fold]") {
+  const Graph graph = parse(R"(graph @g(state %s: i64[2]) {
+  %1 = iota {shape=[n, 1], dim=0, dtype=i64}
+  %2 = iota {shape=[1, n], dim=1, dtype=i64}
+  %3 = le %2, %1
+  %4 = iota {shape=[65], dim=0, dtype=i64}
+  %5 = add %4, %4
+  %6 = random_uniform %s {shape=[2], dtype=f32, stream=0}
+  %7 = exp %6
+  %8 = constant {dtype=f64, shape=[2], values=[1.0, 2.0]}
+  %9 = constant {dtype=i64, shape=[1], values=[5.0]}
+  %10 = gather %8, %9 {dim=0}
+  output "3" %3
+  output "5" %5
+  output "7" %7
+  output "10" %10
+})");
+  CHECK(text(constant_fold(graph)) == text(graph));
+}
+
+TEST_CASE("constant_fold: an integer that the text cannot hold stays", "[constant_fold]") {
+  const Graph graph = parse(R"(graph @g() {
+  %1 = constant {dtype=i64, shape=[], values=[9007199254740992.0]}
+  %2 = constant {dtype=i64, shape=[], values=[1.0]}
+  %3 = add %1, %2
+  output "o" %3
+})");
+  CHECK(text(constant_fold(graph)) == text(graph));
+}

@@ -1,0 +1,135 @@
+#include "passes/pipeline.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/ops/list.h"
+#include "passes/rebuild.h"
+#include "tests/passes/support.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using namespace lathe::ir::test;
+using Catch::Contains;
+
+namespace {
+
+Graph small_graph() {
+  return parse(R"(graph @g(input %x: f64[n]) {
+  %1 = silu %x
+  %2 = neg %1
+  %3 = neg %2
+  output "o" %3
+})");
+}
+
+std::vector<std::string> names_of(const std::vector<PassRun>& runs) {
+  std::vector<std::string> names;
+  for (const PassRun& run : runs) names.push_back(run.name);
+  return names;
+}
+
+/// A pass with a defect: it gives an output another shape than its type says.
+Pass broken_pass() {
+  return {"break", "makes a graph that does not verify", [](const Graph& graph) {
+            Graph result = graph;
+            result.nodes.back().type.shape.push_back(7);
+            return result;
+          }};
+}
+
+std::string internal_error(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "no internal error";
+}
+
+}  // namespace
+
+TEST_CASE("pipeline: runs its passes in order and times them", "[pipeline]") {
+  const auto result = run_pipeline(small_graph(), parse_pipeline("canonicalize,expand,cse"));
+  CHECK(names_of(result.runs) == std::vector<std::string>{"canonicalize", "expand", "cse"});
+  CHECK(result.runs[0].nodes_before == 4);
+  CHECK(result.runs[0].nodes_after == 2);
+  CHECK_THAT(to_string(result.runs), Contains("canonicalize") && Contains("4 -> 2 nodes"));
+}
+
+TEST_CASE("pipeline: dump-after sees the graph after each pass, disable and stop-after are honoured", "[pipeline]") {
+  std::vector<std::string> seen;
+  PipelineOptions options;
+  options.dump_after = [&](std::string_view pass, const Graph& graph) {
+    seen.push_back(std::string(pass) + " " + std::to_string(graph.size()));
+  };
+  options.disable = {"expand"};
+  options.stop_after = "cse";
+  run_pipeline(small_graph(), parse_pipeline("canonicalize,expand,cse,dce"), options);
+  CHECK(seen == std::vector<std::string>{"input 4", "canonicalize 2", "cse 2"});
+}
+
+TEST_CASE("pipeline: a pass can be put at its place", "[pipeline]") {
+  Pipeline pipeline = default_pipeline();
+  insert_before(pipeline, "expand", {"fuse-attention", "", [](const Graph& graph) { return graph; }});
+  std::vector<std::string> names;
+  for (const Pass& pass : pipeline) names.push_back(pass.name);
+  CHECK(names == std::vector<std::string>{"dce", "canonicalize", "fuse-attention", "expand", "decompose-complex",
+                                          "constant-fold", "canonicalize", "cse"});
+}
+
+TEST_CASE("pipeline: unknown names are refused, with the nearest", "[pipeline]") {
+  CHECK(error_text([] { parse_pipeline("canonicalise"); }) ==
+        "there is no pass named 'canonicalise'  [pass_name]\n  did you mean 'canonicalize'?");
+  PipelineOptions options;
+  options.stop_after = "fusion";
+  CHECK_THAT(error_text([&] { run_pipeline(small_graph(), default_pipeline(), options); }), Contains("[pass_name]"));
+  options = {};
+  options.disable = {"dc"};
+  CHECK_THAT(error_text([&] { run_pipeline(small_graph(), default_pipeline(), options); }), Contains("[pass_name]"));
+}
+
+TEST_CASE("pipeline: a defect names the pass and leaves what repeats it", "[pipeline]") {
+  const auto file = std::filesystem::temp_directory_path() / "lathe_pipeline_test.lathe";
+  PipelineOptions options;
+  options.reproducer = file.string();
+  Pipeline pipeline = parse_pipeline("canonicalize,cse");
+  insert_before(pipeline, "cse", broken_pass());
+  const std::string message = internal_error([&] { run_pipeline(small_graph(), pipeline, options); });
+  CHECK_THAT(message, Contains("pass break: ") && Contains("lathe opt --passes=break,cse " + file.string()));
+  std::ifstream stream(file);
+  std::stringstream content;
+  content << stream.rdbuf();
+  CHECK_THAT(content.str(), Contains("// lathe opt --passes=break,cse"));
+  CHECK(parse(content.str()).size() == 2);  // the graph after canonicalize reads back
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("rebuild: a graph becomes part of another", "[rebuild]") {
+  const Graph inner = parse(R"(graph @inner(input %a: f64[n], input %b: f64[n]) {
+  %1 = mul %a, %b
+  output "o" %1
+})");
+  GraphBuilder b("outer");
+  const Value x = b.argument(ops::input, "x", f64, {Dim("n")});
+  const Value arguments[] = {x, x};
+  b.output("square", inline_graph(b, inner, arguments)[0]);
+  CHECK(text(b.finish()) ==
+        "graph @outer(input %x: f64[n]) {\n  %1 = mul %x, %x : f64[n]\n  output \"square\" %1\n}\n");
+}
+
+TEST_CASE("rebuild: names, locations, checks and updates are kept", "[rebuild]") {
+  const Graph graph = parse(R"(graph @g(input %x: f64[n], input %y: f64[m], state %s: f64[n]) {
+  %sum = add %x, %y  loc("model.cpp":3 in "block.0")
+  %2 = add %s, %sum  loc(gradient "model.cpp":4)
+  output "o" %sum
+  update %s <- %2
+})");
+  REQUIRE(graph.checks.size() == 1);
+  const Graph copy = rebuild(graph, [](GraphBuilder&, const Node&, std::span<const Value>) { return std::nullopt; });
+  CHECK(text(copy) == text(graph));
+  CHECK(copy.checks == graph.checks);
+  CHECK(copy[copy.outputs[0].value].loc == graph[graph.outputs[0].value].loc);
+}
