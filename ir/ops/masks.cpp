@@ -100,7 +100,7 @@ std::vector<Sample> masked_fill_samples() {
   using Sizes = std::vector<std::int64_t>;
   for (const auto& [a, mask] : std::vector<std::pair<Sizes, Sizes>>{
            {{2, 3}, {2, 3}}, {{2, 2, 3}, {1, 3}}, {{3}, {2, 1}}, {{}, {}}, {{0, 3}, {3}}})
-    samples.push_back({.operands = {{a, f64, -2, 2}, {mask, boolean, 0, 1}}, .attrs = {{"value", -1e9}}});
+    samples.push_back({.operands = {{a, f64, -2, 2}, {mask, boolean, 0, 1}}, .attrs = {{"value", -3.0}}});
   samples.push_back({.operands = {{{2, 3}, i64, -2, 2}, {{2, 3}, boolean, 0, 1}}, .attrs = {{"value", 7.0}}});
   return samples;
 }

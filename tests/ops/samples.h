@@ -104,6 +104,14 @@ inline Shape sample_shape(const SampleOperand& operand, const SampleOptions& opt
   return shape;
 }
 
+/// The sizes of the unknown dims that a sample's operands may have.
+inline DimBindings unknown_sizes(const Sample& sample) {
+  DimBindings sizes;
+  for (const SampleOperand& operand : sample.operands)
+    for (const std::int64_t size : operand.sizes) sizes[fmt::format("n{}", size)] = size;
+  return sizes;
+}
+
 /// Declares input x<i> for an operand, and gives the operand.
 inline Value sample_operand(GraphBuilder& builder, const SampleOperand& operand, std::size_t i,
                             const SampleOptions& options) {
