@@ -165,6 +165,8 @@ TEST_CASE("gradients in narrow floats have the dtype of the operands and the val
   for (const auto& [dtype, tolerance] : {std::pair{f32, 1e-4}, std::pair{bf16, 0.1}, std::pair{f16, 2e-2}})
     for_each_differentiable_sample(
         [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {
+          const Graph graph = sample_graph(op, sample);
+          if (is_complex(graph[graph.outputs[0].value].type.dtype)) return;  // has no narrow parts
           Sample narrow = sample;
           for (SampleOperand& operand : narrow.operands) {
             if (operand.dtype == c128) return;
