@@ -1,6 +1,7 @@
 /// Speed of the matrix-product schedules: GFLOP/s and share of the FMA peak, beside OpenBLAS in the same run.
-///   bench_gemm [--threads N] [--only TEXT] [--seconds S] [--tile mr,nv,kc,mc,nc] [--lhs SOURCE] [--rhs SOURCE]
-///              [--dims] [--asm] [--no-blas]
+///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--tile mr,nv,kc,mc,nc] [--lhs
+///   SOURCE] [--rhs SOURCE]
+///              [--dims] [--asm] [--no-blas] [--quantile Q]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -29,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int threads = 1;
-  std::string only, lhs, rhs;
-  double seconds = 0.6;
+  std::string only, own, lhs, rhs;
+  double seconds = 0.6, part = 0.5;
   std::vector<int> tile;
   bool dims = false, assembly = false, blas = true;
 };
@@ -61,6 +62,22 @@ std::vector<GemmCase> cases() {
     all.push_back({fmt::format("decode M={} W[k,n]", m), 1, m, 1536, 384, k, row});
   }
   return all;
+}
+
+/// "1024x384x1152 k r": [batch x] m x n x k and the lane axes.
+GemmCase own_case(const std::string& text) {
+  GemmCase c{.name = "own", .batch = 1, .m = 1, .n = 1, .k = 1, .lhs = LaneAxis::k, .rhs = LaneAxis::k};
+  std::vector<std::int64_t> sizes;
+  for (std::size_t at = 0; at < text.size() && text[at] != ' ';) {
+    std::size_t used = 0;
+    sizes.push_back(std::stoll(text.substr(at), &used));
+    at += used + (at + used < text.size() && text[at + used] == 'x' ? 1 : 0);
+  }
+  if (sizes.size() == 4) c.batch = sizes[0];
+  if (sizes.size() >= 3) c.m = sizes[sizes.size() - 3], c.n = sizes[sizes.size() - 2], c.k = sizes[sizes.size() - 1];
+  if (text.find(" r ") != std::string::npos) c.lhs = LaneAxis::row;
+  if (text.back() == 'r') c.rhs = LaneAxis::row;
+  return c;
 }
 
 #ifdef LATHE_OPENBLAS
@@ -94,9 +111,10 @@ double seconds_of(bool alone, const std::function<void()>& body) {
   return now() - start;
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
+double quantile(std::vector<double> values, double part) {
+  const auto at = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
 }
 
 /// The worst error over some results, relative to the sum of magnitudes.
@@ -170,7 +188,9 @@ void measure(const GemmCase& c, const Options& options, Team& team, const PeakPr
     packs.push_back(packing / repeats), products.push_back(product / repeats);
     totals.push_back((packing + product) / repeats), others.push_back(other / repeats);
   }
-  const double peak = median(peaks) * team.threads(), total = median(totals), product = median(products);
+  const auto median = [&](const std::vector<double>& times) { return quantile(times, options.part); };
+  const double peak = quantile(peaks, 1 - options.part) * team.threads(), total = median(totals),
+               product = median(products);
   const auto share = [&](double seconds) { return 100 * c.flops() / seconds / peak; };
   const char* sources[] = {"packed", "loaded", "direct"};
   fmt::print(
@@ -193,6 +213,10 @@ Options parse(int argc, char** argv) {
       options.only = value();
     else if (flag == "--seconds")
       options.seconds = std::stod(value());
+    else if (flag == "--quantile")
+      options.part = std::stod(value());
+    else if (flag == "--case")
+      options.own = value();
     else if (flag == "--lhs")
       options.lhs = value();
     else if (flag == "--rhs")
@@ -219,7 +243,9 @@ int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const PeakProbe probe;
   Team team(options.threads);
-  for (const GemmCase& c : cases())
+  std::vector<GemmCase> all = cases();
+  if (!options.own.empty()) all = {own_case(options.own)};
+  for (const GemmCase& c : all)
     if (options.only.empty() || c.name.find(options.only) != std::string::npos) measure(c, options, team, probe);
   return 0;
 }

@@ -98,24 +98,29 @@ class BlockedGemm {
     });
   }
 
-  /// A narrow tile where one vector is enough for what is left of n; masks where the right operand is read directly.
+  /// Vectors of columns that are left in a last tile, at most nv; 0 if unknown, nv if there are only whole tiles.
+  int known_tail() {
+    const auto n = b_.constant_value(sizes_.n);
+    if (!n) return 0;
+    const auto left = static_cast<int>(*n % tile_.n_step());
+    return left == 0 ? tile_.nv : (left + tile_.lanes - 1) / tile_.lanes;
+  }
+
+  /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
   void columns(const Task& t, const Pass& p, Value m, Value n, Value sums) {
-    const auto known = b_.constant_value(sizes_.n);
-    const bool direct = plan_.rhs == Source::direct;
-    const auto tail = [&] {
-      const Value left = sizes_.n - n;
-      const bool may_narrow =
-          tile_.nv > 1 && (!known || (*known % tile_.n_step() > 0 && *known % tile_.n_step() <= tile_.lanes));
-      const bool may_wide = tile_.nv == 1 || !known || *known % tile_.n_step() > tile_.lanes || !direct;
-      const auto narrow = [&] { micro_tile(t, p, m, n, sums, 1, direct); };
-      const auto wide = [&] { micro_tile(t, p, m, n, sums, tile_.nv, direct); };
-      if (!may_narrow) return wide();
-      if (!may_wide) return narrow();
-      b_.if_(left <= tile_.lanes, narrow, wide);
+    const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
+    const int tail = known_tail();
+    const auto whole = [&] { micro_tile(t, p, m, n, sums, tile_.nv, false); };
+    if (tail == tile_.nv && !masked) return whole();
+    const Value left = sizes_.n - n;
+    const std::function<void(int)> last = [&](int nv) {
+      const auto tile = [&, nv] { micro_tile(t, p, m, n, sums, nv, masked); };
+      if (tail == nv || nv == tile_.nv) return tile();
+      b_.if_(left <= nv * tile_.lanes, tile, [&, nv] { last(nv + 1); });
     };
-    if (known_multiple(b_, sizes_.n, tile_.n_step())) return micro_tile(t, p, m, n, sums, tile_.nv, false);
-    if (!direct) return tail();
-    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { micro_tile(t, p, m, n, sums, tile_.nv, false); }, tail);
+    const int fewest = tail == 0 ? 1 : tail;
+    if (tail == 0 && !masked) return last(fewest);
+    b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
   void micro_tile(const Task& t, const Pass& p, Value m, Value n, Value sums, int nv, bool masked) {

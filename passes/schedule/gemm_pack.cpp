@@ -120,20 +120,25 @@ class SliverPacker {
         masks[static_cast<std::size_t>(g)] = b_.tail_mask(from_.rows - from_.row - g * lanes_, lanes_);
       for_unrolled(b_, b_.index(0), from_.depth, masked ? 1 : 4, [&](Value k) {
         for (int g = 0; g < groups_; ++g)
-          put(k, g, load(from_.row + g * lanes_, k, lanes_, masks[static_cast<std::size_t>(g)]));
+          put(at(k, g * lanes_), width_ - g * lanes_,
+              load(from_.row + g * lanes_, k, lanes_, masks[static_cast<std::size_t>(g)]));
       });
     };
     if (known_multiple(b_, from_.rows, groups_ * lanes_) && width_ == groups_ * lanes_) return copy(false);
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
+  /// Whole units of rows through register transposes, the rest row by row. A unit is a square of lanes where the
+  /// sliver consists of such, else the whole sliver.
   void along_k() {
-    const Value valid = min(from_.rows - from_.row, width_);
+    const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
-    const Value even = from_.depth / lanes_ * lanes_;
-    const Value squares = whole ? even : b_.select(valid < width_, b_.index(0), even);
-    b_.for_loop(0, squares, lanes_, [&](Value k) { square(k); });
-    if (!whole || !known_multiple(b_, from_.depth, lanes_)) ragged(squares, whole ? b_.index(width_) : valid);
+    const Value valid = whole ? b_.index(width_) : min(from_.rows - from_.row, width_);
+    const Value units = valid / unit * unit, even = from_.depth / lanes_ * lanes_;
+    b_.for_loop(0, units, unit,
+                [&](Value row) { b_.for_loop(0, even, lanes_, [&](Value k) { transposed(row, k, unit); }); });
+    const bool even_rows = known_multiple(b_, from_.rows, unit);
+    if (!even_rows || !known_multiple(b_, from_.depth, lanes_)) ragged(valid, units, even);
     if (!whole) zero_rows(valid);
   }
 
@@ -144,37 +149,34 @@ class SliverPacker {
 
   Value at(Value k, int row) const { return to_.base + k * width_ + row; }
 
-  /// Stores group g of the rows of one k: whole vectors, and pieces for what is left.
-  void put(Value k, int g, Value vector) const {
-    const int left = width_ - g * lanes_;
-    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, at(k, g * lanes_), vector);
+  /// Stores the first `left` lanes of a vector: all of it, or in pieces.
+  void put(Value place, int left, Value vector) const {
+    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, place, vector);
     for (int first = 0, piece = lanes_; piece > 0; piece /= 2) {
       if (!(left & piece)) continue;
-      b_.store(to_.buffer, at(k, g * lanes_ + first), b_.slice(vector, first, piece));
+      b_.store(to_.buffer, place + first, b_.slice(vector, first, piece));
       first += piece;
     }
   }
 
-  /// All rows, k .. k + lanes, through register transposes.
-  void square(Value k) const {
-    std::vector<std::vector<Value>> columns;
-    for (int g = 0; g < groups_; ++g) {
+  /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector.
+  void transposed(Value row, Value k, int unit) const {
+    for (int first = 0; first < unit; first += lanes_) {
       std::vector<Value> rows;
-      for (int i = 0; i < lanes_; ++i) {
-        const int row = g * lanes_ + i;
-        rows.push_back(row < width_ ? load(from_.row + row, k, lanes_, {}) : b_.constant(compute_, 0, lanes_));
-      }
-      columns.push_back(transpose(b_, rows));
+      for (int i = first; i < first + lanes_; ++i)
+        rows.push_back(i < unit ? load(from_.row + row + i, k, lanes_, {}) : b_.constant(compute_, 0, lanes_));
+      const std::vector<Value> columns = transpose(b_, rows);
+      for (int j = 0; j < lanes_; ++j)
+        put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
+            columns[static_cast<std::size_t>(j)]);
     }
-    for (int j = 0; j < lanes_; ++j)
-      for (int g = 0; g < groups_; ++g)
-        put(k + j, g, columns[static_cast<std::size_t>(g)][static_cast<std::size_t>(j)]);
   }
 
-  /// Rows 0 .. valid, k from `first` on, one vector along k at a time.
-  void ragged(Value first, Value valid) const {
+  /// What is left of rows 0 .. valid: from `even` on of the first `units`, everything of the others; one vector along
+  /// k at a time.
+  void ragged(Value valid, Value units, Value even) const {
     b_.for_loop(0, valid, 1, [&](Value row) {
-      b_.for_loop(first, from_.depth, lanes_, [&](Value k) {
+      b_.for_loop(b_.select(row < units, even, b_.index(0)), from_.depth, lanes_, [&](Value k) {
         const Value mask = b_.tail_mask(from_.depth - k, lanes_);
         b_.store_strided(to_.buffer, at(k, 0) + row, b_.index(width_), load(from_.row + row, k, lanes_, mask), mask);
       });

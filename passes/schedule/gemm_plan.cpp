@@ -53,39 +53,40 @@ bool at_most(const Size& size, std::int64_t limit) { return size && *size <= lim
 GemmTile choose_tile(DType compute, int vector_bits) {
   LATHE_ASSERT(compute == f32 || compute == f64 || compute == i64 || compute == i32);
   const int bytes = static_cast<int>(size_in_bytes(compute));
-  // 512 bits: 24 of 32 registers accumulate. Else 12 of 16, with two columns and one broadcast beside them.
+  // 512 bits: 24 of 32 registers accumulate. Else 12 of 16, with three columns and one broadcast beside them.
   return {.compute = compute,
           .lanes = vector_bits / (8 * bytes),
-          .mr = vector_bits >= 512 ? 12 : 6,
-          .nv = 2,
-          .kc = 384 * 4 / bytes,
-          .mc = 96,
-          .nc = 256 * 4 / bytes};
+          .mr = vector_bits >= 512 ? 8 : 4,
+          .nv = 3,
+          .kc = 256 * 4 / bytes,
+          .mc = 192,
+          .nc = 192 * 4 / bytes};
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  GemmPlan plan{.tile = choose_tile(query.compute, query.vector_bits)};
+  const GemmTile tile = choose_tile(query.compute, query.vector_bits);
+  GemmPlan plan{.tile = tile, .lhs = query.lhs_cheap ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
-  const bool single = query.rhs_shared || at_most(query.batch, 1);  // one right operand, used by all rows
-  const int skinny = accumulators(query.vector_bits) / 3;
-  plan.lhs =
-      query.lhs_cheap && (query.lhs_axis == LaneAxis::k || at_most(query.n, 64)) ? Source::direct : Source::loaded;
-  plan.rhs = single ? Source::packed : Source::loaded;
-  if (at_most(query.m, skinny) && *query.m > 0 && !row && query.lhs_axis == LaneAxis::k) {
-    plan = {.strategy = GemmStrategy::skinny_dot, .tile = plan.tile, .lhs = Source::direct, .rhs = Source::direct};
+  const bool reused = query.rhs_shared || at_most(query.batch, 1);  // one right operand, for all rows
+  const bool few = query.m && *query.m > 0;
+  if (few && at_most(query.m, 8) && !row && query.lhs_axis == LaneAxis::k) {
+    plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
     fit_dot(plan.tile, query.vector_bits, *query.m);
-  } else if (at_most(query.m, 2 * plan.tile.mr) && *query.m > 0 && row) {
-    plan.lhs = query.lhs_cheap ? Source::direct : Source::loaded;
+    return plan;
+  }
+  if (few && at_most(query.m, 2 * tile.mr) && row) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query.vector_bits, *query.m);
-  } else if (!single && row && query.rhs_cheap && at_most(query.n, 64)) {
-    plan.rhs = Source::direct;
-    plan.tile.nc = 64;
-  } else if (!single || at_most(query.m, 2 * plan.tile.mc)) {
-    plan.rhs = Source::loaded;
-    fit_loaded_right(plan.tile, query);
+    return plan;
   }
-  return plan;
+  if (!reused && row && query.rhs_cheap && at_most(query.n, 64)) {
+    plan.rhs = Source::direct;
+    return plan;
+  }
+  fit_loaded_right(plan.tile, query);
+  plan.rhs = Source::loaded;
+  if (!reused || at_most(query.m, plan.tile.mc)) return plan;
+  return {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
 }
 
 }  // namespace lathe::schedule
