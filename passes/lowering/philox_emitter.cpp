@@ -1,6 +1,7 @@
 #include "passes/lowering/philox_emitter.h"
 
 #include <array>
+#include <cmath>
 
 namespace lathe {
 
@@ -19,8 +20,8 @@ class Philox {
   Value high(Value x) { return b_.apply(ScalarOp::shift_right, {x, like(x, std::int64_t{32})}); }
   Value exclusive_or(Value x, Value y) { return b_.apply(ScalarOp::bit_xor, {x, y}); }
 
-  /// Ten rounds (Salmon et al. 2011, section 4.3); words 0 and 1 of the result.
-  std::array<Value, 2> block(std::array<Value, 4> c, std::array<Value, 2> key) {
+  /// Ten rounds (Salmon et al. 2011, section 4.3); word 0 of the result.
+  Value block(std::array<Value, 4> c, std::array<Value, 2> key) {
     constexpr std::int64_t multiplier[2] = {0xD2511F53, 0xCD9E8D57}, weyl[2] = {0x9E3779B9, 0xBB67AE85};
     for (int round = 0; round < 10; ++round) {
       const Value p0 = c[0] * multiplier[0], p1 = c[2] * multiplier[1];
@@ -28,7 +29,7 @@ class Philox {
            exclusive_or(exclusive_or(high(p0), c[3]), key[1]), low(p0)};
       key = {low(key[0] + weyl[0]), low(key[1] + weyl[1])};
     }
-    return {c[0], c[1]};
+    return c[0];
   }
 
  private:
@@ -41,14 +42,11 @@ Value emit_uniform(kernel::Builder& b, Value seed, Value step, std::int64_t stre
   Philox philox(b);
   const std::int64_t salt = static_cast<std::int64_t>(static_cast<std::uint32_t>(stream) * 0x9E3779B9u);
   const std::array<Value, 2> key = {philox.exclusive_or(philox.low(seed), b.index(salt)), philox.high(seed)};
-  const auto words =
+  const Value word =
       philox.block({philox.low(element), philox.high(element), philox.low(step), philox.high(step)}, key);
-  if (dtype == f64) {
-    const Value rest = b.apply(ScalarOp::shift_right, {words[1], b.index(11)});
-    return b.cast(words[0] * std::int64_t{1 << 21} + rest, f64) * 0x1p-53;
-  }
-  const Value top = b.apply(ScalarOp::shift_right, {words[0], b.index(8)});
-  return b.cast(top, f32) * 0x1p-24;
+  const int bits = dtype == f16 ? 11 : dtype == bf16 ? 8 : 24;
+  const Value top = b.apply(ScalarOp::shift_right, {word, b.index(32 - bits)});
+  return b.cast(top, dtype == f64 ? f64 : f32) * std::ldexp(1.0, -bits);
 }
 
 }  // namespace lathe

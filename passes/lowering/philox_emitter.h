@@ -6,7 +6,8 @@ namespace lathe {
 
 /// Uniform draws in [0, 1) as ir/support/philox.h and ops::random_uniform define them: Philox 4x32-10 (Salmon et al.
 /// 2011) with counter {element, step} and key {seed ^ stream * 0x9E3779B9, seed >> 32}. `seed`, `step` and `element`
-/// are i64 (scalars or vectors); the result is f64 for f64 and f32 otherwise.
+/// are i64 (scalars or vectors). The draw has as many bits as `dtype` holds, 24 at most; it is f64 for f64 and f32
+/// otherwise.
 kernel::Value emit_uniform(kernel::Builder& b, kernel::Value seed, kernel::Value step, std::int64_t stream,
                            kernel::Value element, DType dtype);
 

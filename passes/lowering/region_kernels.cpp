@@ -27,8 +27,14 @@ void declare_buffers(KernelContext& context, std::initializer_list<const PointPr
     for (const PointInstruction& i : program->code)
       if (i.kind == PointInstruction::Kind::load || i.kind == PointInstruction::Kind::gather)
         use(i.buffer).reads = true;
+    // A kernel with reductions may read back, in a later loop over the row, what it stored in an earlier one.
+    const bool reads_back = std::any_of(program->code.begin(), program->code.end(), [](const PointInstruction& i) {
+      return i.kind == PointInstruction::Kind::reduce;
+    });
     for (const PointStore& store : program->stores) {
-      use(store.node).writes = true;
+      Use& stored = use(store.node);
+      stored.writes = true;
+      stored.reads = stored.reads || reads_back;
     }
   }
   for (const int buffer : order) context.declare(buffer, uses[buffer].dtype, uses[buffer].reads, uses[buffer].writes);
