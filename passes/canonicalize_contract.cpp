@@ -35,10 +35,9 @@ std::optional<Value> permuted_operands(const Context& c) {
 }
 
 std::optional<Value> permuted_result(const Context& c) {
-  if (c.node.op != &ops::contiguous || c.uses(c.operand(0)) != 1) return std::nullopt;
-  const auto order = permutation(c.operand(0).node());
+  const auto order = permutation(c.node);
   if (!order) return std::nullopt;
-  const Value product = operand_of(c.operand(0));
+  const Value& product = c.operand(0);
   if (!is(product, ops::contract) || c.uses(product) != 1) return std::nullopt;
   ContractionRoles roles = roles_of(product.node());
   const std::string out = roles.out;
@@ -68,7 +67,7 @@ constexpr Rule rules_list[] = {
     {"permuted_operands", "contract(permute(a), b) -> contract(a, b) with a's labels in a's own order",
      permuted_operands},
     {"permuted_result",
-     "contiguous(permute(contract(a, b))) -> contract(a, b) that writes in that order, where nothing else reads it",
+     "permute(contract(a, b)) -> contract(a, b) that writes in that order, where nothing else reads it",
      permuted_result},
     {"rename_labels", "contract's labels in order of appearance", rename_labels},
 };
