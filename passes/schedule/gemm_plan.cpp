@@ -77,6 +77,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   if (few && at_most(query.m, 2 * tile.mr) && row) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query.vector_bits, *query.m);
+    // A strip of the left operand that is packed into scratch has to fit there.
+    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / plan.tile.mr);
     return plan;
   }
   if (!reused && row && query.rhs_cheap && at_most(query.n, 64)) {
