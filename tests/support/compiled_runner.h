@@ -1,0 +1,49 @@
+#pragma once
+
+#include <set>
+
+#include "ir/ops/list.h"
+#include "runtime/executable.h"
+#include "tests/support/golden.h"
+
+/// Runs golden cases by compiled code.
+namespace lathe::golden {
+
+class CompiledProgram : public Program {
+ public:
+  CompiledProgram(const ir::Graph& graph, const CompileOptions& options) : executable_(compile(graph, options)) {
+    for (const ir::ValueId id : graph.arguments())
+      if (graph[id].op == &ir::ops::input) inputs_.insert(graph[id].name);
+    for (const ir::Update& update : graph.updates) updated_.insert(graph[update.state].name);
+  }
+
+  ir::Tensors run(const ir::Tensors& arguments) override {
+    ir::Tensors inputs;
+    for (const auto& [name, value] : arguments) {
+      if (inputs_.contains(name))
+        inputs.emplace(name, value);
+      else
+        executable_.set_state(name, value);
+    }
+    ir::Tensors results = executable_.run(inputs);
+    for (const std::string& name : updated_) results.insert_or_assign(name, executable_.state(name));
+    return results;
+  }
+
+ private:
+  Executable executable_;
+  std::set<std::string> inputs_, updated_;
+};
+
+class CompiledRunner : public GoldenRunner {
+ public:
+  explicit CompiledRunner(CompileOptions options = {}) : options_(std::move(options)) {}
+  std::unique_ptr<Program> prepare(const ir::Graph& graph) override {
+    return std::make_unique<CompiledProgram>(graph, options_);
+  }
+
+ private:
+  CompileOptions options_;
+};
+
+}  // namespace lathe::golden
