@@ -21,11 +21,11 @@ struct TrainingOptions {
   /// each micro-batch's loss is a mean over equally many items.
   std::int64_t accumulate = 1;
   /// Which parameters are trained; empty: every float parameter.
-  ParameterFilter trainable;
+  ParameterFilter trainable = {};
   /// Which of them decay, for optimizers with weight decay; empty: all.
-  ParameterFilter decayed;
+  ParameterFilter decayed = {};
   /// Told what a person may want to know: "the loss does not use the parameter wpe: it is not trained".
-  std::function<void(std::string_view)> note;
+  std::function<void(std::string_view)> note = {};
 };
 
 /// Adds backward and update of `loss`, a float scalar, to its graph. New outputs: "loss" (unless there is one of this
