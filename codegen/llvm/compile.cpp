@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include <fmt/core.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
@@ -25,6 +26,13 @@ std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const Backend& ba
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*module, &stream)) throw InternalError("kernel " + kernel.name + " in LLVM: " + problem);
   return module;
+}
+
+/// The ops that a kernel came from, as comments before its code.
+std::string notes(const kernel::Kernel& kernel, std::string_view comment) {
+  std::string text;
+  for (const std::string& note : kernel.notes) text += fmt::format("{} {}\n", comment, note);
+  return text;
 }
 
 std::string readable_symbol(const kernel::Kernel& kernel) {
@@ -61,7 +69,7 @@ std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, 
   const Backend backend(target);
   const auto module = emit(context, backend, kernel, target, readable_symbol(kernel));
   if (optimized) backend.optimise(*module);
-  std::string text;
+  std::string text = notes(kernel, ";");
   llvm::raw_string_ostream stream(text);
   module->print(stream, nullptr);
   return text;
@@ -72,7 +80,7 @@ std::string emit_assembly(const kernel::Kernel& kernel, const TargetCpu& target)
   const Backend backend(target);
   const auto module = emit(context, backend, kernel, target, readable_symbol(kernel));
   backend.optimise(*module);
-  return backend.assembly(*module);
+  return notes(kernel, "#") + backend.assembly(*module);
 }
 
 }  // namespace lathe::codegen

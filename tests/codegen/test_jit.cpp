@@ -151,6 +151,8 @@ TEST_CASE("targets: names, unknown names, code for other machines as text") {
   CHECK(codegen::emit_assembly(micro_kernel(), TargetCpu::named("x86-64-v2")).find("ymm") == std::string::npos);
   const std::string raw = codegen::emit_llvm_ir(add_constant(1), TargetCpu::host(), false);
   CHECK(raw.find("define internal void @add_body") != std::string::npos);
+  CHECK(raw.substr(0, 11) == "; from add\n");
+  CHECK(codegen::emit_assembly(add_constant(1), TargetCpu::host()).substr(0, 11) == "# from add\n");
   CHECK(codegen::llvm_version().substr(0, 3) == "19.");
 }
 
