@@ -1,0 +1,171 @@
+#include "ir/ops/document.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/ops/list.h"
+#include "ir/tensor/builder.h"
+#include "ir/tensor/printer.h"
+
+namespace lathe::ir {
+
+namespace {
+
+std::string_view kind_name(AttrKind kind) {
+  switch (kind) {
+    case AttrKind::boolean: return "bool";
+    case AttrKind::integer: return "integer";
+    case AttrKind::real: return "number";
+    case AttrKind::text: return "text";
+    case AttrKind::dtype: return "dtype";
+    case AttrKind::dim: return "dim";
+    case AttrKind::integers: return "list of integers";
+    case AttrKind::reals: return "list of numbers";
+    case AttrKind::shape: return "shape";
+  }
+  throw InternalError("an attribute kind out of range");
+}
+
+std::string default_text(const AttrSpec& spec) {
+  if (spec.required) return "required";
+  if (const auto* v = std::get_if<bool>(&spec.fallback)) return print_attribute(*v);
+  if (const auto* v = std::get_if<std::int64_t>(&spec.fallback)) return print_attribute(*v);
+  if (const auto* v = std::get_if<double>(&spec.fallback)) return print_attribute(*v);
+  if (const auto* v = std::get_if<std::string_view>(&spec.fallback)) return print_attribute(std::string(*v));
+  return "none";
+}
+
+std::string attribute_table(const Op& op) {
+  if (op.attrs.value.empty()) return {};
+  std::string text = "\n| attribute | kind | default | |\n|---|---|---|---|\n";
+  for (const AttrSpec& spec : op.attrs.value)
+    text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, kind_name(spec.kind), default_text(spec), spec.doc);
+  return text;
+}
+
+std::string arity_text(const Arity& arity) {
+  if (arity.max == arity.min) return arity.min == 0 ? "none" : fmt::format("{}", arity.min);
+  return arity.max < 0 ? fmt::format("{} or more", arity.min) : fmt::format("{} to {}", arity.min, arity.max);
+}
+
+/// A sample built in a graph of its own; the op is the last node.
+struct Example {
+  GraphBuilder builder{"example"};
+  std::vector<Value> operands;
+  std::vector<Value> result;
+};
+void build_example(Example& example, const Op& op, const Sample& sample) {
+  for (const SampleOperand& operand : sample.operands) {
+    Shape shape;
+    for (const std::int64_t size : operand.sizes) shape.push_back(Dim(size));
+    const std::string name(1, static_cast<char>('a' + example.operands.size()));
+    example.operands.push_back(example.builder.argument(ops::input, name, operand.dtype, shape));
+  }
+  example.result.push_back(example.builder.add(op, example.operands, sample.attrs));
+}
+
+/// "sub, exp, sum": the ops of a composite's expansion, without repeats.
+std::string expansion_ops(const Op& op, const Composite& composite) {
+  std::vector<std::string_view> names;
+  for (const Sample& sample : op.samples.value()) {
+    Example example;
+    build_example(example, op, sample);
+    const int before = example.builder.graph().size();
+    (void)composite.expand(example.builder, example.result[0].node(), example.operands);
+    for (int i = before; i < example.builder.graph().size(); ++i) {
+      const std::string_view name = example.builder.graph()[ValueId{i}].op->name.value;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names.empty() ? "its operand" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+struct MeaningText {
+  const Op& op;
+  std::string operator()(const Elementwise& m) const {
+    return fmt::format("element by element, the scalar operation `{}`", name(m.op));
+  }
+  std::string operator()(const View&) const { return "a view: strides change, nothing is copied"; }
+  std::string operator()(const Reduce& m) const {
+    return fmt::format("folds dims by `{}`, from {}", name(m.combine), print_real(m.identity));
+  }
+  std::string operator()(const Contraction&) const { return "a contraction of two tensors over labelled dims"; }
+  std::string operator()(const Composite& m) const { return "expands into " + expansion_ops(op, m); }
+  std::string operator()(const Argument&) const { return "bound by the caller"; }
+  std::string operator()(const Custom&) const { return "a kernel of its own"; }
+};
+
+using MeaningVariant = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom>;
+const MeaningVariant& meaning_of(const Op& op) { return op.meaning; }
+
+struct GradientText {
+  std::string operator()(GradientRule) const { return "by a rule"; }
+  std::string operator()(FromExpansion) const { return "of its expansion"; }
+  std::string operator()(const NotDifferentiable& none) const { return fmt::format("none: {}", none.why); }
+};
+
+std::string example_text(const Op& op) {
+  if (op.as<Argument>()) return {};
+  Example example;
+  build_example(example, op, op.samples.value().front());
+  std::string text = "\n```\n";
+  for (const Value& operand : example.operands)
+    text += fmt::format("input %{}: {}\n", operand.node().name, print_type(operand.type()));
+  PrintOptions options;
+  options.locations = false;
+  return text + print_node(example.builder.graph(), example.result[0].id(), options) + "\n```\n";
+}
+
+std::string code_list(std::vector<std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", name);
+  return text;
+}
+
+constexpr std::string_view family_titles[] = {"Element-wise", "Views",     "Reductions",     "Contraction",
+                                              "Composites",   "Arguments", "Special kernels"};
+
+}  // namespace
+
+std::string document_op(const Op& op) {
+  std::string text = fmt::format("### `{}`\n\n{}.\n", op.name.value, op.doc.value);
+  text += fmt::format("\n- operands: {}\n- meaning: {}\n", arity_text(op.arity.value),
+                      std::visit(MeaningText{op}, meaning_of(op)));
+  const std::variant<GradientRule, FromExpansion, NotDifferentiable>& gradient = op.gradient;
+  text += fmt::format("- gradient: {}\n", std::visit(GradientText{}, gradient));
+  if (!op.labels.value.empty())
+    text += fmt::format("- constraints: {}\n", code_list({op.labels.value.begin(), op.labels.value.end()}));
+  return text + attribute_table(op) + example_text(op);
+}
+
+std::string document_ops() {
+  std::string text =
+      "# Ops\n\n"
+      "Every op of the tensor IR, written from its record (`ir/ops/document.h`); a test keeps this page current.\n"
+      "Element-wise ops broadcast by NumPy's rule. A dim that counts from the end is negative. Every op that "
+      "computes\n"
+      "gives a contiguous result; views change strides.\n";
+  std::map<std::string_view, std::vector<std::string_view>> raised;
+  for (std::size_t family = 0; family < std::variant_size_v<MeaningVariant>; ++family) {
+    text += fmt::format("\n## {}\n", family_titles[family]);
+    for (const Op* op : all_ops()) {
+      if (meaning_of(*op).index() != family) continue;
+      text += "\n" + document_op(*op);
+      for (const std::string_view label : op->labels.value) raised[label].push_back(op->name.value);
+    }
+  }
+  text +=
+      "\n## Constraints\n\n"
+      "What an op refuses, by the label that its error carries. `tests/ops/errors/LABEL.lathe` holds programs that\n"
+      "break it, with the text of each error.\n\n| label | ops |\n|---|---|\n";
+  for (auto& [label, names] : raised) {
+    std::sort(names.begin(), names.end());
+    text += fmt::format("| `{}` | {} |\n", label, code_list(names));
+  }
+  return text;
+}
+
+}  // namespace lathe::ir
