@@ -155,4 +155,37 @@ TEST_CASE("every op prints and parses back") {
     });
 }
 
+TEST_CASE("narrow floats give the values of f64, rounded") {
+  for (const auto& [dtype, tolerance] : {std::pair{f32, 1e-6}, std::pair{f16, 4e-3}, std::pair{bf16, 3e-2}})
+    for_each_sample(
+        [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {
+          Sample narrow = sample;
+          bool floats = false;
+          for (SampleOperand& operand : narrow.operands)
+            if (operand.dtype == f64) {
+              operand.dtype = dtype;
+              floats = true;
+            }
+          const Graph wide_graph = sample_graph(op, sample);
+          const DType result = wide_graph[wide_graph.outputs[0].value].type.dtype;
+          if (!floats || is_complex(result) || &op == &ops::cast) return;
+          CAPTURE(what, name(dtype));
+          const auto operands = random_operands(narrow);
+          std::vector<HostTensor> wide;
+          for (const HostTensor& operand : operands)
+            wide.push_back(operand.dtype() == dtype ? operand.cast(f64) : operand);
+          const HostTensor expected = value_of(wide_graph, arguments_of(wide));
+          const HostTensor found = value_of(sample_graph(op, narrow), arguments_of(operands));
+          REQUIRE(found.dtype() == (result == f64 ? dtype : result));
+          double largest = 1;
+          for (std::int64_t i = 0; i < expected.numel(); ++i)
+            if (std::isfinite(expected.get(i))) largest = std::max(largest, std::fabs(expected.get(i)));
+          for (std::int64_t i = 0; i < found.numel(); ++i) {
+            const double a = found.get(i), b = expected.get(i);
+            const bool same = a == b || (std::isnan(a) && std::isnan(b));
+            CHECK((same || std::fabs(a - b) <= tolerance * largest));
+          }
+        });
+}
+
 }  // namespace lathe::ir::test

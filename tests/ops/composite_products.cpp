@@ -215,3 +215,29 @@ TEST_CASE("more dims than a contraction has letters are an error, no crash") {
   const Value one[] = {wide};
   CHECK(error_label([&] { (void)einsum("...->...", one); }) == "einsum_rank");
 }
+
+TEST_CASE("no equation crashes einsum", "[einsum]") {
+  std::mt19937 generator(11);
+  const std::string characters = "iijjk.,->  .A\x01#";
+  int good = 0, bad = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string equation;
+    const int length = std::uniform_int_distribution<int>(0, 12)(generator);
+    for (int c = 0; c < length; ++c)
+      equation += characters[std::uniform_int_distribution<std::size_t>(0, characters.size() - 1)(generator)];
+    GraphBuilder b("g");
+    std::vector<Value> operands;
+    const int count = std::uniform_int_distribution<int>(1, 2)(generator);
+    for (int k = 0; k < count; ++k) operands.push_back(b.argument(ops::input, "x" + std::to_string(k), f32, {2, 2}));
+    try {
+      const Value value = einsum(equation, operands);
+      (void)value.node().op->as<Composite>()->expand(b, value.node(), operands);
+      ++good;
+    } catch (const UserError& error) {
+      CHECK(error.label().starts_with("einsum_"));
+      ++bad;
+    }
+  }
+  CHECK(good > 50);
+  CHECK(bad > 1000);
+}
