@@ -14,6 +14,13 @@ int floor_to(int size, int step) { return std::max(size / step * step, step); }
 /// Accumulators that stay in registers beside the operands.
 int accumulators(int vector_bits) { return vector_bits >= 512 ? 24 : 12; }
 
+/// Depth of the blocks of k: equal shares of a known k, at most `limit`.
+int depth(const Size& k, int limit, int lanes) {
+  if (!k || *k <= 0) return limit;
+  const std::int64_t passes = (*k + limit - 1) / limit, share = (*k + passes - 1) / passes;
+  return static_cast<int>((share + lanes - 1) / lanes) * lanes;
+}
+
 /// Bytes of a block of the right operand that a task packs into scratch, and of its sums.
 constexpr int right_bytes = 64 * 1024, sums_bytes = 96 * 1024;
 
@@ -21,11 +28,19 @@ constexpr int right_bytes = 64 * 1024, sums_bytes = 96 * 1024;
 /// one grows.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute)), elements = right_bytes / bytes;
-  tile.kc = 256;
-  if (query.k && *query.k < tile.kc)
-    tile.kc = static_cast<int>((std::max<std::int64_t>(*query.k, 1) + tile.lanes - 1) / tile.lanes) * tile.lanes;
+  tile.kc = depth(query.k, 256, tile.lanes);
   tile.nc = floor_to(std::min(elements / tile.kc, 1024 / bytes), tile.n_step());
   tile.mc = floor_to(sums_bytes / bytes / tile.nc, tile.mr);
+}
+
+/// The blocks of a task that finds the right operand packed. Rows that are packed on the way want many columns to use
+/// them; rows that are read in place along m touch a cache line for each k, so fewer of them.
+void fit_packed_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  const bool loaded = lhs == Source::loaded, row = query.lhs_axis == LaneAxis::row;
+  tile.kc = depth(query.k, (row ? 256 : 384) * 4 / bytes, tile.lanes);
+  tile.mc = floor_to(loaded ? 96 : 192, tile.mr);
+  tile.nc = floor_to((loaded ? 384 : row ? 192 : 240) * 4 / bytes, tile.n_step());
 }
 
 /// One task does all rows; nothing is packed and the right operand is streamed once.
@@ -88,7 +103,9 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   fit_loaded_right(plan.tile, query);
   plan.rhs = Source::loaded;
   if (!reused || at_most(query.m, plan.tile.mc)) return plan;
-  return {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
+  plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
+  fit_packed_right(plan.tile, query, plan.lhs);
+  return plan;
 }
 
 }  // namespace lathe::schedule
