@@ -202,6 +202,16 @@ TEST_CASE("canonicalize: contractions", "[canonicalize]") {
           turned + "%2 = exp %1 : f64[b, a, b]\noutput \"o\" %2\noutput \"p\" %1\n");
 }
 
+TEST_CASE("canonicalize: contractions of dims in a ring", "[canonicalize]") {
+  becomes(
+      "%1 = permute %x {dims=[2, 0, 1]}\n%2 = contract %1, %y {spec=\"kab,abj->kj\"}\n%3 = contract %1, %1 "
+      "{spec=\"kab,jab->kj\"}\noutput \"o\" %2\noutput \"p\" %3\n",
+      "%1 = contract %x, %y {spec=\"abc,abd->cd\"} : f64[6, 6]\n"
+      "%2 = contract %x, %x {spec=\"abc,abd->cd\"} : f64[6, 6]\noutput \"o\" %1\noutput \"p\" %2\n");
+  becomes("%1 = contract %x, %y {spec=\"abc,adc->abd\"}\n%2 = permute %1 {dims=[2, 0, 1]}\noutput \"o\" %2\n",
+          "%1 = contract %x, %y {spec=\"abc,adc->dab\"} : f64[b, a, b]\noutput \"o\" %1\n");
+}
+
 TEST_CASE("canonicalize: a product that is read as it is, too, keeps its order", "[canonicalize]") {
   const std::string product = "%1 = contract %x, %y {spec=\"abc,adc->abd\"}\n";
   stays(product + "%2 = transpose %1 {dim0=0, dim1=1}\n%3 = contiguous %2\noutput \"o\" %3\noutput \"p\" %1\n");

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/dce.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;
@@ -51,25 +50,4 @@ TEST_CASE("cse: what only looks equal stays", "[cse]") {
   output "8" %8
 })");
   CHECK(text(cse(graph)) == text(graph));
-}
-
-TEST_CASE("dce: drops what nothing needs, keeps what an update needs", "[dce]") {
-  const Graph graph = parse(R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
-  %1 = exp %x
-  %2 = sin %x
-  %3 = cos %1
-  %4 = add %s, %2
-  output "o" %1
-  update %s <- %4
-})");
-  const Graph after = dce(graph);
-  CHECK(text(after) == R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
-  %1 = exp %x : f64[n]
-  %2 = sin %x : f64[n]
-  %3 = add %s, %2 : f64[n]
-  output "o" %1
-  update %s <- %3
-}
-)");
-  check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}), 0);
 }

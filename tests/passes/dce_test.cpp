@@ -1,0 +1,30 @@
+#include "passes/dce.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/passes/support.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using namespace lathe::ir::test;
+
+TEST_CASE("dce: drops what nothing needs, keeps what an update needs", "[dce]") {
+  const Graph graph = parse(R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
+  %1 = exp %x
+  %2 = sin %x
+  %3 = cos %1
+  %4 = add %s, %2
+  output "o" %1
+  update %s <- %4
+})");
+  const Graph after = dce(graph);
+  CHECK(text(after) == R"(graph @g(input %x: f64[n], input %unused: f64[n], state %s: f64[n]) {
+  %1 = exp %x : f64[n]
+  %2 = sin %x : f64[n]
+  %3 = add %s, %2 : f64[n]
+  output "o" %1
+  update %s <- %3
+}
+)");
+  check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}), 0);
+}
