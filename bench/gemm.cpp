@@ -1,7 +1,7 @@
 /// Speed of the matrix-product schedules: GFLOP/s and share of the FMA peak, beside OpenBLAS in the same run.
 ///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--tile mr,nv,kc,mc,nc] [--lhs
 ///   SOURCE] [--rhs SOURCE]
-///              [--dims] [--asm] [--no-blas] [--quantile Q]
+///              [--dims] [--asm] [--no-blas] [--quantile Q] [--cpu x86-64-v3]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -33,6 +33,7 @@ struct Options {
   std::string only, own, lhs, rhs;
   double seconds = 0.6, part = 0.5;
   std::vector<int> tile;
+  codegen::TargetCpu target = codegen::TargetCpu::host();
   bool dims = false, assembly = false, blas = true;
 };
 
@@ -140,7 +141,7 @@ double worst_error(const GemmCase& c, const float* lhs, const float* rhs, const 
 
 schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
   schedule::GemmPlan plan = schedule::plan_gemm({.compute = f32,
-                                                 .vector_bits = codegen::TargetCpu::host().vector_bits,
+                                                 .vector_bits = options.target.vector_bits,
                                                  .batch = c.batch,
                                                  .m = c.m,
                                                  .n = c.n,
@@ -160,8 +161,8 @@ schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
 
 void measure(const GemmCase& c, const Options& options, Team& team, const PeakProbe& probe) {
   const schedule::GemmPlan plan = plan_of(c, options);
-  CompiledGemm gemm(c, plan, !options.dims);
-  if (options.assembly) fmt::print("{}\n", codegen::emit_assembly(gemm.kernels()[0], codegen::TargetCpu::host()));
+  CompiledGemm gemm(c, plan, !options.dims, options.target);
+  if (options.assembly) fmt::print("{}\n", codegen::emit_assembly(gemm.kernels()[0], options.target));
   const auto lhs = huge_floats(c.batch * c.m * c.k), rhs = huge_floats(c.batch * c.n * c.k);
   const auto result = huge_floats(c.batch * c.m * c.n);
   std::mt19937 random(7);
@@ -215,6 +216,8 @@ Options parse(int argc, char** argv) {
       options.seconds = std::stod(value());
     else if (flag == "--quantile")
       options.part = std::stod(value());
+    else if (flag == "--cpu")
+      options.target = codegen::TargetCpu::named(value());
     else if (flag == "--case")
       options.own = value();
     else if (flag == "--lhs")
@@ -241,7 +244,7 @@ Options parse(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  const PeakProbe probe;
+  const PeakProbe probe(options.target);
   Team team(options.threads);
   std::vector<GemmCase> all = cases();
   if (!options.own.empty()) all = {own_case(options.own)};

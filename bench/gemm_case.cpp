@@ -114,12 +114,13 @@ kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan,
 
 }  // namespace
 
-CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known)
+CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known,
+                           const codegen::TargetCpu& target)
     : case_(problem), plan_(plan) {
   kernels_.push_back(product_kernel(case_, plan_, known));
   kernels_.push_back(pack_kernel(case_, plan_, known, true));
   kernels_.push_back(pack_kernel(case_, plan_, known, false));
-  code_ = codegen::Jit().compile(kernels_);
+  code_ = codegen::Jit({.target = target}).compile(kernels_);
   if (!known) dims_ = {case_.batch, case_.m, case_.n, case_.k};
   packed_lhs_ = huge_floats(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
   packed_rhs_ = huge_floats(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
@@ -146,7 +147,8 @@ void CompiledGemm::multiply(Team& team, const float* lhs, const float* rhs, floa
   });
 }
 
-PeakProbe::PeakProbe() : lanes_(codegen::TargetCpu::host().vector_bits / 32), chains_(lanes_ == 16 ? 24 : 12) {
+PeakProbe::PeakProbe(const codegen::TargetCpu& target)
+    : lanes_(target.vector_bits / 32), chains_(lanes_ == 16 ? 24 : 12) {
   Builder b("peak");
   const Buffer out = b.buffer("out", f32, Access::write);
   const Value steps = b.dim("steps");
@@ -157,7 +159,7 @@ PeakProbe::PeakProbe() : lanes_(codegen::TargetCpu::host().vector_bits / 32), ch
     for (const kernel::Var& sum : sums) b.set(sum, b.fma(x, x, b.get(sum)));
   });
   for (int i = 0; i < chains_; ++i) b.store(out, i * lanes_, b.get(sums[static_cast<std::size_t>(i)]));
-  code_ = codegen::Jit().compile(std::vector<kernel::Kernel>{b.finish()});
+  code_ = codegen::Jit({.target = target}).compile(std::vector<kernel::Kernel>{b.finish()});
 }
 
 constexpr std::int64_t probe_steps = 100000;

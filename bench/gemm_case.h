@@ -39,7 +39,7 @@ class Team {
 class CompiledGemm {
  public:
   /// `known`: sizes are compiled in; otherwise they are dims.
-  CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known);
+  CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known, const codegen::TargetCpu& target);
   void pack(Team& team, const float* lhs, const float* rhs);
   void multiply(Team& team, const float* lhs, const float* rhs, float* result);
   const std::vector<kernel::Kernel>& kernels() const { return kernels_; }
@@ -59,7 +59,7 @@ std::shared_ptr<float> huge_floats(std::int64_t count);
 /// Fused multiply-adds in registers on one thread.
 class PeakProbe {
  public:
-  PeakProbe();
+  explicit PeakProbe(const codegen::TargetCpu& target);
   void run() const;
   double work() const;  ///< floating-point operations of one run
 

@@ -51,7 +51,8 @@ void print_table(const Executable& exe, const std::vector<LaunchTime>& times, do
     total += t.seconds;
   }
   std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   std::map<std::string, double> kinds;
   for (const auto& [name, row] : rows) kinds[name.substr(name.find('_') + 1, 8)] += row.seconds;
   for (const auto& [kind, seconds] : kinds) fmt::print("  {:<10} {:5.1f}%\n", kind, 100 * seconds / total);
@@ -67,8 +68,11 @@ void print_table(const Executable& exe, const std::vector<LaunchTime>& times, do
 int main(int argc, char** argv) try {
   const Setting s = parse(argc, argv);
   Graph g("gpt");
-  models::GptConfig config{.vocab = Dim("vocab", s.vocab), .context = Dim("context", s.sequence),
-                           .d_model = Dim("d_model", s.d_model), .h = Dim("h", s.heads), .layers = s.layers};
+  models::GptConfig config{.vocab = Dim("vocab", s.vocab),
+                           .context = Dim("context", s.sequence),
+                           .d_model = Dim("d_model", s.d_model),
+                           .h = Dim("h", s.heads),
+                           .layers = s.layers};
   models::Gpt gpt(g, config);
   const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
   g.output("loss", gpt.loss(tokens));
@@ -76,8 +80,8 @@ int main(int argc, char** argv) try {
   const ir::Graph step = training_step(g.finish(), "loss", AdamW{.lr = 1e-3}, {.clip_norm = 1.0});
   Executable exe = compile(step);
   const CompileSummary& c = exe.summary();
-  fmt::print("{} ops, {} nodes, {} kernels in {} launches; passes {:.2f} s, lowering {:.2f} s, code {:.2f} s\n", c.ops,
-             c.nodes, c.kernels, c.launches, c.pass_seconds, c.lower_seconds, c.codegen_seconds);
+  fmt::print("{} ops, {} nodes, {} kernels in {} launches; passes {:.2f} s, lowering {:.2f} s, code {:.2f} s\n",
+             c.ops, c.nodes, c.kernels, c.launches, c.pass_seconds, c.lower_seconds, c.codegen_seconds);
   exe.set_states(initial_values(step, initializers, 1));
   HostTensor batch(i64, {s.batch, s.sequence + 1});
   for (std::int64_t i = 0; i < batch.numel(); ++i) batch.set_int(i, i * 7 % s.vocab);
@@ -89,7 +93,8 @@ int main(int argc, char** argv) try {
     if (slot.is_parameter) parameters += exe.state(slot.name).numel();
   const double tokens_per_step = s.batch * s.sequence;
   // 6 N + 6 L C T a token, the causal half counted whole (PaLM, appendix B, with L C T for attention).
-  const double flops = tokens_per_step * (6.0 * static_cast<double>(parameters) + 6.0 * s.layers * s.d_model * s.sequence);
+  const double flops =
+      tokens_per_step * (6.0 * static_cast<double>(parameters) + 6.0 * s.layers * s.d_model * s.sequence);
   const int cpus = static_cast<int>(std::thread::hardware_concurrency());
   std::vector<double> seconds, peaks;
   std::vector<LaunchTime> times;
@@ -102,12 +107,14 @@ int main(int argc, char** argv) try {
       seconds.push_back(took);
       peaks.push_back(peak);
     }
-    fmt::print("step {} loss {:.4f} {:.1f} ms {:.1f}% of {:.0f} GFLOP/s\n", i, loss, 1e3 * took, 100 * flops / took / peak, peak * 1e-9);
+    fmt::print("step {} loss {:.4f} {:.1f} ms {:.1f}% of {:.0f} GFLOP/s\n", i, loss, 1e3 * took,
+               100 * flops / took / peak, peak * 1e-9);
   }
   const double typical = median(seconds), peak = median(peaks);
   print_table(exe, times, peak);
-  fmt::print("{} parameters, {:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the FMA peak of {:.0f} GFLOP/s on {} threads\n",
-             parameters, 1e3 * typical, tokens_per_step / typical, 100 * flops / typical / peak, peak * 1e-9, cpus);
+  fmt::print(
+      "{} parameters, {:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the FMA peak of {:.0f} GFLOP/s on {} threads\n",
+      parameters, 1e3 * typical, tokens_per_step / typical, 100 * flops / typical / peak, peak * 1e-9, cpus);
 } catch (const lathe::Error& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;
