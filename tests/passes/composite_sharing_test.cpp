@@ -1,0 +1,66 @@
+#include <catch2/catch.hpp>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "passes/autodiff.h"
+#include "passes/dce.h"
+#include "passes/expand.h"
+
+/// The gradient rules of composites build what the forward pass builds too, so that expansion makes them one node.
+namespace lathe::ir {
+
+namespace {
+
+/// Forward and gradients of `loss`, expanded to primitives.
+Graph expanded_training_graph(GraphBuilder& builder, const Value& loss) {
+  builder.output("loss", loss);
+  GradientRequest request;
+  request.outputs = {{"loss", ""}};
+  return dce(expand(differentiate(builder.finish(), request)));
+}
+
+int count(const Graph& graph, const Op& op) {
+  return static_cast<int>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.op == &op; }));
+}
+
+}  // namespace
+
+TEST_CASE("norms compute mean and rstd once for forward and gradient", "[gradients]") {
+  GraphBuilder b("g");
+  const Dim n{"n_seq"}, d{"d_model", 8};
+  const Value x = b.argument(ops::parameter, "x", f32, {n, d}), w = b.argument(ops::parameter, "w", f32, {d});
+  const Value s = b.argument(ops::parameter, "s", f32, {d});
+  SECTION("layer_norm") {
+    const Graph graph = expanded_training_graph(b, sum(square(layer_norm(x, w, s))));
+    CHECK(count(graph, ops::rsqrt) == 1);
+  }
+  SECTION("rms_norm") {
+    const Graph graph = expanded_training_graph(b, sum(add(square(rms_norm(x, w)), s)));
+    CHECK(count(graph, ops::rsqrt) == 1);
+  }
+}
+
+TEST_CASE("the loss computes maximum, exponentials and their sum once", "[gradients]") {
+  GraphBuilder b("g");
+  const Dim n{"n"}, vocab{"vocab", 11};
+  const Value logits = b.argument(ops::parameter, "logits", f32, {n, vocab});
+  const Value targets = b.argument(ops::input, "targets", i64, {n});
+  const Graph graph = expanded_training_graph(b, cross_entropy(logits, targets, 0, 0.1));
+  CHECK(count(graph, ops::exp) == 1);
+  CHECK(count(graph, ops::max) == 2);  // of the row, and the target's
+  CHECK(count(graph, ops::log) == 1);
+  CHECK(count(graph, ops::gather) == 0);
+}
+
+TEST_CASE("dropout draws once, softmax is not recomputed", "[gradients]") {
+  GraphBuilder b("g");
+  const Dim n{"n"};
+  const Value scores = b.argument(ops::parameter, "scores", f32, {n, n});
+  const Value random = b.argument(ops::state, "random", i64, {2});
+  const Graph graph = expanded_training_graph(b, sum(square(dropout(softmax(scores, -1), random, 0.1))));
+  CHECK(count(graph, ops::random_uniform) == 1);
+  CHECK(count(graph, ops::exp) == 1);
+}
+
+}  // namespace lathe::ir
