@@ -17,8 +17,9 @@ namespace {
 bool reads_indices(const Node& node) { return node.op == &ops::gather || node.op == &ops::scatter_add; }
 
 bool small(const Node& node, std::int64_t limit) {
-  const auto count = node.type.shape.numel().value();
-  return count && *count <= limit && !is_complex(node.type.dtype);
+  const Shape& shape = node.type.shape;
+  const bool known = std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.value().has_value(); });
+  return known && *shape.numel().value() <= limit && !is_complex(node.type.dtype);
 }
 
 /// Which nodes depend on small constants alone.

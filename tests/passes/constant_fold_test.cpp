@@ -45,7 +45,10 @@ TEST_CASE("constant_fold: large, symbolic and random values stay", "[constant_fo
   %8 = constant {dtype=f64, shape=[2], values=[1.0, 2.0]}
   %9 = constant {dtype=i64, shape=[1], values=[5.0]}
   %10 = gather %8, %9 {dim=0}
+  %11 = iota {shape=[n, 0], dim=0, dtype=i64}
+  %12 = add %11, %11
   output "3" %3
+  output "12" %12
   output "5" %5
   output "7" %7
   output "10" %10
