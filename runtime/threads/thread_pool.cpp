@@ -101,8 +101,8 @@ void ThreadPool::run_chunks(std::int64_t count, std::int64_t grain, Body body) {
   grain = std::clamp<std::int64_t>(grain, 1, count);
   const std::int64_t chunks = (count - 1) / grain + 1;
   if (chunks == 1 || workers_.empty() || inside_chunk) {
-    for (std::int64_t begin = 0, left = count; left > 0; begin += grain, left -= grain)
-      body(begin, begin + std::min(grain, left), 0);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+      body(chunk * grain, chunk * grain + std::min(grain, count - chunk * grain), 0);
     return;
   }
   const std::lock_guard turn(callers_);
