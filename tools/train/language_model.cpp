@@ -1,0 +1,82 @@
+#include "tools/train/language_model.h"
+
+#include <fmt/core.h>
+
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "frontend/training.h"
+
+namespace lathe::tools {
+
+namespace {
+
+enum class Purpose { loss, logits };
+
+/// Adds the model and its output to the graph.
+void add_model(Graph& g, const ModelSettings& s, double dropout, Purpose purpose) {
+  const Dim B("B"), T("T");
+  const Tensor tokens = g.input("tokens", i64, {B, purpose == Purpose::loss ? T + 1 : T});
+  const auto finish = [&](const auto& model) {
+    if (purpose == Purpose::loss)
+      g.output("loss", model.loss(tokens));
+    else
+      g.output("logits", model.logits(tokens));
+  };
+  const Dim vocab("vocab", s.vocab), d_model("d_model", s.d_model), h("h", s.heads);
+  if (s.model == "llama") {
+    finish(models::Llama(g, {.vocab = vocab,
+                             .d_model = d_model,
+                             .d_ff = Dim("d_ff", s.d_model * 8 / 3 / 16 * 16),
+                             .h = h,
+                             .kv_heads = Dim("kv_heads", s.heads),
+                             .head_dim = Dim("head_dim", s.d_model / s.heads),
+                             .layers = static_cast<int>(s.layers)}));
+  } else {
+    finish(models::Gpt(g, {.vocab = vocab,
+                           .context = Dim("context", s.context),
+                           .d_model = d_model,
+                           .h = h,
+                           .layers = static_cast<int>(s.layers),
+                           .dropout = dropout}));
+  }
+}
+
+ir::Graph build(const std::string& name, const ModelSettings& s, double dropout, Purpose purpose,
+                std::vector<Initializer>* initializers = nullptr) {
+  Graph g(name);
+  add_model(g, s, dropout, purpose);
+  if (initializers) *initializers = g.initializers();
+  return g.finish();
+}
+
+}  // namespace
+
+std::map<std::string, std::string> ModelSettings::to_strings() const {
+  return {{"model", model},
+          {"layers", fmt::format("{}", layers)},
+          {"d_model", fmt::format("{}", d_model)},
+          {"heads", fmt::format("{}", heads)},
+          {"context", fmt::format("{}", context)},
+          {"vocab", fmt::format("{}", vocab)},
+          {"dropout", fmt::format("{}", dropout)}};
+}
+
+LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {
+  if (model.model != "gpt" && model.model != "llama")
+    throw UserError(fmt::format("there is no model {}", model.model), "train_model", "use gpt or llama");
+  if (model.heads < 1 || model.d_model % model.heads != 0)
+    throw UserError(fmt::format("d_model={} does not divide into {} heads", model.d_model, model.heads),
+                    "train_heads", "choose d_model as a multiple of the heads");
+  LanguageModel m;
+  m.forward = build(model.model, model, model.dropout, Purpose::loss, &m.initializers);
+  m.evaluate = build(model.model + "_evaluate", model, 0, Purpose::loss);
+  m.generate = build(model.model + "_generate", model, 0, Purpose::logits);
+  const AdamW adamw{.lr = Schedule::warmup_cosine(optimizer.lr, optimizer.warmup, optimizer.steps, optimizer.lr / 10),
+                    .beta1 = 0.9,
+                    .beta2 = 0.99,
+                    .weight_decay = optimizer.weight_decay};
+  m.step = training_step(m.forward, "loss", adamw, {.clip_norm = optimizer.clip, .decayed = matrices()});
+  return m;
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "frontend/graph.h"
+#include "frontend/initialize.h"
+#include "frontend/schedule.h"
+#include "ir/tensor/graph.h"
+
+namespace lathe::tools {
+
+/// What decides a training run besides its text. All of it is kept in the checkpoint.
+struct ModelSettings {
+  std::string model = "gpt";  ///< gpt or llama
+  std::int64_t layers = 6, d_model = 384, heads = 6, context = 256, vocab = 0;
+  double dropout = 0;
+  /// The settings by name, as a checkpoint keeps them; a run resumes only where they are the same.
+  std::map<std::string, std::string> to_strings() const;
+};
+
+struct OptimizerSettings {
+  double lr = 1e-3, weight_decay = 0.1, clip = 1.0;
+  std::int64_t warmup = 40, steps = 500;
+};
+
+/// The graphs of a decoder-only language model, dims of batch and sequence unknown.
+struct LanguageModel {
+  ir::Graph forward;    ///< tokens i64 [B, T+1] -> "loss", for reading
+  ir::Graph step;       ///< the same with backward and AdamW
+  ir::Graph evaluate;   ///< tokens i64 [B, T+1] -> "loss", without dropout
+  ir::Graph generate;   ///< tokens i64 [B, T] -> "logits" [B, T, vocab], without dropout
+  std::vector<Initializer> initializers;
+};
+LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer);
+
+}  // namespace lathe::tools
