@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "examples/check_goldens.h"
+#include "examples/parameters.h"
 #include "frontend/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/encoder_decoder.h"
@@ -18,7 +19,7 @@ using namespace lathe;
 
 namespace {
 
-constexpr std::int64_t pad = 0, start = 1, first_word = 2, vocabulary = 13;
+constexpr std::int64_t pad = 0, start = 1, end = 2, first_word = 3, vocabulary = 14;
 constexpr std::uint32_t shortest = 4, longest = 10;
 using Sentence = std::vector<std::int64_t>;
 
@@ -43,24 +44,29 @@ Sentence sentence(std::uint32_t stream, std::uint32_t n) {
   return words;
 }
 
-/// Rows of one length, padded on the right; each behind `lead` where it is given.
-HostTensor rows(const std::vector<Sentence>& sentences, std::optional<std::int64_t> lead) {
+/// Rows of one length, padded on the right.
+HostTensor rows(const std::vector<Sentence>& sentences) {
   std::size_t length = 0;
-  for (const Sentence& s : sentences) length = std::max(length, s.size() + (lead ? 1 : 0));
+  for (const Sentence& s : sentences) length = std::max(length, s.size());
   HostTensor batch(i64, {static_cast<std::int64_t>(sentences.size()), static_cast<std::int64_t>(length)});
   auto at = batch.as<std::int64_t>();
   std::fill(at.begin(), at.end(), pad);
-  for (std::size_t row = 0; row < sentences.size(); ++row) {
-    auto to = at.begin() + static_cast<std::ptrdiff_t>(row * length);
-    if (lead) *to++ = *lead;
-    std::copy(sentences[row].begin(), sentences[row].end(), to);
-  }
+  for (std::size_t row = 0; row < sentences.size(); ++row)
+    std::copy(sentences[row].begin(), sentences[row].end(), at.begin() + static_cast<std::ptrdiff_t>(row * length));
   return batch;
+}
+
+/// What the decoder reads and predicts: start, the words, end.
+Sentence framed(const Sentence& words) {
+  Sentence target{start};
+  target.insert(target.end(), words.begin(), words.end());
+  target.push_back(end);
+  return target;
 }
 
 ir::Tensors train(std::int64_t steps) {
   Graph g{"copy_task"};
-  const models::EncoderDecoder model(g, config_with(0.0, 0.1));
+  const models::EncoderDecoder model(g, config_with(0.1, 0.1));
   const Dim B{"nbatches"}, S{"n_seq_src"}, T{"n_seq_tgt"};
   const Tensor loss = model.loss(g.input("src", i64, {B, S}), g.input("tgt", i64, {B, T + 1}));
   const Adam optimizer{.lr = Schedule::noam(0.5, 64, 200), .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9};
@@ -69,34 +75,36 @@ ir::Tensors train(std::int64_t steps) {
   Executable step = compile(graph);
   step.set_states(initial_values(graph, initializers, 1));
   for (std::int64_t i = 0; i < steps; ++i) {
-    std::vector<Sentence> batch;
-    for (std::uint32_t row = 0; row < 32; ++row)
-      batch.push_back(sentence(1, static_cast<std::uint32_t>(i) * 32 + row));
-    const auto results = step.run({{"src", rows(batch, {})}, {"tgt", rows(batch, start)}});
+    std::vector<Sentence> sources, targets;
+    for (std::uint32_t row = 0; row < 32; ++row) {
+      sources.push_back(sentence(1, static_cast<std::uint32_t>(i) * 32 + row));
+      targets.push_back(framed(sources.back()));
+    }
+    const auto results = step.run({{"src", rows(sources)}, {"tgt", rows(targets)}});
     if (i == 0 || (i + 1) % (steps / 8) == 0)
       fmt::print("step {:5}  loss {:.4f}\n", i + 1, results.at("loss").get(0));
   }
   return step.states();
 }
 
-/// Decodes sentences of one length word by word.
+/// Decodes sentences word by word until each has ended.
 class Translator {
  public:
-  explicit Translator(const ir::Tensors& states) : forward_(build()) {
-    for (const auto& [name, value] : states)
-      if (!name.starts_with("optimizer.")) forward_.set_state(name, value);
-  }
+  explicit Translator(const ir::Tensors& states) : forward_(build()) { examples::take_parameters(forward_, states); }
 
   std::vector<Sentence> translate(const std::vector<Sentence>& sources, const Sampling& sampling) {
     Sampler sampler(sampling, 3);
-    std::vector<Sentence> targets(sources.size());
-    for (std::size_t step = 0; step < sources.front().size(); ++step) {
-      const auto logits = forward_.run({{"src", rows(sources, {})}, {"tgt", rows(targets, start)}}).at("logits");
-      const auto length = static_cast<std::int64_t>(step) + 1;  // logits: [B, length, vocabulary]
-      for (std::size_t row = 0; row < targets.size(); ++row)
-        targets[row].push_back(
-            sampler.next(logits_row(logits, static_cast<std::int64_t>(row) * length + length - 1)));
+    std::vector<Sentence> targets(sources.size(), Sentence{start});
+    std::vector<bool> ended(sources.size(), false);
+    for (std::int64_t length = 1; length <= longest + 2 && !all(ended); ++length) {
+      const auto logits = forward_.run({{"src", rows(sources)}, {"tgt", rows(targets)}}).at("logits");
+      for (std::size_t row = 0; row < targets.size(); ++row) {  // logits: [B, length, vocabulary]
+        const auto last = logits_row(logits, static_cast<std::int64_t>(row) * length + length - 1);
+        targets[row].push_back(ended[row] ? pad : sampler.next(last));
+        ended[row] = ended[row] || targets[row].back() == end;
+      }
     }
+    for (Sentence& target : targets) target = words_of(target);
     return targets;
   }
 
@@ -108,21 +116,23 @@ class Translator {
     g.output("logits", model.logits(g.input("src", i64, {B, S}), g.input("tgt", i64, {B, T})));
     return compile(g.finish());
   }
+  static bool all(const std::vector<bool>& flags) {
+    return std::find(flags.begin(), flags.end(), false) == flags.end();
+  }
+  /// What stands between start and end.
+  static Sentence words_of(const Sentence& target) {
+    return {target.begin() + 1, std::find(target.begin() + 1, target.end(), end)};
+  }
   Executable forward_;
 };
 
 /// The share of sentences of a stream that training never saw and that come out as they went in.
 double held_out_accuracy(Translator& translator, std::uint32_t count) {
-  std::map<std::size_t, std::vector<Sentence>> by_length;
-  for (std::uint32_t n = 0; n < count; ++n) {
-    const Sentence s = sentence(2, n);
-    by_length[s.size()].push_back(s);
-  }
+  std::vector<Sentence> sources;
+  for (std::uint32_t n = 0; n < count; ++n) sources.push_back(sentence(2, n));
+  const auto targets = translator.translate(sources, {.temperature = 0});
   std::size_t exact = 0;
-  for (const auto& [length, sources] : by_length) {
-    const auto targets = translator.translate(sources, {.temperature = 0});
-    for (std::size_t i = 0; i < sources.size(); ++i) exact += sources[i] == targets[i];
-  }
+  for (std::size_t i = 0; i < sources.size(); ++i) exact += sources[i] == targets[i];
   return static_cast<double>(exact) / count;
 }
 
@@ -130,7 +140,7 @@ double held_out_accuracy(Translator& translator, std::uint32_t count) {
 
 int main(int argc, char** argv) {
   return examples::run_example([&] {
-    Translator translator(train(1600));
+    Translator translator(train(1000));
     const Sentence source = sentence(2, 1);
     fmt::print("\n{:12} {}\n", "source", source);
     for (const auto& [name, sampling] :

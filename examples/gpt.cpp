@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "examples/check_goldens.h"
+#include "examples/parameters.h"
 #include "frontend/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/gpt.h"
@@ -19,9 +20,11 @@ const std::string poem =
     "Whose woods these are I think I know.\nHis house is in the village though;\n"
     "He will not see me stopping here\nTo watch his woods fill up with snow.\n";
 
+constexpr std::int64_t context = 40;  // what the model sees at once, in training and after
+
 models::GptConfig config_for(const text::Vocabulary& vocabulary) {
   return {.vocab = Dim("vocab", vocabulary.size()),
-          .context = Dim("context", 48),
+          .context = Dim("context", context),
           .d_model = Dim("d_model", 64),
           .h = Dim("h", 4),
           .layers = 2};
@@ -40,7 +43,7 @@ ir::Tensors train(const text::Vocabulary& vocabulary, const std::vector<std::int
   const ir::Graph graph = training_step(g, loss, optimizer, options);
   Executable step = compile(graph);
   step.set_states(initial_values(graph, initializers, 1));
-  const text::BatchSampler batches(ids, 8, 40, 1);
+  const text::BatchSampler batches(ids, 8, context, 1);
   for (std::int64_t i = 1; i <= steps; ++i) {
     const double value = step.run({{"tokens", batches.random(i)}}).at("loss").get(0);
     if (i == 1 || i % (steps / 6) == 0) fmt::print("step {:4}  loss {:.4f}\n", i, value);
@@ -48,21 +51,19 @@ ir::Tensors train(const text::Vocabulary& vocabulary, const std::vector<std::int
   return step.states();
 }
 
-/// Continues `prompt` greedily over a window of the last 48 characters.
+/// Continues `prompt` greedily over a window of the last characters.
 std::string complete(const text::Vocabulary& vocabulary, const ir::Tensors& parameters, const std::string& prompt,
                      std::size_t length) {
   Graph g{"gpt_logits"};
   const models::Gpt model(g, config_for(vocabulary));
   g.output("logits", model.logits(g.input("tokens", i64, {1, Dim{"T"}})));
   Executable forward = compile(g.finish());
-  for (const auto& [name, value] : parameters)
-    if (!name.starts_with("optimizer.")) forward.set_state(name, value);
+  examples::take_parameters(forward, parameters);
   std::vector<std::int64_t> ids = vocabulary.encode(prompt);
   Sampler sampler({.temperature = 0}, 1);
   while (ids.size() < length) {
-    const std::size_t window = std::min<std::size_t>(ids.size(), 48);
-    const std::vector<std::int64_t> last(ids.end() - static_cast<std::ptrdiff_t>(window), ids.end());
-    const auto size = static_cast<std::int64_t>(window);
+    const std::int64_t size = std::min(static_cast<std::int64_t>(ids.size()), context);
+    const std::vector<std::int64_t> last(ids.end() - size, ids.end());
     const auto logits = forward.run({{"tokens", HostTensor::from_ints({1, size}, last)}}).at("logits");
     ids.push_back(sampler.next(logits_row(logits, size - 1)));
   }

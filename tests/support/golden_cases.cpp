@@ -157,18 +157,18 @@ Training adamw_training(const Files& files) {
 
 std::span<const Case> cases() {
   static const std::vector<Case> all = {
-      {"attention_walkthrough", walkthrough, {}},
-      {"encoder_decoder_pre_relu", encoder_decoder, encoder_decoder_training},
-      {"encoder_decoder_post_gelu", encoder_decoder, encoder_decoder_training},
-      {"encoder_decoder_pre_relu_smooth", encoder_decoder, {}},
-      {"encoder_decoder_post_relu_dv", encoder_decoder, {}},
-      {"llama_attention", llama_attention, {}},
-      {"einsum_attention", einsum_attention, {}},
-      {"einsum_table", einsum_table, {}},
-      {"attention_forms", attention_forms, {}},
-      {"mask_edges", mask_edges, {}},
-      {"gpt2_training", gpt2, adamw_training},
-      {"llama_training", llama, adamw_training},
+      {"attention_walkthrough", walkthrough, {}, false},
+      {"encoder_decoder_pre_relu", encoder_decoder, encoder_decoder_training, false},
+      {"encoder_decoder_post_gelu", encoder_decoder, encoder_decoder_training, false},
+      {"encoder_decoder_pre_relu_smooth", encoder_decoder, {}, false},
+      {"encoder_decoder_post_relu_dv", encoder_decoder, {}, false},
+      {"llama_attention", llama_attention, {}, false},
+      {"einsum_attention", einsum_attention, {}, false},
+      {"einsum_table", einsum_table, {}, false},
+      {"attention_forms", attention_forms, {}, false},
+      {"mask_edges", mask_edges, {}, true},
+      {"gpt2_training", gpt2, adamw_training, false},
+      {"llama_training", llama, adamw_training, false},
   };
   return all;
 }
