@@ -13,7 +13,7 @@ void add_train(CLI::App& app) {
   command->add_option("--text", s->text, "The text to learn; without it, the source files below --sources");
   command->add_option("--sources", s->sources, "A folder of source files to learn")->capture_default_str();
   command->add_option("-o,--output", s->output, "Folder for checkpoints and loss.svg")->capture_default_str();
-  command->add_option("--model", s->model.model, "gpt or llama")->capture_default_str();
+  command->add_option("--model", s->model.model, "llama or gpt")->capture_default_str();
   command->add_option("--steps", s->optimizer.steps, "Training steps")->check(size)->capture_default_str();
   command->add_option("--batch", s->batch, "Sequences a step")->check(size)->capture_default_str();
   command->add_option("--context", s->model.context, "Characters a sequence")->check(size)->capture_default_str();

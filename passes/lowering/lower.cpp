@@ -22,6 +22,7 @@ class Lowering {
       : graph_(graph), plan_(plan_fusion(graph)), target_(target), buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
+    program_.regions = static_cast<int>(plan_.regions.size());
   }
 
   Program run() {

@@ -41,6 +41,7 @@ struct Launch {
 /// A graph turned into kernels: what an executable runs.
 struct Program {
   std::string name;
+  int regions = 0;                      ///< fused regions of the graph
   std::vector<kernel::Kernel> kernels;  ///< distinct ones: identical layers share them
   std::vector<ProgramBuffer> buffers;
   std::vector<Launch> launches;

@@ -12,8 +12,8 @@ namespace lathe::tools {
 
 /// What decides a training run besides its text. All of it is kept in the checkpoint.
 struct ModelSettings {
-  std::string model = "gpt";  ///< gpt or llama
-  std::int64_t layers = 6, d_model = 384, heads = 6, context = 256, vocab = 0;
+  std::string model = "llama";  ///< llama or gpt
+  std::int64_t layers = 6, d_model = 384, heads = 6, context = 64, vocab = 0;
   double dropout = 0;
   /// The settings by name, as a checkpoint keeps them; a run resumes only where they are the same.
   std::map<std::string, std::string> to_strings() const;
@@ -21,7 +21,7 @@ struct ModelSettings {
 
 struct OptimizerSettings {
   double lr = 1e-3, weight_decay = 0.1, clip = 1.0;
-  std::int64_t warmup = 40, steps = 500;
+  std::int64_t warmup = 40, steps = 900;
 };
 
 /// The graphs of a decoder-only language model, dims of batch and sequence unknown.

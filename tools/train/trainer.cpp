@@ -112,8 +112,10 @@ class Trainer {
   void print_summary() const {
     const CompileSummary& c = exe_->summary();
     const MemoryPlan plan = exe_->memory_plan({{"B", s_.batch}, {"T", s_.model.context}});
-    fmt::print("training step: {} ops -> {} kernels ({} launches), {} compiled, {} from the cache, in {:.2f} s\n", c.ops,
-               c.kernels, c.launches, c.compiled, c.from_cache, c.pass_seconds + c.lower_seconds + c.codegen_seconds);
+    fmt::print("training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "
+               "cache, in {:.2f} s\n",
+               c.ops, exe_->program().regions, c.launches, c.kernels, c.compiled, c.from_cache,
+               c.pass_seconds + c.lower_seconds + c.codegen_seconds);
     fmt::print("memory: {} planned at the peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
                format_bytes(plan.argument_bytes));
   }

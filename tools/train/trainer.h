@@ -14,9 +14,9 @@ struct TrainSettings {
   std::filesystem::path text;    ///< a file; empty: `sources`
   std::filesystem::path sources = ".";  ///< a folder whose source files are the text
   std::filesystem::path output = "lathe-run";
-  std::int64_t batch = 4;
+  std::int64_t batch = 8;
   std::uint64_t seed = 1;
-  std::int64_t evaluate_every = 50, save_every = 100;
+  std::int64_t evaluate_every = 100, save_every = 200;
   std::int64_t sample = 400;  ///< characters of text to sample at the end
   std::string prompt = "\n";
   Sampling sampling = {.temperature = 0.8, .top_k = 40};

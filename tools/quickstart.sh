@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The main job: sets up, builds, and trains a language model by compiled code, on this repository's own sources unless
+# --text FILE says otherwise. Arguments go to `lathe train`; see `lathe train --help`.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+bash "$root/tools/setup.sh"
+build="$root/build"
+if ! cmake -S "$root" -B "$build" -G Ninja -DLATHE_TESTS=OFF -DLATHE_EXAMPLES=OFF >"$root/build-log.txt" 2>&1; then
+  cat "$root/build-log.txt" >&2
+  exit 1
+fi
+rm -f "$root/build-log.txt"
+ninja -C "$build" lathe
+exec "$build/tools/lathe" train --sources "$root" "$@"
