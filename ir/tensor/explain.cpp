@@ -19,36 +19,52 @@ std::vector<ValueId> computed(const Graph& graph) {
   return ids;
 }
 
-/// Calls `show` for each value, and `skip` for the layers that repeat the one before.
+/// What stands in for values that are not told: "h.1 .. h.5: as h.0, 31 values each (%15 .. %69)".
+std::string layers_text(const RepeatedLayers& repeated, std::string_view noun) {
+  RepeatedLayers others = repeated;
+  others.layers.erase(others.layers.begin());
+  const std::size_t each = (repeated.end - repeated.second) / others.layers.size();
+  const std::string name =
+      others.layers.size() == 1 ? fmt::format("{}.{}", others.prefix, others.layers[0]) : to_string(others);
+  return fmt::format("{}{}: as {}.{}, {} {} each", repeated.gradient ? "gradient of " : "", name, others.prefix,
+                     repeated.layers.front(), each, noun);
+}
+
+/// Where the values of one source line end that start at `begin`: an optimizer's updates share one.
+std::size_t line_end(const Graph& graph, const std::vector<ValueId>& values, std::size_t begin) {
+  std::size_t end = begin;
+  const Location& loc = graph[values[begin]].loc;
+  while (loc.known() && end < values.size() && graph[values[end]].loc == loc) ++end;
+  return end;
+}
+
+/// Calls `show` for each value, and `skip` with a text and a range for layers that repeat the one before and for what
+/// is left of many values of one source line.
 template <class Show, class Skip>
-void walk(const Graph& graph, const std::vector<ValueId>& values, bool collapse, Show&& show, Skip&& skip) {
+void walk(const Graph& graph, const std::vector<ValueId>& values, std::string_view noun, bool collapse, Show&& show,
+          Skip&& skip) {
+  constexpr std::size_t most_of_a_line = 40, shown_of_a_line = 8;
   const auto repeats = collapse ? repeated_layers(graph, values) : std::vector<RepeatedLayers>();
   auto next = repeats.begin();
   for (std::size_t i = 0; i < values.size();) {
-    if (next != repeats.end() && i == next->begin + next->length) {
-      skip(*next);
-      i = next->end();
+    if (next != repeats.end() && i == next->second) {
+      skip(layers_text(*next, noun), i, next->end);
+      i = next->end;
       ++next;
-    } else {
-      show(values[i++]);
+      continue;
     }
+    const std::size_t end = std::min(line_end(graph, values, i), next == repeats.end() ? values.size() : next->begin);
+    if (!collapse || end < i + most_of_a_line) {
+      show(values[i++]);
+      continue;
+    }
+    for (const std::size_t stop = i + shown_of_a_line; i < stop; ++i) show(values[i]);
+    const Location& loc = graph[values[i]].loc;
+    skip(fmt::format("{} more {} of {}{}{}", end - i, noun, loc.to_string(), loc.scope().empty() ? "" : " in ",
+                     loc.scope()),
+         i, end);
+    i = end;
   }
-}
-
-/// "decoder.1 .. decoder.5: as decoder.0, 11 values each (%15 .. %69)"
-std::string skipped_text(const RepeatedLayers& repeated, const std::vector<ValueId>& values,
-                         const std::vector<std::string>& labels, std::string_view noun) {
-  RepeatedLayers others = repeated;
-  const int first = others.layers.front();
-  others.layers.erase(others.layers.begin());
-  const auto label = [&](std::size_t i) { return labels[static_cast<std::size_t>(values[i].index)]; };
-  const std::string name =
-      others.layers.size() == 1 ? fmt::format("{}.{}", others.prefix, others.layers[0]) : to_string(others);
-  std::string text = fmt::format("{}{}: as {}.{}, {} {} each", repeated.gradient ? "gradient of " : "", name,
-                                 others.prefix, first, others.length, noun);
-  if (noun == "values")
-    text += fmt::format(" ({} .. {})", label(repeated.begin + repeated.length), label(repeated.end() - 1));
-  return text;
 }
 
 /// The number of elements of all values of this op, where it is known.
@@ -103,10 +119,8 @@ class Story {
     if (ids.empty()) return;
     text_ += fmt::format("\n{}\n", heading);
     walk(
-        graph_, ids, options_.collapse_layers, [&](ValueId id) { step(id); },
-        [&](const RepeatedLayers& repeated) {
-          text_ += fmt::format("  ... {}\n", skipped_text(repeated, ids, labels_, noun));
-        });
+        graph_, ids, noun, options_.collapse_layers, [&](ValueId id) { step(id); },
+        [&](const std::string& what, std::size_t, std::size_t) { text_ += fmt::format("  ... {}\n", what); });
   }
 
   void step(ValueId id) {
@@ -153,9 +167,9 @@ std::string print_short(const Graph& graph) {
   std::string text = fmt::format("graph {}(\n", sigiled('@', graph.name));
   const auto list = [&](const std::vector<ValueId>& values, std::string_view noun) {
     walk(
-        graph, values, true, [&](ValueId id) { text += "  " + print_node(graph, id, labels, options) + "\n"; },
-        [&](const RepeatedLayers& repeated) {
-          text += fmt::format("  // {}\n", skipped_text(repeated, values, labels, noun));
+        graph, values, noun, true, [&](ValueId id) { text += "  " + print_node(graph, id, labels, options) + "\n"; },
+        [&](const std::string& what, std::size_t begin, std::size_t end) {
+          text += fmt::format("  // {} ({} .. {})\n", what, label(values[begin]), label(values[end - 1]));
         });
   };
   list(graph.arguments(), "arguments");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/tensor/explain.h"
+#include "ir/tensor/matcher.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/printer.h"
 
@@ -103,7 +104,8 @@ std::string permutation_text(const IndexMap& map, const Shape& from, const Shape
   std::vector<bool> seen(map.components.size(), false);
   for (int i = 0; i < from.rank(); ++i) {
     const auto& c = map.components[static_cast<std::size_t>(i)];
-    if (c.dim < 0 || c.scale != 1 || !c.offset.is(0) || seen[static_cast<std::size_t>(c.dim)]) return {};
+    if (c.dim < 0 || c.scale != 1 || !c.offset.is(0) || from[i] != to[c.dim]) return {};
+    if (seen[static_cast<std::size_t>(c.dim)]) return {};
     seen[static_cast<std::size_t>(c.dim)] = true;
     if (c.dim != i) moved.push_back(from[i].to_string());
   }
@@ -243,6 +245,30 @@ std::string argument_text(const Node& node) {
   return std::string(what);
 }
 
+/// "each index picks a slice of wte: vocab=256 gives way to [B, T]"
+std::string gather_text(const Graph& graph, const Node& node) {
+  const Node &table = graph[node.operands[0]], &indices = graph[node.operands[1]];
+  const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
+  const Dim& gone = table.type.shape[static_cast<int>(dim < 0 ? dim + table.type.rank() : dim)];
+  return fmt::format("each index picks a slice of {}: {} gives way to {}",
+                     table.name.empty() ? "the table" : table.name, gone.to_string(), indices.type.shape.to_string());
+}
+
+std::string concat_text(const Graph& graph, const Node& node) {
+  const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
+  std::vector<std::string> sizes;
+  for (const ValueId operand : node.operands) {
+    const Shape& shape = graph[operand].type.shape;
+    sizes.push_back(shape[static_cast<int>(dim < 0 ? dim + shape.rank() : dim)].to_string());
+  }
+  return joined(sizes, " and ") + " stand one after the other";
+}
+
+std::string constant_text(const Graph& graph, ValueId id) {
+  if (const auto value = uniform_value(graph, id)) return fmt::format("{} everywhere", print_real(*value));
+  return "numbers written in the graph";
+}
+
 /// Composites: by name where the shape has a story of its own, else by their one-line doc.
 std::string composite_text(const Graph& graph, const Node& node) {
   const std::string_view name = node.op->name.value;
@@ -251,8 +277,8 @@ std::string composite_text(const Graph& graph, const Node& node) {
   if (name == "reshape")
     return regrouping_text(graph[node.operands[0]].type.shape, node.type.shape) +
            (is_view(graph, node) ? std::string(no_copy) : "; the strides demand a copy");
-  if (name == "contiguous")
-    return graph[node.operands[0]].type.is_contiguous() ? "row-major already" : "copied into row-major order";
+  if (name == "gather") return gather_text(graph, node);
+  if (name == "concat") return concat_text(graph, node);
   std::string text(node.op->doc.value);
   if (const Attribute* dim = node.attrs.find("dim"); dim && !node.operands.empty()) {
     const Shape& from = graph[node.operands[0]].type.shape;
@@ -269,8 +295,10 @@ std::string composite_text(const Graph& graph, const Node& node) {
 std::string shape_reason(const Graph& graph, ValueId id) {
   const Node& node = graph[id];
   if (node.op->as<Argument>()) return argument_text(node);
-  if (const auto* view = node.op->as<View>(); view && node.op->name.value != "contiguous")
-    return view_text(graph, node, *view);
+  if (node.op->name.value == "contiguous")
+    return graph[node.operands[0]].type.is_contiguous() ? "row-major already" : "copied into row-major order";
+  if (node.op->name.value == "constant") return constant_text(graph, id);
+  if (const auto* view = node.op->as<View>()) return view_text(graph, node, *view);
   if (node.op->as<Reduce>()) return reduce_text(graph, node);
   if (const auto* contraction = node.op->as<Contraction>())
     return contraction_text(graph, node, contraction->roles(node));

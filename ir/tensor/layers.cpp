@@ -18,10 +18,12 @@ struct Block {
   std::string prefix;
   int layer = -1;  ///< -1: no layer
   bool gradient = false;
-  std::size_t begin = 0, length = 0;
+  std::size_t begin = 0, end = 0;
+  std::vector<std::size_t> counted;  ///< without values that have no operands
 
-  bool same_layer(const Block& other) const {
-    return prefix == other.prefix && layer == other.layer && gradient == other.gradient;
+  /// Whether `next` goes on in this layer. What a backward sweep computes anew has no gradient's location.
+  bool takes(const Block& next) const {
+    return prefix == next.prefix && layer == next.layer && (gradient == next.gradient || gradient);
   }
 };
 
@@ -50,11 +52,14 @@ class Finder {
  public:
   Finder(const Graph& graph, std::span<const ValueId> values) : graph_(graph), values_(values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      position_[values[i].index] = i;
       Block block = layer_of(graph[values[i]]);
       block.begin = i;
-      if (blocks_.empty() || !blocks_.back().same_layer(block)) blocks_.push_back(block);
-      ++blocks_.back().length;
+      if (blocks_.empty() || !blocks_.back().takes(block)) blocks_.push_back(block);
+      blocks_.back().end = i + 1;
+      if (!is_constant(values[i])) {
+        place_[values[i].index] = {blocks_.size() - 1, blocks_.back().counted.size()};
+        blocks_.back().counted.push_back(i);
+      }
     }
   }
 
@@ -64,7 +69,8 @@ class Finder {
       std::size_t next = i + 1;
       while (next < blocks_.size() && equal(blocks_[i], blocks_[next])) ++next;
       if (next - i > 1) {
-        RepeatedLayers repeated{blocks_[i].begin, blocks_[i].length, blocks_[i].prefix, blocks_[i].gradient, {}};
+        RepeatedLayers repeated{blocks_[i].begin,  blocks_[i].end,      blocks_[next - 1].end,
+                                blocks_[i].prefix, blocks_[i].gradient, {}};
         for (std::size_t k = i; k < next; ++k) repeated.layers.push_back(blocks_[k].layer);
         found.push_back(std::move(repeated));
       }
@@ -74,20 +80,26 @@ class Finder {
   }
 
  private:
+  bool is_constant(ValueId id) const { return graph_[id].operands.empty() && !graph_[id].op->as<Argument>(); }
+
   bool equal(const Block& a, const Block& b) const {
-    if (a.layer < 0 || b.layer < 0 || a.prefix != b.prefix || a.gradient != b.gradient || a.length != b.length)
-      return false;
-    for (std::size_t i = 0; i < a.length; ++i)
+    if (a.layer < 0 || b.layer < 0 || a.prefix != b.prefix || a.gradient != b.gradient) return false;
+    if (a.counted.empty() || a.counted.size() != b.counted.size()) return false;
+    for (std::size_t i = 0; i < a.counted.size(); ++i)
       if (!same_node(a, b, i)) return false;
     return true;
   }
 
   bool same_node(const Block& a, const Block& b, std::size_t i) const {
-    const Node &x = graph_[values_[a.begin + i]], &y = graph_[values_[b.begin + i]];
+    const Node &x = graph_[values_[a.counted[i]]], &y = graph_[values_[b.counted[i]]];
     if (x.op != y.op || x.operands.size() != y.operands.size()) return false;
     if (print_type(x.type, true) != print_type(y.type, true) || !same_attributes(x.attrs, y.attrs)) return false;
-    for (std::size_t k = 0; k < x.operands.size(); ++k)
-      if (place(a, x.operands[k]) != place(b, y.operands[k])) return false;
+    for (std::size_t k = 0; k < x.operands.size(); ++k) {
+      const ValueId p = x.operands[k], q = y.operands[k];
+      if (is_constant(p) != is_constant(q)) return false;
+      if (is_constant(p) && p != q && !same_attributes(graph_[p].attrs, graph_[q].attrs)) return false;
+      if (place(a, p) != place(b, q)) return false;
+    }
     return true;
   }
 
@@ -102,14 +114,14 @@ class Finder {
 
   /// Where an operand stands in the layer; -1 outside.
   std::ptrdiff_t place(const Block& block, ValueId operand) const {
-    const auto at = position_.find(operand.index);
-    if (at == position_.end() || at->second < block.begin || at->second >= block.begin + block.length) return -1;
-    return static_cast<std::ptrdiff_t>(at->second - block.begin);
+    const auto at = place_.find(operand.index);
+    if (at == place_.end() || at->second.first != static_cast<std::size_t>(&block - blocks_.data())) return -1;
+    return static_cast<std::ptrdiff_t>(at->second.second);
   }
 
   const Graph& graph_;
   std::span<const ValueId> values_;
-  std::unordered_map<std::int32_t, std::size_t> position_;
+  std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>> place_;  ///< block, place in it
   std::vector<Block> blocks_;
 };
 

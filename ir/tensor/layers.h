@@ -12,11 +12,11 @@ namespace lathe::ir {
 /// see once. A layer is told by the first number in the path of a value's scope, or in an argument's name.
 struct RepeatedLayers {
   std::size_t begin = 0;   ///< where the first layer starts in the list of values
-  std::size_t length = 0;  ///< how many values one layer has
+  std::size_t second = 0;  ///< where the second starts
+  std::size_t end = 0;     ///< one past the last value of the last
   std::string prefix;      ///< "decoder"
   bool gradient = false;
   std::vector<int> layers;  ///< their numbers, in the order of the list: at least two
-  std::size_t end() const { return begin + length * layers.size(); }
 };
 
 /// Finds them in a list of a graph's values, in order. Layers repeat when they have the same ops, attributes (random

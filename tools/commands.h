@@ -1,0 +1,18 @@
+#pragma once
+
+#include <CLI/App.hpp>
+
+/// The subcommands of `lathe`, one file each. Every function adds its subcommand with options, help and callback to
+/// the app; a callback throws lathe::Error for what went wrong.
+namespace lathe::tools {
+
+void add_dump(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_opt(CLI::App& app);
+void add_grad(CLI::App& app);
+void add_model(CLI::App& app);
+void add_run(CLI::App& app);
+void add_train(CLI::App& app);
+void add_doctor(CLI::App& app);
+
+}  // namespace lathe::tools

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::tools {
+
+/// The text of a file, or of standard input for "-". UserError [file_open], [file_read].
+std::string read_text(const std::string& path);
+
+/// Writes a file whole or not at all; "-" is standard output. UserError [file_write].
+void write_text(const std::string& path, std::string_view text);
+
+/// Reads IR text. Errors name the file as the user wrote it.
+ir::Graph load_graph(const std::string& path);
+
+}  // namespace lathe::tools

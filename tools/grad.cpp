@@ -1,0 +1,58 @@
+#include <CLI/CLI.hpp>
+
+#include "ir/tensor/printer.h"
+#include "passes/autodiff.h"
+#include "passes/dce.h"
+#include "tools/commands.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct Options {
+  std::string file, output = "-";
+  std::vector<std::string> of, wrt;
+  bool only = false, zeros = false, no_locations = false;
+};
+
+/// "y" or "y=dy": an output and the name of the input for its cotangent.
+ir::GradientRequest::OutputSeed parse_seed(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos) return {text, ""};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void run(const Options& options) {
+  ir::GradientRequest request;
+  for (const std::string& seed : options.of) request.outputs.push_back(parse_seed(seed));
+  request.wrt = options.wrt;
+  request.keep_outputs = !options.only;
+  request.unused = options.zeros ? ir::Unused::zeros : ir::Unused::error;
+  const ir::Graph graph = ir::dce(ir::differentiate(load_graph(options.file), request));
+  write_text(options.output, ir::print(graph, {.locations = !options.no_locations}));
+}
+
+}  // namespace
+
+void add_grad(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("grad", "Differentiate a graph; gradients become outputs grad.NAME");
+  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  command
+      ->add_option("--of", options->of, "Outputs to differentiate, as NAME or NAME=COTANGENT (default: all floats)")
+      ->delimiter(',');
+  command->add_option("--wrt", options->wrt, "Arguments or named values (default: every parameter, or every input)")
+      ->delimiter(',');
+  command->add_flag("--only", options->only, "Leave out the graph's own outputs and updates");
+  command->add_flag("--zeros", options->zeros, "Give zeros where nothing depends on a value, instead of an error");
+  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+  command->footer(
+      "A scalar output has cotangent 1; any other gets an input, cot.NAME unless you name it.\n"
+      "The result is an ordinary graph: differentiate it again for second order.\n"
+      "Example: lathe grad model.lathe --of loss --wrt W_q,W_k");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,65 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+
+#include "ir/tensor/printer.h"
+#include "passes/pipeline.h"
+#include "tools/commands.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct Options {
+  std::string file, output = "-", passes, stop_after, reproducer;
+  std::vector<std::string> disable;
+  bool list = false, times = false, no_locations = false;
+};
+
+std::string list_passes() {
+  std::string text = "the default pipeline, in order:\n";
+  for (const ir::Pass& pass : ir::default_pipeline()) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
+  text += "every pass for --passes:\n";
+  for (const ir::Pass& pass : ir::all_passes()) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
+  return text;
+}
+
+void run(const Options& options) {
+  if (options.list) return write_text("-", list_passes());
+  const ir::Graph graph = load_graph(options.file);
+  const ir::Pipeline pipeline = options.passes.empty() ? ir::default_pipeline() : ir::parse_pipeline(options.passes);
+  const auto result = ir::run_pipeline(graph, pipeline,
+                                       {.dump_after = {},
+                                        .disable = options.disable,
+                                        .stop_after = options.stop_after,
+                                        .reproducer = options.reproducer});
+  write_text(options.output, ir::print(result.graph, {.locations = !options.no_locations}));
+  if (options.times) fmt::print(stderr, "{}", ir::to_string(result.runs));
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
+  auto* file = command->add_option("FILE", options->file, "IR text");
+  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  command->add_option("-p,--passes", options->passes,
+                      "Passes to run, in order: canonicalize,cse (default: the whole pipeline)");
+  command->add_option("--disable", options->disable, "Passes of the pipeline to leave out")->delimiter(',');
+  command->add_option("--stop-after", options->stop_after, "The last pass to run");
+  command->add_option("--reproducer", options->reproducer, "Where to write the graph that made a pass fail");
+  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+  command->add_flag("--times", options->times, "Tell on standard error what each pass took and did");
+  auto* list = command->add_flag("--list", options->list, "List the passes");
+  file->excludes(list);
+  command->footer("Example: lathe opt mha.lathe --passes canonicalize,cse,dce --times");
+  command->callback([options, command] {
+    if (!options->list && options->file.empty()) throw CLI::RequiredError("FILE");
+    static_cast<void>(command);
+    run(*options);
+  });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,136 @@
+// The graph as a tree of modules, and what of it is visible.
+
+// "h.0.attn" -> ["h.0", "attn"]: a number belongs to the name before it.
+function scopeParts(node) {
+  if (node.kind === 'argument') return [];
+  const parts = [];
+  for (const part of node.scope ? node.scope.split('.') : []) {
+    if (/^\d+$/.test(part) && parts.length && !/\d$/.test(parts[parts.length - 1])) parts[parts.length - 1] += '.' + part;
+    else parts.push(part);
+  }
+  return parts;
+}
+
+// Marks the modules of a backward sweep. What it computes anew of the forward pass belongs to it.
+function markGradients(nodes) {
+  let last = null;
+  for (const node of nodes) {
+    if (!node.parts.length) { last = null; continue; }
+    const name = node.parts[0];
+    if (node.gradient || last && last.name === name && last.gradient) node.parts[0] = 'gradient of ' + name;
+    last = {name, gradient: node.parts[0] !== name};
+  }
+}
+
+// Parameters, numbers that are the same everywhere, and states where there are many, are told inside the boxes of
+// their readers.
+const manyStates = graph.nodes.filter(node => node.op === 'state').length > 8;
+const isInline = node => node.op === 'parameter' || node.number !== undefined || node.op === 'state' && manyStates;
+
+// Consecutive nodes of one module become a group. The list is in topological order, so a run of it never depends on
+// what comes after: groups have no cycles.
+function buildTree(nodes) {
+  let groups = 0;
+  const makeGroup = (title, items, path) => {
+    const group = {key: 'g' + groups++, title, path, items, count: 0};
+    for (const item of items) { item.parent = group; group.count += item.count || 1; }
+    return group;
+  };
+  const level = (list, depth, path) => {
+    const items = [];
+    for (let i = 0; i < list.length;) {
+      const part = list[i].parts[depth];
+      let end = i + 1;
+      while (end < list.length && list[end].parts[depth] === part) ++end;
+      const run = list.slice(i, end);
+      if (part === undefined) items.push(...chunks(run, depth, path));
+      else if (run.length === 1) items.push({key: 'n' + run[0].id, node: run[0]});
+      else {
+        const inner = path ? path + '.' + part : part;
+        const children = level(run, depth + 1, inner);
+        const only = children.length === 1 && children[0].items;
+        items.push(only ? Object.assign(children[0], {title: part + '.' + children[0].title})
+                        : makeGroup(part, children, inner));
+      }
+      i = end;
+    }
+    return items;
+  };
+  // Many values of one source line, such as an optimizer's, become a group too; a very long one is cut into parts.
+  const chunks = (run, depth, path) => {
+    const leaves = list => list.map(node => ({key: 'n' + node.id, node}));
+    const many = 24, part = 120, items = [];
+    for (let i = 0; i < run.length;) {
+      let end = i + 1;
+      while (end < run.length && run[end].loc === run[i].loc) ++end;
+      const list = leaves(run.slice(i, end));
+      const title = run[i].loc || 'no source line';
+      if (list.length < many || list.length === run.length && depth > 0 && list.length <= part) items.push(...list);
+      else if (list.length <= part) items.push(makeGroup(title, list, path));
+      else {
+        const parts = [];
+        for (let at = 0; at < list.length; at += part)
+          parts.push(makeGroup('part ' + (at / part + 1), list.slice(at, at + part), path));
+        items.push(makeGroup(title, parts, path));
+      }
+      i = end;
+    }
+    return items;
+  };
+  for (const node of nodes) node.parts = scopeParts(node);
+  markGradients(nodes.filter(node => !isInline(node)));
+  const shown = nodes.filter(node => !isInline(node));
+  const inputs = shown.filter(node => node.kind === 'argument').map(node => ({key: 'n' + node.id, node}));
+  return makeGroup('', [...inputs, ...level(shown.filter(node => node.kind !== 'argument'), 0, '')], '');
+}
+
+class Model {
+  constructor(data) {
+    this.data = data;
+    this.root = buildTree(data.nodes);
+    this.open = new Set([this.root.key]);
+    this.leaf = new Map();
+    const visit = item => {
+      if (item.node) this.leaf.set(item.node.id, item);
+      else item.items.forEach(visit);
+    };
+    visit(this.root);
+    this.users = data.nodes.map(() => []);
+    for (const node of data.nodes) for (const id of node.args) this.users[id].push(node.id);
+    data.outputs.forEach((output, i) => {
+      const item = {key: 'o' + i, output, parent: this.root};
+      this.root.items.push(item);
+    });
+  }
+  toggle(group) { this.open.has(group.key) ? this.open.delete(group.key) : this.open.add(group.key); }
+  groups() {
+    const found = [];
+    const visit = item => { if (item.items) { found.push(item); item.items.forEach(visit); } };
+    visit(this.root);
+    return found;
+  }
+  expandAll() { for (const group of this.groups()) this.open.add(group.key); }
+  collapseAll() { this.open = new Set([this.root.key]); }
+  reveal(item) { for (let group = item.parent; group; group = group.parent) this.open.add(group.key); }
+  // The item that stands for a leaf: itself, or the outermost closed group around it.
+  visible(item) {
+    let shown = item;
+    for (let group = item.parent; group; group = group.parent) if (!this.open.has(group.key)) shown = group;
+    return shown;
+  }
+  // Edges between visible items: {from, to, value}, one for each value and pair.
+  edges() {
+    const seen = new Set(), edges = [];
+    const add = (id, to) => {
+      const source = this.leaf.get(id);
+      if (!source) return;
+      const from = this.visible(source);
+      if (from === to) return;
+      const key = id + '>' + to.key;
+      if (!seen.has(key)) { seen.add(key); edges.push({from, to, value: id}); }
+    };
+    for (const [id, item] of this.leaf) for (const arg of this.data.nodes[id].args) add(arg, this.visible(item));
+    for (const item of this.root.items) if (item.output) add(item.output.value, item);
+    return edges;
+  }
+}
