@@ -31,13 +31,15 @@ class BlockedGemm {
       : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {}
 
   void emit() {
-    const Value columns = split(sizes_.n, tile_.nc, tile_.n_step()), rows = split(sizes_.m, tile_.mc, tile_.mr);
-    const Value column_blocks = b_.ceil_div(sizes_.n, columns), row_blocks = b_.ceil_div(sizes_.m, rows);
+    const Value columns = split(sizes_.n, b_.index(tile_.nc), tile_.n_step());
+    const Value column_blocks = b_.ceil_div(sizes_.n, columns);
+    const Value rows = split(sizes_.m, rows_of_task(column_blocks), tile_.mr);
+    const Value row_blocks = b_.ceil_div(sizes_.m, rows);
     passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
     b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
-      const Value m0 = index % row_blocks * rows, rest = index / row_blocks;
-      const Value n0 = rest % column_blocks * columns;
-      task({.batch = rest / column_blocks,
+      const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
+      const Value m0 = rest % row_blocks * rows;
+      task({.batch = rest / row_blocks,
             .m0 = m0,
             .m1 = min(m0 + rows, sizes_.m),
             .n0 = n0,
@@ -47,13 +49,26 @@ class BlockedGemm {
 
  private:
   /// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
-  Value split(Value size, int limit, int step) {
-    const Value blocks = max(b_.ceil_div(size, limit), 1);
+  Value split(Value size, Value limit, int step) {
+    const Value blocks = max((size + limit - 1) / limit, 1);
     return max(b_.round_up(b_.ceil_div(size, blocks), step), step);
   }
 
+  /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
+  Value rows_of_task(Value column_blocks) {
+    Value rows = b_.index(tile_.mc);
+    if (plan_.rhs == Source::loaded) return rows;
+    for (int part = 2; part <= 4; part *= 2) {
+      const int fewer = std::max(tile_.mc / part / tile_.mr, 1) * tile_.mr;
+      const Value tasks = sizes_.batch * column_blocks * b_.ceil_div(sizes_.m, rows);
+      rows = b_.select(tasks < 24, b_.index(fewer), rows);
+    }
+    return rows;
+  }
+
   void task(const Task& t) {
-    sums_ = b_.alloc(tile_.compute, std::int64_t{tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
+    const int strips = b_.is_constant(passes_, 1) ? 1 : tile_.mc / tile_.mr;
+    sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
       left_ = b_.alloc(tile_.compute, std::int64_t{tile_.mr} * tile_.kc + tile_.lanes, kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded)

@@ -11,6 +11,8 @@ using Size = std::optional<std::int64_t>;
 
 int floor_to(int size, int step) { return std::max(size / step * step, step); }
 
+bool at_most(const Size& size, std::int64_t limit) { return size && *size <= limit; }
+
 /// Accumulators that stay in registers beside the operands.
 int accumulators(int vector_bits) { return vector_bits >= 512 ? 24 : 12; }
 
@@ -21,26 +23,25 @@ int depth(const Size& k, int limit, int lanes) {
   return static_cast<int>((share + lanes - 1) / lanes) * lanes;
 }
 
-/// Bytes of a block of the right operand that a task packs into scratch, and of its sums.
-constexpr int right_bytes = 64 * 1024, sums_bytes = 96 * 1024;
-
-/// The blocks of a task that packs its part of the right operand itself. Where k or n is known to be small, the other
-/// one grows.
-void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
-  const int bytes = static_cast<int>(size_in_bytes(tile.compute)), elements = right_bytes / bytes;
+/// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
+/// block needs sums for one strip only, so that a task may have many rows. Rows that are packed as well want many
+/// columns to use them.
+void fit_loaded_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute)), right = 64 * 1024 / bytes;
   tile.kc = depth(query.k, 256, tile.lanes);
-  tile.nc = floor_to(std::min(elements / tile.kc, 1024 / bytes), tile.n_step());
-  tile.mc = floor_to(sums_bytes / bytes / tile.nc, tile.mr);
+  const bool single = at_most(query.k, tile.kc);
+  const int columns =
+      lhs == Source::loaded ? std::min(right / tile.kc, 1024 / bytes) : (single ? 1 : 2) * tile.n_step();
+  tile.nc = floor_to(columns, tile.n_step());
+  tile.mc = floor_to(single ? 1024 : 128 * 1024 / bytes / tile.nc, tile.mr);
 }
 
-/// The blocks of a task that finds the right operand packed. Rows that are packed on the way want many columns to use
-/// them; rows that are read in place along m touch a cache line for each k, so fewer of them.
+/// The blocks of a task that finds the right operand packed.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  const bool loaded = lhs == Source::loaded, row = query.lhs_axis == LaneAxis::row;
-  tile.kc = depth(query.k, (row ? 256 : 384) * 4 / bytes, tile.lanes);
-  tile.mc = floor_to(loaded ? 96 : 192, tile.mr);
-  tile.nc = floor_to((loaded ? 384 : row ? 192 : 240) * 4 / bytes, tile.n_step());
+  tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
+  tile.mc = floor_to(lhs == Source::loaded ? 96 : 384, tile.mr);
+  tile.nc = floor_to((lhs == Source::loaded ? 384 : 96) * 4 / bytes, tile.n_step());
 }
 
 /// One task does all rows; nothing is packed and the right operand is streamed once.
@@ -61,8 +62,6 @@ void fit_dot(GemmTile& tile, int vector_bits, std::int64_t m) {
   tile.nc = floor_to(64, tile.nv);
 }
 
-bool at_most(const Size& size, std::int64_t limit) { return size && *size <= limit; }
-
 }  // namespace
 
 GemmTile choose_tile(DType compute, int vector_bits) {
@@ -73,9 +72,9 @@ GemmTile choose_tile(DType compute, int vector_bits) {
           .lanes = vector_bits / (8 * bytes),
           .mr = vector_bits >= 512 ? 8 : 4,
           .nv = 3,
-          .kc = 256 * 4 / bytes,
+          .kc = 384 * 4 / bytes,
           .mc = 192,
-          .nc = 192 * 4 / bytes};
+          .nc = 96 * 4 / bytes};
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
@@ -98,9 +97,10 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   }
   if (!reused && row && query.rhs_cheap && at_most(query.n, 64)) {
     plan.rhs = Source::direct;
+    plan.tile.nc = (query.lhs_axis == LaneAxis::k ? 1 : 2) * tile.n_step();  // a row operand is read once
     return plan;
   }
-  fit_loaded_right(plan.tile, query);
+  fit_loaded_right(plan.tile, query, plan.lhs);
   plan.rhs = Source::loaded;
   if (!reused || at_most(query.m, plan.tile.mc)) return plan;
   plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
