@@ -140,7 +140,7 @@ double held_out_accuracy(Translator& translator, std::uint32_t count) {
 
 int main(int argc, char** argv) {
   return examples::run_example([&] {
-    Translator translator(train(1000));
+    Translator translator(train(2000));
     const Sentence source = sentence(2, 1);
     fmt::print("\n{:12} {}\n", "source", source);
     for (const auto& [name, sampling] :

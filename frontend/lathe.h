@@ -1,6 +1,7 @@
 #pragma once
 
 /// The DSL in one header.
+#include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/initialize.h"
 #include "frontend/nn/attention.h"

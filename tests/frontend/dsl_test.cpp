@@ -136,3 +136,23 @@ TEST_CASE("a graph of the DSL prints its parameters by their scopes") {
   CHECK(text.find("%fc.weight: f32[d=4, d=4]") != std::string::npos);
   CHECK(text.find("f32[B, d=4]") != std::string::npos);
 }
+
+TEST_CASE("gradients are tensors: a Hessian-vector product is the gradient of a gradient") {
+  Graph g{"hessian"};
+  const Tensor w = g.input("w", f64, {3}), v = g.input("v", f64, {3});
+  const Tensor loss = (w * w * w).sum();
+  const Tensor dw = grad(loss, {w})[0];
+  g.output("dw", dw);
+  g.output("hv", grad((dw * v).sum(), {w})[0]);
+  g.output("vjp", grad(exp(w), {w}, v)[0]);
+  const auto results = ir::interpret(
+      g.finish(), {{"w", HostTensor::from({3}, {1, 2, 3}, f64)}, {"v", HostTensor::from({3}, {1, 0, -1}, f64)}});
+  CHECK(results.at("dw").get(1) == Approx(12));
+  CHECK(results.at("hv").get(0) == Approx(6));
+  CHECK(results.at("hv").get(1) == Approx(0).margin(1e-12));
+  CHECK(results.at("hv").get(2) == Approx(-18));
+  CHECK(results.at("vjp").get(2) == Approx(-std::exp(3.0)));
+  Graph other{"scalar"};
+  const Tensor x = other.input("x", f64, {3});
+  CHECK(message_of([&] { grad(x * 2, {x}); }).find("[grad_scalar]") != std::string::npos);
+}

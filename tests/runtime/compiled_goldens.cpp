@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/executable.h"
-#include "tests/support/golden.h"
+#include "tests/support/compiled_runner.h"
 
 using namespace lathe;
 
@@ -9,37 +8,8 @@ namespace {
 
 const std::filesystem::path folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
 
-/// Runs graphs as machine code.
-class CompiledRunner final : public golden::GoldenRunner {
- public:
-  std::unique_ptr<golden::Program> prepare(const ir::Graph& graph) override {
-    return std::make_unique<Compiled>(compile(graph));
-  }
-
- private:
-  class Compiled final : public golden::Program {
-   public:
-    explicit Compiled(Executable executable) : executable_(std::move(executable)) {}
-    ir::Tensors run(const ir::Tensors& arguments) override {
-      ir::Tensors inputs = arguments;
-      for (const auto& slot : executable_.program().states) {
-        const auto at = inputs.find(slot.name);
-        if (at == inputs.end()) continue;
-        executable_.set_state(slot.name, at->second);
-        inputs.erase(at);
-      }
-      ir::Tensors results = executable_.run(inputs);
-      for (const auto& [name, value] : executable_.states()) results.emplace(name, value);
-      return results;
-    }
-
-   private:
-    Executable executable_;
-  };
-};
-
 void check(const std::string& name) {
-  CompiledRunner runner;
+  golden::CompiledRunner runner;
   const auto files = golden::load(folder, name);
   const golden::Case& which = golden::find_case(name);
   for (const DType dtype : {f64, f32}) {
