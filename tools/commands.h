@@ -12,6 +12,8 @@ void add_opt(CLI::App& app);
 void add_grad(CLI::App& app);
 void add_model(CLI::App& app);
 void add_run(CLI::App& app);
+void add_verify(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_train(CLI::App& app);
 void add_doctor(CLI::App& app);
 

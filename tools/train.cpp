@@ -20,13 +20,17 @@ void add_train(CLI::App& app) {
   command->add_option("--layers", s->model.layers, "Decoder layers")->check(size)->capture_default_str();
   command->add_option("--d-model", s->model.d_model, "Width")->check(size)->capture_default_str();
   command->add_option("--heads", s->model.heads, "Attention heads")->check(size)->capture_default_str();
-  command->add_option("--dropout", s->model.dropout, "Dropout (gpt)")->check(CLI::Range(0.0, 0.99))->capture_default_str();
+  command->add_option("--dropout", s->model.dropout, "Dropout (gpt)")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
   command->add_option("--lr", s->optimizer.lr, "Peak learning rate")->check(size)->capture_default_str();
   command->add_option("--warmup", s->optimizer.warmup, "Steps up to it")->check(size)->capture_default_str();
   command->add_option("--weight-decay", s->optimizer.weight_decay, "Of matrices")->capture_default_str();
   command->add_option("--clip", s->optimizer.clip, "Largest gradient norm; 0: none")->capture_default_str();
   command->add_option("--seed", s->seed, "Of parameters, batches and dropout")->capture_default_str();
-  command->add_option("--evaluate-every", s->evaluate_every, "Steps between validations")->check(size)->capture_default_str();
+  command->add_option("--evaluate-every", s->evaluate_every, "Steps between validations")
+      ->check(size)
+      ->capture_default_str();
   command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
   command->add_option("--sample", s->sample, "Characters to sample at the end")->capture_default_str();
   command->add_option("--prompt", s->prompt, "What the sample begins with");

@@ -132,13 +132,14 @@ function drawEdges(inside, model, parent) {
         const [x0, y0] = points[i - 1], [x1, y1] = points[i], middle = (y0 + y1) / 2;
         path += ` C${x0},${middle} ${x1},${middle} ${x1},${y1}`;
       }
-      svg('path', {d: path, class: 'edge', 'data-value': edge.value, 'data-from': edge.from.key, 'data-to': edge.to.key,
+      svg('path', {d: path, class: 'edge' + (edge.ids.size > 1 ? ' many' : ''), 'data-value': edge.value, 'data-from': edge.from.key, 'data-to': edge.to.key,
                    'marker-end': edge.to.port || edge.to.items && model.open.has(edge.to.key) ? '' : 'url(#arrow)'}, parent);
       if (edge.from.port || edge.from.items && model.open.has(edge.from.key)) continue;
       const values = labelled.get(edge.from) || labelled.set(edge.from, new Set()).get(edge.from);
       const most = 2;
       if (values.has(edge.value) || values.size >= most) continue;
-      labels.push([points[0][0], points[0][1] + 14 + 13 * values.size, model.data.nodes[edge.value].type]);
+      const text = edge.ids.size > 1 ? edge.ids.size + ' values' : model.data.nodes[[...edge.ids][0]].type;
+      labels.push([points[0][0], points[0][1] + 14 + 13 * values.size, text]);
       values.add(edge.value);
     }
   }

@@ -27,7 +27,7 @@ function routeEdges(edges) {
   const link = (group, from, to, edge) => {
     const key = [group.key, from.key, to.key, edge.value].join();
     if (!seen.has(key)) {
-      const segment = {from, to, value: edge.value, group};
+      const segment = {from, to, value: edge.value, ids: edge.ids, group};
       seen.set(key, segment);
       at(group).edges.push(segment);
     }
@@ -39,7 +39,7 @@ function routeEdges(edges) {
     let shared = 0;
     while (up[shared + 1] === down[shared + 1]) ++shared;
     for (let i = up.length - 1; i > shared + 1; --i)
-      link(up[i - 1], i === up.length - 1 ? up[i] : up[i], port(up[i - 1], 'out', edge.value), edge);
+      link(up[i - 1], up[i], port(up[i - 1], 'out', edge.value), edge);
     link(up[shared], up[shared + 1], down[shared + 1], edge);
     for (let i = shared + 1; i < down.length - 1; ++i)
       link(down[i], port(down[i], 'in', edge.value), down[i + 1], edge);

@@ -118,19 +118,22 @@ class Model {
     for (let group = item.parent; group; group = group.parent) if (!this.open.has(group.key)) shown = group;
     return shown;
   }
-  // Edges between visible items: {from, to, value}, one for each value and pair.
+  // Edges between visible items: {from, to, value, count}, one for each value and pair; between two closed modules one
+  // for all values.
   edges() {
-    const seen = new Set(), edges = [];
+    const seen = new Map();
     const add = (id, to) => {
       const source = this.leaf.get(id);
       if (!source) return;
       const from = this.visible(source);
       if (from === to) return;
-      const key = id + '>' + to.key;
-      if (!seen.has(key)) { seen.add(key); edges.push({from, to, value: id}); }
+      const bundle = from.items && to.items;
+      const value = bundle ? from.key + '-' + to.key : id, key = value + '>' + to.key;
+      if (!seen.has(key)) seen.set(key, {from, to, value, ids: new Set()});
+      seen.get(key).ids.add(id);
     };
     for (const [id, item] of this.leaf) for (const arg of this.data.nodes[id].args) add(arg, this.visible(item));
     for (const item of this.root.items) if (item.output) add(item.output.value, item);
-    return edges;
+    return [...seen.values()];
   }
 }

@@ -1,0 +1,108 @@
+#include "tools/arguments.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "ir/tensor/op.h"
+#include "runtime/files/safetensors.h"
+#include "tools/random_values.h"
+
+namespace lathe::tools {
+
+namespace {
+
+DimBindings parse_dims(const std::vector<std::string>& options) {
+  DimBindings dims;
+  for (const std::string& option : options) {
+    const auto equals = option.find('=');
+    std::int64_t size = -1;
+    const char* end = option.data() + option.size();
+    const bool number =
+        equals != std::string::npos && std::from_chars(option.data() + equals + 1, end, size).ptr == end && size >= 0;
+    if (!number)
+      throw UserError(fmt::format("--dim {} does not read NAME=SIZE", option), "dim_option",
+                      "such as --dim n_seq=16");
+    dims[option.substr(0, equals)] = size;
+  }
+  return dims;
+}
+
+/// Dims that the sizes of a tensor tell directly.
+void learn_dims(const Shape& shape, const std::vector<std::int64_t>& sizes, DimBindings& dims) {
+  for (int i = 0; i < shape.rank() && i < static_cast<int>(sizes.size()); ++i)
+    if (const auto names = shape[i].unknowns(); names.size() == 1 && shape[i] == Dim(names[0]))
+      dims.emplace(names[0], sizes[static_cast<std::size_t>(i)]);
+}
+
+/// Gives every other dim a small prime of its own; dims that a check wants equal get one size.
+void choose_dims(const ir::Graph& graph, DimBindings& dims) {
+  constexpr std::int64_t primes[] = {3, 5, 2, 7, 11, 13};
+  std::size_t next = 0;
+  for (const ir::ValueId id : graph.arguments())
+    for (const Dim& dim : graph[id].type.shape)
+      for (const std::string& name : dim.unknowns()) {
+        if (dims.count(name)) continue;
+        for (const ir::DimCheck& check : graph.checks) {
+          if (check.relation != ir::DimCheck::Relation::equal) continue;
+          for (const auto& [side, other] : {std::pair(check.left, check.right), std::pair(check.right, check.left)}) {
+            if (dims.count(name) || side != Dim(name)) continue;
+            if (other.value())
+              dims[name] = *other.value();
+            else if (const auto names = other.unknowns();
+                     names.size() == 1 && other == Dim(names[0]) && dims.count(names[0]))
+              dims[name] = dims[names[0]];
+          }
+        }
+        if (!dims.count(name)) dims[name] = primes[next++ % std::size(primes)];
+      }
+}
+
+std::string missing_text(const ir::Graph& graph, const ir::Tensors& tensors) {
+  std::vector<std::string> missing;
+  for (const ir::ValueId id : graph.arguments())
+    if (!tensors.count(graph[id].name)) missing.push_back(graph[id].name + " " + graph[id].type.to_string());
+  constexpr std::size_t most = 6;
+  const std::size_t count = missing.size();
+  if (count > most) missing.resize(most);
+  return fmt::format("{}{}", fmt::join(missing, ", "), count > most ? fmt::format(" and {} more", count - most) : "");
+}
+
+}  // namespace
+
+void add_argument_options(CLI::App& command, ArgumentOptions& options) {
+  command.add_option("-i,--input", options.files, "Arguments by name, as .safetensors; may be given several times");
+  command.add_option("--dim", options.dims, "The size of a dim, as NAME=SIZE")->delimiter(',');
+  command.add_flag("--random", options.random, "Make up the arguments that no file has");
+  command.add_option("--seed", options.seed, "For --random")->capture_default_str();
+}
+
+Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
+  Arguments arguments{.tensors = {}, .dims = parse_dims(options.dims)};
+  for (const std::string& path : options.files) {
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    for (const ir::ValueId id : graph.arguments()) {
+      const ir::Node& node = graph[id];
+      if (!file.contains(node.name)) continue;
+      HostTensor tensor = file.tensor(node.name);
+      if (cast && is_float(tensor.dtype()) && is_float(node.type.dtype)) tensor = tensor.cast(node.type.dtype);
+      arguments.tensors.insert_or_assign(node.name, std::move(tensor));
+    }
+  }
+  if (arguments.tensors.size() == graph.arguments().size()) return arguments;
+  if (!options.random)
+    throw UserError(fmt::format("no file has {}", missing_text(graph, arguments.tensors)), "argument_missing",
+                    "give --input FILE.safetensors, or --random to make values up");
+  DimBindings dims = arguments.dims;
+  for (const auto& [name, tensor] : arguments.tensors)
+    learn_dims(graph[graph.find_argument(name)].type.shape, tensor.shape(), dims);
+  choose_dims(graph, dims);
+  for (const ir::ValueId id : graph.arguments())
+    if (!arguments.tensors.count(graph[id].name))
+      arguments.tensors.emplace(graph[id].name, random_value(graph, id, dims, options.seed));
+  return arguments;
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/interpreter.h"
+
+namespace lathe::tools {
+
+/// Where a command takes the values of a graph's arguments from.
+struct ArgumentOptions {
+  std::vector<std::string> files;  ///< .safetensors, later ones first
+  std::vector<std::string> dims;   ///< "n_seq=16"
+  std::uint64_t seed = 0;
+  bool random = false;  ///< make up what no file has
+};
+
+/// Adds FILE.safetensors options: --input, --dim, --seed and --random.
+void add_argument_options(CLI::App& command, ArgumentOptions& options);
+
+struct Arguments {
+  ir::Tensors tensors;  ///< one for each argument of the graph
+  DimBindings dims;     ///< what --dim says
+};
+
+/// Reads, converts floats to the graph's dtypes with `cast`, and makes up the rest: floats of a size that keeps
+/// values near 1, indices in the range of the tables that they index, dims that nothing tells as small primes.
+/// UserError [argument_missing], [dim_option], and those of the files.
+Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast);
+
+}  // namespace lathe::tools

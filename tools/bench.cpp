@@ -1,0 +1,151 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "ir/tensor/op.h"
+#include "passes/memory/memory_plan.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/executable.h"
+#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/peak.h"
+#include "tools/arguments.h"
+#include "tools/commands.h"
+#include "tools/environment.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct Options {
+  std::string file;
+  ArgumentOptions arguments;
+  int threads = 0, repeat = 10, top = 12;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+std::string peak_text(int threads, double& peak) {
+  const Rate fma = measure_fma_peak(threads, 0.2),
+             read = measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.2);
+  peak = fma.best;
+  return fmt::format("machine: {} thread{}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s\n", threads,
+                     threads == 1 ? "" : "s", widest_vector_unit().name, fma.best * 1e-9, read.best * 1e-9);
+}
+
+/// Seconds and work of all launches of one kernel.
+struct Total {
+  double seconds = 0, gflops = 0;
+  int launches = 0, example = -1;
+};
+
+std::string kernels_text(const Program& program, const std::vector<LaunchTime>& times, int top, double peak) {
+  std::map<int, Total> by_kernel;
+  double all = 0;
+  for (const LaunchTime& time : times) {
+    Total& total = by_kernel[program.launches[static_cast<std::size_t>(time.launch)].kernel];
+    total.seconds += time.seconds;
+    total.gflops += time.gflops;
+    total.example = time.launch;
+    ++total.launches;
+    all += time.seconds;
+  }
+  std::vector<Total> order;
+  for (const auto& [kernel, total] : by_kernel) order.push_back(total);
+  std::sort(order.begin(), order.end(), [](const Total& a, const Total& b) { return a.seconds > b.seconds; });
+  if (order.size() > static_cast<std::size_t>(top)) order.resize(static_cast<std::size_t>(top));
+  std::string text =
+      fmt::format("{:>9} {:>6} {:>8} {:>9} {:>6}  what\n", "ms", "share", "launches", "GFLOP/s", "peak");
+  for (const Total& total : order) {
+    const Launch& launch = program.launches[static_cast<std::size_t>(total.example)];
+    const double rate = total.seconds > 0 ? total.gflops / total.seconds : 0;
+    std::string names;
+    for (const std::string& name : launch.names) names += (names.empty() ? "" : ", ") + name;
+    constexpr std::size_t widest = 60;
+    if (names.size() > widest) names = names.substr(0, widest) + "...";
+    text += fmt::format("{:>9.3f} {:>5.1f}% {:>8} {:>9} {:>6}  {} at {}\n", total.seconds * 1e3,
+                        100 * total.seconds / std::max(all, 1e-12), total.launches,
+                        rate > 0 ? fmt::format("{:.1f}", rate) : "",
+                        rate > 0 ? fmt::format("{:.0f}%", 1e11 * rate / peak) : "", names, launch.loc.to_string());
+  }
+  return text;
+}
+
+void bench_graph(const Options& options, int threads, double peak) {
+  const ir::Graph graph = load_graph(options.file);
+  ArgumentOptions from = options.arguments;
+  from.random = true;
+  const Arguments arguments = load_arguments(graph, from, false);
+  DiskCache cache(cache_folder());
+  Executable executable =
+      compile(graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}});
+  ir::Tensors inputs;
+  for (const auto& [name, tensor] : arguments.tensors) {
+    if (graph[graph.find_argument(name)].op->name.value == "input")
+      inputs.emplace(name, tensor);
+    else
+      executable.set_state(name, tensor);
+  }
+  const CompileSummary& summary = executable.summary();
+  const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
+  std::string text = fmt::format(
+      "graph @{}: {} ops, {} kernels in {} launches; compiled {} in {:.2f} s, {} from the cache; arena {}, arguments "
+      "{}\n",
+      graph.name, summary.ops, summary.kernels, summary.launches, summary.compiled,
+      summary.pass_seconds + summary.lower_seconds + summary.codegen_seconds, summary.from_cache,
+      format_bytes(plan.arena_bytes), format_bytes(plan.argument_bytes));
+  executable.run(inputs);
+  std::vector<double> seconds;
+  for (int i = 0; i < options.repeat; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    executable.run(inputs);
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::vector<LaunchTime> times;
+  executable.run_traced(inputs, times);
+  double gflops = 0;
+  for (const LaunchTime& time : times) gflops += time.gflops;
+  const double typical = median(seconds);
+  text += fmt::format(
+      "one run: median {:.3f} ms, best {:.3f} ms of {}; {:.3f} GFLOP in products and sums, {:.1f} GFLOP/s, {:.0f}% "
+      "of peak\n\n",
+      typical * 1e3, *std::min_element(seconds.begin(), seconds.end()) * 1e3, options.repeat, gflops,
+      gflops / typical, 1e11 * gflops / typical / peak);
+  write_text("-", text + kernels_text(executable.program(), times, options.top, peak));
+}
+
+void run(const Options& options) {
+  const int threads = options.threads > 0 ? options.threads : usable_cpus();
+  double peak = 0;
+  write_text("-", peak_text(threads, peak));
+  if (!options.file.empty()) bench_graph(options, threads, peak);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure the machine's peak, and a graph's runs and kernels against it");
+  command->add_option("FILE", options->file, "IR text (default: the machine alone)");
+  add_argument_options(*command, options->arguments);
+  command->add_option("--threads", options->threads, "0: one a CPU")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command->add_option("--repeat", options->repeat, "Runs to time")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--top", options->top, "Kernels to list")->check(CLI::Range(0, 100000))->capture_default_str();
+  command->footer(
+      "Arguments that no file has are made up.\n"
+      "Example: lathe bench step.lathe --dim B=4,T=64");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,30 @@
+#include "tools/execute.h"
+
+#include "ir/tensor/op.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/executable.h"
+#include "tools/environment.h"
+
+namespace lathe::tools {
+
+ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
+  if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
+  DiskCache cache(cache_folder());
+  Executable executable =
+      compile(graph, {.target = Target::host(), .threads = options.threads, .cache = &cache, .pipeline = {}});
+  ir::Tensors inputs, states;
+  for (const auto& [name, tensor] : arguments.tensors) {
+    const bool input = graph[graph.find_argument(name)].op->name.value == "input";
+    (input ? inputs : states).emplace(name, tensor);
+  }
+  executable.set_states(states);
+  ir::Tensors results = executable.run(inputs);
+  for (const ir::Update& update : graph.updates) {
+    const std::string& name = graph[update.state].name;
+    if (!results.emplace(name, executable.state(name)).second)
+      throw UserError("an output and an updated state are both called " + name, "result_name", "rename the output");
+  }
+  return results;
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ir/tensor/interpreter.h"
+#include "tools/arguments.h"
+
+namespace lathe::tools {
+
+struct ExecuteOptions {
+  bool interpret = false;  ///< by the reference interpreter instead of compiled code
+  int threads = 0;         ///< 0: one a CPU
+};
+
+/// Runs a graph once: its outputs, and the states and parameters that it updates, by name.
+ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
+
+}  // namespace lathe::tools
