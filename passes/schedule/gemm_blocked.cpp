@@ -19,6 +19,11 @@ struct Task {
   Value batch, m0, m1, n0, n1;
 };
 
+/// One register tile: rows m .. of the packed rows from `first` on, columns n .., its place in the sums.
+struct Place {
+  Value first, m, n, sums;
+};
+
 /// One step over k: k0 .. k0 + depth.
 struct Pass {
   Value k0, depth, continues, last;  ///< continues, last: booleans
@@ -28,12 +33,14 @@ class BlockedGemm {
  public:
   BlockedGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
               const GemmOperand& rhs, const Epilogue& epilogue)
-      : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {}
+      : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
+    if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
+  }
 
   void emit() {
     const Value columns = split(sizes_.n, b_.index(tile_.nc), tile_.n_step());
     const Value column_blocks = b_.ceil_div(sizes_.n, columns);
-    const Value rows = split(sizes_.m, rows_of_task(column_blocks), tile_.mr);
+    const Value rows = split(sizes_.m, rows_of_task(column_blocks), left_rows_);
     const Value row_blocks = b_.ceil_div(sizes_.m, rows);
     passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
     b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
@@ -54,12 +61,15 @@ class BlockedGemm {
     return max(b_.round_up(b_.ceil_div(size, blocks), step), step);
   }
 
+  /// mc as whole units of packed rows.
+  int most_rows() const { return std::max(tile_.mc / left_rows_, 1) * left_rows_; }
+
   /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
   Value rows_of_task(Value column_blocks) {
-    Value rows = b_.index(tile_.mc);
+    Value rows = b_.index(most_rows());
     if (plan_.rhs == Source::loaded) return rows;
     for (int part = 2; part <= 4; part *= 2) {
-      const int fewer = std::max(tile_.mc / part / tile_.mr, 1) * tile_.mr;
+      const int fewer = std::max(tile_.mc / part / left_rows_, 1) * left_rows_;
       const Value tasks = sizes_.batch * column_blocks * b_.ceil_div(sizes_.m, rows);
       rows = b_.select(tasks < 24, b_.index(fewer), rows);
     }
@@ -67,10 +77,11 @@ class BlockedGemm {
   }
 
   void task(const Task& t) {
-    const int strips = b_.is_constant(passes_, 1) ? 1 : tile_.mc / tile_.mr;
+    const int strips = b_.is_constant(passes_, 1) ? 1 : most_rows() / tile_.mr;
     sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
-      left_ = b_.alloc(tile_.compute, std::int64_t{tile_.mr} * tile_.kc + tile_.lanes, kernel::Space::stack, "left");
+      left_ =
+          b_.alloc(tile_.compute, std::int64_t{left_rows_} * tile_.kc + tile_.lanes, kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded)
       right_ = b_.alloc(tile_.compute, std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
     b_.for_loop(0, passes_, 1, [&](Value number) {
@@ -84,15 +95,20 @@ class BlockedGemm {
 
   void pass(const Task& t, const Pass& p) {
     if (plan_.rhs == Source::loaded) pack_right(t, p);
-    b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) {
-      if (plan_.lhs == Source::loaded) pack_left(t, p, m);
-      const Value strip = strip_base(t, m);
-      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-        const Value sums = strip + (n - t.n0) * tile_.mr;
-        columns(t, p, m, n, sums);
-      });
-      b_.if_(p.last, [&] { strip_epilogue(t, m, strip); });
+    b_.for_loop(t.m0, t.m1, left_rows_, [&](Value first) {
+      if (plan_.lhs == Source::loaded) pack_left(t, p, first);
+      if (left_rows_ == tile_.mr) return strip(t, p, first, first);
+      b_.for_loop(first, min(first + left_rows_, t.m1), tile_.mr, [&](Value m) { strip(t, p, first, m); });
     });
+  }
+
+  /// Rows m .. m + mr, of the packed rows that start at `first`.
+  void strip(const Task& t, const Pass& p, Value first, Value m) {
+    const Value base = strip_base(t, m);
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      columns(t, p, {.first = first, .m = m, .n = n, .sums = base + (n - t.n0) * tile_.mr});
+    });
+    b_.if_(p.last, [&] { strip_epilogue(t, m, base); });
   }
 
   /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough.
@@ -102,7 +118,7 @@ class BlockedGemm {
   }
 
   void pack_left(const Task& t, const Pass& p, Value m) {
-    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, tile_.mr, lhs_.axis, &lhs_.load};
+    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, left_rows_, lhs_.axis, &lhs_.load};
     emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
   }
 
@@ -122,14 +138,14 @@ class BlockedGemm {
   }
 
   /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
-  void columns(const Task& t, const Pass& p, Value m, Value n, Value sums) {
+  void columns(const Task& t, const Pass& p, const Place& at) {
     const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
     const int tail = known_tail();
-    const auto whole = [&] { micro_tile(t, p, m, n, sums, tile_.nv, false); };
+    const auto whole = [&] { micro_tile(t, p, at, tile_.nv, false); };
     if (tail == tile_.nv && !masked) return whole();
-    const Value left = sizes_.n - n;
+    const Value left = sizes_.n - at.n;
     const std::function<void(int)> last = [&](int nv) {
-      const auto tile = [&, nv] { micro_tile(t, p, m, n, sums, nv, masked); };
+      const auto tile = [&, nv] { micro_tile(t, p, at, nv, masked); };
       if (tail == nv || nv == tile_.nv) return tile();
       b_.if_(left <= nv * tile_.lanes, tile, [&, nv] { last(nv + 1); });
     };
@@ -138,33 +154,34 @@ class BlockedGemm {
     b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
-  void micro_tile(const Task& t, const Pass& p, Value m, Value n, Value sums, int nv, bool masked) {
-    const auto place = [&](int i, int v) { return sums + (i * tile_.n_step() + v * tile_.lanes); };
+  void micro_tile(const Task& t, const Pass& p, const Place& at, int nv, bool masked) {
+    const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
     for (int i = 0; i < tile_.mr * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
     b_.if_(p.continues, [&] {
       for (int i = 0; i < tile_.mr; ++i)
-        for (int v = 0; v < nv; ++v) b_.set(acc[at(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
+        for (int v = 0; v < nv; ++v)
+          b_.set(acc[index(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
     });
-    const auto left = left_elements(t, p, m);
-    const auto right = right_vectors(t, p, n, masked);
+    const auto left = left_elements(t, p, at);
+    const auto right = right_vectors(t, p, at.n, masked);
     b_.for_loop(0, p.depth, 1, [&](Value k) {
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < tile_.mr; ++i) {
         const Value row = b_.broadcast(left(k, i), tile_.lanes);
         for (int v = 0; v < nv; ++v) {
-          const Var sum = acc[at(i, v, nv)];
+          const Var sum = acc[index(i, v, nv)];
           b_.set(sum, multiply_add(row, column[static_cast<std::size_t>(v)], b_.get(sum)));
         }
       }
     });
     for (int i = 0; i < tile_.mr; ++i)
-      for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[at(i, v, nv)]), {}, bytes);
+      for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  static std::size_t at(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
+  static std::size_t index(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
   Value zero() { return b_.constant(tile_.compute, 0, tile_.lanes); }
   Value multiply_add(Value x, Value y, Value sum) {
     return is_float(tile_.compute) ? b_.fma(x, y, sum) : x * y + sum;
@@ -176,22 +193,23 @@ class BlockedGemm {
     return operand.packed_batch ? operand.packed_batch(batch) : batch;
   }
 
-  Element left_elements(const Task& t, const Pass& p, Value m) {
+  Element left_elements(const Task& t, const Pass& p, const Place& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
-      for (int i = 0; i < tile_.mr; ++i) rows.push_back(i == 0 ? m : min(m + i, sizes_.m - 1));
+      for (int i = 0; i < tile_.mr; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
       return [this, t, p, rows](Value k, int i) {
         return lhs_.load(t.batch, rows[static_cast<std::size_t>(i)], p.k0 + k, lhs_.axis, 1, {});
       };
     }
     const bool packed = plan_.lhs == Source::packed;
     const Buffer buffer = packed ? lhs_.packed : left_;
-    Value base = b_.index(0);
+    Value base = at.m - at.first;
     if (packed) {
       const Value slivers = b_.ceil_div(sizes_.m, tile_.mr);
-      base = ((packed_batch(lhs_, t.batch) * slivers + m / tile_.mr) * sizes_.k + p.k0) * tile_.mr;
+      base = ((packed_batch(lhs_, t.batch) * slivers + at.m / tile_.mr) * sizes_.k + p.k0) * tile_.mr;
     }
-    return [this, buffer, base](Value k, int i) { return b_.load(buffer, base + (k * tile_.mr + i)); };
+    const int width = packed ? tile_.mr : left_rows_;
+    return [this, buffer, base, width](Value k, int i) { return b_.load(buffer, base + (k * width + i)); };
   }
 
   Element right_vectors(const Task& t, const Pass& p, Value n, bool masked) {
@@ -246,6 +264,7 @@ class BlockedGemm {
   const Epilogue& epilogue_;
   Value passes_;
   Buffer sums_, left_, right_;
+  int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
 };
 
 }  // namespace

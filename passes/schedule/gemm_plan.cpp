@@ -102,7 +102,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   }
   fit_loaded_right(plan.tile, query, plan.lhs);
   plan.rhs = Source::loaded;
-  if (!reused || at_most(query.m, plan.tile.mc)) return plan;
+  const bool packed_once = at_most(query.m, plan.tile.mc) && plan.lhs == Source::direct;
+  if (!reused || packed_once) return plan;
   plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
   fit_packed_right(plan.tile, query, plan.lhs);
   return plan;

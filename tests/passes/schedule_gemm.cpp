@@ -34,6 +34,16 @@ TEST_CASE("blocked product: ragged sizes, both lane axes, every source") {
           }
 }
 
+TEST_CASE("blocked product: strips packed by whole vectors of rows") {
+  for (const int mc : {2, 6, 8})
+    for (const std::int64_t m : {1, 3, 7, 13})
+      for (const LaneAxis lhs : axes)
+        for (const std::int64_t k : {5, 8, 19}) {
+          const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 2, .kc = 8, .mc = mc, .nc = 16};
+          check({.batch = 2, .m = m, .n = 21, .k = k, .lhs = lhs, .known = m == 7}, {.tile = tile});
+        }
+}
+
 TEST_CASE("skinny product: dot products along k") {
   for (const std::int64_t m : {1, 3, 5})
     for (const std::int64_t n : {1, 4, 11})
