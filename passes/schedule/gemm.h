@@ -24,14 +24,16 @@ namespace lathe::schedule {
 struct GemmTile {
   DType compute = f32;  ///< f32, f64, i64 or i32: the type of operands after loading and of accumulators
   int lanes = 16;       ///< elements of `compute` in a vector register
-  int mr = 12, nv = 2;
+  int mr = 8, nv = 3;
   int kc = 384;  ///< depth of a block of k
-  int mc = 192;  ///< rows of a task: a multiple of mr
-  int nc = 256;  ///< columns of a task: a multiple of nv * lanes
+  int mc = 192;  ///< rows of a task at most: a multiple of mr (and of lanes where the left operand is loaded)
+  int nc = 96;   ///< columns of a task at most: a multiple of nv * lanes
   int n_step() const { return nv * lanes; }
   bool operator==(const GemmTile&) const = default;
 };
 
+/// The register tile for a machine, with blocks for a packed right operand. The scratch of a task, mc * nc sums and
+/// what it packs itself (mr or lanes, times kc; nc * kc), stays within the 256 KiB that kernels may have.
 GemmTile choose_tile(DType compute, int vector_bits);
 
 /// The axis along which neighbouring elements of an operand are neighbours in memory. `row` is m of the left operand
