@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <initializer_list>
 #include <string>
 
@@ -46,6 +47,7 @@ int run_example(Body body) {
   try {
     return body() ? 0 : 1;
   } catch (const std::exception& error) {
+    std::fflush(stdout);
     fmt::print(stderr, "{}\n", error.what());
     return 1;
   }

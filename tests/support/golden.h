@@ -80,7 +80,7 @@ struct Tolerance {
 };
 inline constexpr Tolerance f64_tolerance{};
 inline constexpr Tolerance f32_tolerance{
-    .metric = Metric::l2, .outputs = 1e-5, .gradients = 5e-5, .curves = 1e-3, .curve_steps = 10, .floor = 1e-2};
+    .metric = Metric::l2, .outputs = 1e-5, .gradients = 5e-5, .curves = 1e-3, .curve_steps = 10, .floor = 1e-3};
 
 struct Comparison {
   std::string tensor;  ///< "mid.scores"

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "codegen/llvm/jit.h"
+
+namespace lathe::test {
+
+/// Compiled objects kept in memory, so that tests that compile many small graphs compile each kernel once.
+class MemoryStore final : public codegen::ObjectStore {
+ public:
+  std::optional<std::string> get(const std::string& key) override {
+    const std::lock_guard lock(mutex_);
+    const auto at = objects_.find(key);
+    return at == objects_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void put(const std::string& key, std::string_view bytes) override {
+    const std::lock_guard lock(mutex_);
+    objects_.insert_or_assign(key, std::string(bytes));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> objects_;
+};
+
+}  // namespace lathe::test

@@ -1,0 +1,80 @@
+#include "tests/support/program_interpreter.h"
+
+#include <cstring>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/support/error.h"
+#include "ir/tensor/binding.h"
+#include "passes/pipeline.h"
+
+namespace lathe::test {
+
+namespace {
+
+/// Memory of exactly so many elements, every bit set.
+HostTensor poisoned(DType dtype, std::vector<std::int64_t> sizes) {
+  HostTensor tensor(dtype, std::move(sizes));
+  std::memset(tensor.data(), dtype == boolean ? 1 : 0xFF, tensor.bytes());
+  return tensor;
+}
+
+/// The memory of every buffer of a program for one run.
+std::vector<HostTensor> bind_buffers(const Program& program, const ir::Tensors& arguments, const DimBindings& dims) {
+  std::vector<HostTensor> memory;
+  for (const ProgramBuffer& buffer : program.buffers) {
+    const std::int64_t count = buffer.elements.evaluate(dims);
+    switch (buffer.kind) {
+      case ProgramBuffer::Kind::input:
+      case ProgramBuffer::Kind::state: memory.push_back(arguments.at(buffer.name)); break;
+      case ProgramBuffer::Kind::constant: memory.push_back(HostTensor::from({count}, buffer.data, buffer.dtype)); break;
+      case ProgramBuffer::Kind::output:
+      case ProgramBuffer::Kind::temporary: memory.push_back(poisoned(buffer.dtype, {count})); break;
+    }
+  }
+  return memory;
+}
+
+void run_launch(const Program& program, const Launch& launch, const DimBindings& dims,
+                std::vector<HostTensor>& memory) {
+  const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+  std::vector<kernel::BoundBuffer> buffers;
+  for (const int b : launch.buffers) {
+    const auto at = static_cast<std::size_t>(b);
+    buffers.push_back({memory[at].data(), program.buffers[at].elements.evaluate(dims)});
+  }
+  std::vector<std::int64_t> sizes;
+  for (const Dim& dim : launch.dims) sizes.push_back(dim.evaluate(dims));
+  const std::int64_t extent = kernel::extent(kernel, sizes), middle = extent / 2;
+  for (const auto& [begin, end] : {std::pair{middle, extent}, std::pair{std::int64_t{0}, middle}}) {
+    if (begin >= end) continue;
+    const std::int64_t code = kernel::interpret(kernel, buffers, sizes, {.begin = begin, .end = end});
+    if (code != 0) throw UserError(launch.checks.at(static_cast<std::size_t>(code - 1)), "index_range", "");
+  }
+}
+
+}  // namespace
+
+ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target)
+    : program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, target)) {
+  signature_.name = graph.name;
+  for (const ir::ValueId id : graph.arguments()) signature_.nodes.push_back(graph[id]);
+  set_user_types(program_, graph);
+}
+
+ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments) const {
+  std::map<std::string, ir::ArgumentShape> shapes;
+  for (const auto& [name, tensor] : arguments) shapes[name] = {tensor.dtype(), tensor.shape()};
+  const DimBindings dims = ir::bind_dims(signature_, shapes);
+  std::vector<HostTensor> memory = bind_buffers(program_, arguments, dims);
+  for (const Launch& launch : program_.launches) run_launch(program_, launch, dims, memory);
+  ir::Tensors results;
+  for (const auto* slots : {&program_.outputs, &program_.states})
+    for (const Program::Slot& slot : *slots) {
+      HostTensor value(slot.dtype, slot.shape.evaluate(dims));
+      std::memcpy(value.data(), memory[static_cast<std::size_t>(slot.buffer)].data(), value.bytes());
+      results.insert_or_assign(slot.name, std::move(value));
+    }
+  return results;
+}
+
+}  // namespace lathe::test

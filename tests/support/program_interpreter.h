@@ -1,0 +1,26 @@
+#pragma once
+
+#include "ir/tensor/interpreter.h"
+#include "passes/lowering/lower.h"
+
+namespace lathe::test {
+
+/// Lowers a graph and runs its kernels by kernel::interpret, without generating code. Every buffer has memory of its
+/// own with exactly the elements that the program asks for, and every access is checked, so an index out of bounds
+/// throws InternalError. Temporaries and outputs start as NaN (integers as -1), so that reading what no launch wrote
+/// shows in the result. The iterations of parallel loops run last half first: they may not lean on their order.
+class ProgramInterpreter {
+ public:
+  explicit ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target = {});
+
+  const Program& program() const { return program_; }
+  /// Outputs by name, and every parameter and state after the run. Throws UserError [index_range] where a kernel's
+  /// check fails.
+  ir::Tensors run(const ir::Tensors& arguments) const;
+
+ private:
+  ir::Graph signature_;
+  Program program_;
+};
+
+}  // namespace lathe::test
