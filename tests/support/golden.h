@@ -59,8 +59,8 @@ struct Case {
   /// sequence are symbolic dims.
   std::function<void(Graph&, const Files&, DType)> build;
   std::function<Training(const Files&)> training;  ///< empty: the case has no curves
-  /// The golden values cannot come out of narrower floats: -1e9 plus a score is -1e9 in f32. In those the interpreter,
-  /// which rounds each step to the dtype, stands for the golden file.
+  /// The golden values cannot come out of narrower floats: -1e9 plus a score is -1e9 in f32. In those the
+  /// interpreter, which rounds each step to the dtype, stands for the golden file.
   bool needs_f64 = false;
 };
 std::span<const Case> cases();
