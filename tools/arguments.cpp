@@ -73,8 +73,11 @@ std::string missing_text(const ir::Graph& graph, const ir::Tensors& tensors) {
 }  // namespace
 
 void add_argument_options(CLI::App& command, ArgumentOptions& options) {
-  command.add_option("-i,--input", options.files, "Arguments by name, as .safetensors; may be given several times");
-  command.add_option("--dim", options.dims, "The size of a dim, as NAME=SIZE")->delimiter(',');
+  command.add_option("-i,--input", options.files, "Arguments by name, as .safetensors; may be given several times")
+      ->allow_extra_args(false);
+  command.add_option("--dim", options.dims, "The size of a dim, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   command.add_flag("--random", options.random, "Make up the arguments that no file has");
   command.add_option("--seed", options.seed, "For --random")->capture_default_str();
 }

@@ -9,13 +9,14 @@
 #include "tools/commands.h"
 #include "tools/drawing.h"
 #include "tools/files.h"
+#include "tools/stages.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct Options {
-  std::string file, output = "-", after;
+  std::string file, output = "-", after, cpu = "host";
   bool short_form = false, html = false, dot = false, no_locations = false, strides = false;
 };
 
@@ -26,25 +27,30 @@ std::string render(const ir::Graph& graph, const Options& options) {
   return ir::print(graph, {.locations = !options.no_locations, .strides = options.strides});
 }
 
-/// The graph as given, after one pass, or after each.
-void run(const Options& options) {
-  const ir::Graph graph = load_graph(options.file);
-  if (options.after.empty()) return write_text(options.output, render(graph, options));
-  const bool all = options.after == "all";
-  if (all && (options.html || options.dot))
-    throw UserError("--after all makes many graphs, --html and --dot draw one", "usage",
-                    "name the pass to draw after");
+std::string after_all(const ir::Graph& graph, const Options& options) {
   std::string text;
   ir::PipelineOptions pipeline;
-  if (!all && options.after != "input") pipeline.stop_after = options.after;
   pipeline.dump_after = [&](std::string_view pass, const ir::Graph& now) {
-    if (all)
-      text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(now, options));
-    else if (pass == options.after)
-      text = render(now, options);
+    text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(now, options));
   };
-  ir::run_pipeline(graph, ir::default_pipeline(), pipeline);
-  write_text(options.output, text);
+  const ir::Graph last = ir::run_pipeline(graph, ir::default_pipeline(), pipeline).graph;
+  for (const std::string_view stage : {"kernels", "llvm", "asm"})
+    text += fmt::format("\n// after {}\n{}", stage, code_text(last, stage, options.cpu));
+  return text;
+}
+
+/// The graph as given, or after the passes up to a stage.
+std::string after(const ir::Graph& graph, const Options& options) {
+  if (options.after.empty() || options.after == "input") return render(graph, options);
+  const bool all = options.after == "all", code = is_code_stage(options.after);
+  if ((all || code) && (options.html || options.dot))
+    throw UserError(fmt::format("--after {} is no single graph to draw", options.after), "usage",
+                    "name the pass to draw after; lathe opt --list tells them");
+  if (all) return after_all(graph, options);
+  ir::PipelineOptions pipeline;
+  if (!code) pipeline.stop_after = options.after;
+  const ir::Graph result = ir::run_pipeline(graph, ir::default_pipeline(), pipeline).graph;
+  return code ? code_text(result, options.after, options.cpu) : render(result, options);
 }
 
 }  // namespace
@@ -54,7 +60,10 @@ void add_dump(CLI::App& app) {
   CLI::App* command = app.add_subcommand("dump", "Print a graph: as text, as a page for the browser, for Graphviz");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
-  command->add_option("--after", options->after, "Show it after this pass of the pipeline, or after each: all");
+  command->add_option("--after", options->after,
+                      "Show it after this pass of the pipeline, or as kernels, llvm, asm; all shows each stage");
+  command->add_option("--cpu", options->cpu, "For kernels, llvm, asm: host, x86-64-v2, x86-64-v3 or x86-64-v4")
+      ->capture_default_str();
   auto* short_form = command->add_flag("--short", options->short_form, "No locations; of repeated layers the first");
   auto* html =
       command->add_flag("--html", options->html, "One self-contained page: shapes on edges, source lines, search");
@@ -67,9 +76,10 @@ void add_dump(CLI::App& app) {
       "Examples:\n"
       "  lathe dump model.lathe --short\n"
       "  lathe dump model.lathe --after all > stages.txt\n"
+      "  lathe dump model.lathe --after asm --cpu x86-64-v3\n"
       "  lathe dump model.lathe --html -o model.html\n"
       "  lathe dump model.lathe --dot | dot -Tsvg > model.svg");
-  command->callback([options] { run(*options); });
+  command->callback([options] { write_text(options->output, after(load_graph(options->file), *options)); });
 }
 
 }  // namespace lathe::tools

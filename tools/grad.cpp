@@ -42,8 +42,10 @@ void add_grad(CLI::App& app) {
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command
       ->add_option("--of", options->of, "Outputs to differentiate, as NAME or NAME=COTANGENT (default: all floats)")
+      ->allow_extra_args(false)
       ->delimiter(',');
   command->add_option("--wrt", options->wrt, "Arguments or named values (default: every parameter, or every input)")
+      ->allow_extra_args(false)
       ->delimiter(',');
   command->add_flag("--only", options->only, "Leave out the graph's own outputs and updates");
   command->add_flag("--zeros", options->zeros, "Give zeros where nothing depends on a value, instead of an error");

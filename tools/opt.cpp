@@ -47,7 +47,9 @@ void add_opt(CLI::App& app) {
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_option("-p,--passes", options->passes,
                       "Passes to run, in order: canonicalize,cse (default: the whole pipeline)");
-  command->add_option("--disable", options->disable, "Passes of the pipeline to leave out")->delimiter(',');
+  command->add_option("--disable", options->disable, "Passes of the pipeline to leave out")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   command->add_option("--stop-after", options->stop_after, "The last pass to run");
   command->add_option("--reproducer", options->reproducer, "Where to write the graph that made a pass fail");
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <sys/wait.h>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+/// Runs the lathe command as a user does.
+namespace lathe::test {
+
+/// A folder of its own for each test, gone afterwards.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "lathe-tools-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    REQUIRE(file.good());
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+struct Ran {
+  int status;  ///< exit status; -1 where it was killed by a signal
+  std::string out, err;
+};
+
+/// `lathe <arguments>` in a shell, its compile cache inside the scratch folder.
+inline Ran run_lathe(const Scratch& scratch, const std::string& arguments) {
+  const std::string command = "LATHE_CACHE_DIR='" + scratch.path("cache") + "' '" LATHE_BINARY "' " + arguments +
+                              " > '" + scratch.path("stdout") + "' 2> '" + scratch.path("stderr") + "'";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, scratch.read("stdout"), scratch.read("stderr")};
+}
+
+/// Attention weights over 4 features, with a parameter, a state and a user's lines.
+inline constexpr const char* small_program = R"(graph @small(
+  input %x: f32[n, d=4] loc("small.cpp":3),
+  parameter %w: f32[d=4, d=4] loc("small.cpp":4),
+  state %runs: i64[]
+) {
+  %1 = linear %x, %w                        loc("small.cpp":5 in "layer.0")
+  %2 = transpose %1 {dim0=0, dim1=1}        loc("small.cpp":6 in "layer.0")
+  %scores = matmul %1, %2                   loc("small.cpp":7 in "layer.0")
+  %weights = softmax %scores {dim=-1}       loc("small.cpp":8)
+  %one = constant {dtype=i64, shape=[], values=[1]}
+  %next = add %runs, %one
+  output "weights" %weights
+  update %runs <- %next
+}
+)";
+
+}  // namespace lathe::test

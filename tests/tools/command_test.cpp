@@ -1,0 +1,217 @@
+#include <map>
+
+#include "ir/tensor/compare.h"
+#include "ir/tensor/parser.h"
+#include "ir/tensor/printer.h"
+#include "ir/tensor/verifier.h"
+#include "runtime/files/safetensors.h"
+#include "tests/tools/command.h"
+
+using namespace lathe;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using test::run_lathe;
+using test::Scratch;
+
+namespace {
+
+ir::Graph parsed(const std::string& text) { return ir::parse_graph(text, "small.lathe"); }
+
+/// One message, and the status of a user's mistake.
+void check_refused(const test::Ran& ran, const std::string& what) {
+  CAPTURE(ran.err, ran.out);
+  CHECK(ran.status == 1);
+  CHECK_THAT(ran.err, StartsWith("lathe: ") && Contains(what) && !Contains("internal error"));
+}
+
+}  // namespace
+
+TEST_CASE("every command explains itself", "[tools]") {
+  const Scratch scratch;
+  for (const char* command :
+       {"dump", "explain", "opt", "grad", "run", "verify", "model", "train", "bench", "doctor"}) {
+    const auto ran = run_lathe(scratch, std::string(command) + " --help");
+    CAPTURE(command, ran.err);
+    CHECK(ran.status == 0);
+    CHECK(ran.out.size() > 100);
+    CHECK_THAT(run_lathe(scratch, "--help").out, Contains(command));
+  }
+  CHECK_THAT(run_lathe(scratch, "--version").out, StartsWith("lathe "));
+  CHECK(run_lathe(scratch, "").status == 2);
+  CHECK(run_lathe(scratch, "nonsense").status == 2);
+  CHECK(run_lathe(scratch, "dump").status == 2);
+  CHECK(run_lathe(scratch, "opt").status == 2);
+}
+
+TEST_CASE("dump prints what parses back", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  const ir::Graph graph = parsed(test::small_program);
+  const auto ran = run_lathe(scratch, "dump " + file);
+  REQUIRE(ran.status == 0);
+  CHECK(ir::structurally_equal(parsed(ran.out), graph));
+  CHECK_THAT(ran.out, Contains("loc(\"small.cpp\":7 in \"layer.0\")"));
+  CHECK_THAT(run_lathe(scratch, "dump --short " + file).out, !Contains("loc(") && Contains("softmax"));
+  CHECK_THAT(run_lathe(scratch, "dump --strides " + file).out, Contains("strided(1, 4)"));
+  CHECK(run_lathe(scratch, "dump - < " + file).status == 0);
+  REQUIRE(run_lathe(scratch, "dump " + file + " -o " + scratch.path("copy.lathe")).status == 0);
+  CHECK(scratch.read("copy.lathe") == ran.out);
+}
+
+TEST_CASE("dump shows each stage down to machine code", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  const auto after = [&](const std::string& stage) {
+    const auto ran = run_lathe(scratch, "dump --cpu x86-64-v3 --after " + stage + " " + file);
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    return ran.out;
+  };
+  CHECK_THAT(after("expand"), StartsWith("graph @small(") && Contains("exp ") && !Contains("softmax"));
+  CHECK_THAT(after("kernels"), Contains("kernel @") && Contains("for ") && Contains("small.cpp:8"));
+  CHECK_THAT(after("llvm"), Contains("define "));
+  CHECK_THAT(after("asm"), Contains("ret"));
+  CHECK_THAT(after("all"), Contains("// after input") && Contains("// after expand") && Contains("// after asm"));
+  check_refused(run_lathe(scratch, "dump --after nonsense " + file), "nonsense");
+}
+
+TEST_CASE("dump draws a page that needs nothing else, and Graphviz text", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  const std::string page = run_lathe(scratch, "dump --html " + file).out;
+  CHECK_THAT(page, StartsWith("<!DOCTYPE html>") && Contains("f32[n, d=4]") && Contains("small.cpp:7"));
+  for (const char* outside : {"src=", "href=", "@import", "url(http", "fetch(", "{{"})
+    CHECK_THAT(page, !Contains(outside));
+  CHECK_THAT(run_lathe(scratch, "dump --dot " + file).out,
+             StartsWith("digraph \"small\"") && Contains("softmax") && Contains("cluster_") && Contains("f32[n, n]"));
+  SECTION("names from the text cannot end the script") {
+    const std::string odd = scratch.write("odd.lathe",
+                                          "graph @\"</script><b>&\"(input %\"</script>{{script}}\": f32[n]) { output "
+                                          "\"<!--\" %\"</script>{{script}}\" }");
+    const std::string odd_page = run_lathe(scratch, "dump --html " + odd).out;
+    CHECK_THAT(odd_page, Contains("<title>&lt;/script>&lt;b>&amp;</title>") && Contains("\\u003c/script>{{script}}"));
+    const auto first = odd_page.find("</script>");
+    CHECK(odd_page.find("</script>", first + 1) == std::string::npos);
+  }
+}
+
+TEST_CASE("explain tells shapes and reasons", "[tools]") {
+  const Scratch scratch;
+  const auto ran = run_lathe(scratch, "explain " + scratch.write("small.lathe", test::small_program));
+  REQUIRE(ran.status == 0);
+  CHECK_THAT(ran.out, Contains("n and d=4 change places; nothing is copied"));
+  CHECK_THAT(ran.out, Contains("d=4 is summed over; n from the first, n from the second"));
+  CHECK_THAT(ran.out, Contains("small.cpp:7 in layer.0"));
+}
+
+TEST_CASE("opt runs passes", "[tools]") {
+  const Scratch scratch;
+  const std::string file =
+      scratch.write("dead.lathe", "graph @g(input %x: f32[n]) {\n%1 = exp %x\n%2 = neg %x\noutput \"y\" %2\n}\n");
+  const auto dce = run_lathe(scratch, "opt --passes dce --times " + file);
+  REQUIRE(dce.status == 0);
+  CHECK_THAT(dce.out, !Contains("exp") && Contains("neg"));
+  CHECK_THAT(dce.err, Contains("dce"));
+  CHECK(ir::find_defect(parsed(run_lathe(scratch, "opt " + file).out)).value_or("sound") == "sound");
+  CHECK_THAT(run_lathe(scratch, "opt --list").out, Contains("canonicalize") && Contains("expand"));
+  check_refused(run_lathe(scratch, "opt --passes nonsense " + file), "[pass_name]");
+}
+
+TEST_CASE("grad gives a graph with the gradients as outputs", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  const auto ran = run_lathe(scratch, "grad --of weights=dy --wrt w,x --only " + file);
+  REQUIRE(ran.status == 0);
+  const ir::Graph graph = parsed(ran.out);
+  REQUIRE(graph.outputs.size() == 2);
+  CHECK(graph.outputs[0].name == "grad.w");
+  CHECK(graph[graph.outputs[0].value].type.to_string() == "f32[d=4, d=4]");
+  CHECK(graph.find_argument("dy").valid());
+  CHECK_THAT(ran.out, Contains("loc(gradient \"small.cpp\":8)"));
+  check_refused(run_lathe(scratch, "grad --wrt nonsense " + file), "nonsense");
+}
+
+TEST_CASE("run computes outputs and updated states", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  std::map<std::string, HostTensor> arguments;
+  arguments.emplace("x", HostTensor::from({2, 4}, {1, 0, 0, 0, 0, 2, 0, 0}));
+  arguments.emplace("w", HostTensor::from({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
+  arguments.emplace("runs", HostTensor::from_ints({}, {41}));
+  write_safetensors(scratch.path("in.safetensors"), arguments);
+  for (const char* how : {"--interpret", "", "--dtype f64", "--dtype bf16", "--threads 3"}) {
+    CAPTURE(how);
+    const auto ran = run_lathe(scratch, "run " + file + " -i " + scratch.path("in.safetensors") + " " + how + " -o " +
+                                            scratch.path("out.safetensors"));
+    CAPTURE(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto out = SafetensorsFile::open(scratch.path("out.safetensors"));
+    CHECK(out.tensor("runs").get_int(0) == 42);
+    const HostTensor weights = out.tensor("weights");
+    // Scores are [[1, 0], [0, 4]].
+    CHECK(weights.get(0) == Approx(0.7310585786).epsilon(0.01));
+    CHECK(weights.get(3) == Approx(0.9820137900).epsilon(0.01));
+  }
+  CHECK_THAT(run_lathe(scratch, "run " + file + " --random --dim n=3 --interpret").out,
+             Contains("weights f32[3, 3]"));
+  check_refused(run_lathe(scratch, "run " + file), "[argument_missing]");
+  check_refused(run_lathe(scratch, "run " + file + " --random --dim n"), "[dim_option]");
+  check_refused(run_lathe(scratch, "run " + file + " -i " + file), "[safetensors");
+}
+
+TEST_CASE("verify compares compiled code with the interpreter and names the first op that differs", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  const auto good = run_lathe(scratch, "verify " + file + " --dim n=33");
+  CHECK(good.status == 0);
+  CHECK_THAT(good.out, Contains("ok    weights"));
+  const auto strict = run_lathe(scratch, "verify " + file + " --dim n=33 --tolerance 1e-12");
+  check_refused(strict, "[verify_mismatch]");
+  CHECK_THAT(strict.err, Contains("the first op that differs is at small.cpp:5") && Contains("linear %x, %w"));
+  CHECK_THAT(strict.out, Contains("WRONG weights"));
+}
+
+TEST_CASE("every model is sound, and its step trains", "[tools]") {
+  const Scratch scratch;
+  for (const char* name :
+       {"gpt", "llama", "encoder-decoder", "walkthrough", "llama-attention", "einsum-attention", "attention-forms"}) {
+    CAPTURE(name);
+    const auto ran = run_lathe(scratch, std::string("model ") + name);
+    REQUIRE(ran.status == 0);
+    const ir::Graph graph = parsed(ran.out);
+    CHECK(ir::find_defect(graph).value_or("sound") == "sound");
+    CHECK(ir::print(graph) == ran.out);
+  }
+  const std::string step = scratch.path("step.lathe");
+  REQUIRE(run_lathe(scratch, "model gpt --layers 1 --d-model 16 --heads 2 --vocab 11 --step -o " + step).status == 0);
+  const auto verified = run_lathe(scratch, "verify " + step + " --dim B=2,T=5");
+  INFO(verified.out << verified.err);
+  CHECK(verified.status == 0);
+  CHECK_THAT(verified.out, Contains("ok    loss"));
+  check_refused(run_lathe(scratch, "model walkthrough --loss"), "no loss");
+}
+
+TEST_CASE("bench measures a graph, doctor the machine", "[tools]") {
+  const Scratch scratch;
+  const auto bench =
+      run_lathe(scratch, "bench --repeat 2 --dim n=16 " + scratch.write("small.lathe", test::small_program));
+  INFO(bench.err);
+  CHECK(bench.status == 0);
+  CHECK_THAT(bench.out, Contains("GFLOP/s") && Contains("median") && Contains("small.cpp:"));
+  const auto doctor = run_lathe(scratch, "doctor");
+  CHECK(doctor.status == 0);
+  CHECK_THAT(doctor.out, Contains("LLVM") && Contains("NVRTC") && Contains("driver") && Contains("threads"));
+  CHECK_THAT(doctor.out, Contains(scratch.path("cache")));
+}
+
+TEST_CASE("bad files end in one clear message", "[tools]") {
+  const Scratch scratch;
+  check_refused(run_lathe(scratch, "dump " + scratch.path("nowhere.lathe")), "nowhere.lathe");
+  check_refused(run_lathe(scratch, "dump " + scratch.path("")), "");
+  check_refused(run_lathe(scratch, "explain " + scratch.write("bad.lathe", "graph @g() {\n  %1 = exq\n}\n")),
+                "bad.lathe:2:8: there is no op 'exq'");
+  check_refused(run_lathe(scratch, "run " + scratch.write("bytes.lathe", std::string("\0\xff\x01graph", 8))),
+                "bytes.lathe:1:1");
+  check_refused(run_lathe(scratch, "dump " + scratch.write("fine.lathe", "graph @g() {}") + " -o /nowhere/at/all"),
+                "");
+}
