@@ -9,6 +9,7 @@
 #include "ir/ops/rules.h"
 #include "passes/fusion/align.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/fusion/merge.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/schedule_order.h"
 
@@ -66,6 +67,7 @@ class Planner {
       reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
       place(id);
     }
+    merge_regions(plan_, reads_);
     mark_stored();
     order_regions(plan_, graph_, reads_);
     return std::move(plan_);

@@ -1,0 +1,127 @@
+#include "passes/fusion/merge.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+using ir::ValueId;
+
+namespace {
+
+constexpr std::size_t most_members = 256;
+
+class Merger {
+ public:
+  Merger(FusionPlan& plan, const std::vector<std::vector<Read>>& reads) : plan_(plan), reads_(reads) {}
+
+  void run() {
+    // A merged region may reach another one that neither reached before.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t c = 0; c < plan_.regions.size(); ++c) changed = absorb(static_cast<int>(c)) || changed;
+    }
+    drop_empty();
+  }
+
+ private:
+  Region& region(int r) { return plan_.regions[static_cast<std::size_t>(r)]; }
+  const std::vector<Read>& reads(ValueId id) const { return reads_[static_cast<std::size_t>(id.index)]; }
+
+  /// Moves region c into one of the regions that it reads.
+  bool absorb(int c) {
+    if (region(c).members.empty() || region(c).kind != RegionKind::rows) return false;
+    std::vector<int> sources;
+    for (const ValueId member : region(c).members)
+      for (const Read& read : reads(member)) sources.push_back(plan_.region(read.value));
+    std::sort(sources.rbegin(), sources.rend());
+    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+    for (const int p : sources)
+      if (p >= 0 && p != c && compatible(p, c) && aligned(p, c) && !reaches_around(p, c)) {
+        join(p, c);
+        return true;
+      }
+    return false;
+  }
+
+  bool compatible(int p, int c) {
+    const Region &from = region(p), &to = region(c);
+    if (from.members.size() + to.members.size() > most_members || from.domain != to.domain) return false;
+    if (from.kind == RegionKind::product) return to.inner == 0 && from.domain.rank() > 0;
+    if (from.kind != RegionKind::rows) return false;
+    return from.inner == to.inner || from.inner == 0 || to.inner == 0;
+  }
+
+  /// Every member of c reads members of p at its own point of the domain.
+  bool aligned(int p, int c) {
+    for (const ValueId member : region(c).members)
+      for (const Read& read : reads(member)) {
+        if (plan_.region(read.value) != p) continue;
+        if (!read.affine || !same_point(read, plan_.space_dims(member), plan_.member_dims(read.value))) return false;
+      }
+    return true;
+  }
+
+  static bool same_point(const Read& read, const std::vector<int>& reader, const std::vector<int>& source) {
+    for (std::size_t j = 0; j < source.size(); ++j) {
+      if (source[j] < 0) continue;
+      const AffineComponent& at = read.index[j];
+      const bool direct = at.dim >= 0 && at.scale == 1 && at.offset.is(0);
+      if (!direct || reader[static_cast<std::size_t>(at.dim)] != source[j]) return false;
+    }
+    return true;
+  }
+
+  /// Whether c depends on p by way of a third region.
+  bool reaches_around(int p, int c) {
+    std::vector<bool> seen(plan_.regions.size(), false);
+    std::vector<int> work = {c};
+    while (!work.empty()) {
+      const int r = work.back();
+      work.pop_back();
+      for (const ValueId member : region(r).members)
+        for (const Read& read : reads(member)) {
+          const int next = plan_.region(read.value);
+          if (next < 0 || next == r || (r == c && next == p)) continue;
+          if (next == p) return true;
+          if (seen[static_cast<std::size_t>(next)]) continue;
+          seen[static_cast<std::size_t>(next)] = true;
+          work.push_back(next);
+        }
+    }
+    return false;
+  }
+
+  void join(int p, int c) {
+    Region &into = region(p), &from = region(c);
+    for (const ValueId member : from.members) plan_.region_of[static_cast<std::size_t>(member.index)] = p;
+    into.members.insert(into.members.end(), from.members.begin(), from.members.end());
+    // A contraction stays first; the others are in the order of the graph.
+    std::sort(into.members.begin() + (into.kind == RegionKind::product ? 1 : 0), into.members.end());
+    into.inner = std::max(into.inner, from.inner);
+    from.members.clear();
+  }
+
+  void drop_empty() {
+    std::vector<int> now(plan_.regions.size(), -1);
+    std::vector<Region> kept;
+    for (std::size_t r = 0; r < plan_.regions.size(); ++r) {
+      if (plan_.regions[r].members.empty()) continue;
+      now[r] = static_cast<int>(kept.size());
+      kept.push_back(std::move(plan_.regions[r]));
+    }
+    plan_.regions = std::move(kept);
+    for (int& r : plan_.region_of)
+      if (r >= 0) r = now[static_cast<std::size_t>(r)];
+  }
+
+  FusionPlan& plan_;
+  const std::vector<std::vector<Read>>& reads_;
+};
+
+}  // namespace
+
+void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads) {
+  Merger(plan, reads).run();
+}
+
+}  // namespace lathe
