@@ -36,7 +36,16 @@ double median(std::vector<double> values) {
 struct Row {
   double seconds = 0, gflops = 0;
   int launches = 0;
+  std::int64_t tasks = 0;
 };
+
+/// The op a launch ends with, and the values of the kernel's dims.
+std::string describe(const Launch& launch) {
+  std::string dims;
+  for (const Dim& dim : launch.dims) dims += (dims.empty() ? "" : ", ") + dim.to_string();
+  const std::string name = launch.names.empty() ? std::string() : launch.names.back().substr(launch.names.back().find(' ') + 1);
+  return fmt::format("{} ({}) [{}]", name, launch.loc.to_string(), dims);
+}
 
 void print_table(const Executable& exe, const std::vector<LaunchTime>& times, double peak) {
   std::map<std::string, Row> rows;
@@ -44,10 +53,11 @@ void print_table(const Executable& exe, const std::vector<LaunchTime>& times, do
   for (const LaunchTime& t : times) {
     const Launch& launch = exe.program().launches[static_cast<std::size_t>(t.launch)];
     const auto& kernel = exe.program().kernels[static_cast<std::size_t>(launch.kernel)];
-    Row& row = rows[fmt::format("{:<16} {}", kernel.name, launch.names.empty() ? "" : launch.names.back())];
+    Row& row = rows[fmt::format("{:<16} {}", kernel.name, describe(launch))];
     row.seconds += t.seconds;
     row.gflops += t.gflops;
     ++row.launches;
+    row.tasks = t.tasks;
     total += t.seconds;
   }
   std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
@@ -58,8 +68,8 @@ void print_table(const Executable& exe, const std::vector<LaunchTime>& times, do
   for (const auto& [kind, seconds] : kinds) fmt::print("  {:<10} {:5.1f}%\n", kind, 100 * seconds / total);
   for (std::size_t i = 0; i < sorted.size() && i < 45; ++i) {
     const Row& row = sorted[i].second;
-    fmt::print("  {:6.2f} ms {:5.1f}% {:5.1f}% of peak  x{:<3} {}\n", 1e3 * row.seconds, 100 * row.seconds / total,
-               100 * row.gflops * 1e9 / row.seconds / peak, row.launches, sorted[i].first);
+    fmt::print("  {:6.2f} ms {:5.1f}% {:5.1f}% of peak  x{:<3} {:>4} tasks  {}\n", 1e3 * row.seconds, 100 * row.seconds / total,
+               100 * row.gflops * 1e9 / row.seconds / peak, row.launches, row.tasks, sorted[i].first);
   }
 }
 

@@ -149,7 +149,8 @@ ir::Tensors Executable::Impl::run(const ir::Tensors& inputs, std::vector<LaunchT
     const double before = times ? seconds_since(start) : 0;
     launch(l);
     if (times)
-      times->push_back({static_cast<int>(l), before, seconds_since(start) - before, bound.calls[l].gflops});
+      times->push_back({static_cast<int>(l), before, seconds_since(start) - before, bound.calls[l].gflops,
+                        bound.calls[l].extent});
   }
   return outputs;
 }
@@ -236,6 +237,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
 
   start = Clock::now();
   impl->program = lower(passed.graph, {options.target.cpu.vector_bits});
+  set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());

@@ -38,6 +38,7 @@ struct LaunchTime {
   int launch;
   double start, seconds;  ///< since the start of the run
   double gflops;          ///< work done in it, in 10^9 operations; 0 where not counted
+  std::int64_t tasks;     ///< iterations of its parallel loop
 };
 
 /// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled

@@ -41,7 +41,7 @@ Llama::Llama(Graph& g, const LlamaConfig& config)
 
 Llama::Block Llama::block(int i) const {
   const auto scope = g_.scope(fmt::format("layers.{}", i));
-  const Dim &d = config_.d_model, q = config_.h * config_.head_dim, kv = config_.kv_heads * config_.head_dim;
+  const Dim &d = config_.d_model, q = config_.h * config_.head_dim, kv("d_kv", config_.kv_heads * config_.head_dim);
   const auto options = projection(config_);
   return {.input_norm = nn::RmsNorm(g_, "input_norm", d, norm(config_)),
           .post_norm = nn::RmsNorm(g_, "post_norm", d, norm(config_)),
