@@ -133,7 +133,7 @@ class Story {
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text_ += line + "\n";
-    text_ += fmt::format("  {:{}}  {}\n", "", title_, shape_reason(graph_, id));
+    if (!node.op->as<Argument>()) text_ += fmt::format("  {:{}}  {}\n", "", title_, shape_reason(graph_, id));
   }
 
   void results() {

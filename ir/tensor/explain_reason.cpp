@@ -210,8 +210,7 @@ std::string matmul_text(const Graph& graph, const Node& node) {
 
 std::string linear_text(const Graph& graph, const Node& node) {
   const Shape& weight = graph[node.operands[1]].type.shape;
-  return fmt::format("each row of {} numbers becomes {}: times the weight's {} rows of {}", weight[1].to_string(),
-                     weight[0].to_string(), weight[0].to_string(), weight[1].to_string());
+  return fmt::format("each row of {} numbers becomes {} numbers", weight[1].to_string(), weight[0].to_string());
 }
 
 std::string elementwise_text(const Graph& graph, const Node& node) {
@@ -220,6 +219,9 @@ std::string elementwise_text(const Graph& graph, const Node& node) {
     if (const Shape& shape = graph[operand].type.shape; shape != node.type.shape)
       stretched.push_back(shape.rank() == 0 ? std::string("the scalar") : shape.to_string());
   std::string text = "element by element";
+  const DType from = graph[node.operands.back()].type.dtype;
+  if (from != node.type.dtype)
+    text = fmt::format("{} becomes {}, element by element", name(from), name(node.type.dtype));
   if (!stretched.empty())
     text += "; " + listed(stretched) + plural(stretched.size(), " is", " are") + " stretched to fit";
   return text;
@@ -265,8 +267,18 @@ std::string concat_text(const Graph& graph, const Node& node) {
 }
 
 std::string constant_text(const Graph& graph, ValueId id) {
-  if (const auto value = uniform_value(graph, id)) return fmt::format("{} everywhere", print_real(*value));
-  return "numbers written in the graph";
+  const auto value = uniform_value(graph, id);
+  if (!value) return "numbers written in the graph";
+  const TensorType& type = graph[id].type;
+  const std::string number = is_float(type.dtype) ? print_real(*value) : fmt::format("{}", *value);
+  return type.rank() == 0 ? fmt::format("the number {}", number) : fmt::format("{} everywhere", number);
+}
+
+std::string masked_fill_text(const Graph& graph, const Node& node) {
+  const Shape& mask = graph[node.operands[1]].type.shape;
+  std::string text = fmt::format("{} where the mask is true", print_real(node.attrs.get<double>("value")));
+  if (mask != node.type.shape) text += fmt::format("; the mask {} is stretched to fit", mask.to_string());
+  return text;
 }
 
 /// Composites: by name where the shape has a story of its own, else by their one-line doc.
@@ -277,6 +289,7 @@ std::string composite_text(const Graph& graph, const Node& node) {
   if (name == "reshape")
     return regrouping_text(graph[node.operands[0]].type.shape, node.type.shape) +
            (is_view(graph, node) ? std::string(no_copy) : "; the strides demand a copy");
+  if (name == "masked_fill") return masked_fill_text(graph, node);
   if (name == "gather") return gather_text(graph, node);
   if (name == "concat") return concat_text(graph, node);
   std::string text(node.op->doc.value);
@@ -284,6 +297,8 @@ std::string composite_text(const Graph& graph, const Node& node) {
     const Shape& from = graph[node.operands[0]].type.shape;
     const std::int64_t axis = std::get<std::int64_t>(*dim);
     const auto at = static_cast<int>(axis < 0 ? axis + from.rank() : axis);
+    if (name == "softmax" || name == "log_softmax")
+      return fmt::format("normalised along {}; the shape stays", from[at].to_string());
     if (at >= 0 && at < from.rank()) text = fmt::format("along {}: {}", from[at].to_string(), text);
   }
   const bool keeps = !node.operands.empty() && graph[node.operands[0]].type.shape == node.type.shape;

@@ -47,10 +47,11 @@ struct Ran {
   std::string out, err;
 };
 
-/// `lathe <arguments>` in a shell, its compile cache inside the scratch folder.
+/// `lathe <arguments>` in a shell, in the scratch folder, its compile cache inside it.
 inline Ran run_lathe(const Scratch& scratch, const std::string& arguments) {
-  const std::string command = "LATHE_CACHE_DIR='" + scratch.path("cache") + "' '" LATHE_BINARY "' " + arguments +
-                              " > '" + scratch.path("stdout") + "' 2> '" + scratch.path("stderr") + "'";
+  const std::string command = "cd '" + scratch.path("") + "' && LATHE_CACHE_DIR='" + scratch.path("cache") +
+                              "' '" LATHE_BINARY "' " + arguments + " > '" + scratch.path("stdout") + "' 2> '" +
+                              scratch.path("stderr") + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, scratch.read("stdout"), scratch.read("stderr")};
 }

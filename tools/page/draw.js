@@ -110,7 +110,7 @@ function assignEnds(inside) {
 // An end of a segment in absolute coordinates. An open group's end is its port's place on its border.
 function endPoint(edge, item, side, inside, model) {
   const {left, top} = edge.group;
-  if (item.port) return [left + item.x, item.port === 'in' ? top + GAP.head : top + edge.group.h];
+  if (item.port) return [left + item.x, item.port === 'in' ? top : top + edge.group.h];
   if (item.items && model.open.has(item.key)) {
     const port = inside.get(item).ports.get((side === 'down' ? 'out' : 'in') + edge.value);
     return [item.left + port.x, side === 'down' ? item.top + item.h : item.top];
@@ -137,10 +137,10 @@ function drawEdges(inside, model, parent) {
       if (edge.from.port || edge.from.items && model.open.has(edge.from.key)) continue;
       const values = labelled.get(edge.from) || labelled.set(edge.from, new Set()).get(edge.from);
       const most = 2;
-      if (values.has(edge.value) || values.size >= most) continue;
       const text = edge.ids.size > 1 ? edge.ids.size + ' values' : model.data.nodes[[...edge.ids][0]].type;
+      if (values.has(text) || values.size >= most) continue;
       labels.push([points[0][0], points[0][1] + 14 + 13 * values.size, text]);
-      values.add(edge.value);
+      values.add(text);
     }
   }
   for (const [x, y, text] of labels) svg('text', {x, y, class: 'label'}, parent, cut(text, 60));
