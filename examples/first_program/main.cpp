@@ -15,7 +15,9 @@ Tensor split_heads(const Tensor& x) { return x.view({B, S, h, d_k}).transpose(1,
 
 /// What the digit at each place should be: tokens [B, S] -> [B, S, digits].
 Tensor reversed(Graph& g, const Tensor& tokens) {
-  auto weight = [&](const char* name, const Dim& out) { return g.parameter(name, f32, {out, d_model}); };
+  auto weight = [&](const char* name, const Dim& out, Where at = Where::current()) {
+    return g.parameter(name, f32, {out, d_model}, Init::automatic(), at);
+  };
   const Tensor from_start = weight("from_start", places).slice(0, 0, S);  // [S, d_model]
   const Tensor from_end = weight("from_end", places).slice(0, places - S, places);
   const Tensor x = embedding(tokens, weight("digits", digits)) + from_start;  // [B, S, d_model]
@@ -54,7 +56,7 @@ int main() try {
   exe.set_states(initial_values(step, initializers, /*seed=*/1));
 
   std::mt19937 random(1);
-  for (int i = 1; i <= 400; ++i) {
+  for (int i = 1; i <= 200; ++i) {
     const auto result = exe.run(batch(random));
     if (i % 50 == 0 || i == 1) std::printf("step %3d  loss %.4f\n", i, result.at("loss").get(0));
   }

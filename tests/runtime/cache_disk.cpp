@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "files_scratch.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/sha256.h"
+#include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "files_scratch.h"
+#include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "files_scratch.h"
 #include "runtime/files/safetensors_header.h"
+#include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

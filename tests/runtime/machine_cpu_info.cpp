@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "files_scratch.h"
 #include "runtime/machine/cpu_info.h"
+#include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
-#include "files_scratch.h"
 #include "runtime/machine/arena.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/peak_kernels.h"
+#include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

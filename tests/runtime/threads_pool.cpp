@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "files_scratch.h"
 #include "runtime/threads/thread_pool.h"
+#include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Installs a build into a scratch folder; configures, builds and runs the first program against it, outside the tree.
+#   test.sh BUILD SOURCE COMPILER
+set -euo pipefail
+build=$1 source=$2 compiler=$3
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
+cp -r "$source/examples/first_program" "$scratch/app"
+cmake -S "$scratch/app" -B "$scratch/app/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
+      -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="${4:-}"
+cmake --build "$scratch/app/build"
+"$scratch/app/build/first_program" | tee "$scratch/output"
+
+# Nothing installed points back into the tree, and the program learned its task.
+! grep -rlF -e "$source" -e "$build" "$scratch/prefix/lib/cmake" "$scratch/prefix/include" ||
+  { echo "the package names its build or source folder" >&2; exit 1; }
+! grep -rl '#include [<"]llvm' "$scratch/prefix/include" ||
+  { echo "installed headers include LLVM's" >&2; exit 1; }
+grep -q '^3 1 4 1 5 -> 5 1 4 1 3$' "$scratch/output"

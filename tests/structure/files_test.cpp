@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/structure/sources.h"
+
+using namespace lathe::test;
+
+namespace {
+
+bool is_word(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); }
+
+bool holds_word(const std::string& line, const std::string& word) {
+  for (auto at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+    const auto end = at + word.size();
+    if ((at == 0 || !is_word(line[at - 1])) && (end == line.size() || !is_word(line[end]))) return true;
+  }
+  return false;
+}
+
+using Faults = std::vector<std::string>;
+
+std::string place(const SourceFile& file, std::size_t line, const std::string& text) {
+  return file.path + ":" + std::to_string(line) + ": " + text;
+}
+
+/// The lines for which `wrong(file, line)`; the words that these tests look for may stand in these tests.
+template <class Wrong>
+Faults lines_where(const Wrong& wrong) {
+  Faults found;
+  for (const SourceFile& file : source_files())
+    if (!file.is_in("tests/structure"))
+      for (std::size_t i = 0; i < file.lines.size(); ++i)
+        if (wrong(file, file.lines[i])) found.push_back(place(file, i + 1, file.lines[i]));
+  return found;
+}
+
+/// The lines of the function bodies that start at the left margin, with the line where each starts.
+std::vector<std::pair<std::size_t, std::size_t>> long_functions(const SourceFile& file, std::size_t limit) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  const std::set<std::string> no_function{"namespace", "class",  "struct",    "enum",
+                                          "union",     "extern", "constexpr", "const"};
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (line.empty() || line.front() == ' ' || line.front() == '#' || line.front() == '/') continue;
+    if (line.front() == '}') {
+      if (start && i + 2 - start > limit) found.emplace_back(start, i + 2 - start);
+      start = 0;
+    } else if (line.back() == '{' && !no_function.count(line.substr(0, line.find(' ')))) {
+      start = i + 1;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("files: none is longer than 400 lines") {
+  for (const SourceFile& file : source_files()) {
+    INFO(file.path);
+    CHECK(file.lines.size() <= 400);
+  }
+}
+
+TEST_CASE("files: functions are short") {
+  Faults found;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    for (const auto& [line, length] : long_functions(file, file.is_in("tests") ? 70 : 60))
+      found.push_back(place(file, line, std::to_string(length) + " lines"));
+  }
+  CHECK(found == Faults{});
+}
+
+TEST_CASE("files: nothing is marked as unfinished") {
+  const std::vector<std::string> marks{"TODO", "FIXME", "XXX", "HACK", "stub", "stubs", "unimplemented"};
+  CHECK(lines_where([&](const SourceFile&, const std::string& line) {
+          return std::any_of(marks.begin(), marks.end(), [&](const auto& mark) { return holds_word(line, mark); });
+        }) == Faults{});
+}
+
+TEST_CASE("files: no path of one machine") {
+  const std::vector<std::string> places{"/work/", "/root/", "/mnt/", "/Users/", "/tmp/"};
+  CHECK(lines_where([&](const SourceFile&, const std::string& line) {
+          return std::any_of(places.begin(), places.end(), [&](const auto& path) {
+            const auto at = line.find(path);
+            return at != std::string::npos && (at == 0 || !is_word(line[at - 1]));
+          });
+        }) == Faults{});
+}
+
+TEST_CASE("files: only tools/ reads the environment") {
+  CHECK(lines_where([&](const SourceFile& file, const std::string& line) {
+          return file.is_cpp() && !file.is_in("tools") && (holds_word(line, "getenv") || holds_word(line, "environ"));
+        }) == Faults{});
+}
+
+TEST_CASE("files: headers are guarded and open no namespace for others") {
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_header()) continue;
+    INFO(file.path);
+    REQUIRE_FALSE(file.lines.empty());
+    CHECK(file.lines.front() == "#pragma once");
+    for (const std::string& line : file.lines) CHECK_FALSE(line.starts_with("using namespace"));
+  }
+}
+
+TEST_CASE("files: every folder of tests is built, and every folder of the library has one") {
+  std::set<std::string> tested;
+  for (const SourceFile& file : source_files())
+    if (file.is_in("tests") && file.path.ends_with(".cpp"))
+      tested.insert(file.path.substr(6, file.path.find('/', 6) - 6));
+  tested.erase("support");
+  const std::string build = read_source("tests/CMakeLists.txt");
+  for (const std::string& folder : tested) {
+    INFO("tests/" << folder);
+    CHECK((build.find("lathe_tests(" + folder + " ") != std::string::npos ||
+           build.find("add_subdirectory(" + folder + ")") != std::string::npos));
+  }
+  for (const char* folder : {"kernel", "tensor", "ops", "frontend", "passes", "codegen", "runtime"}) {
+    INFO("tests/" << folder);
+    CHECK(tested.count(folder));
+  }
+}

@@ -1,0 +1,137 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/structure/sources.h"
+
+using namespace lathe::test;
+
+namespace {
+
+/// The files under `prefix` may include the project's files under `knows`, and no others.
+struct Layer {
+  std::string prefix;
+  std::vector<std::string> knows;
+};
+
+/// The first that fits a file counts.
+const std::vector<Layer>& layers() {
+  static const std::vector<Layer> all{
+      {"ir/support/", {"ir/support/"}},
+      {"ir/kernel/", {"ir/kernel/", "ir/support/"}},
+      {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
+      {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
+      {"passes/", {"passes/", "ir/"}},
+      // Training steps are made of gradients.
+      {"frontend/", {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff.h", "passes/rebuild.h"}},
+      {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/support/"}},
+      {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/support/"}},
+      {"runtime/files/", {"runtime/files/", "ir/support/"}},
+      {"runtime/", {"runtime/", "codegen/", "passes/", "ir/"}},
+      {"include/", {"frontend/", "runtime/", "passes/", "ir/"}},
+      {"tools/", {"tools/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
+      {"bench/", {"bench/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
+      {"examples/first_program/", {}},
+      {"examples/", {"examples/", "tests/support/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
+      {"tests/", {"tests/", "examples/", "bench/", "tools/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
+  };
+  return all;
+}
+
+const Layer* layer_of(const SourceFile& file) {
+  const auto at = std::find_if(layers().begin(), layers().end(),
+                               [&](const Layer& layer) { return file.path.starts_with(layer.prefix); });
+  return at == layers().end() ? nullptr : &*at;
+}
+
+/// Headers of other projects, by the start of their names, with the folders that may see them.
+struct Foreign {
+  std::string start;
+  std::vector<std::string> folders;
+  bool in_headers;  ///< may stand in headers too
+};
+
+const std::vector<Foreign>& foreign() {
+  static const std::vector<Foreign> all{
+      {"llvm", {"codegen/llvm"}, true},  {"cuda", {"codegen/cuda"}, true},
+      {"nvrtc", {"codegen/cuda"}, true}, {"CLI/", {"tools"}, true},
+      {"catch2/", {"tests"}, true},      {"nlohmann/", {"runtime", "tools", "tests"}, true},
+      {"openssl/", {"runtime"}, false},
+  };
+  return all;
+}
+
+bool exists(const std::string& path) {
+  const auto& files = source_files();
+  return std::any_of(files.begin(), files.end(), [&](const auto& file) { return file.path == path; });
+}
+
+}  // namespace
+
+TEST_CASE("includes: every folder knows only whom it may know") {
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    INFO(file.path);
+    const Layer* layer = layer_of(file);
+    REQUIRE(layer);
+    for (const Include& include : includes(file)) {
+      if (!include.quoted) continue;
+      INFO("line " << include.line << ": \"" << include.target << '"');
+      CHECK(exists(include.target));
+      CHECK(std::any_of(layer->knows.begin(), layer->knows.end(),
+                        [&](const auto& known) { return include.target.starts_with(known); }));
+    }
+  }
+}
+
+TEST_CASE("includes: headers of other projects stay where they belong") {
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    for (const Include& include : includes(file)) {
+      if (include.quoted) continue;
+      for (const Foreign& other : foreign()) {
+        if (!include.target.starts_with(other.start)) continue;
+        INFO(file.path << ":" << include.line << ": <" << include.target << ">");
+        CHECK((other.in_headers || !file.is_header()));
+        CHECK(std::any_of(other.folders.begin(), other.folders.end(),
+                          [&](const auto& folder) { return file.is_in(folder); }));
+      }
+    }
+  }
+}
+
+TEST_CASE("includes: no header that a program includes needs more than fmt") {
+  std::set<std::string> seen{"include/lathe/lathe.h"};
+  std::vector<std::string> next{"include/lathe/lathe.h"};
+  while (!next.empty()) {
+    const std::string path = next.back();
+    next.pop_back();
+    const auto file = std::find_if(source_files().begin(), source_files().end(),
+                                   [&](const auto& candidate) { return candidate.path == path; });
+    REQUIRE(file != source_files().end());
+    for (const Include& include : includes(*file)) {
+      INFO(path << ":" << include.line << ": " << include.target);
+      if (include.quoted) {
+        if (seen.insert(include.target).second) next.push_back(include.target);
+      } else {
+        // The standard's headers have no folder; <sys/..> is the system's.
+        CHECK((include.target.find('/') == std::string::npos || include.target.starts_with("fmt/")));
+      }
+    }
+  }
+  CHECK(seen.size() > 20);
+}
+
+TEST_CASE("includes: every header is used by another file than its own source") {
+  std::set<std::string> used;
+  for (const SourceFile& file : source_files())
+    for (const Include& include : includes(file))
+      if (include.target != file.stem() + ".h") used.insert(include.target);
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_header() || file.is_in("include")) continue;
+    INFO(file.path);
+    CHECK(used.count(file.path));
+  }
+}

@@ -1,0 +1,45 @@
+#include <catch2/catch.hpp>
+#include <cctype>
+#include <set>
+
+#include "ir/ops/list.h"
+#include "tests/structure/sources.h"
+
+using namespace lathe;
+
+namespace {
+
+/// The names declared in ir/ops/list.h: "extern const Op add, sub;".
+std::set<std::string> listed_ops() {
+  const std::string text = test::read_source("ir/ops/list.h"), start = "extern const Op ";
+  std::set<std::string> names;
+  for (auto at = text.find(start); at != std::string::npos; at = text.find(start, at)) {
+    at += start.size();
+    std::string name;
+    for (; text[at] != ';'; ++at) {
+      if (text[at] == '_' || std::isalnum(static_cast<unsigned char>(text[at]))) name += text[at];
+      if (text[at] == ',') names.insert(std::exchange(name, {}));
+    }
+    names.insert(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("ops: the list and the registry hold the same") {
+  const auto listed = listed_ops();
+  std::set<std::string> registered;
+  for (const ir::Op* op : ir::all_ops()) registered.insert(std::string(op->name.value));
+  CHECK(listed.size() > 50);
+  CHECK(registered == listed);
+  CHECK(ir::all_ops().size() == registered.size());
+}
+
+TEST_CASE("ops: every op is described in docs/ops.md and declared in the list by its family") {
+  const std::string document = test::read_source("docs/ops.md");
+  for (const ir::Op* op : ir::all_ops()) {
+    INFO(op->name.value);
+    CHECK(document.find("`" + std::string(op->name.value)) != std::string::npos);
+  }
+}

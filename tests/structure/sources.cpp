@@ -1,0 +1,75 @@
+#include "tests/structure/sources.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace lathe::test {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const folders[] = {"ir",    "frontend", "passes", "codegen", "runtime", "tools",
+                               "tests", "examples", "bench",  "include", "cmake",   ".ci"};
+
+fs::path root() { return fs::path(LATHE_TEST_DATA).parent_path(); }
+
+SourceFile read(const fs::path& path) {
+  SourceFile file{.path = fs::relative(path, root()).generic_string(), .lines = {}};
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+  return file;
+}
+
+bool is_source(const fs::path& path) {
+  const std::vector<std::string> known{".h",  ".cpp", ".cu",   ".cmake", ".in",    ".sh",
+                                       ".js", ".css", ".html", ".py",    ".lathe", ".yaml"};
+  const std::string extension = path.extension().string();
+  return std::find(known.begin(), known.end(), extension) != known.end() || path.filename() == "CMakeLists.txt" ||
+         path.parent_path().filename() == ".ci";
+}
+
+}  // namespace
+
+bool SourceFile::has_extension(const std::vector<std::string>& extensions) const {
+  return std::any_of(extensions.begin(), extensions.end(), [&](const auto& e) { return path.ends_with(e); });
+}
+
+const std::vector<SourceFile>& source_files() {
+  static const std::vector<SourceFile> files = [] {
+    std::vector<SourceFile> all{read(root() / "CMakeLists.txt")};
+    for (const char* folder : folders) {
+      if (!fs::exists(root() / folder)) continue;
+      for (const auto& entry : fs::recursive_directory_iterator(root() / folder)) {
+        const bool golden = entry.path().parent_path() == root() / "tests" / "goldens";
+        if (entry.is_regular_file() && is_source(entry.path()) && !golden) all.push_back(read(entry.path()));
+      }
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    return all;
+  }();
+  return files;
+}
+
+std::vector<Include> includes(const SourceFile& file) {
+  std::vector<Include> found;
+  int number = 0;
+  for (const std::string& line : file.lines) {
+    ++number;
+    if (!line.starts_with("#include ")) continue;
+    const auto open = line.find_first_of("\"<", 9);
+    const auto close = open == std::string::npos ? open : line.find_first_of("\">", open + 1);
+    if (close == std::string::npos) continue;
+    found.push_back({number, line.substr(open + 1, close - open - 1), line[open] == '"'});
+  }
+  return found;
+}
+
+std::string read_source(const std::string& path) {
+  std::ifstream in(root() / path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace lathe::test

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+/// The tree's own files, as text, for tests of the tree itself.
+namespace lathe::test {
+
+struct SourceLine {
+  int number;  ///< from 1
+  std::string text;
+};
+
+struct SourceFile {
+  std::string path;  ///< from the root of the tree: "ir/tensor/dim.h"
+  std::vector<std::string> lines;
+
+  bool has_extension(const std::vector<std::string>& extensions) const;
+  bool is_header() const { return has_extension({".h"}); }
+  bool is_cpp() const { return has_extension({".h", ".cpp"}); }
+  bool is_in(const std::string& folder) const { return path.starts_with(folder + "/"); }
+  /// "ir/tensor/dim" of "ir/tensor/dim.h".
+  std::string stem() const { return path.substr(0, path.rfind('.')); }
+};
+
+/// What is written by people: code, build files, scripts, the page of the command. Golden data is left out.
+const std::vector<SourceFile>& source_files();
+
+struct Include {
+  int line;
+  std::string target;  ///< "ir/tensor/dim.h", "vector"
+  bool quoted;         ///< rather than in angle brackets
+};
+
+std::vector<Include> includes(const SourceFile& file);
+
+/// The text of one file of the tree; empty where there is none.
+std::string read_source(const std::string& path);
+
+}  // namespace lathe::test
