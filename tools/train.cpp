@@ -24,7 +24,9 @@ void add_train(CLI::App& app) {
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
   command->add_option("--lr", s->optimizer.lr, "Peak learning rate")->check(size)->capture_default_str();
-  command->add_option("--warmup", s->optimizer.warmup, "Steps up to it")->check(size)->capture_default_str();
+  command->add_option("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--weight-decay", s->optimizer.weight_decay, "Of matrices")->capture_default_str();
   command->add_option("--clip", s->optimizer.clip, "Largest gradient norm; 0: none")->capture_default_str();
   command->add_option("--seed", s->seed, "Of parameters, batches and dropout")->capture_default_str();

@@ -67,11 +67,17 @@ LanguageModel build_language_model(const ModelSettings& model, const OptimizerSe
   if (model.heads < 1 || model.d_model % model.heads != 0)
     throw UserError(fmt::format("d_model={} does not divide into {} heads", model.d_model, model.heads),
                     "train_heads", "choose d_model as a multiple of the heads");
+  if (optimizer.warmup_steps() >= optimizer.steps && optimizer.steps > 1)
+    throw UserError(
+        fmt::format("{} steps of warm-up leave none of {} steps to train", optimizer.warmup_steps(), optimizer.steps),
+        "train_warmup", "give more --steps or fewer --warmup");
   LanguageModel m;
   m.forward = build(model.model, model, model.dropout, Purpose::loss, &m.initializers);
   m.evaluate = build(model.model + "_evaluate", model, 0, Purpose::loss);
   m.generate = build(model.model + "_generate", model, 0, Purpose::logits);
-  const AdamW adamw{.lr = Schedule::warmup_cosine(optimizer.lr, optimizer.warmup, optimizer.steps, optimizer.lr / 10),
+  const AdamW adamw{.lr = optimizer.steps == 1 ? Schedule(optimizer.lr)
+                                               : Schedule::warmup_cosine(optimizer.lr, optimizer.warmup_steps(),
+                                                                         optimizer.steps, optimizer.lr / 10),
                     .beta1 = 0.9,
                     .beta2 = 0.99,
                     .weight_decay = optimizer.weight_decay};

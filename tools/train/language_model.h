@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -21,15 +22,19 @@ struct ModelSettings {
 
 struct OptimizerSettings {
   double lr = 1e-3, weight_decay = 0.1, clip = 1.0;
-  std::int64_t warmup = 40, steps = 900;
+  std::int64_t steps = 900;
+  std::int64_t warmup = 0;  ///< steps up to the peak rate; 0: a tenth of all, 40 at most
+  std::int64_t warmup_steps() const {
+    return warmup > 0 ? warmup : std::max<std::int64_t>(1, std::min<std::int64_t>(40, steps / 10));
+  }
 };
 
 /// The graphs of a decoder-only language model, dims of batch and sequence unknown.
 struct LanguageModel {
-  ir::Graph forward;    ///< tokens i64 [B, T+1] -> "loss", for reading
-  ir::Graph step;       ///< the same with backward and AdamW
-  ir::Graph evaluate;   ///< tokens i64 [B, T+1] -> "loss", without dropout
-  ir::Graph generate;   ///< tokens i64 [B, T] -> "logits" [B, T, vocab], without dropout
+  ir::Graph forward;   ///< tokens i64 [B, T+1] -> "loss", for reading
+  ir::Graph step;      ///< the same with backward and AdamW
+  ir::Graph evaluate;  ///< tokens i64 [B, T+1] -> "loss", without dropout
+  ir::Graph generate;  ///< tokens i64 [B, T] -> "logits" [B, T, vocab], without dropout
   std::vector<Initializer> initializers;
 };
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer);

@@ -47,7 +47,8 @@ Axes fit(const std::vector<CurvePoint>& training, const std::vector<CurvePoint>&
 std::string polyline(const Axes& axes, const std::vector<CurvePoint>& points, const char* style) {
   std::string path;
   for (const CurvePoint& p : points)
-    if (std::isfinite(p.loss)) path += fmt::format("{:.1f},{:.1f} ", axes.x(static_cast<double>(p.step)), axes.y(p.loss));
+    if (std::isfinite(p.loss))
+      path += fmt::format("{:.1f},{:.1f} ", axes.x(static_cast<double>(p.step)), axes.y(p.loss));
   return fmt::format("<polyline fill=\"none\" {} points=\"{}\"/>\n", style, path);
 }
 
@@ -93,10 +94,14 @@ std::string legend(bool validation) {
 std::string escaped(const std::string& text) {
   std::string safe;
   for (const char c : text) {
-    if (c == '&') safe += "&amp;";
-    else if (c == '<') safe += "&lt;";
-    else if (c == '>') safe += "&gt;";
-    else safe += c;
+    if (c == '&')
+      safe += "&amp;";
+    else if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else
+      safe += c;
   }
   return safe;
 }
@@ -115,8 +120,9 @@ std::string loss_curve_svg(const std::string& title, const std::vector<CurvePoin
   svg += ticks(axes);
   svg += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">step</text>\n", (left + width - right) / 2,
                      height - 14);
-  svg += fmt::format("<text transform=\"translate(18 {:.0f}) rotate(-90)\" text-anchor=\"middle\">loss, nats a character</text>\n",
-                     (top + height - bottom) / 2);
+  svg += fmt::format(
+      "<text transform=\"translate(18 {:.0f}) rotate(-90)\" text-anchor=\"middle\">loss, nats a character</text>\n",
+      (top + height - bottom) / 2);
   svg += polyline(axes, training, "stroke=\"#1f6feb\" stroke-opacity=\"0.22\"");
   svg += polyline(axes, running_mean(training), "stroke=\"#1f6feb\" stroke-width=\"2.5\"");
   svg += polyline(axes, validation, "stroke=\"#d1480b\" stroke-width=\"2.5\"");

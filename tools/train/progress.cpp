@@ -46,8 +46,8 @@ void Progress::show(std::int64_t step, double loss, double rate) {
   shown_ = Clock::now();
   const double took = std::chrono::duration<double>(shown_ - start_).count();
   const double left = took / static_cast<double>(done_) * static_cast<double>(last_ - step);
-  const std::string text = fmt::format("step {:>5}/{}  loss {:.3f}  lr {:.1e}  {:>6.0f} tokens/s  {} left", step, last_,
-                                       loss, rate, tokens_per_second(), format_duration(left));
+  const std::string text = fmt::format("step {:>5}/{}  loss {:.3f}  lr {:.1e}  {:>6.0f} tokens/s  {} left", step,
+                                       last_, loss, rate, tokens_per_second(), format_duration(left));
   if (terminal_) {
     fmt::print("\r\x1b[2K{}", text);
     open_ = true;

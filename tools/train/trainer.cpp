@@ -92,8 +92,9 @@ class Trainer {
     }
     text_hash_ = hash;
     s_.model.vocab = corpus_->vocabulary.size();
-    fmt::print("text: {} characters, {} distinct; {} to train on, {} to validate\n", corpus_->train.size() + corpus_->validation.size(),
-               corpus_->vocabulary.size() - 1, format_count(static_cast<double>(corpus_->train.size())),
+    fmt::print("text: {} characters, {} distinct; {} to train on, {} to validate\n",
+               corpus_->train.size() + corpus_->validation.size(), corpus_->vocabulary.size() - 1,
+               format_count(static_cast<double>(corpus_->train.size())),
                format_count(static_cast<double>(corpus_->validation.size())));
   }
 
@@ -112,12 +113,13 @@ class Trainer {
   void print_summary() const {
     const CompileSummary& c = exe_->summary();
     const MemoryPlan plan = exe_->memory_plan({{"B", s_.batch}, {"T", s_.model.context}});
-    fmt::print("training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "
-               "cache, in {:.2f} s\n",
-               c.ops, exe_->program().regions, c.launches, c.kernels, c.compiled, c.from_cache,
-               c.pass_seconds + c.lower_seconds + c.codegen_seconds);
-    fmt::print("memory: {} planned at the peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
-               format_bytes(plan.argument_bytes));
+    fmt::print(
+        "training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "
+        "cache, in {:.2f} s\n",
+        c.ops, exe_->program().regions, c.launches, c.kernels, c.compiled, c.from_cache,
+        c.pass_seconds + c.lower_seconds + c.codegen_seconds);
+    fmt::print("memory: {} planned at the peak, {} for parameters, moments and results\n",
+               format_bytes(plan.arena_bytes), format_bytes(plan.argument_bytes));
   }
 
   void restore_or_start() {
@@ -125,18 +127,19 @@ class Trainer {
     std::int64_t parameters = 0;
     for (const auto& slot : exe_->program().states)
       if (slot.is_parameter) parameters += exe_->state(slot.name).numel();
-    fmt::print("{} parameters; batches of {} x {} characters; {} steps\n", format_count(static_cast<double>(parameters)),
-               s_.batch, s_.model.context, s_.optimizer.steps);
+    fmt::print("{} parameters; batches of {} x {} characters; {} steps\n",
+               format_count(static_cast<double>(parameters)), s_.batch, s_.model.context, s_.optimizer.steps);
     if (!checkpoint_) return;
     const CheckpointMeta& meta = checkpoint_->meta;
     for (const auto& [name, value] : s_.model.to_strings()) {
       const auto at = meta.config.find(name);
       if (at == meta.config.end() || at->second == value) continue;
-      throw UserError(fmt::format("the checkpoint in {} has {}={}, this run {}={}", s_.output.string(), name, at->second,
-                                  name, value),
+      throw UserError(fmt::format("the checkpoint in {} has {}={}, this run {}={}", s_.output.string(), name,
+                                  at->second, name, value),
                       "train_resume", "give the same settings, another --output, or --fresh to start anew");
     }
-    for (const auto& slot : exe_->program().states) exe_->set_state(slot.name, checkpoint_->tensors.tensor(slot.name));
+    for (const auto& slot : exe_->program().states)
+      exe_->set_state(slot.name, checkpoint_->tensors.tensor(slot.name));
     const auto history = [&](const char* steps, const char* losses, std::vector<CurvePoint>& curve) {
       const HostTensor at = checkpoint_->tensors.tensor(steps), loss = checkpoint_->tensors.tensor(losses);
       for (std::int64_t i = 0; i < at.numel(); ++i) curve.push_back({at.get_int(i), loss.get(i)});
@@ -202,13 +205,15 @@ class Trainer {
                                        view_of("history.validation_step", validation_steps),
                                        view_of("history.validation_loss", validation_losses)};
     for (const auto& [name, value] : exe_->states()) tensors.push_back(view_of(name, value));
-    CheckpointMeta meta{.step = step_, .data_position = step_, .ir_hash = {}, .config = s_.model.to_strings(), .values = {}};
+    CheckpointMeta meta{
+        .step = step_, .data_position = step_, .ir_hash = {}, .config = s_.model.to_strings(), .values = {}};
     meta.config["characters"] = corpus_->vocabulary.characters();
     meta.config["text"] = text_hash_;
     meta.values["seed"] = fmt::format("{}", s_.seed);
     store_.save(meta, tensors);
-    write_text((s_.output / "loss.svg").string(),
-               loss_curve_svg(fmt::format("{} on {} characters", s_.model.model, raw_.size()), training_, validation_));
+    write_text(
+        (s_.output / "loss.svg").string(),
+        loss_curve_svg(fmt::format("{} on {} characters", s_.model.model, raw_.size()), training_, validation_));
   }
 
   void report_final() {
@@ -226,7 +231,8 @@ class Trainer {
     for (const auto& slot : generate_->program().states) generate_->set_state(slot.name, exe_->state(slot.name));
     std::vector<std::int64_t> tokens = corpus_->vocabulary.encode(s_.prompt.empty() ? "\n" : s_.prompt);
     Sampler sampler(s_.sampling, s_.seed);
-    fmt::print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature, s_.prompt == "\n" ? "" : s_.prompt);
+    fmt::print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature,
+               s_.prompt == "\n" ? "" : s_.prompt);
     for (std::int64_t i = 0; i < s_.sample && !interrupted; ++i) {
       const auto seen = std::min<std::int64_t>(static_cast<std::int64_t>(tokens.size()), s_.model.context);
       HostTensor input(i64, {1, seen});

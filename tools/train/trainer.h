@@ -11,7 +11,7 @@ namespace lathe::tools {
 struct TrainSettings {
   ModelSettings model;
   OptimizerSettings optimizer;
-  std::filesystem::path text;    ///< a file; empty: `sources`
+  std::filesystem::path text;           ///< a file; empty: `sources`
   std::filesystem::path sources = ".";  ///< a folder whose source files are the text
   std::filesystem::path output = "lathe-run";
   std::int64_t batch = 8;
@@ -21,14 +21,14 @@ struct TrainSettings {
   std::string prompt = "\n";
   Sampling sampling = {.temperature = 0.8, .top_k = 40};
   int threads = 0;
-  bool fresh = false;         ///< start anew even if there is a checkpoint
+  bool fresh = false;           ///< start anew even if there is a checkpoint
   std::filesystem::path cache;  ///< compiled code; empty: none
 };
 
 /// Trains a language model on text by compiled code: prints the model's IR and a compile summary, then live progress;
 /// writes checkpoints, the loss curve (loss.svg) and a sample. Goes on from the newest checkpoint in `output`. An
-/// interrupt (Ctrl-C) ends it after the present step, with a checkpoint. Throws UserErrors: those of reading the text,
-/// of the settings, and [train_resume] where the checkpoint is of another model or text.
+/// interrupt (Ctrl-C) ends it after the present step, with a checkpoint. Throws UserErrors: those of reading the
+/// text, of the settings, and [train_resume] where the checkpoint is of another model or text.
 void train(const TrainSettings& settings);
 
 }  // namespace lathe::tools
