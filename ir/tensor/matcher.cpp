@@ -83,8 +83,8 @@ class Search {
   bool bind(const std::string& name, ValueId id, const Next& next) {
     const auto [at, fresh] = bound.emplace(name, id);
     if (!fresh && at->second != id) {
-      const std::string other = value_labels(graph_)[static_cast<std::size_t>(at->second.index)];
-      return fail(id, fmt::format("wanted the same value as '{}', which is {}", name, other));
+      return fail(id,
+                  fmt::format("wanted the same value as '{}', which is {}", name, value_label(graph_, at->second)));
     }
     if (next()) return true;
     if (fresh) bound.erase(name);
@@ -277,9 +277,10 @@ ValueId Match::operator[](std::string_view name) const {
   return found->second;
 }
 
-std::string Match::why() const {
+std::string Match::why(const Graph& graph) const {
   if (!failure_) return {};
-  return fmt::format("{}: {}\n  {}", failure_->loc.to_string(), failure_->condition, failure_->text);
+  return fmt::format("{}: {}\n  {}", failure_->loc.to_string(), failure_->condition,
+                     print_node(graph, failure_->value, {.locations = false}));
 }
 
 Matcher::Matcher(const Graph& graph) : graph_(graph), uses_(graph.nodes.size(), 0) {
@@ -297,9 +298,7 @@ Match Matcher::match(const Pattern& pattern, ValueId at) const {
     result.bound_ = std::move(search.bound);
     return result;
   }
-  const ValueId id = search.failed_at;
-  const PrintOptions short_form{.locations = false};
-  result.failure_ = Match::Failure{id, search.failed_condition, graph_[id].loc, print_node(graph_, id, short_form)};
+  result.failure_ = Match::Failure{search.failed_at, search.failed_condition, graph_[search.failed_at].loc};
   return result;
 }
 

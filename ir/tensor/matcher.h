@@ -76,11 +76,11 @@ class Match {
     ValueId value;
     std::string condition;  ///< "wanted softmax, found mul"
     Location loc;
-    std::string text;  ///< the value's line of IR text
   };
   const std::optional<Failure>& failure() const { return failure_; }
-  /// "mha.cpp:14: wanted softmax, found mul\n  %12 = mul %3, %4 : f32[n]"; empty after a match.
-  std::string why() const;
+  /// "mha.cpp:14: wanted softmax, found mul\n  %12 = mul %3, %4 : f32[n]"; empty after a match. `graph` is the one
+  /// that was matched.
+  std::string why(const Graph& graph) const;
 
  private:
   friend class Matcher;

@@ -25,10 +25,10 @@ std::string attributes_text(const Node& node) {
   return text.empty() ? text : " {" + text + "}";
 }
 
-std::string node_text(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
-                      const PrintOptions& options) {
+/// `label` gives the label of a value.
+template <class Label>
+std::string node_text(const Graph& graph, ValueId id, const Label& label, const PrintOptions& options) {
   const Node& node = graph[id];
-  const auto label = [&](ValueId v) -> const std::string& { return labels[static_cast<std::size_t>(v.index)]; };
   std::string line;
   if (node.op->as<Argument>()) {
     line = fmt::format("{} {}: {}", node.op->name.value, label(id), print_type(node.type, options.strides));
@@ -48,13 +48,14 @@ std::string node_text(const Graph& graph, ValueId id, const std::vector<std::str
 }
 
 /// The header: on one line where it is short and tells no locations, else one argument a line.
-std::string signature(const Graph& graph, const std::vector<std::string>& labels, const PrintOptions& options) {
+template <class Label>
+std::string signature(const Graph& graph, const Label& label, const PrintOptions& options) {
   constexpr std::size_t width = 118;
   const std::string head = "graph " + sigiled('@', graph.name);
   std::string one_line = head + "(", lines = head + "(";
   bool first = true;
   for (const ValueId id : graph.arguments()) {
-    const std::string argument = node_text(graph, id, labels, options);
+    const std::string argument = node_text(graph, id, label, options);
     one_line += (first ? "" : ", ") + argument;
     lines += (first ? "\n  " : ",\n  ") + argument;
     first = false;
@@ -85,12 +86,19 @@ std::vector<std::string> value_labels(const Graph& graph) {
   return labels;
 }
 
+std::string value_label(const Graph& graph, ValueId id) {
+  if (graph[id].op->as<Argument>()) return sigiled('%', graph[id].name);
+  int computed = 1;
+  for (std::int32_t i = 0; i < id.index; ++i) computed += graph[ValueId{i}].op->as<Argument>() ? 0 : 1;
+  return fmt::format("%{}", computed);
+}
+
 std::string print(const Graph& graph, const PrintOptions& options) {
   const std::vector<std::string> labels = value_labels(graph);
   const auto label = [&](ValueId v) -> const std::string& { return labels[static_cast<std::size_t>(v.index)]; };
-  std::string text = signature(graph, labels, options);
+  std::string text = signature(graph, label, options);
   for (const ValueId id : all_values(graph))
-    if (!graph[id].op->as<Argument>()) text += "  " + node_text(graph, id, labels, options) + "\n";
+    if (!graph[id].op->as<Argument>()) text += "  " + node_text(graph, id, label, options) + "\n";
   for (const Output& output : graph.outputs)
     text += fmt::format("  output {} {}\n", quoted(output.name), label(output.value));
   for (const Update& update : graph.updates)
@@ -101,12 +109,12 @@ std::string print(const Graph& graph, const PrintOptions& options) {
 }
 
 std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options) {
-  return node_text(graph, id, value_labels(graph), options);
+  return node_text(graph, id, [&](ValueId v) { return value_label(graph, v); }, options);
 }
 
 std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
                        const PrintOptions& options) {
-  return node_text(graph, id, labels, options);
+  return node_text(graph, id, [&](ValueId v) { return labels[static_cast<std::size_t>(v.index)]; }, options);
 }
 
 }  // namespace lathe::ir

@@ -32,6 +32,7 @@ std::string print_node(const Graph& graph, ValueId id, const std::vector<std::st
 
 /// How the text names each value: "%x" for an argument, "%12" for the twelfth computed value.
 std::vector<std::string> value_labels(const Graph& graph);
+std::string value_label(const Graph& graph, ValueId id);
 
 /// The pieces, as they stand in the text.
 std::string print_attribute(const Attribute& attribute);
