@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <set>
 
+#include "ir/support/nearest.h"
 #include "ir/tensor/op.h"
 #include "runtime/files/safetensors.h"
 #include "tools/random_values.h"
@@ -13,6 +15,8 @@
 namespace lathe::tools {
 
 namespace {
+
+std::string spaced(std::string text) { return text.empty() ? text : text + " "; }
 
 DimBindings parse_dims(const std::vector<std::string>& options) {
   DimBindings dims;
@@ -28,6 +32,21 @@ DimBindings parse_dims(const std::vector<std::string>& options) {
     dims[option.substr(0, equals)] = size;
   }
   return dims;
+}
+
+/// --dim names unknowns of the graph.
+void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
+  std::set<std::string> known;
+  for (const ir::Node& node : graph.nodes)
+    for (const Dim& dim : node.type.shape)
+      for (std::string& name : dim.unknowns()) known.insert(std::move(name));
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  for (const auto& [name, size] : dims)
+    if (!known.count(name))
+      throw UserError(fmt::format("--dim {}: the graph has no unknown dim of this name", name), "dim_option",
+                      names.empty() ? "every size of this graph is known"
+                                    : fmt::format("{}its unknown dims are {}", spaced(did_you_mean(name, names)),
+                                                  fmt::join(names, ", ")));
 }
 
 /// Dims that the sizes of a tensor tell directly.
@@ -84,15 +103,21 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
 
 Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
   Arguments arguments{.tensors = {}, .dims = parse_dims(options.dims)};
+  check_dim_names(graph, arguments.dims);
   for (const std::string& path : options.files) {
     const SafetensorsFile file = SafetensorsFile::open(path);
+    bool useful = false;
     for (const ir::ValueId id : graph.arguments()) {
       const ir::Node& node = graph[id];
       if (!file.contains(node.name)) continue;
+      useful = true;
       HostTensor tensor = file.tensor(node.name);
       if (cast && is_float(tensor.dtype()) && is_float(node.type.dtype)) tensor = tensor.cast(node.type.dtype);
       arguments.tensors.insert_or_assign(node.name, std::move(tensor));
     }
+    if (!useful)
+      throw UserError(fmt::format("{} has no argument of graph @{}", path, graph.name), "argument_unknown",
+                      fmt::format("the graph takes {}", missing_text(graph, {})));
   }
   if (arguments.tensors.size() == graph.arguments().size()) return arguments;
   if (!options.random)

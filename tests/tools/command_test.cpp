@@ -156,6 +156,11 @@ TEST_CASE("run computes outputs and updated states", "[tools]") {
              Contains("weights f32[3, 3]"));
   check_refused(run_lathe(scratch, "run " + file), "[argument_missing]");
   check_refused(run_lathe(scratch, "run " + file + " --random --dim n"), "[dim_option]");
+  check_refused(run_lathe(scratch, "run " + file + " --random --dim m=3"), "no unknown dim of this name");
+  write_safetensors(scratch.path("other.safetensors"),
+                    std::map<std::string, HostTensor>{{"y", HostTensor(f32, {1})}});
+  check_refused(run_lathe(scratch, "run " + file + " --random -i " + scratch.path("other.safetensors")),
+                "[argument_unknown]");
   check_refused(run_lathe(scratch, "run " + file + " -i " + file), "[safetensors");
 }
 
