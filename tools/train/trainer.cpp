@@ -1,6 +1,7 @@
 #include "tools/train/trainer.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -54,6 +55,7 @@ class Trainer {
         raw_(load_training_text(settings)) {}
 
   void run() {
+    make_output_folder();
     find_checkpoint();
     prepare_text();
     prepare_model();
@@ -70,6 +72,15 @@ class Trainer {
   }
 
  private:
+  /// Before any work is done that could not be kept.
+  void make_output_folder() const {
+    std::error_code failed;
+    std::filesystem::create_directories(s_.output, failed);
+    if (failed || access(s_.output.c_str(), W_OK) != 0)
+      throw UserError(fmt::format("cannot write to {}{}", s_.output.string(), failed ? ": " + failed.message() : ""),
+                      "file_write", "give another --output");
+  }
+
   void find_checkpoint() {
     if (s_.fresh) return;
     checkpoint_ = store_.load_newest();
