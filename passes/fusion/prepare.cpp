@@ -50,10 +50,21 @@ Value fold(const Value& operand, const Node& reduce, const Graph& graph, const s
   return step(step(operand, first, true), rest, reduce.attrs.get<bool>("keepdim"));
 }
 
+/// Whether every dim that the reduction folds has one element: then it changes nothing but the shape.
+bool folds_nothing(const Graph& graph, const Node& reduce) {
+  const auto dims = reduced_dims(graph, reduce);
+  return std::all_of(dims.begin(), dims.end(), [&](int d) { return graph[reduce.operands[0]].type.shape[d].is(1); });
+}
+
 Graph split_reductions(const Graph& graph, bool& changed) {
   return rebuild(graph,
                  [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
                    if (!node.op->as<Reduce>()) return std::nullopt;
+                   if (folds_nothing(graph, node)) {
+                     changed = true;
+                     const bool dense = operands[0].type().is_contiguous();
+                     return view(dense ? operands[0] : contiguous(operands[0]), node.type.shape);
+                   }
                    const auto first = first_step(graph, node);
                    if (first.empty()) return std::nullopt;
                    changed = true;

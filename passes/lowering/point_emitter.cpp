@@ -18,6 +18,12 @@ Value both(Value a, Value b) {
   if (b.id == kernel::none) return a;
   return a && b;
 }
+
+/// The mask that an access needs: that of the lanes where it varies along them, and always that of a single lane.
+Value lane_mask(const Place::Position& at, const PointEmitter::Scope& scope) {
+  const bool varies = at.vector || !at.stride.is(0);
+  return varies || scope.place.lanes() == 1 ? scope.mask : Value{};
+}
 }  // namespace
 
 std::optional<Value> PointEmitter::Scope::find(int instruction) const {
@@ -74,8 +80,7 @@ Value PointEmitter::load_at(kernel::Buffer buffer, const Place::Position& at, in
 
 Value PointEmitter::load(const PointInstruction& i, Scope& scope) {
   const Place::Position at = scope.place.position(i.form);
-  const bool varies = at.vector || !at.stride.is(0);
-  Value mask = varies ? scope.mask : Value{};
+  Value mask = lane_mask(at, scope);
   if (!i.args.empty()) mask = both(mask, emit(i.args[0], scope));
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
 }
@@ -83,7 +88,7 @@ Value PointEmitter::load(const PointInstruction& i, Scope& scope) {
 Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
   kernel::Builder& b = context_.builder;
   const Value row = emit(i.args[0], scope);
-  Value wanted = row.type.lanes > 1 ? scope.mask : Value{};
+  Value wanted = row.type.lanes > 1 || scope.place.lanes() == 1 ? scope.mask : Value{};
   if (i.args.size() > 1) wanted = both(wanted, emit(i.args[1], scope));
   const Value size = context_.dim(i.size);
   const Value inside = b.index(0) <= row && row < size;
@@ -100,8 +105,7 @@ Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
   } else {
     at.base = at.base + offset;
   }
-  const bool varies = at.vector || !at.stride.is(0);
-  Value mask = both(inside, varies ? both(scope.mask, wanted) : wanted);
+  const Value mask = both(both(inside, lane_mask(at, scope)), wanted);
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
 }
 
@@ -131,7 +135,9 @@ void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Valu
   if (at.vector) {
     b.scatter(buffer, *at.vector, b.broadcast(value, lanes), scope.mask);
   } else if (lanes == 1 || at.stride.is(0)) {
-    b.store(buffer, at.base, value);
+    // One element for all lanes, of which the first exists where any does.
+    const auto first = [&](Value v) { return v && v.type.lanes > 1 ? b.extract(v, 0) : v; };
+    b.store(buffer, at.base, first(value), first(scope.mask));
   } else if (at.stride.is(1)) {
     b.store(buffer, at.base, b.broadcast(value, lanes), scope.mask);
   } else {

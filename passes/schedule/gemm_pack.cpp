@@ -159,17 +159,20 @@ class SliverPacker {
     }
   }
 
-  /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector.
+  /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector. Stores ascend, so
+  /// that the next step overwrites what a vector spills.
   void transposed(Value row, Value k, int unit) const {
+    std::vector<std::vector<Value>> columns;  // of each vector of rows, lanes of them
     for (int first = 0; first < unit; first += lanes_) {
       std::vector<Value> rows;
       for (int i = first; i < first + lanes_; ++i)
         rows.push_back(i < unit ? load(from_.row + row + i, k, lanes_, {}) : b_.constant(compute_, 0, lanes_));
-      const std::vector<Value> columns = transpose(b_, rows);
-      for (int j = 0; j < lanes_; ++j)
-        put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
-            columns[static_cast<std::size_t>(j)]);
+      columns.push_back(transpose(b_, rows));
     }
+    for (int j = 0; j < lanes_; ++j)
+      for (int first = 0; first < unit; first += lanes_)
+        put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
+            columns[static_cast<std::size_t>(first / lanes_)][static_cast<std::size_t>(j)]);
   }
 
   /// What is left of rows 0 .. valid: from `even` on of the first `units`, everything of the others; one vector along

@@ -91,8 +91,9 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   if (few && at_most(query.m, 2 * tile.mr) && row) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query.vector_bits, *query.m);
-    // A strip of the left operand that is packed into scratch has to fit there.
-    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / plan.tile.mr);
+    // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
+    const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
+    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
     return plan;
   }
   if (!reused && row && query.rhs_cheap && at_most(query.n, 64)) {

@@ -26,7 +26,9 @@ std::vector<HostTensor> bind_buffers(const Program& program, const ir::Tensors& 
     switch (buffer.kind) {
       case ProgramBuffer::Kind::input:
       case ProgramBuffer::Kind::state: memory.push_back(arguments.at(buffer.name)); break;
-      case ProgramBuffer::Kind::constant: memory.push_back(HostTensor::from({count}, buffer.data, buffer.dtype)); break;
+      case ProgramBuffer::Kind::constant:
+        memory.push_back(HostTensor::from({count}, buffer.data, buffer.dtype));
+        break;
       case ProgramBuffer::Kind::output:
       case ProgramBuffer::Kind::temporary: memory.push_back(poisoned(buffer.dtype, {count})); break;
     }
