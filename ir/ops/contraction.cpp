@@ -72,9 +72,8 @@ TensorType contract_infer(const InferContext& ctx) {
                         "a label means one size");
   Shape shape;
   for (const char c : roles.out) {
-    const bool left = has(roles.lhs, c);
-    const bool named_right = has(roles.rhs, c) && !size(1, c).name().empty();
-    shape.push_back(left && !(named_right && size(0, c).name().empty()) ? size(0, c) : size(1, c));
+    const bool left = has(roles.lhs, c), right = has(roles.rhs, c);
+    shape.push_back(left && right ? rules::one_size(size(0, c), size(1, c)) : size(left ? 0 : 1, c));
   }
   return TensorType::contiguous(dtype, shape);
 }

@@ -6,6 +6,7 @@
 
 #include "ir/ops/einsum.h"
 #include "ir/ops/functional.h"
+#include "ir/ops/rules.h"
 
 namespace lathe::ir {
 
@@ -144,14 +145,14 @@ std::map<char, Dim> einsum_sizes(const EinsumTerms& terms, std::span<const Shape
       const Dim& size = shapes[i][d];
       const auto [at, fresh] = own.emplace(label, size);
       if (!fresh && at->second != size) mismatch(label, static_cast<int>(i), size, at->second);
+      if (!fresh) at->second = rules::one_size(at->second, size);
     }
     for (const auto& [label, size] : own) {
       const auto [at, fresh] = sizes.emplace(label, size);
       Dim& before = at->second;
       if (fresh || size.is(1)) continue;
       if (before != size && !before.is(1)) mismatch(label, static_cast<int>(i), size, before);
-      if (before.is(1) || (before == size && before.name().empty()) || (size.value() && !before.value()))
-        before = size;
+      before = before.is(1) ? size : rules::one_size(before, size);
     }
   }
   return sizes;

@@ -58,6 +58,7 @@ TensorType infer_norm(const InferContext& ctx) {
   ctx.require(x.rank() >= 1, "norm_rank", fmt::format("{} has no dim to normalise", rules::describe(ctx, 0)),
               "give a tensor with at least one dim");
   const Dim& features = x.shape[x.rank() - 1];
+  Shape shape = x.shape;
   for (int i = 1; i < ctx.arity(); ++i) {
     const std::string_view role = i == 1 ? "weight" : "bias";
     const auto message =
@@ -66,8 +67,9 @@ TensorType infer_norm(const InferContext& ctx) {
     const TensorType& scale = ctx.operand(i);
     ctx.require(scale.rank() == 1, "norm_weight", message, hint);
     ctx.require_equal(scale.shape[0], features, "norm_weight", message, hint);
+    shape[x.rank() - 1] = rules::broadcast_size(shape[x.rank() - 1], scale.shape[0]);
   }
-  return TensorType::contiguous(x.dtype, x.shape);
+  return TensorType::contiguous(x.dtype, std::move(shape));
 }
 
 /// x normalised, and what it was multiplied by. Forward and gradient both build these, so they become the same nodes.

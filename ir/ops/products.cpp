@@ -34,8 +34,7 @@ Dim matmul_batch_dim(const InferContext& ctx, const Dim& a, const Dim& b) {
                     fmt::format("the batch dims of {} and {} do not broadcast: {} against {}",
                                 rules::describe(ctx, 0), rules::describe(ctx, 1), a.to_string(), b.to_string()),
                     "dims before the last two must be equal or 1");
-  if (a == b) return a.name().empty() ? b : a;
-  return a.value() ? a : (b.value() ? b : a);
+  return rules::one_size(a, b);
 }
 
 TensorType infer_matmul(const InferContext& ctx) {
@@ -126,7 +125,7 @@ TensorType infer_linear(const InferContext& ctx) {
     ctx.require_equal(bias.shape[0], out, "linear_bias", message, hint);
   }
   Shape shape = x.shape;
-  shape[x.rank() - 1] = out;
+  shape[x.rank() - 1] = ctx.arity() > 2 ? rules::broadcast_size(out, ctx.operand(2).shape[0]) : out;
   return TensorType::contiguous(dtype, std::move(shape));
 }
 

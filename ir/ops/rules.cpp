@@ -36,17 +36,28 @@ bool no_negative_term(const Dim& dim) {
 
 /// The dim that two dims broadcast to; named ones are preferred for display.
 Dim broadcast_dim(const InferContext& ctx, const Dim& a, const Dim& b, int from_end, std::string_view what) {
-  if (a == b) return a.name().empty() ? b : a;
+  if (a == b) return one_size(a, b);
   if (a.is(1)) return b;
   if (b.is(1)) return a;
   ctx.require_equal(
       a, b, "broadcast",
       fmt::format("{} do not broadcast: {} against {} in dim -{}", what, a.to_string(), b.to_string(), from_end),
       "sizes aligned from the last dim must be equal or 1; unsqueeze inserts a dim of size 1");
-  return a.value() ? a : (b.value() ? b : a);
+  return one_size(a, b);
 }
 
 }  // namespace
+
+Dim one_size(const Dim& a, const Dim& b) {
+  if (a == b) return a.name().empty() ? b : a;
+  if (a.value() || b.value()) return a.value() ? a : b;
+  return a.unnamed().to_string() < b.unnamed().to_string() ? a : b;
+}
+
+Dim broadcast_size(const Dim& a, const Dim& b) {
+  if (a.is(1) != b.is(1)) return a.is(1) ? b : a;
+  return one_size(a, b);
+}
 
 std::string describe(const InferContext& ctx, int operand) {
   const Node& node = ctx.operand_node(operand);

@@ -29,6 +29,13 @@ void require_kind(const InferContext& ctx, int operand, unsigned kinds);
 /// Operands first.. have one dtype [dtype_match]. Returns it.
 DType require_same_dtype(const InferContext& ctx, int first = 0);
 
+/// The size that stands for two that are equal, or that a run-time check makes equal: a number before an unknown,
+/// else the first by its text; of equal ones the one with a name. It does not depend on the order of a and b, so that
+/// a composite and its expansion choose alike.
+Dim one_size(const Dim& a, const Dim& b);
+/// Likewise where a 1 gives way, as in broadcasting.
+Dim broadcast_size(const Dim& a, const Dim& b);
+
 /// NumPy's rule over operands first..: aligned from the last dim, equal or 1 [broadcast]. A pair of dims that only
 /// the bound sizes can compare becomes a run-time check that they are equal: an unknown is never taken for a 1.
 Shape broadcast_operands(const InferContext& ctx, int first = 0);

@@ -119,7 +119,7 @@ TensorType diagonal_infer(const InferContext& ctx) {
     result.shape.push_back(type.shape[i]);
     result.strides.push_back(stride(i));
   }
-  result.shape.push_back(type.shape[a].name().empty() ? type.shape[b] : type.shape[a]);
+  result.shape.push_back(rules::one_size(type.shape[a], type.shape[b]));
   result.strides.push_back(stride(a) + stride(b));
   return result;
 }

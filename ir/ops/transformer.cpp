@@ -69,7 +69,7 @@ TensorType infer_attention(const InferContext& ctx) {
                                      fmt::format("scores {} and {}", scores.to_string(), rules::describe(ctx, 3)));
   }
   Shape result = batch_of(leading_dims(scores), 2);
-  result.push_back(dim(q, 2));
+  result.push_back(scores[scores.rank() - 2]);
   result.push_back(dim(v, 1));
   return TensorType::contiguous(q.dtype, std::move(result));
 }
@@ -99,6 +99,7 @@ TensorType infer_rope(const InferContext& ctx) {
   ctx.require(x.rank() >= 1 && x.shape[x.rank() - 1].divided_by(2), "rope_even",
               fmt::format("{} has no last dim of even size", rules::describe(ctx, 0)),
               "its two halves are the first and second coordinates of the pairs that are rotated");
+  Shape shape = x.shape;
   for (int i = 1; i < 3; ++i) {
     const TensorType& angle = ctx.operand(i);
     const auto message = fmt::format("{} does not fit {}", describe_role(ctx, i, i == 1 ? "cosines" : "sines"),
@@ -107,10 +108,12 @@ TensorType infer_rope(const InferContext& ctx) {
     ctx.require(angle.rank() <= x.rank(), "rope_shape", message, hint);
     for (int k = 1; k <= angle.rank(); ++k) {
       const Dim& size = angle.shape[angle.rank() - k];
-      if (!size.is(1)) ctx.require_equal(size, x.shape[x.rank() - k], "rope_shape", message, hint);
+      if (size.is(1)) continue;
+      ctx.require_equal(size, x.shape[x.rank() - k], "rope_shape", message, hint);
+      shape[x.rank() - k] = rules::broadcast_size(shape[x.rank() - k], size);
     }
   }
-  return TensorType::contiguous(x.dtype, x.shape);
+  return TensorType::contiguous(x.dtype, std::move(shape));
 }
 
 /// [x1, x2] -> [-x2, x1], the halves of the last dim.

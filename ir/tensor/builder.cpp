@@ -52,7 +52,7 @@ Attributes conform(const Op& op, const Attributes& given, const Location& loc) {
   for (const auto& [name, value] : given.entries())
     if (!result.find(name))
       throw UserError(loc, op_name, fmt::format("there is no attribute {}", name), "op_attribute",
-                      "see docs/ir.md for the attributes of each op");
+                      "docs/ops.md lists the attributes of each op");
   return result;
 }
 
