@@ -18,7 +18,10 @@ std::vector<Sample> logic_samples() { return binary_samples(0, 1, {boolean}, 0, 
 TensorType where_infer(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::booleans);
   const DType dtype = rules::require_same_dtype(ctx, 1);
-  return TensorType::contiguous(dtype, rules::broadcast_operands(ctx));
+  // The values name the result's dims before the condition does.
+  const Shape values = rules::broadcast_operands(ctx, 1);
+  const std::string what = fmt::format("{} and {}", rules::describe(ctx, 1), rules::describe(ctx, 0));
+  return TensorType::contiguous(dtype, rules::broadcast_shapes(ctx, values, ctx.operand(0).shape, what));
 }
 
 /// Written with where, not with a product: 0 times an infinite gradient would be NaN.

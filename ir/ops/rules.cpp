@@ -50,8 +50,7 @@ Dim broadcast_dim(const InferContext& ctx, const Dim& a, const Dim& b, int from_
 
 Dim one_size(const Dim& a, const Dim& b) {
   if (a == b) return a.name().empty() ? b : a;
-  if (a.value() || b.value()) return a.value() ? a : b;
-  return a.unnamed().to_string() < b.unnamed().to_string() ? a : b;
+  return b.value() && !a.value() ? b : a;
 }
 
 Dim broadcast_size(const Dim& a, const Dim& b) {

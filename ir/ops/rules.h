@@ -30,8 +30,8 @@ void require_kind(const InferContext& ctx, int operand, unsigned kinds);
 DType require_same_dtype(const InferContext& ctx, int first = 0);
 
 /// The size that stands for two that are equal, or that a run-time check makes equal: a number before an unknown,
-/// else the first by its text; of equal ones the one with a name. It does not depend on the order of a and b, so that
-/// a composite and its expansion choose alike.
+/// else the first; of equal ones the one with a name. A composite must ask in the order in which its expansion does,
+/// so that both choose alike.
 Dim one_size(const Dim& a, const Dim& b);
 /// Likewise where a 1 gives way, as in broadcasting.
 Dim broadcast_size(const Dim& a, const Dim& b);
