@@ -40,25 +40,19 @@ class ColumnKernel {
     Scope top(emitter_, {});
     for (int i = 0; i < reduce_; ++i)
       if (program_.depends[static_cast<std::size_t>(i)] == 0) emitter_.emit(i, top);
-    const Value columns = context_.dim(size_of(columns_)), outer = context_.dim(size_of(outer_));
+    const Value columns = context_.dim(program_.points(columns_)), outer = context_.dim(program_.points(outer_));
     const Value blocks = b_.ceil_div(columns, vectors * lanes_);
     b_.parallel_for(0, outer * blocks, 1, [&](Value i) {
       const Value first = i % blocks * (vectors * lanes_);
       block(i / blocks, first, columns, top);
     });
     auto built = context_.finish();
-    built.launch.work = size_of(reduced_) * Dim(vectors * lanes_ * program_.size());
-    built.launch.flops = size_of(reduced_) * size_of(columns_) * size_of(outer_);
+    built.launch.work = program_.points(reduced_) * Dim(vectors * lanes_ * program_.size());
+    built.launch.flops = program_.points(reduced_) * program_.points(columns_) * program_.points(outer_);
     return built;
   }
 
  private:
-  Dim size_of(const std::vector<int>& dims) const {
-    Dim product(1);
-    for (const int d : dims) product = product * program_.domain[d].unnamed();
-    return product;
-  }
-
   void block(Value outer, Value first, Value columns, Scope& top) {
     const PointInstruction& reduce = program_[reduce_];
     const kernel::Type type{compute_type(reduce.dtype), lanes_};
@@ -69,7 +63,7 @@ class ColumnKernel {
       totals.push_back(b_.var(type, identity));
       masks.push_back(lanes_ > 1 ? b_.tail_mask(columns - (first + v * lanes_), lanes_) : first + v < columns);
     }
-    const Value rows = context_.dim(size_of(reduced_));
+    const Value rows = context_.dim(program_.points(reduced_));
     b_.for_loop(0, rows, chain_limit, [&](Value start) {
       std::vector<kernel::Var> partial;
       for (int v = 0; v < vectors; ++v) partial.push_back(b_.var(type, identity));

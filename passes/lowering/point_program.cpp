@@ -17,6 +17,12 @@ bool PointInstruction::operator==(const PointInstruction& o) const {
          op == o.op && args == o.args;
 }
 
+Dim PointProgram::points(const std::vector<int>& dims) const {
+  Dim product(1);
+  for (const int d : dims) product = product * domain[d].unnamed();
+  return product;
+}
+
 namespace {
 
 constexpr int no_predicate = -1;

@@ -50,6 +50,8 @@ struct PointProgram {
 
   const PointInstruction& operator[](int id) const { return code[static_cast<std::size_t>(id)]; }
   int size() const { return static_cast<int>(code.size()); }
+  /// How many points lie along these dims of the domain.
+  Dim points(const std::vector<int>& dims) const;
 };
 
 /// The program of a region: its members in order, those that are kept stored.

@@ -36,27 +36,21 @@ class ScatterKernel {
     PointEmitter updates(context_, updates_.program, lowering_.buffer_of);
     PointEmitter indices(context_, indices_.program, lowering_.buffer_of);
     const Shape& domain = updates_.program.domain;
-    const Value columns = context_.dim(size_of(post_, domain));
+    const Value columns = context_.dim(updates_.program.points(post_));
     const Value blocks = b_.ceil_div(columns, vectors * lanes_);
-    b_.parallel_for(0, context_.dim(size_of(pre_, domain)) * blocks, 1, [&](Value i) {
+    b_.parallel_for(0, context_.dim(updates_.program.points(pre_)) * blocks, 1, [&](Value i) {
       const Value pre = i / blocks, lo = i % blocks * (vectors * lanes_);
       const Value hi = kernel::min(lo + vectors * lanes_, columns);
       clear(pre, lo, hi, columns);
       add(updates, indices, pre, lo, hi, columns);
     });
     auto built = context_.finish();
-    built.launch.work = (size_of(index_, domain) + node_.type.shape[dim_].unnamed()) * Dim(vectors * lanes_);
+    built.launch.work = (updates_.program.points(index_) + node_.type.shape[dim_].unnamed()) * Dim(vectors * lanes_);
     built.launch.flops = domain.numel();
     return built;
   }
 
  private:
-  static Dim size_of(const std::vector<int>& dims, const Shape& shape) {
-    Dim product(1);
-    for (const int d : dims) product = product * shape[d].unnamed();
-    return product;
-  }
-
   Value row_start(Value pre, Value row, Value columns) {
     return (pre * context_.dim(node_.type.shape[dim_]) + row) * columns;
   }
@@ -73,11 +67,10 @@ class ScatterKernel {
   }
 
   void add(PointEmitter& updates, PointEmitter& indices, Value pre, Value lo, Value hi, Value columns) {
-    const Shape& domain = updates_.program.domain;
     const Dim size = node_.type.shape[dim_].unnamed();
     const std::int64_t code = context_.check_code("an index is not in [0, " + size.to_string() + ")");
     const kernel::Buffer out = context_.buffer(out_);
-    b_.for_loop(0, context_.dim(size_of(index_, domain)), 1, [&](Value t) {
+    b_.for_loop(0, context_.dim(updates_.program.points(index_)), 1, [&](Value t) {
       Scope index_scope(indices, {{index_, t, 1}});
       const Value row = b_.cast(indices.emit(indices_.result, index_scope), i64);
       const Value inside = b_.index(0) <= row && row < context_.dim(size);
