@@ -6,7 +6,7 @@
 #include "passes/autodiff.h"
 #include "passes/expand.h"
 #include "passes/pipeline.h"
-#include "tests/passes/random_graph.h"
+#include "tests/support/random_graph.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

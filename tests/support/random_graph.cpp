@@ -1,4 +1,4 @@
-#include "tests/passes/random_graph.h"
+#include "tests/support/random_graph.h"
 
 #include <functional>
 #include <numeric>

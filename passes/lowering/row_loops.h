@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe {
+
+/// One loop over a row. Loop l computes what needs the reductions of loops 0 .. l-1.
+struct RowLoop {
+  /// A value that a later loop reads back from `place` instead of computing it again.
+  struct Parked {
+    int value;
+    const PointStore* place;
+  };
+  std::vector<int> reductions;            ///< instructions that it finishes
+  std::vector<const PointStore*> stores;  ///< results along the row that it writes
+  std::vector<Parked> parked;
+};
+
+/// How many loops over a row the reductions of a point program ask for, and what each does: a softmax has three (the
+/// maximum; the sum of exponentials; the quotients). Costly values that a later loop needs again (such as those
+/// exponentials) are parked in the storage of a result of the same dtype that the loops between leave alone and that
+/// the program does not read.
+class RowLoops {
+ public:
+  /// `inner` has a bit for each domain dim that the row runs along. `lowering` and `program` outlive this.
+  RowLoops(const LoweringContext& lowering, const PointProgram& program, std::uint64_t inner);
+
+  const std::vector<RowLoop>& loops() const { return loops_; }
+  /// Which loop can compute the value first.
+  int level(int instruction) const { return levels_[static_cast<std::size_t>(instruction)]; }
+  /// Whether the value, or the place of the store, is another from element to element of the row.
+  bool varies(int instruction) const;
+  bool varies(const PointStore& store) const;
+
+ private:
+  void find_levels();
+  void park(int loop);
+  bool needed_in(int loop, int value) const;
+  bool reaches(int from, int wanted, int loop) const;
+  const PointStore* parking_place(int value, int loop, int last_use, std::vector<int>& occupied) const;
+
+  const LoweringContext& lowering_;
+  const PointProgram& program_;
+  std::uint64_t inner_;
+  std::vector<int> levels_;
+  std::vector<RowLoop> loops_;
+};
+
+}  // namespace lathe
