@@ -4,23 +4,13 @@
 #include <bit>
 #include <utility>
 
-#include <fmt/core.h>
-
+#include "ir/kernel/builder_checks.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/simplify.h"
 #include "ir/kernel/verifier.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
-
-namespace {
-
-template <class... Args>
-void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
-  if (!condition) throw InternalError("kernel builder: " + fmt::format(text, std::forward<Args>(args)...));
-}
-
-}  // namespace
 
 Builder::Builder(std::string name) {
   kernel_.name = std::move(name);
@@ -89,7 +79,7 @@ void Builder::parallel_for(Bound lo, Bound hi, Bound step, const Body& body) {
 }
 
 void Builder::for_loop(Bound lo, Bound hi, Bound step, const Body& body, LoopKind kind) {
-  Loop loop{.kind = kind, .lo = bound(lo).id, .hi = bound(hi).id, .step = bound(step).id};
+  Loop loop{.kind = kind, .lo = bound(lo).id, .hi = bound(hi).id, .step = bound(step).id, .body = {}};
   const auto first = constant_value(handle(loop.lo)), last = constant_value(handle(loop.hi));
   const bool serial = kind == LoopKind::serial || kind == LoopKind::vector || kind == LoopKind::unroll;
   if (serial && first && last && *first >= *last) return;
@@ -106,7 +96,7 @@ void Builder::if_(Value condition, const std::function<void()>& then, const std:
     if (otherwise) otherwise();
     return;
   }
-  Branch branch{.condition = condition.id};
+  Branch branch{.condition = condition.id, .then_block = {}, .else_block = {}};
   nested(branch.then_block, then);
   if (otherwise) nested(branch.else_block, otherwise);
   if (branch.then_block.empty() && branch.else_block.empty()) return;

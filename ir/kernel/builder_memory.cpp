@@ -3,21 +3,11 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "ir/kernel/builder.h"
+#include "ir/kernel/builder_checks.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
-
-namespace {
-
-template <class... Args>
-void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
-  if (!condition) throw InternalError("kernel builder: " + fmt::format(text, std::forward<Args>(args)...));
-}
-
-}  // namespace
 
 /// The mask as a boolean of `lanes` lanes; empty where it is true everywhere; `never` where it is false everywhere.
 Value Builder::checked_mask(Value mask, int lanes, bool& never) {

@@ -90,7 +90,7 @@ enum class LoopKind : std::uint8_t {
   thread_z,
 };
 
-struct Statement;
+struct Statement;  // no member of this type starts as {} before it is complete: clang wants it so
 using Block = std::vector<Statement>;
 
 struct Compute {
@@ -136,12 +136,12 @@ struct Check {
 struct Loop {
   LoopKind kind = LoopKind::serial;
   ValueId index = none, lo = none, hi = none, step = none;
-  Block body{};
+  Block body;
 };
 
 struct Branch {
   ValueId condition = none;
-  Block then_block{}, else_block{};
+  Block then_block, else_block;
 };
 
 struct Statement {
