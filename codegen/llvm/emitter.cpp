@@ -17,7 +17,6 @@ using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::none;
 using kernel::Opcode;
-using kernel::Space;
 using kernel::ValueId;
 using llvm::Value;
 

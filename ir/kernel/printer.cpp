@@ -61,7 +61,7 @@ class Printer {
   void add(fmt::format_string<Args...> text, Args&&... args) {
     fmt::format_to(std::back_inserter(out_), text, std::forward<Args>(args)...);
   }
-  void indent() { out_.append(static_cast<std::size_t>(2 * depth_), ' '); }
+  void indent() { out_.append(2 * static_cast<std::size_t>(depth_), ' '); }
 
   /// Names as given, made unique by a number.
   void name_buffers() {
