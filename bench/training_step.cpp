@@ -43,7 +43,8 @@ struct Row {
 std::string describe(const Launch& launch) {
   std::string dims;
   for (const Dim& dim : launch.dims) dims += (dims.empty() ? "" : ", ") + dim.to_string();
-  const std::string name = launch.names.empty() ? std::string() : launch.names.back().substr(launch.names.back().find(' ') + 1);
+  const std::string name =
+      launch.names.empty() ? std::string() : launch.names.back().substr(launch.names.back().find(' ') + 1);
   return fmt::format("{} ({}) [{}]", name, launch.loc.to_string(), dims);
 }
 
@@ -68,8 +69,9 @@ void print_table(const Executable& exe, const std::vector<LaunchTime>& times, do
   for (const auto& [kind, seconds] : kinds) fmt::print("  {:<10} {:5.1f}%\n", kind, 100 * seconds / total);
   for (std::size_t i = 0; i < sorted.size() && i < 45; ++i) {
     const Row& row = sorted[i].second;
-    fmt::print("  {:6.2f} ms {:5.1f}% {:5.1f}% of peak  x{:<3} {:>4} tasks  {}\n", 1e3 * row.seconds, 100 * row.seconds / total,
-               100 * row.gflops * 1e9 / row.seconds / peak, row.launches, row.tasks, sorted[i].first);
+    fmt::print("  {:6.2f} ms {:5.1f}% {:5.1f}% of peak  x{:<3} {:>4} tasks  {}\n", 1e3 * row.seconds,
+               100 * row.seconds / total, 100 * row.gflops * 1e9 / row.seconds / peak, row.launches, row.tasks,
+               sorted[i].first);
   }
 }
 

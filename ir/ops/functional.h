@@ -14,14 +14,14 @@
 namespace lathe::ir {
 
 // ---- values from nothing
-Value constant(GraphBuilder& b, double value, DType dtype);                        ///< a scalar
-Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype);        ///< expand of a scalar
+Value constant(GraphBuilder& b, double value, DType dtype);                  ///< a scalar
+Value full(GraphBuilder& b, const Shape& shape, double value, DType dtype);  ///< expand of a scalar
 Value literal(GraphBuilder& b, const Shape& shape, std::vector<double> values, DType dtype);
-Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype);             ///< the index along dim
-Value dim_value(GraphBuilder& b, const Dim& size, DType dtype);                    ///< a size as a scalar, bound or not
+Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype);  ///< the index along dim
+Value dim_value(GraphBuilder& b, const Dim& size, DType dtype);         ///< a size as a scalar, bound or not
 /// Uniform in [0, 1) by Philox 4x32-10; `state` is i64[2]: {seed, step}. `stream` tells draws in a graph apart.
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::int64_t stream);
-Value random_normal(const Value& state, const Shape& shape, DType dtype);          ///< Box-Muller on two fresh streams
+Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< Box-Muller on two fresh streams
 
 // ---- element-wise
 Value add(const Value& a, const Value& b);
@@ -79,10 +79,10 @@ Value transpose(const Value& a, int dim0, int dim1);
 Value permute(const Value& a, const std::vector<std::int64_t>& dims);
 Value expand(const Value& a, const Shape& shape);  ///< dims of size 1 (or missing in front) take the shape's size
 Value slice(const Value& a, int dim, const Dim& start, const Dim& stop, std::int64_t step = 1);
-Value select(const Value& a, int dim, const Dim& index);                 ///< slice of one, squeezed
-std::vector<Value> split(const Value& a, const Dim& size, int dim);      ///< pieces of `size`; the last may be smaller
+Value select(const Value& a, int dim, const Dim& index);             ///< slice of one, squeezed
+std::vector<Value> split(const Value& a, const Dim& size, int dim);  ///< pieces of `size`; the last may be smaller
 std::vector<Value> chunk(const Value& a, std::int64_t chunks, int dim);  ///< as torch.chunk, for sizes that divide
-Value view(const Value& a, const Shape& shape);      ///< legal only where strides allow [view_numel], [view_stride]
+Value view(const Value& a, const Shape& shape);  ///< legal only where strides allow [view_numel], [view_stride]
 Value reshape(const Value& a, const Shape& shape);
 Value flatten(const Value& a, int first, int last);  ///< reshape that joins dims first..last
 Value contiguous(const Value& a);
@@ -95,7 +95,8 @@ Value sum(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepd
 Value max(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
 Value min(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
 Value mean(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false);
-Value var(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false, std::int64_t correction = 1);
+Value var(const Value& a, const std::vector<std::int64_t>& dims = {}, bool keepdim = false,
+          std::int64_t correction = 1);
 Value logsumexp(const Value& a, int dim, bool keepdim = false);
 Value argmax(const Value& a, int dim);  ///< i64; the first of equals
 /// Sums `a` to `shape`, undoing a broadcast: leading dims go, dims of size 1 are kept.
@@ -103,20 +104,20 @@ Value sum_to(const Value& a, const Shape& shape);
 
 // ---- products
 Value contract(const Value& a, const Value& b, std::string_view spec);  ///< "bik,bkj->bij"
-Value matmul(const Value& a, const Value& b);                           ///< torch.matmul: 1-D, 2-D and batched operands
-Value linear(const Value& x, const Value& weight);                      ///< weight [out, in]: x @ weight^T
+Value matmul(const Value& a, const Value& b);       ///< torch.matmul: 1-D, 2-D and batched operands
+Value linear(const Value& x, const Value& weight);  ///< weight [out, in]: x @ weight^T
 Value linear(const Value& x, const Value& weight, const Value& bias);
 Value einsum(std::string_view equation, std::span<const Value> operands);
 
 // ---- indexing
-Value gather(const Value& table, const Value& indices, int dim = 0);  ///< table[.., indices, ..]; an embedding at dim 0
+Value gather(const Value& table, const Value& indices, int dim = 0);  ///< table[.., indices, ..]; an embedding: 0
 Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim = 0);  ///< gather transposed
-Value take_along(const Value& a, const Value& indices, int dim);      ///< torch.gather: equal ranks
+Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
 Value concat(std::span<const Value> parts, int dim);
 Value stack(std::span<const Value> parts, int dim);
 Value pad(const Value& a, int dim, const Dim& low, const Dim& high);  ///< zeros before and after
 Value one_hot(const Value& indices, const Dim& classes, DType dtype);
-Value repeat_interleave(const Value& a, std::int64_t times, int dim); ///< expand + reshape, as grouped heads need it
+Value repeat_interleave(const Value& a, std::int64_t times, int dim);  ///< expand + reshape, as grouped heads need it
 
 // ---- complex
 Value view_as_complex(const Value& a);  ///< f32[.., 2] -> c64[..]

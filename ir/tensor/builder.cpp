@@ -105,13 +105,14 @@ Value GraphBuilder::insert(Node node) {
 
 Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attributes attrs) {
   check_arity(op, operands.size(), location_);
-  Node node{.op = &op, .operands = {}, .attrs = conform(op, attrs, location_), .type = {}, .loc = location_, .name = {}};
+  Node node{
+      .op = &op, .operands = {}, .attrs = conform(op, attrs, location_), .type = {}, .loc = location_, .name = {}};
   for (const Value& operand : operands) {
     if (&operand.builder() != this)
-      throw UserError(location_, op.name.value,
-                      fmt::format("an operand belongs to graph @{}, not to @{}", operand.builder().graph().name,
-                                  graph_.name),
-                      "op_other_graph", "build every operand with the same Graph");
+      throw UserError(
+          location_, op.name.value,
+          fmt::format("an operand belongs to graph @{}, not to @{}", operand.builder().graph().name, graph_.name),
+          "op_other_graph", "build every operand with the same Graph");
     node.operands.push_back(operand.id());
   }
   std::vector<DimCheck> checks;
@@ -152,10 +153,10 @@ void GraphBuilder::update(const Value& state, const Value& value) {
     throw UserError(location_, "update", "only a parameter or a state can be updated", "update_target",
                     "declare it with parameter() or state()");
   if (target.type.dtype != value.dtype() || target.type.shape != value.shape())
-    throw UserError(location_, "update",
-                    fmt::format("{} is {}, its new value {}", target.name, target.type.to_string(),
-                                value.type().to_string()),
-                    "update_type", "an update keeps dtype and shape");
+    throw UserError(
+        location_, "update",
+        fmt::format("{} is {}, its new value {}", target.name, target.type.to_string(), value.type().to_string()),
+        "update_type", "an update keeps dtype and shape");
   for (const Update& update : graph_.updates)
     if (update.state == state.id())
       throw UserError(location_, "update", fmt::format("{} is updated twice", target.name), "update_twice",

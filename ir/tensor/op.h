@@ -72,8 +72,8 @@ struct Elementwise {
 };
 
 /// Where each element of a view comes from. Dim `i` of the input is indexed by
-/// `scale * out[dim] + offset`, or by `offset` alone where `dim` is -1; or, when `reshape` is set, the element has the
-/// same row-major position in both shapes.
+/// `scale * out[dim] + offset`, or by `offset` alone where `dim` is -1; or, when `reshape` is set, the element has
+/// the same row-major position in both shapes.
 struct IndexMap {
   struct Component {
     int dim = -1;
@@ -98,7 +98,7 @@ struct Reduce {
 /// A label in both operands and the result is a batch label; in both but not the result, contracted; in one operand
 /// and the result, free. No other kinds occur.
 struct ContractionRoles {
-  std::string lhs, rhs, out;  ///< one character a dim
+  std::string lhs, rhs, out;       ///< one character a dim
   std::string batch() const;       ///< in the order of `out`
   std::string contracted() const;  ///< in the order of `lhs`
   std::string lhs_free() const;    ///< in the order of `out`
@@ -134,9 +134,9 @@ struct Meaning : std::variant<Elementwise, View, Reduce, Contraction, Composite,
 
 // ------------------------------------------------------------------------------------------------------- gradients
 
-/// What a gradient rule sees. Values live in the graph under construction; for every operand that `needs` says matters
-/// the rule calls `set` with d(loss)/d(operand), in the shape of the operand or of the (broadcast) result: the caller
-/// sums broadcast dims away.
+/// What a gradient rule sees. Values live in the graph under construction; for every operand that `needs` says
+/// matters the rule calls `set` with d(loss)/d(operand), in the shape of the operand or of the (broadcast) result:
+/// the caller sums broadcast dims away.
 class GradientContext {
  public:
   GraphBuilder& builder;
@@ -211,8 +211,8 @@ struct Op {
 
   template <class T>
   const T* as() const {
-    return std::get_if<T>(&static_cast<const std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument,
-                                                          Custom>&>(meaning));
+    using Any = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom>;
+    return std::get_if<T>(&static_cast<const Any&>(meaning));
   }
 };
 

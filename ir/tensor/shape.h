@@ -37,8 +37,8 @@ class Shape {
 
 namespace ir {
 
-/// The type of a value: dtype, shape and element strides. transpose, expand and slice change strides and copy nothing;
-/// every op that computes gives a contiguous (row-major) result.
+/// The type of a value: dtype, shape and element strides. transpose, expand and slice change strides and copy
+/// nothing; every op that computes gives a contiguous (row-major) result.
 struct TensorType {
   DType dtype = f32;
   Shape shape;

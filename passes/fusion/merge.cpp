@@ -120,8 +120,6 @@ class Merger {
 
 }  // namespace
 
-void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads) {
-  Merger(plan, reads).run();
-}
+void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads) { Merger(plan, reads).run(); }
 
 }  // namespace lathe

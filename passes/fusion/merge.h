@@ -8,8 +8,8 @@
 namespace lathe {
 
 /// Joins regions that grew apart: a rows region becomes part of the region that it reads where both run over the same
-/// domain, every value is read at the point where it is computed, and no third region stands between them. The moments
-/// and the parameter of an optimizer's update become one kernel this way. `reads` is by node.
+/// domain, every value is read at the point where it is computed, and no third region stands between them. The
+/// moments and the parameter of an optimizer's update become one kernel this way. `reads` is by node.
 void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads);
 
 }  // namespace lathe

@@ -101,12 +101,13 @@ std::string format_bytes(std::int64_t bytes) {
 }
 
 std::string describe(const MemoryPlan& plan, const Program& program, int most) {
-  std::string text = fmt::format("memory: arena {} (lower bound {}), arguments and results {}\n",
-                                 format_bytes(plan.arena_bytes), format_bytes(plan.lower_bound),
-                                 format_bytes(plan.argument_bytes));
+  std::string text =
+      fmt::format("memory: arena {} (lower bound {}), arguments and results {}\n", format_bytes(plan.arena_bytes),
+                  format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
   if (plan.peak_launch < 0) return text;
   const Launch& peak = program.launches[static_cast<std::size_t>(plan.peak_launch)];
-  text += fmt::format("  at the peak, in {} ({}):\n", peak.names.empty() ? "?" : peak.names.back(), peak.loc.to_string());
+  text +=
+      fmt::format("  at the peak, in {} ({}):\n", peak.names.empty() ? "?" : peak.names.back(), peak.loc.to_string());
   std::vector<const Block*> live;
   for (const Block& block : plan.blocks)
     if (block.first <= plan.peak_launch && plan.peak_launch <= block.last) live.push_back(&block);

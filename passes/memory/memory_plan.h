@@ -15,11 +15,11 @@ struct MemoryPlan {
     std::int64_t offset, bytes;
     int first, last;  ///< launches during which it must keep its contents
   };
-  std::vector<Block> blocks;          ///< every temporary that some launch touches
-  std::int64_t arena_bytes = 0;       ///< what the arena takes
-  std::int64_t lower_bound = 0;       ///< the most that is live at one launch: no plan can take less
-  int peak_launch = -1;               ///< where that is
-  std::int64_t argument_bytes = 0;    ///< inputs, states, outputs and constants, outside the arena
+  std::vector<Block> blocks;        ///< every temporary that some launch touches
+  std::int64_t arena_bytes = 0;     ///< what the arena takes
+  std::int64_t lower_bound = 0;     ///< the most that is live at one launch: no plan can take less
+  int peak_launch = -1;             ///< where that is
+  std::int64_t argument_bytes = 0;  ///< inputs, states, outputs and constants, outside the arena
 };
 
 /// Offsets by best fit over decreasing sizes: the largest block first, each at the lowest place where it overlaps no

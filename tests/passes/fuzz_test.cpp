@@ -6,8 +6,8 @@
 #include "passes/autodiff.h"
 #include "passes/expand.h"
 #include "passes/pipeline.h"
-#include "tests/support/random_graph.h"
 #include "tests/passes/support.h"
+#include "tests/support/random_graph.h"
 
 using namespace lathe;
 using namespace lathe::ir;
