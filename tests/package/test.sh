@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 cp -r "$source/examples/first_program" "$scratch/app"
-cmake -S "$scratch/app" -B "$scratch/app/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
+cmake -S "$scratch/app" -B "$scratch/app/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
       -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="${4:-}"
 cmake --build "$scratch/app/build"
 "$scratch/app/build/first_program" | tee "$scratch/output"
