@@ -17,7 +17,7 @@ DType compute_dtype(const Value& parameter) { return parameter.dtype() == f64 ? 
 Value state_for(const Value& parameter, std::string_view kind) {
   const std::string name = "optimizer." + std::string(kind) + "." + parameter.node().name;
   // A copy, for the graph's nodes move as it grows.
-  const Shape shape = parameter.shape();  // NOLINT(performance-unnecessary-copy-initialization)
+  const Shape shape = parameter.shape();
   return parameter.builder().argument(ir::ops::state, name, compute_dtype(parameter), shape);
 }
 

@@ -8,6 +8,7 @@
 
 #include "ir/tensor/binding.h"
 #include "passes/lowering/lower.h"
+#include "passes/lowering/signature.h"
 #include "runtime/machine/arena.h"
 
 namespace lathe {
@@ -208,15 +209,6 @@ MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return plan_
 DimBindings Executable::bind(const ir::Tensors& inputs) const { return impl_->bind(inputs); }
 
 namespace {
-
-/// A graph of the arguments and checks alone: what binding the dims needs.
-ir::Graph signature_of(const ir::Graph& graph) {
-  ir::Graph signature;
-  signature.name = graph.name;
-  for (const ir::ValueId id : graph.arguments()) signature.nodes.push_back(graph[id]);
-  signature.checks = graph.checks;
-  return signature;
-}
 
 HostTensor constant_tensor(const ProgramBuffer& buffer) {
   return HostTensor::from({static_cast<std::int64_t>(buffer.data.size())}, buffer.data, buffer.dtype);

@@ -119,7 +119,7 @@ std::string example_text(const Op& op) {
   return text + print_node(example.builder.graph(), example.result[0].id(), options) + "\n```\n";
 }
 
-std::string code_list(std::vector<std::string_view> names) {
+std::string code_list(const std::vector<std::string_view>& names) {
   std::string text;
   for (const std::string_view name : names) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", name);
   return text;

@@ -15,7 +15,6 @@ constexpr AttrSpec one_hot_attrs[] = {{"classes", AttrKind::dim, true, {}, "the 
                                       {"dtype", AttrKind::dtype, true, {}, "the dtype of the result"}};
 constexpr std::string_view fill_labels[] = {"masked_fill_mask", "masked_fill_value", "broadcast"};
 constexpr std::string_view triangle_labels[] = {"dtype_kind", "triangle_rank"};
-constexpr std::string_view kind_labels[] = {"dtype_kind"};
 constexpr std::string_view one_hot_labels[] = {"dtype_kind", "one_hot_classes"};
 
 /// Whether `value` is one of the dtype's numbers; a float dtype rounds any.

@@ -38,7 +38,7 @@ Dim product(const std::vector<Dim>& dims) { return Shape(dims).numel(); }
 std::string product_text(const std::vector<Dim>& dims) {
   std::vector<std::string> factors;
   for (const Dim& dim : dims) factors.push_back(dim.unnamed().to_string());
-  const std::string total = product(dims).unnamed().to_string();
+  std::string total = product(dims).unnamed().to_string();
   if (factors.size() < 2) return total;
   return fmt::format("{} = {}", fmt::join(factors, " * "), total);
 }

@@ -63,7 +63,8 @@ std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial&
   for (const auto& [name, power] : b) {
     const auto at = powers.find(name);
     if (at == powers.end() || at->second < power) return std::nullopt;
-    if ((at->second -= power) == 0) powers.erase(at);
+    at->second -= power;
+    if (at->second == 0) powers.erase(at);
   }
   return Dim::Monomial(powers.begin(), powers.end());
 }

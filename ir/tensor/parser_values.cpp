@@ -179,8 +179,9 @@ double parse_real(TokenStream& in) {
   if (token.kind != TokenKind::integer && token.kind != TokenKind::real) in.fail_expected("a number");
   in.take();
   double number = 0;
-  const auto end = token.spelling.data() + token.spelling.size();
-  const auto [stop, error] = std::from_chars(token.spelling.data(), end, number);
+  const char* const start = token.spelling.data();
+  const char* const end = start + token.spelling.size();
+  const auto [stop, error] = std::from_chars(start, end, number);
   if (error != std::errc() || stop != end)
     in.fail(token, "the number is too large or too small for f64", "write inf or 0.0");
   return sign * number;

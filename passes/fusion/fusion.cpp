@@ -23,11 +23,7 @@ bool is_splat(const Node& node) {
 
 std::vector<int> reduced_dims(const Graph& graph, const Node& reduce) {
   const int rank = graph[reduce.operands[0]].type.rank();
-  const auto& dims = reduce.attrs.get<std::vector<std::int64_t>>("dims");
-  if (!dims.empty()) return rules::normalize_axes(dims, rank);
-  std::vector<int> all;
-  for (int i = 0; i < rank; ++i) all.push_back(i);
-  return all;
+  return rules::normalize_axes(reduce.attrs.get<std::vector<std::int64_t>>("dims"), rank);
 }
 
 bool folds_trailing_dims(const Graph& graph, const Node& reduce) {

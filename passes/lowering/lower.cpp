@@ -219,16 +219,4 @@ Program lower(const Graph& graph, const VectorTarget& target) {
   return Lowering(prepared, target).run();
 }
 
-void set_user_types(Program& program, const Graph& given) {
-  const auto set = [&](Program::Slot& slot, ValueId id) {
-    LATHE_ASSERT(id.valid());
-    slot.dtype = given[id].type.dtype;
-    slot.shape = given[id].type.shape;
-  };
-  for (Program::Slot& slot : program.inputs) set(slot, given.find_argument(slot.name));
-  for (Program::Slot& slot : program.states) set(slot, given.find_argument(slot.name));
-  LATHE_ASSERT(program.outputs.size() == given.outputs.size());
-  for (std::size_t i = 0; i < given.outputs.size(); ++i) set(program.outputs[i], given.outputs[i].value);
-}
-
 }  // namespace lathe

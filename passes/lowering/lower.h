@@ -9,8 +9,4 @@ namespace lathe {
 /// prepare_for_fusion, plan_fusion, and a schedule for each region.
 Program lower(const ir::Graph& graph, const VectorTarget& target);
 
-/// Gives the program's slots the types of the graph before ir::decompose_complex: a complex argument or output holds
-/// the same bytes as the pairs of reals that the program works on.
-void set_user_types(Program& program, const ir::Graph& given);
-
 }  // namespace lathe

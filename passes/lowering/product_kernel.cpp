@@ -13,6 +13,16 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
+/// By instruction: whether it is, or needs, the product's result.
+std::vector<bool> reads_accumulator(const PointProgram& program) {
+  std::vector<bool> found;
+  for (const PointInstruction& i : program.code)
+    found.push_back(i.kind == Kind::accumulator || std::any_of(i.args.begin(), i.args.end(), [&](int arg) {
+                      return bool(found[static_cast<std::size_t>(arg)]);
+                    }));
+  return found;
+}
+
 /// One operand of a product over its own little domain: batch labels, then its rows, then the contracted labels.
 struct Side {
   ir::ValueId value;
@@ -134,8 +144,9 @@ class ProductKernels {
   /// Emits what does not depend on the place, ahead of the parallel loop.
   static void emit_uniform_code(PointEmitter& emitter, Scope& top) {
     const PointProgram& program = emitter.program();
+    const std::vector<bool> behind = reads_accumulator(program);
     for (int i = 0; i < program.size(); ++i)
-      if (program.depends[static_cast<std::size_t>(i)] == 0 && program[i].kind != Kind::accumulator)
+      if (program.depends[static_cast<std::size_t>(i)] == 0 && !behind[static_cast<std::size_t>(i)])
         emitter.emit(i, top);
   }
 
@@ -208,9 +219,10 @@ class ProductKernels {
       auto row = std::make_shared<Scope>(emitter, row_groups, Value{}, &top);
       std::uint64_t n_bits = 0;
       for (const int d : n_dims) n_bits |= 1ULL << d;
+      const std::vector<bool> behind = reads_accumulator(epilogue_);
       for (int i = 0; i < epilogue_.size(); ++i) {
-        const bool of_row = (epilogue_.depends[static_cast<std::size_t>(i)] & n_bits) == 0;
-        if (of_row && epilogue_[i].kind != Kind::accumulator && !reads_accumulator(i)) emitter.emit(i, *row);
+        const auto at = static_cast<std::size_t>(i);
+        if ((epilogue_.depends[at] & n_bits) == 0 && !behind[at]) emitter.emit(i, *row);
       }
       return [&emitter, this, row, row_groups, n_dims](Value n, int lanes, Value acc, Value mask) {
         auto groups = row_groups;
@@ -224,12 +236,6 @@ class ProductKernels {
                         scope);
       };
     };
-  }
-
-  bool reads_accumulator(int i) const {
-    if (epilogue_[i].kind == Kind::accumulator) return true;
-    const auto& args = epilogue_[i].args;
-    return std::any_of(args.begin(), args.end(), [&](int arg) { return reads_accumulator(arg); });
   }
 
   const LoweringContext& lowering_;

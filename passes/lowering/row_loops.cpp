@@ -19,7 +19,7 @@ RowLoops::RowLoops(const LoweringContext& lowering, const PointProgram& program,
     if (program_[i].kind == Kind::reduce) loops_[static_cast<std::size_t>(level(i) - 1)].reductions.push_back(i);
   for (const PointStore& store : program_.stores)
     if (varies(store)) loops_[static_cast<std::size_t>(level(store.value))].stores.push_back(&store);
-  for (int l = 0; l < static_cast<int>(loops_.size()); ++l) park(l);
+  park();
 }
 
 bool RowLoops::varies(int instruction) const {
@@ -45,46 +45,43 @@ void RowLoops::find_levels() {
   loops_.resize(static_cast<std::size_t>(last) + 1);
 }
 
-void RowLoops::park(int loop) {
+void RowLoops::park() {
+  const int count = static_cast<int>(loops_.size());
+  std::vector<std::vector<bool>> needed;
+  for (int l = 0; l < count; ++l) needed.push_back(needed_in(l));
   std::vector<int> occupied;
-  for (const RowLoop& l : loops_)
-    for (const RowLoop::Parked& parked : l.parked) occupied.push_back(lowering_.buffer_of(parked.place->node));
   for (int i = 0; i < program_.size(); ++i) {
-    if (level(i) != loop || !varies(i) || program_[i].kind != Kind::scalar || !program_[i].node.valid()) continue;
-    if (arithmetic_cost(lowering_.graph[program_[i].node]) < costly || !needed_in(loop, i)) continue;
-    int last_use = loop;
-    for (int l = loop + 1; l < static_cast<int>(loops_.size()); ++l)
-      if (needed_in(l, i)) last_use = l;
-    if (last_use == loop) continue;
-    if (const PointStore* place = parking_place(i, loop, last_use, occupied))
-      loops_[static_cast<std::size_t>(loop)].parked.push_back({i, place});
+    const auto at = static_cast<std::size_t>(i), loop = static_cast<std::size_t>(level(i));
+    if (!varies(i) || program_[i].kind != Kind::scalar || !program_[i].node.valid() || !needed[loop][at]) continue;
+    if (arithmetic_cost(lowering_.graph[program_[i].node]) < costly) continue;
+    int last_use = level(i);
+    for (int l = level(i) + 1; l < count; ++l)
+      if (needed[static_cast<std::size_t>(l)][at]) last_use = l;
+    if (last_use == level(i)) continue;
+    if (const PointStore* place = parking_place(i, last_use, occupied)) loops_[loop].parked.push_back({i, place});
   }
 }
 
-/// Whether a loop computes or reads back the value, what earlier loops stored being there already.
-bool RowLoops::needed_in(int loop, int value) const {
+/// Which values a loop computes or reads back, what earlier loops stored being there already.
+std::vector<bool> RowLoops::needed_in(int loop) const {
   const RowLoop& l = loops_[static_cast<std::size_t>(loop)];
-  return std::any_of(l.reductions.begin(), l.reductions.end(),
-                     [&](int r) { return reaches(program_[r].args[0], value, loop); }) ||
-         std::any_of(l.stores.begin(), l.stores.end(),
-                     [&](const PointStore* store) { return reaches(store->value, value, loop); });
-}
-
-bool RowLoops::reaches(int from, int wanted, int loop) const {
-  if (from == wanted) return true;
-  if (program_[from].kind == Kind::reduce || from < wanted) return false;
-  const bool stored = std::any_of(program_.stores.begin(), program_.stores.end(), [&](const PointStore& store) {
-    return store.value == from && varies(store) && level(from) < loop;
-  });
-  if (stored) return false;
-  const auto& args = program_[from].args;
-  return std::any_of(args.begin(), args.end(), [&](int arg) { return reaches(arg, wanted, loop); });
+  std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
+  for (const int r : l.reductions) needed[static_cast<std::size_t>(program_[r].args[0])] = true;
+  for (const PointStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
+  for (const PointStore& store : program_.stores)
+    if (varies(store) && level(store.value) < loop) stored[static_cast<std::size_t>(store.value)] = true;
+  for (int i = program_.size() - 1; i >= 0; --i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!needed[at] || stored[at] || program_[i].kind == Kind::reduce) continue;
+    for (const int arg : program_[i].args) needed[static_cast<std::size_t>(arg)] = true;
+  }
+  return needed;
 }
 
 /// A result that is written when the value has had its last use, or in that very loop.
-const PointStore* RowLoops::parking_place(int value, int loop, int last_use, std::vector<int>& occupied) const {
+const PointStore* RowLoops::parking_place(int value, int last_use, std::vector<int>& occupied) const {
   for (const PointStore& store : program_.stores) {
-    if (!varies(store) || level(store.value) <= loop || level(store.value) < last_use) continue;
+    if (!varies(store) || level(store.value) < last_use) continue;
     if (program_[store.value].dtype != program_[value].dtype) continue;
     const int buffer = lowering_.buffer_of(store.node);
     const bool read = std::any_of(program_.code.begin(), program_.code.end(), [&](const PointInstruction& i) {

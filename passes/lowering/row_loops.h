@@ -37,10 +37,9 @@ class RowLoops {
 
  private:
   void find_levels();
-  void park(int loop);
-  bool needed_in(int loop, int value) const;
-  bool reaches(int from, int wanted, int loop) const;
-  const PointStore* parking_place(int value, int loop, int last_use, std::vector<int>& occupied) const;
+  void park();
+  std::vector<bool> needed_in(int loop) const;
+  const PointStore* parking_place(int value, int last_use, std::vector<int>& occupied) const;
 
   const LoweringContext& lowering_;
   const PointProgram& program_;

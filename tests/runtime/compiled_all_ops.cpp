@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "passes/autodiff.h"
-#include "runtime/executable.h"
 #include "tests/ops/samples.h"
+#include "tests/runtime/check_compiled.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 
@@ -10,6 +10,13 @@
 namespace lathe::ir::test {
 
 namespace {
+
+using lathe::test::check_close;
+using lathe::test::check_same;
+using lathe::test::MemoryStore;
+using lathe::test::Outcome;
+using lathe::test::outcome;
+using lathe::test::ProgramInterpreter;
 
 bool differentiable(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
@@ -68,29 +75,6 @@ Tensors sample_arguments(const Graph& graph, const Sample& sample, Layout layout
   return arguments;
 }
 
-/// The largest difference, relative to the larger of 1 and the largest value; infinite where distance() is.
-double error_of(const HostTensor& found, const HostTensor& expected) {
-  if (distance(found, expected) == std::numeric_limits<double>::infinity()) return distance(found, expected);
-  double largest = 1, worst = 0;
-  for (std::int64_t i = 0; i < expected.numel(); ++i) {
-    const auto x = expected.get_complex(i), y = found.get_complex(i);
-    if (x == y || !std::isfinite(std::abs(x))) continue;
-    largest = std::max(largest, std::abs(x));
-    worst = std::max(worst, std::abs(x - y));
-  }
-  return worst / largest;
-}
-
-void check_close(const Tensors& expected, const Tensors& found, double tolerance) {
-  for (const auto& [name, value] : expected) {
-    CAPTURE(name);
-    const double error = error_of(found.at(name), value);
-    if (error > tolerance)
-      UNSCOPED_INFO("expected " << value.to_string() << "\nfound " << found.at(name).to_string());
-    CHECK(error <= tolerance);
-  }
-}
-
 /// The graph of every sample in this dtype, with its gradients, where it can be built at all (tests/ops says which
 /// may be refused).
 template <class F>
@@ -114,34 +98,23 @@ int for_each_graph(DType dtype, const SampleOptions& options, F f) {
 
 /// Compiles every sample's graph and compares it with the interpreter, which rounds as the dtype does.
 void check_compiled(DType dtype, Layout layout, double tolerance, int at_least) {
-  lathe::test::MemoryStore store;
+  MemoryStore store;
   const int seen = for_each_graph(dtype, {.layout = layout}, [&](const Graph& graph, const Sample& sample) {
     const Tensors arguments = sample_arguments(graph, sample, layout, {});
     Executable executable = compile(graph, {.threads = 1, .cache = &store});
-    check_close(interpret(graph, arguments), executable.run(arguments), tolerance);
+    check_close(executable.run(arguments), interpret(graph, arguments), tolerance);
   });
   CHECK(seen > at_least);
 }
 
-/// Runs by interpreter and by machine code: equal results, or an error with the same label. (Where a gather copies
-/// nothing, the interpreter alone looks at its indices.)
+/// Runs by interpreter and by machine code; whether there was a result. (Where a gather copies nothing, the
+/// interpreter alone looks at its indices.)
 bool check_same_run(const Graph& graph, Executable& executable, const Tensors& arguments, double tolerance) {
-  Tensors expected;
-  std::string expected_label, label;
-  try {
-    expected = interpret(graph, arguments);
-  } catch (const UserError& error) {
-    expected_label = error.label();
-  }
-  try {
-    const Tensors found = executable.run(arguments);
-    if (expected_label.empty()) check_close(expected, found, tolerance);
-    if (found.at("y").numel() == 0 && expected_label == "index_range") return false;
-  } catch (const UserError& error) {
-    label = error.label();
-  }
-  CHECK(label == expected_label);
-  return expected_label.empty();
+  const Outcome expected = outcome([&] { return interpret(graph, arguments); });
+  const Outcome found = outcome([&] { return executable.run(arguments); });
+  const bool unread = found.label.empty() && found.results.at("y").numel() == 0 && expected.label == "index_range";
+  if (!unread) check_same(found, expected, tolerance);
+  return expected.label.empty();
 }
 
 /// The sizes of unknown dims that were a sample's sizes: a few more than a vector, one, none, what they were.
@@ -151,7 +124,7 @@ std::int64_t none(std::int64_t) { return 0; }
 std::int64_t same(std::int64_t size) { return size; }
 
 void check_unknown_dims(DType dtype, Layout layout, double tolerance) {
-  lathe::test::MemoryStore store;
+  MemoryStore store;
   int runs = 0;
   for_each_graph(dtype, {.layout = layout, .sizes = Sizes::unknowns}, [&](const Graph& graph, const Sample& sample) {
     Executable executable = compile(graph, {.threads = 1, .cache = &store});
@@ -188,8 +161,8 @@ TEST_CASE("kernels of every op stay inside their buffers and lean on no order of
       for_each_graph(f64, {.layout = layout, .sizes = sizes}, [&](const Graph& graph, const Sample& sample) {
         bits = bits == 512 ? 128 : bits * 2;
         const Tensors arguments = sample_arguments(graph, sample, layout, unknown_sizes(sample));
-        const lathe::test::ProgramInterpreter program(graph, {bits});
-        check_close(interpret(graph, arguments), program.run(arguments), 1e-12);
+        const ProgramInterpreter program(graph, {bits});
+        check_close(program.run(arguments), interpret(graph, arguments), 1e-12);
       });
 }
 

@@ -5,6 +5,7 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
+#include "passes/lowering/signature.h"
 #include "passes/pipeline.h"
 
 namespace lathe::test {
@@ -57,9 +58,8 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
 }  // namespace
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target)
-    : program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, target)) {
-  signature_.name = graph.name;
-  for (const ir::ValueId id : graph.arguments()) signature_.nodes.push_back(graph[id]);
+    : signature_(signature_of(graph)),
+      program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, target)) {
   set_user_types(program_, graph);
 }
 

@@ -1,0 +1,145 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/initialize.h"
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "frontend/training.h"
+#include "tests/runtime/check_compiled.h"
+#include "tests/support/memory_store.h"
+
+/// Whole training steps as machine code: the same bits on any number of threads and in every run, the same numbers on
+/// every target and by the interpreter, one compilation for all batch and sequence sizes.
+using namespace lathe;
+using lathe::test::check_close;
+
+namespace {
+
+struct Model {
+  ir::Graph step;
+  std::vector<Initializer> initializers;
+  std::vector<std::string> token_inputs;
+};
+
+struct Setting {
+  DType dtype = f32;
+  Optimizer optimizer = AdamW{.lr = 1e-3};
+};
+
+Model training(Graph& g, const Setting& setting, std::vector<std::string> token_inputs) {
+  auto initializers = g.initializers();
+  return {training_step(g.finish(), "loss", setting.optimizer, {.clip_norm = 1.0}), std::move(initializers),
+          std::move(token_inputs)};
+}
+
+Model gpt(const Setting& setting = {}) {
+  Graph g("gpt");
+  const models::Gpt model(g, {.vocab = Dim("vocab", 31),
+                              .context = Dim("context", 64),
+                              .d_model = Dim("d_model", 48),
+                              .h = Dim("h", 3),
+                              .layers = 2,
+                              .dropout = 0.1,
+                              .dtype = setting.dtype});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return training(g, setting, {"tokens"});
+}
+
+Model llama(const Setting& setting = {}) {
+  Graph g("llama");
+  const models::Llama model(g, {.vocab = Dim("vocab", 31),
+                                .d_model = Dim("d_model", 48),
+                                .d_ff = Dim("d_ff", 80),
+                                .h = Dim("h", 4),
+                                .kv_heads = Dim("kv_heads", 2),
+                                .head_dim = Dim("head_dim", 12),
+                                .layers = 2,
+                                .dtype = setting.dtype});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return training(g, setting, {"tokens"});
+}
+
+Model encoder_decoder(const Setting& setting = {}) {
+  Graph g("encoder_decoder");
+  const models::EncoderDecoder model(g, {.src_vocab = Dim("src_vocab", 31),
+                                         .tgt_vocab = Dim("tgt_vocab", 31),
+                                         .d_model = Dim("d_model", 24),
+                                         .d_ff = Dim("d_ff", 40),
+                                         .h = Dim("h", 2),
+                                         .layers = 2,
+                                         .dropout = 0.1,
+                                         .label_smoothing = 0.1,
+                                         .dtype = setting.dtype});
+  const Tensor source = g.input("source", i64, {Dim("B"), Dim("S")});
+  g.output("loss", model.loss(source, g.input("target", i64, {Dim("B"), Dim("T") + 1})));
+  return training(g, setting, {"source", "target"});
+}
+
+ir::Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {
+  ir::Tensors inputs;
+  for (const std::string& name : model.token_inputs) {
+    HostTensor& values = inputs[name] = HostTensor(i64, {batch, length + 1});
+    for (std::int64_t i = 0; i < values.numel(); ++i) values.set_int(i, i * 5 % 31);
+  }
+  return inputs;
+}
+
+const std::vector<std::pair<std::int64_t, std::int64_t>> batches = {{3, 20}, {5, 9}, {8, 33}};
+
+/// A training step for each batch, all from one start: the last results, and every state.
+ir::Tensors train(const Model& model, const CompileOptions& options) {
+  Executable executable = compile(model.step, options);
+  executable.set_states(initial_values(model.step, model.initializers, 7));
+  ir::Tensors results;
+  for (const auto& [batch, length] : batches) results = executable.run(tokens(model, batch, length));
+  for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+  return results;
+}
+
+void check_same_bits(const Model& model) {
+  lathe::test::MemoryStore store;
+  const ir::Tensors once = train(model, {.threads = 1, .cache = &store});
+  for (const int threads : {1, 2, 3, 7, 16})
+    for (const auto& [name, value] : train(model, {.threads = threads, .cache = &store})) {
+      INFO(name << " with " << threads << " threads");
+      CHECK(value.same_bits(once.at(name)));
+    }
+}
+
+/// The same training by the interpreter, which has all values of a step as arguments.
+ir::Tensors interpreted_training(const Model& model) {
+  ir::Tensors states = initial_values(model.step, model.initializers, 7), results;
+  for (const auto& [batch, length] : batches) {
+    ir::Tensors arguments = states;
+    for (auto& [name, value] : tokens(model, batch, length)) arguments.insert_or_assign(name, value);
+    results = ir::interpret(model.step, arguments);
+    for (auto& [name, value] : states)
+      if (const auto at = results.find(name); at != results.end()) value = at->second;
+  }
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("training gives the same bits in every run and on any number of threads") {
+  check_same_bits(gpt());
+  check_same_bits(llama());
+  check_same_bits(encoder_decoder());
+}
+
+TEST_CASE("training gives the same numbers on every target") {
+  // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+  const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}};
+  for (const Model& model : {gpt(setting), llama(setting), encoder_decoder(setting)}) {
+    const ir::Tensors host = train(model, {.threads = 2});
+    for (const char* target : {"x86-64-v2", "x86-64-v3"}) {
+      INFO(target);
+      check_close(train(model, {.target = Target::named(target), .threads = 2}), host, 1e-5);
+    }
+  }
+}
+
+TEST_CASE("one compilation serves several batch and sequence sizes, as the interpreter computes them") {
+  for (const Model& model : {gpt({.dtype = f64}), encoder_decoder({.dtype = f64})})
+    check_close(train(model, {.threads = 2}), interpreted_training(model), 1e-8);
+}
