@@ -34,7 +34,7 @@ KernelContext::Built KernelContext::finish() {
   launch.buffers = order_;
   launch.dims = dims_;
   launch.checks = checks_;
-  return {builder.finish(), std::move(launch)};
+  return {builder.finish(), std::move(launch), touched_};
 }
 
 }  // namespace lathe

@@ -34,10 +34,14 @@ class KernelContext {
   /// Registers a run-time check; gives its code.
   std::int64_t check_code(std::string message);
 
+  /// Says how many elements of some buffers the kernel reads and writes; of the others it is all of them.
+  void touches(const std::map<int, Dim>& elements) { touched_.insert(elements.begin(), elements.end()); }
+
   /// The kernel and the launch that runs it.
   struct Built {
     kernel::Kernel kernel;
     Launch launch;
+    std::map<int, Dim> touched;  ///< elements by buffer, see launch_bytes
   };
   Built finish();
 
@@ -46,6 +50,7 @@ class KernelContext {
   std::vector<int> order_;
   std::vector<Dim> dims_;
   std::vector<std::string> checks_;
+  std::map<int, Dim> touched_;
 };
 
 }  // namespace lathe

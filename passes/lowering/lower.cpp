@@ -9,6 +9,7 @@
 #include "ir/ops/list.h"
 #include "passes/fusion/prepare.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/lowering/traffic.h"
 
 namespace lathe {
 
@@ -162,9 +163,10 @@ class Lowering {
     }
     std::vector<std::string> names;
     for (const ValueId id : region.members) names.push_back(describe(id));
-    for (auto& [kernel, launch] : built) {
+    for (auto& [kernel, launch, touched] : built) {
       launch.names = names;
       launch.loc = graph_[region.members.back()].loc;
+      launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
       for (const ValueId id : region.members)
         kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
       add_launch(std::move(kernel), std::move(launch));
@@ -196,7 +198,8 @@ class Lowering {
         b.store(context.buffer(buffer(state)), i, data, mask);
       });
     });
-    auto [kernel, launch] = context.finish();
+    auto [kernel, launch, touched] = context.finish();
+    launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + graph_[state].name};
     launch.loc = graph_[value].loc;
     launch.work = chunk;

@@ -33,6 +33,7 @@ struct Launch {
   std::vector<Dim> dims;            ///< values of the kernel's dims
   Dim work = 1;                     ///< rough scalar operations in one iteration of the parallel loop, to size chunks
   Dim flops = 0;                    ///< multiply-adds count two; products and reductions only
+  Dim bytes = 0;                    ///< that must be read and written at least once
   std::vector<std::string> names;   ///< ops it came from: "%5 softmax"
   Location loc;                     ///< of the last of them
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails

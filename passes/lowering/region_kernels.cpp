@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "passes/lowering/traffic.h"
+
 namespace lathe {
 
 using kernel::Value;
@@ -38,6 +40,7 @@ void declare_buffers(KernelContext& context, std::initializer_list<const PointPr
     }
   }
   for (const int buffer : order) context.declare(buffer, uses[buffer].dtype, uses[buffer].reads, uses[buffer].writes);
+  context.touches(touched_elements(programs, lowering));
 }
 
 Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce) {

@@ -29,6 +29,7 @@ class ScatterKernel {
     declare_buffers(context_, {&updates_.program, &indices_.program}, lowering);
     out_ = lowering.buffer_of(id);
     context_.declare(out_, node_.type.dtype, true, true);
+    context_.touches({{out_, node_.type.shape.numel().unnamed()}});
     lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.target);
   }
 
