@@ -1,0 +1,22 @@
+#pragma once
+
+#include <initializer_list>
+#include <map>
+
+#include "passes/lowering/program.h"
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe {
+
+/// How many elements of each program buffer the programs of one kernel load and store, together: what must move even
+/// with a cache that holds everything in between. Elements that several loads read at the same form count once, and
+/// never more are read than the buffer has; of a table that is gathered from, one element for each index.
+std::map<int, Dim> touched_elements(std::initializer_list<const PointProgram*> programs,
+                                    const LoweringContext& lowering);
+
+/// The bytes of one launch of a kernel: of its buffers what `touched` says, and where it says nothing all elements,
+/// once for reading and once for writing.
+Dim launch_bytes(const kernel::Kernel& kernel, const Launch& launch, const std::vector<ProgramBuffer>& buffers,
+                 const std::map<int, Dim>& touched);
+
+}  // namespace lathe
