@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::ir {
+
+/// Values that some of their readers compute again instead of keeping them alive since they were first computed.
+struct Recomputation {
+  std::vector<ValueId> values;   ///< copied just before the first reader; a copy reads the other copies
+  std::vector<ValueId> readers;  ///< see the copies; readers of a view of a value: list the view among the values
+};
+
+/// The graph with fresh copies of values for the readers that ask for them. It holds equal nodes side by side, which
+/// a GraphBuilder (and so every pass through one) would make one again: this runs after all such passes. Copies keep
+/// location and lose the name.
+///
+///   %1 = exp %x                         %1 = exp %x
+///   %2 = sum %1 {dims=[]}               %2 = sum %1 {dims=[]}
+///   %3 = mul %1, %2                     %3 = exp %x
+///                                       %4 = mul %3, %2        for {.values = {%1}, .readers = {%3}}
+Graph recompute(const Graph& graph, std::span<const Recomputation> wanted);
+
+}  // namespace lathe::ir

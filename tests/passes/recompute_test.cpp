@@ -1,0 +1,63 @@
+#include "passes/recompute.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/op.h"
+#include "tests/passes/support.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using namespace lathe::ir::test;
+
+TEST_CASE("recompute: readers see copies, which read each other", "[recompute]") {
+  const Graph graph = parse(R"(graph @g(input %x: f64[n], state %s: f64[n]) {
+  %2 = exp %x
+  %3 = transpose %2 {dim0=0, dim1=0}
+  %4 = mul %3, %x
+  %5 = sum %4 {dims=[]}
+  %6 = mul %2, %5
+  %7 = add %4, %6
+  output "o" %7
+  update %s <- %7
+})");
+  const auto id = [](int i) { return ValueId{i}; };
+  const std::vector<Recomputation> wanted = {{{id(2), id(3), id(4)}, {id(7)}}, {{id(2)}, {id(6)}}};
+  const Graph after = recompute(graph, wanted);
+  CHECK(text(after) == R"(graph @g(input %x: f64[n], state %s: f64[n]) {
+  %1 = exp %x : f64[n]
+  %2 = transpose %1 {dim0=0, dim1=0} : f64[n]
+  %3 = mul %2, %x : f64[n]
+  %4 = sum %3 {dims=[]} : f64[n]
+  %5 = exp %x : f64[n]
+  %6 = mul %5, %4 : f64[n]
+  %7 = exp %x : f64[n]
+  %8 = transpose %7 {dim0=0, dim1=0} : f64[n]
+  %9 = mul %8, %x : f64[n]
+  %10 = add %9, %6 : f64[n]
+  output "o" %10
+  update %s <- %10
+}
+)");
+  check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}), 0);
+}
+
+TEST_CASE("recompute: nothing wanted, nothing changes", "[recompute]") {
+  for (const Specimen& specimen : specimens()) {
+    const Graph graph = parse(specimen.text);
+    CHECK(text(recompute(graph, {})) == text(graph));
+  }
+}
+
+TEST_CASE("recompute: any values for any readers, the meaning stays", "[recompute]") {
+  for (const Specimen& specimen : specimens()) {
+    const Graph graph = parse(specimen.text);
+    std::vector<Recomputation> wanted;
+    const auto users = graph.users();
+    for (const ValueId id : all_values(graph)) {
+      const auto& readers = users[static_cast<std::size_t>(id.index)];
+      if (!graph[id].op->as<Argument>() && readers.size() > 1) wanted.push_back({{id}, {readers.back()}});
+    }
+    INFO(specimen.name);
+    check_same_meaning(graph, recompute(graph, wanted), random_arguments(graph, specimen.dims), 0);
+  }
+}
