@@ -10,6 +10,7 @@
 #include "codegen/llvm/backend.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/jit.h"
+#include "codegen/llvm/sanitizer.h"
 #include "ir/kernel/verifier.h"
 #include "ir/support/error.h"
 
@@ -59,10 +60,11 @@ std::string Compiler::object(const kernel::Kernel& kernel, const std::string& sy
   context.setDiscardValueNames(true);
   const auto module = emit(context, state_->backend, kernel, state_->target, symbol);
   state_->backend.optimise(*module);
+  instrument(*module);
   return state_->backend.object(*module);
 }
 
-std::string_view pipeline_name() { return pipeline_version(); }
+std::string pipeline_name() { return fmt::format("{};sanitizer {}", pipeline_version(), sanitizer_name()); }
 
 std::string emit_llvm_ir(const kernel::Kernel& kernel, const TargetCpu& target, bool optimized) {
   llvm::LLVMContext context;

@@ -24,7 +24,7 @@ class Compiler {
   std::unique_ptr<State> state_;
 };
 
-/// Names the passes, for cache keys.
-std::string_view pipeline_name();
+/// Names the passes and what checks they add, for cache keys.
+std::string pipeline_name();
 
 }  // namespace lathe::codegen

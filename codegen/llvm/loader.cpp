@@ -10,6 +10,7 @@
 #include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include "codegen/llvm/sanitizer.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {
@@ -28,32 +29,29 @@ T unwrap(llvm::Expected<T> value) {
   return std::move(*value);
 }
 
-/// All that compiled kernels may call.
-struct LibraryFunction {
-  const char* name;
-  void* address;
-};
-
 template <class F>
 LibraryFunction function(const char* name, F* address) {
   return {name, reinterpret_cast<void*>(address)};
 }
 
+/// All that compiled kernels may call.
 std::vector<LibraryFunction> library() {
   using Unary = double(double);
   using Binary = double(double, double);
-  return {function<Unary>("exp", std::exp),
-          function<Unary>("log", std::log),
-          function<Unary>("tanh", std::tanh),
-          function<Unary>("erf", std::erf),
-          function<Unary>("sin", std::sin),
-          function<Unary>("cos", std::cos),
-          function<Binary>("pow", std::pow),
-          function<double(double, double, double)>("fma", std::fma),
-          function<float(float, float, float)>("fmaf", std::fma),
-          function<void*(void*, const void*, std::size_t)>("memcpy", std::memcpy),
-          function<void*(void*, const void*, std::size_t)>("memmove", std::memmove),
-          function<void*(void*, int, std::size_t)>("memset", std::memset)};
+  std::vector<LibraryFunction> result = {function<Unary>("exp", std::exp),
+                                         function<Unary>("log", std::log),
+                                         function<Unary>("tanh", std::tanh),
+                                         function<Unary>("erf", std::erf),
+                                         function<Unary>("sin", std::sin),
+                                         function<Unary>("cos", std::cos),
+                                         function<Binary>("pow", std::pow),
+                                         function<double(double, double, double)>("fma", std::fma),
+                                         function<float(float, float, float)>("fmaf", std::fma),
+                                         function<void*(void*, const void*, std::size_t)>("memcpy", std::memcpy),
+                                         function<void*(void*, const void*, std::size_t)>("memmove", std::memmove),
+                                         function<void*(void*, int, std::size_t)>("memset", std::memset)};
+  for (const LibraryFunction& checked : sanitizer_functions()) result.push_back(checked);
+  return result;
 }
 
 }  // namespace

@@ -7,6 +7,12 @@
 
 namespace lathe::codegen {
 
+/// A function of this process that compiled kernels may call.
+struct LibraryFunction {
+  const char* name;
+  void* address;
+};
+
 /// Compiled objects linked into this process; the code goes away with the object of this class.
 class LoadedCode {
  public:

@@ -1,0 +1,241 @@
+#include "codegen/llvm/sanitizer.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/Instrumentation/AddressSanitizer.h>
+#include <llvm/Transforms/Instrumentation/ThreadSanitizer.h>
+
+#include "ir/support/error.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LATHE_ADDRESS_SANITIZER
+#elif __has_feature(thread_sanitizer)
+#define LATHE_THREAD_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define LATHE_ADDRESS_SANITIZER
+#elif defined(__SANITIZE_THREAD__)
+#define LATHE_THREAD_SANITIZER
+#endif
+
+namespace lathe::codegen {
+
+namespace {
+
+using Touch = void (*)(void*, std::size_t);
+
+[[maybe_unused]] Touch touch(bool writes) {
+  static const auto read = reinterpret_cast<Touch>(dlsym(RTLD_DEFAULT, "__tsan_read_range"));
+  static const auto write = reinterpret_cast<Touch>(dlsym(RTLD_DEFAULT, "__tsan_write_range"));
+  LATHE_ASSERT(read && write);
+  return writes ? write : read;
+}
+
+/// Lanes side by side, those set in `mask`.
+[[maybe_unused]] void touch_masked(char* at, std::uint64_t mask, std::uint64_t size, bool writes) {
+  for (; mask; mask >>= 1, at += size)
+    if (mask & 1) touch(writes)(at, size);
+}
+
+/// Lanes anywhere.
+[[maybe_unused]] void touch_lanes(char* const* lanes, std::uint64_t mask, std::uint64_t size, bool writes) {
+  for (; mask; mask >>= 1, ++lanes)
+    if (mask & 1) touch(writes)(*lanes, size);
+}
+
+[[maybe_unused]] constexpr const char *masked_name = "lathe_touch_masked", *lanes_name = "lathe_touch_lanes",
+                                      *ranges[] = {"__tsan_read_range", "__tsan_write_range"};
+
+/// Tells TSan of what its own pass leaves out.
+class WideAccesses {
+ public:
+  explicit WideAccesses(llvm::Module& module) : module_(module), b_(module.getContext()) {}
+
+  void visit(llvm::Instruction& instruction) {
+    b_.SetInsertPoint(&instruction);
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+      plain(load->getPointerOperand(), load->getType(), false);
+    else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+      plain(store->getPointerOperand(), store->getValueOperand()->getType(), true);
+    else if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+      masked(*call);
+  }
+
+ private:
+  std::uint64_t bytes(llvm::Type* type) { return module_.getDataLayout().getTypeStoreSize(type); }
+
+  void plain(llvm::Value* at, llvm::Type* type, bool writes) {
+    if (bytes(type) <= 16 && llvm::isPowerOf2_64(bytes(type))) return;
+    call(ranges[writes], {at, b_.getInt64(bytes(type))});
+  }
+
+  void masked(llvm::IntrinsicInst& instruction) {
+    switch (instruction.getIntrinsicID()) {
+      case llvm::Intrinsic::masked_load:
+      case llvm::Intrinsic::masked_gather:
+        return lanes(instruction.getArgOperand(0), instruction.getArgOperand(2), instruction.getType(), false);
+      case llvm::Intrinsic::masked_store:
+      case llvm::Intrinsic::masked_scatter:
+        return lanes(instruction.getArgOperand(1), instruction.getArgOperand(3),
+                     instruction.getArgOperand(0)->getType(), true);
+      default: return;
+    }
+  }
+
+  void lanes(llvm::Value* at, llvm::Value* mask, llvm::Type* type, bool writes) {
+    const unsigned count = llvm::cast<llvm::FixedVectorType>(type)->getNumElements();
+    LATHE_ASSERT(count <= 64);
+    llvm::Value* bits = b_.CreateZExt(b_.CreateBitCast(mask, b_.getIntNTy(count)), b_.getInt64Ty());
+    const bool anywhere = at->getType()->isVectorTy();
+    if (anywhere) {
+      llvm::Function& function = *b_.GetInsertBlock()->getParent();
+      llvm::IRBuilder<> entry(&function.getEntryBlock(), function.getEntryBlock().begin());
+      llvm::Value* places = entry.CreateAlloca(at->getType());
+      b_.CreateStore(at, places);
+      at = places;
+    }
+    call(anywhere ? lanes_name : masked_name,
+         {at, bits, b_.getInt64(bytes(type->getScalarType())), b_.getInt1(writes)});
+  }
+
+  void call(const char* name, llvm::ArrayRef<llvm::Value*> arguments) {
+    llvm::SmallVector<llvm::Type*, 4> types;
+    for (llvm::Value* argument : arguments) types.push_back(argument->getType());
+    b_.CreateCall(module_.getOrInsertFunction(name, llvm::FunctionType::get(b_.getVoidTy(), types, false)),
+                  arguments);
+  }
+
+  llvm::Module& module_;
+  llvm::IRBuilder<> b_;
+};
+
+[[maybe_unused]] llvm::ModulePassManager address_passes(llvm::Module& module) {
+  for (llvm::Function& function : module) function.addFnAttr(llvm::Attribute::SanitizeAddress);
+  llvm::AddressSanitizerOptions options;
+  options.UseAfterReturn = llvm::AsanDetectStackUseAfterReturnMode::Never;
+  options.InstrumentationWithCallsThreshold = 0;  // calls compile faster than inline checks
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AddressSanitizerPass(options, true, true, llvm::AsanDtorKind::None, llvm::AsanCtorKind::None));
+  return passes;
+}
+
+[[maybe_unused]] llvm::ModulePassManager thread_passes(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    function.addFnAttr(llvm::Attribute::SanitizeThread);
+    std::vector<llvm::Instruction*> before;
+    for (llvm::Instruction& instruction : llvm::instructions(function)) before.push_back(&instruction);
+    WideAccesses wide(module);
+    for (llvm::Instruction* instruction : before) wide.visit(*instruction);
+  }
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
+  return passes;
+}
+
+[[maybe_unused]] void run(llvm::ModulePassManager passes, llvm::Module& module) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  passes.run(module, modules);
+}
+
+}  // namespace
+
+#if defined(LATHE_ADDRESS_SANITIZER)
+
+std::string_view sanitizer_name() { return "address"; }
+
+void instrument(llvm::Module& module) { run(address_passes(module), module); }
+
+std::vector<LibraryFunction> sanitizer_functions() {
+  std::vector<LibraryFunction> result;
+  for (const char* name : {"__asan_load1",
+                           "__asan_load2",
+                           "__asan_load4",
+                           "__asan_load8",
+                           "__asan_load16",
+                           "__asan_loadN",
+                           "__asan_store1",
+                           "__asan_store2",
+                           "__asan_store4",
+                           "__asan_store8",
+                           "__asan_store16",
+                           "__asan_storeN",
+                           "__asan_memcpy",
+                           "__asan_memmove",
+                           "__asan_memset",
+                           "__asan_handle_no_return",
+                           "__asan_set_shadow_00",
+                           "__asan_set_shadow_f1",
+                           "__asan_set_shadow_f2",
+                           "__asan_set_shadow_f3",
+                           "__asan_set_shadow_f8",
+                           "__asan_shadow_memory_dynamic_address",
+                           "__asan_option_detect_stack_use_after_return"})
+    if (void* address = dlsym(RTLD_DEFAULT, name)) result.push_back({name, address});
+  return result;
+}
+
+#elif defined(LATHE_THREAD_SANITIZER)
+
+std::string_view sanitizer_name() { return "thread"; }
+
+void instrument(llvm::Module& module) { run(thread_passes(module), module); }
+
+std::vector<LibraryFunction> sanitizer_functions() {
+  std::vector<LibraryFunction> result = {{masked_name, reinterpret_cast<void*>(&touch_masked)},
+                                         {lanes_name, reinterpret_cast<void*>(&touch_lanes)},
+                                         // The C library's own are intercepted.
+                                         {"__tsan_memcpy", reinterpret_cast<void*>(&std::memcpy)},
+                                         {"__tsan_memmove", reinterpret_cast<void*>(&std::memmove)},
+                                         {"__tsan_memset", reinterpret_cast<void*>(&std::memset)}};
+  for (const char* name : {"__tsan_func_entry",
+                           "__tsan_func_exit",
+                           "__tsan_read1",
+                           "__tsan_read2",
+                           "__tsan_read4",
+                           "__tsan_read8",
+                           "__tsan_read16",
+                           "__tsan_write1",
+                           "__tsan_write2",
+                           "__tsan_write4",
+                           "__tsan_write8",
+                           "__tsan_write16",
+                           "__tsan_unaligned_read2",
+                           "__tsan_unaligned_read4",
+                           "__tsan_unaligned_read8",
+                           "__tsan_unaligned_read16",
+                           "__tsan_unaligned_write2",
+                           "__tsan_unaligned_write4",
+                           "__tsan_unaligned_write8",
+                           "__tsan_unaligned_write16",
+                           ranges[0],
+                           ranges[1]})
+    if (void* address = dlsym(RTLD_DEFAULT, name)) result.push_back({name, address});
+  return result;
+}
+
+#else
+
+std::string_view sanitizer_name() { return ""; }
+void instrument(llvm::Module&) {}
+std::vector<LibraryFunction> sanitizer_functions() { return {}; }
+
+#endif
+
+}  // namespace lathe::codegen
