@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -21,6 +22,32 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Scalar operations that one chunk of a parallel loop should hold, so that handing it out costs little.
 constexpr std::int64_t chunk_work = 1 << 16;
 
+/// Collects who ran what, and when; threads report at the same time.
+class RangeRecorder {
+ public:
+  explicit RangeRecorder(Clock::time_point start) : start_(start) {}
+
+  double now() const { return seconds_since(start_); }
+
+  void add(int thread, std::int64_t begin, std::int64_t end, double started) {
+    const double seconds = now() - started;
+    const std::lock_guard lock(mutex_);
+    ranges_.push_back({thread, begin, end, started, seconds});
+  }
+
+  /// What came together since the last call.
+  std::vector<TaskRange> take() {
+    std::vector<TaskRange> taken = std::exchange(ranges_, {});
+    std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    return taken;
+  }
+
+ private:
+  Clock::time_point start_;
+  std::mutex mutex_;
+  std::vector<TaskRange> ranges_;
+};
+
 }  // namespace
 
 struct Executable::Impl {
@@ -30,7 +57,7 @@ struct Executable::Impl {
     MemoryPlan plan;
     Arena arena;
     struct Call {
-      std::vector<void*> buffers;
+      std::vector<std::vector<void*>> buffers;  ///< by thread; the first serves all of a launch without scratch
       std::vector<std::int64_t> dims;
       std::int64_t extent = 0, grain = 1;
       double gflops = 0;
@@ -52,7 +79,10 @@ struct Executable::Impl {
   DimBindings bind(const ir::Tensors& inputs) const;
   void prepare(const DimBindings& dims);
   void point_buffers(const ir::Tensors& inputs, ir::Tensors& outputs);
-  void launch(std::size_t index);
+  void launch(std::size_t index, RangeRecorder* recorder);
+  bool is_scratch(int buffer) const {
+    return program.buffers[static_cast<std::size_t>(buffer)].kind == ProgramBuffer::Kind::scratch;
+  }
   ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times);
   void check_status(const Launch& launch, std::int64_t code) const;
 };
@@ -78,11 +108,14 @@ void Executable::Impl::prepare(const DimBindings& dims) {
   if (bound.valid && bound.dims == dims) return;
   bound = {};
   bound.dims = dims;
-  bound.plan = plan_memory(program, dims);
+  bound.plan = plan_memory(program, dims, threads->size());
   bound.arena = Arena(static_cast<std::size_t>(std::max<std::int64_t>(bound.plan.arena_bytes, 64)));
   for (const Launch& launch : program.launches) {
     Bound::Call call;
-    call.buffers.resize(launch.buffers.size());
+    const bool scratch =
+        std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](int b) { return is_scratch(b); });
+    call.buffers.assign(scratch ? static_cast<std::size_t>(threads->size()) : 1,
+                        std::vector<void*>(launch.buffers.size()));
     for (const Dim& dim : launch.dims) call.dims.push_back(dim.evaluate(dims));
     call.extent = kernels[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
     call.grain = std::max<std::int64_t>(1, chunk_work / std::max<std::int64_t>(1, launch.work.evaluate(dims)));
@@ -109,8 +142,14 @@ void Executable::Impl::point_buffers(const ir::Tensors& inputs, ir::Tensors& out
   for (std::size_t b = 0; b < program.buffers.size(); ++b)
     if (program.buffers[b].kind == ProgramBuffer::Kind::constant) where[b] = constants[next++].data();
   for (std::size_t l = 0; l < program.launches.size(); ++l)
-    for (std::size_t i = 0; i < program.launches[l].buffers.size(); ++i)
-      bound.calls[l].buffers[i] = where[static_cast<std::size_t>(program.launches[l].buffers[i])];
+    for (std::size_t t = 0; t < bound.calls[l].buffers.size(); ++t)
+      for (std::size_t i = 0; i < program.launches[l].buffers.size(); ++i) {
+        const auto b = static_cast<std::size_t>(program.launches[l].buffers[i]);
+        void*& pointer = bound.calls[l].buffers[t][i] = where[b];
+        if (is_scratch(static_cast<int>(b)))
+          pointer = static_cast<std::byte*>(pointer) +
+                    static_cast<std::int64_t>(t) * buffer_bytes(program.buffers[b], bound.dims);
+      }
 }
 
 void Executable::Impl::check_status(const Launch& launch, std::int64_t code) const {
@@ -121,22 +160,24 @@ void Executable::Impl::check_status(const Launch& launch, std::int64_t code) con
                   "index_range", "look at the integers that are passed in");
 }
 
-void Executable::Impl::launch(std::size_t index) {
+void Executable::Impl::launch(std::size_t index, RangeRecorder* recorder) {
   const Launch& launch = program.launches[index];
   const Bound::Call& call = bound.calls[index];
   const codegen::CompiledKernel& kernel = kernels[static_cast<std::size_t>(launch.kernel)];
-  if (call.extent <= call.grain) {
-    std::int64_t status = 0;
-    if (call.extent > 0) kernel.run(call.buffers.data(), call.dims.data(), 0, call.extent, &status);
-    check_status(launch, status);
-    return;
-  }
   std::atomic<std::int64_t> failure = 0;
-  threads->run(call.extent, call.grain, [&](std::int64_t begin, std::int64_t end) {
+  const auto body = [&](std::int64_t begin, std::int64_t end, int thread) {
+    const double started = recorder ? recorder->now() : 0;
     std::int64_t status = 0;
-    kernel.run(call.buffers.data(), call.dims.data(), begin, end, &status);
+    const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
+    kernel.run(call.buffers[own].data(), call.dims.data(), begin, end, &status);
     if (status != 0) failure = status;
-  });
+    if (recorder) recorder->add(thread, begin, end, started);
+  };
+  if (call.extent > call.grain) {
+    threads->run(call.extent, call.grain, body);
+  } else if (call.extent > 0) {
+    body(0, call.extent, 0);
+  }
   check_status(launch, failure);
 }
 
@@ -145,13 +186,13 @@ ir::Tensors Executable::Impl::run(const ir::Tensors& inputs, std::vector<LaunchT
   prepare(bind(inputs));
   ir::Tensors outputs;
   point_buffers(inputs, outputs);
-  const auto start = Clock::now();
+  RangeRecorder recorder(Clock::now());
   for (std::size_t l = 0; l < program.launches.size(); ++l) {
-    const double before = times ? seconds_since(start) : 0;
-    launch(l);
+    const double before = times ? recorder.now() : 0;
+    launch(l, times ? &recorder : nullptr);
     if (times)
-      times->push_back({static_cast<int>(l), before, seconds_since(start) - before, bound.calls[l].gflops,
-                        bound.calls[l].extent});
+      times->push_back({static_cast<int>(l), before, recorder.now() - before, bound.calls[l].gflops,
+                        bound.calls[l].extent, recorder.take()});
   }
   return outputs;
 }
@@ -165,9 +206,9 @@ void Executable::set_state(std::string_view name, const HostTensor& value) {
   for (const Program::Slot& slot : impl_->program.states) {
     if (slot.name != name) continue;
     if (slot.dtype != value.dtype())
-      throw UserError(fmt::format("{} is {}, the value given is {}", name, lathe::name(slot.dtype),
-                                  lathe::name(value.dtype())),
-                      "argument_dtype", "cast the value first");
+      throw UserError(
+          fmt::format("{} is {}, the value given is {}", name, lathe::name(slot.dtype), lathe::name(value.dtype())),
+          "argument_dtype", "cast the value first");
     bool fits = static_cast<std::int64_t>(slot.shape.rank()) == value.rank();
     for (int d = 0; fits && d < slot.shape.rank(); ++d)
       fits = slot.shape[d].value().value_or(value.shape()[static_cast<std::size_t>(d)]) ==
@@ -205,7 +246,9 @@ ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<Launch
 }
 const CompileSummary& Executable::summary() const { return impl_->summary; }
 const Program& Executable::program() const { return impl_->program; }
-MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return plan_memory(impl_->program, dims); }
+MemoryPlan Executable::memory_plan(const DimBindings& dims) const {
+  return plan_memory(impl_->program, dims, impl_->threads->size());
+}
 DimBindings Executable::bind(const ir::Tensors& inputs) const { return impl_->bind(inputs); }
 
 namespace {

@@ -18,8 +18,9 @@ namespace lathe {
 
 struct CompileOptions {
   Target target = Target::host();
-  int threads = 0;                        ///< that run the kernels; 0: one a CPU
-  codegen::ObjectStore* cache = nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
+  int threads = 0;  ///< that run the kernels; 0: one a CPU
+  codegen::ObjectStore* cache =
+      nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
 };
 
@@ -33,12 +34,20 @@ struct CompileSummary {
   std::vector<ir::PassRun> passes;
 };
 
+/// Some iterations of a launch's parallel loop, run in one go by one thread of the pool; 0 is the caller's.
+struct TaskRange {
+  int thread;
+  std::int64_t begin, end;
+  double start, seconds;  ///< since the start of the run
+};
+
 /// What happened in one launch of a traced run.
 struct LaunchTime {
   int launch;
-  double start, seconds;  ///< since the start of the run
-  double gflops;          ///< work done in it, in 10^9 operations; 0 where not counted
-  std::int64_t tasks;     ///< iterations of its parallel loop
+  double start, seconds;          ///< since the start of the run
+  double gflops;                  ///< work done in it, in 10^9 operations; 0 where not counted
+  std::int64_t tasks;             ///< iterations of its parallel loop
+  std::vector<TaskRange> ranges;  ///< in order of their first iteration
 };
 
 /// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled
@@ -57,8 +66,9 @@ class Executable {
   const ir::Tensors& states() const;
 
   /// Runs the graph once: outputs by name. Updated states keep their new values for the next run. Throws the
-  /// UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and those of run-time
-  /// checks such as an index out of range, which names the user's line; states may be half updated after that one.
+  /// UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and those of
+  /// run-time checks such as an index out of range, which names the user's line; states may be half updated after
+  /// that one.
   ir::Tensors run(const ir::Tensors& inputs);
 
   /// The same, timed launch by launch.

@@ -17,11 +17,12 @@ struct ProgramBuffer {
     output,     ///< a result for the caller
     constant,   ///< `data`
     temporary,  ///< in the arena; dead outside [first launch that touches it, last]
+    scratch,    ///< in the arena during its launch, once for each thread that runs it; undefined when a task starts
   };
   Kind kind = Kind::temporary;
   std::string name;  ///< argument or output name; for a temporary the value it holds, such as "%12 softmax"
   DType dtype = f32;
-  Dim elements = 0;          ///< how many to allocate
+  Dim elements = 0;          ///< how many to allocate (of scratch: for each thread)
   std::vector<double> data;  ///< of a constant
   Location loc;
 };

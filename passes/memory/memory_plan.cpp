@@ -14,22 +14,23 @@ constexpr std::int64_t alignment = 64;
 
 using Block = MemoryPlan::Block;
 
-std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
-  const Dim bytes = buffer.elements.unnamed() * Dim(static_cast<std::int64_t>(size_in_bytes(buffer.dtype)));
-  return (bytes + Dim(alignment - 1)).evaluate(dims) / alignment * alignment;
+bool in_arena(const ProgramBuffer& buffer) {
+  return buffer.kind == ProgramBuffer::Kind::temporary || buffer.kind == ProgramBuffer::Kind::scratch;
 }
 
-std::vector<Block> lifetimes(const Program& program, const DimBindings& dims) {
+std::vector<Block> lifetimes(const Program& program, const DimBindings& dims, int threads) {
   std::vector<Block> blocks;
   std::vector<int> block_of(program.buffers.size(), -1);
   for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
     for (const int buffer : program.launches[static_cast<std::size_t>(l)].buffers) {
       const ProgramBuffer& info = program.buffers[static_cast<std::size_t>(buffer)];
-      if (info.kind != ProgramBuffer::Kind::temporary) continue;
+      if (!in_arena(info)) continue;
       int& at = block_of[static_cast<std::size_t>(buffer)];
       if (at < 0) {
         at = static_cast<int>(blocks.size());
-        blocks.push_back({.buffer = buffer, .offset = 0, .bytes = buffer_bytes(info, dims), .first = l, .last = l});
+        const int copies = info.kind == ProgramBuffer::Kind::scratch ? threads : 1;
+        blocks.push_back(
+            {.buffer = buffer, .offset = 0, .bytes = copies * buffer_bytes(info, dims), .first = l, .last = l});
       }
       blocks[static_cast<std::size_t>(at)].last = l;
     }
@@ -68,9 +69,14 @@ void find_lower_bound(MemoryPlan& plan, std::size_t launches) {
 
 }  // namespace
 
-MemoryPlan plan_memory(const Program& program, const DimBindings& dims) {
+std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
+  const Dim bytes = buffer.elements.unnamed() * Dim(static_cast<std::int64_t>(size_in_bytes(buffer.dtype)));
+  return (bytes + Dim(alignment - 1)).evaluate(dims) / alignment * alignment;
+}
+
+MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads) {
   MemoryPlan plan;
-  plan.blocks = lifetimes(program, dims);
+  plan.blocks = lifetimes(program, dims, threads);
   std::vector<Block*> order;
   for (Block& block : plan.blocks) order.push_back(&block);
   std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
@@ -84,7 +90,7 @@ MemoryPlan plan_memory(const Program& program, const DimBindings& dims) {
   }
   find_lower_bound(plan, program.launches.size());
   for (const ProgramBuffer& buffer : program.buffers)
-    if (buffer.kind != ProgramBuffer::Kind::temporary) plan.argument_bytes += buffer_bytes(buffer, dims);
+    if (!in_arena(buffer)) plan.argument_bytes += buffer_bytes(buffer, dims);
   return plan;
 }
 

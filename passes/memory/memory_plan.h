@@ -12,8 +12,8 @@ namespace lathe {
 struct MemoryPlan {
   struct Block {
     int buffer;
-    std::int64_t offset, bytes;
-    int first, last;  ///< launches during which it must keep its contents
+    std::int64_t offset, bytes;  ///< of scratch: of all threads, one after the other
+    int first, last;             ///< launches during which it must keep its contents
   };
   std::vector<Block> blocks;        ///< every temporary that some launch touches
   std::int64_t arena_bytes = 0;     ///< what the arena takes
@@ -24,8 +24,11 @@ struct MemoryPlan {
 
 /// Offsets by best fit over decreasing sizes: the largest block first, each at the lowest place where it overlaps no
 /// block that lives at the same time (Pisarchyk and Lee 2020, greedy by size). Blocks are aligned to 64 bytes.
-/// Throws UserError [dim_overflow] where a size does not fit 64 bits.
-MemoryPlan plan_memory(const Program& program, const DimBindings& dims);
+/// `threads`: how many have scratch. Throws UserError [dim_overflow] where a size does not fit 64 bits.
+MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads = 1);
+
+/// The bytes that one thread's part of a buffer takes, a multiple of the alignment.
+std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims);
 
 /// The peak, its lower bound, and who is alive at the peak, largest first, at most `most` lines.
 std::string describe(const MemoryPlan& plan, const Program& program, int most = 10);

@@ -31,6 +31,7 @@ std::vector<HostTensor> bind_buffers(const Program& program, const ir::Tensors& 
         memory.push_back(HostTensor::from({count}, buffer.data, buffer.dtype));
         break;
       case ProgramBuffer::Kind::output:
+      case ProgramBuffer::Kind::scratch:
       case ProgramBuffer::Kind::temporary: memory.push_back(poisoned(buffer.dtype, {count})); break;
     }
   }
