@@ -1,0 +1,197 @@
+// How long whole training steps take to compile, phase by phase: medians over rounds, in milliseconds.
+//   bench_compile_time [--rounds N] [--text FOLDER] [gpt2 gpt48 llama32 encoder_decoder]
+// Cold compiles into an empty cache, warm from a full one. --text writes what each compilation makes as text (kernels
+// in canonical form, launches, buffers), for comparisons before and after a change that must not change any.
+#include <fmt/core.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "frontend/training.h"
+#include "ir/kernel/printer.h"
+#include "ir/tensor/verifier.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare.h"
+#include "passes/lowering/lower.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/executable.h"
+
+namespace {
+
+using namespace lathe;
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Milliseconds by phase, round by round; phases print in the order in which they were first timed.
+class Phases {
+ public:
+  void add(const std::string& phase, double seconds) {
+    if (!times_.contains(phase)) order_.push_back(phase);
+    times_[phase].push_back(1e3 * seconds);
+  }
+  template <class F>
+  auto time(const std::string& phase, F&& work) {
+    const auto start = Clock::now();
+    auto result = work();
+    add(phase, std::chrono::duration<double>(Clock::now() - start).count());
+    return result;
+  }
+  void print() const {
+    for (const std::string& phase : order_) {
+      std::vector<double> sorted = times_.at(phase);
+      std::sort(sorted.begin(), sorted.end());
+      fmt::print("  {:<44} {:9.2f}  (first {:.2f}, least {:.2f})\n", phase, sorted[sorted.size() / 2],
+                 times_.at(phase).front(), sorted.front());
+    }
+  }
+
+ private:
+  std::vector<std::string> order_;
+  std::map<std::string, std::vector<double>> times_;
+};
+
+ir::Graph gpt(int layers, int d_model, int heads) {
+  Graph g("gpt");
+  const models::Gpt model(g, {.vocab = Dim("vocab", 50257),
+                              .context = Dim("context", 1024),
+                              .d_model = Dim("d_model", d_model),
+                              .h = Dim("h", heads),
+                              .layers = layers});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return g.finish();
+}
+
+ir::Graph llama() {
+  Graph g("llama");
+  const models::Llama model(g, {.vocab = Dim("vocab", 32000),
+                                .d_model = Dim("d_model", 4096),
+                                .d_ff = Dim("d_ff", 11008),
+                                .h = Dim("h", 32),
+                                .kv_heads = Dim("kv_heads", 8),
+                                .head_dim = Dim("head_dim", 128),
+                                .layers = 32});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return g.finish();
+}
+
+ir::Graph encoder_decoder() {
+  Graph g("encoder_decoder");
+  const models::EncoderDecoder model(
+      g, {.src_vocab = Dim("src_vocab", 37000), .tgt_vocab = Dim("tgt_vocab", 37000), .dropout = 0.1});
+  const Tensor src = g.input("src", i64, {Dim("B"), Dim("S")});
+  g.output("loss", model.loss(src, g.input("tgt", i64, {Dim("B"), Dim("T") + 1})));
+  return g.finish();
+}
+
+ir::Graph forward(const std::string& model) {
+  if (model == "gpt2") return gpt(12, 768, 12);
+  if (model == "gpt48") return gpt(48, 1600, 25);
+  if (model == "llama32") return llama();
+  if (model == "encoder_decoder") return encoder_decoder();
+  throw UserError("there is no model " + model, "bench_model", "gpt2, gpt48, llama32, encoder_decoder");
+}
+
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "compile_time.XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw UserError("no temporary folder can be made", "bench_folder", "set TMPDIR");
+    path = name;
+  }
+  ~TemporaryFolder() { fs::remove_all(path); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  fs::path path;
+};
+
+void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step, codegen::ObjectStore* cache) {
+  const Executable exe =
+      phases.time(kind + ": compile", [&] { return compile(step, {.threads = 1, .cache = cache}); });
+  const CompileSummary& c = exe.summary();
+  phases.add(kind + ":   passes", c.pass_seconds);
+  std::map<std::string, int> seen;
+  for (const ir::PassRun& run : c.passes) {
+    const int n = ++seen[run.name];
+    phases.add(fmt::format("{}:     {}{}", kind, run.name, n > 1 ? fmt::format(" {}", n) : ""), run.seconds);
+  }
+  phases.add(kind + ":   lowering", c.lower_seconds);
+  phases.add(kind + ":   code", c.codegen_seconds);
+}
+
+/// The phases of lowering that stand alone.
+void add_lowering(Phases& phases, const ir::Graph& step) {
+  const ir::Graph passed = ir::run_pipeline(step, ir::default_pipeline()).graph;
+  phases.time("verify once", [&] { return ir::find_defect(passed); });
+  const ir::Graph prepared = phases.time("lowering: prepare", [&] { return prepare_for_fusion(passed); });
+  phases.time("lowering: plan_fusion", [&] { return plan_fusion(prepared); });
+  phases.time("lowering: all", [&] { return lower(passed, {Target::host().cpu.vector_bits}); });
+}
+
+void write_text(const fs::path& file, const Program& program) {
+  std::ofstream out(file);
+  for (const kernel::Kernel& kernel : program.kernels)
+    out << kernel.name << "\n" << kernel::canonical_text(kernel) << "\n";
+  for (const ProgramBuffer& buffer : program.buffers)
+    out << fmt::format("buffer {} {} {} {}\n", static_cast<int>(buffer.kind), buffer.name, name(buffer.dtype),
+                       buffer.elements.to_string());
+  for (const Launch& launch : program.launches) {
+    out << fmt::format("launch k{} work={} flops={} bytes={}", launch.kernel, launch.work.to_string(),
+                       launch.flops.to_string(), launch.bytes.to_string());
+    for (const int b : launch.buffers) out << fmt::format(" b{}", b);
+    for (const Dim& dim : launch.dims) out << " " << dim.to_string();
+    for (const std::string& check : launch.checks) out << " check " << check;
+    for (const std::string& op : launch.names) out << " | " << op;
+    out << "\n";
+  }
+}
+
+void measure(const std::string& model, int rounds, const fs::path& text) {
+  Phases phases;
+  const TemporaryFolder folder;
+  for (int round = 0; round < rounds; ++round) {
+    const ir::Graph graph = phases.time("build forward", [&] { return forward(model); });
+    const ir::Graph step = phases.time(
+        "training_step", [&] { return training_step(graph, "loss", AdamW{.lr = 1e-3}, {.clip_norm = 1.0}); });
+    DiskCache cache(folder.path / std::to_string(round));
+    add_compile(phases, "cold", step, &cache);
+    add_compile(phases, "warm", step, &cache);
+    add_lowering(phases, step);
+    if (round > 0) continue;
+    const Executable exe = compile(step, {.threads = 1, .cache = &cache});
+    const CompileSummary& c = exe.summary();
+    fmt::print("{}: {} ops, {} nodes, {} regions, {} launches of {} distinct kernels, {} of them from the cache\n",
+               model, c.ops, c.nodes, exe.program().regions, c.launches, c.kernels, c.from_cache);
+    if (!text.empty()) write_text(text / (model + ".txt"), exe.program());
+  }
+  phases.print();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  int rounds = 5;
+  fs::path text;
+  std::vector<std::string> wanted;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--rounds" && i + 1 < argc) {
+      rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (argument == "--text" && i + 1 < argc) {
+      text = argv[++i];
+    } else {
+      wanted.push_back(argument);
+    }
+  }
+  if (wanted.empty()) wanted = {"gpt2", "gpt48", "llama32", "encoder_decoder"};
+  for (const std::string& model : wanted) measure(model, rounds, text);
+} catch (const lathe::Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}
