@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/memory_floor.h"
+#include "ir/tensor/graph.h"
+#include "ir/tensor/interpreter.h"
+
+namespace lathe::bench {
+
+/// One op, forward or backward, as a graph over states, with the bytes that it cannot avoid to move.
+struct MemoryCase {
+  ir::Graph graph;
+  std::vector<Sweep> sweeps;
+  ir::Tensors inputs, states;
+};
+
+/// The builders by name; `rows` and `columns` are those of the tensor that the op works on (embedding: ids drawn from
+/// a table of 50257 rows; AdamW: a parameter of rows * columns).
+struct MemoryOp {
+  std::string name;
+  MemoryCase (*make)(std::int64_t rows, std::int64_t columns);
+};
+const std::vector<MemoryOp>& memory_ops();
+
+}  // namespace lathe::bench
