@@ -14,6 +14,7 @@ void add_model(CLI::App& app);
 void add_run(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_trace(CLI::App& app);
 void add_train(CLI::App& app);
 void add_doctor(CLI::App& app);
 

@@ -2,22 +2,27 @@
 
 #include "ir/tensor/op.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/executable.h"
 #include "tools/environment.h"
 
 namespace lathe::tools {
+
+ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {
+  ir::Tensors inputs;
+  for (const auto& [name, tensor] : arguments.tensors) {
+    if (graph[graph.find_argument(name)].op->name.value == "input")
+      inputs.emplace(name, tensor);
+    else
+      executable.set_state(name, tensor);
+  }
+  return inputs;
+}
 
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
   DiskCache cache(cache_folder());
   Executable executable =
       compile(graph, {.target = Target::host(), .threads = options.threads, .cache = &cache, .pipeline = {}});
-  ir::Tensors inputs, states;
-  for (const auto& [name, tensor] : arguments.tensors) {
-    const bool input = graph[graph.find_argument(name)].op->name.value == "input";
-    (input ? inputs : states).emplace(name, tensor);
-  }
-  executable.set_states(states);
+  const ir::Tensors inputs = bind_states(executable, graph, arguments);
   ir::Tensors results = executable.run(inputs);
   for (const ir::Update& update : graph.updates) {
     const std::string& name = graph[update.state].name;

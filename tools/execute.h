@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "ir/tensor/interpreter.h"
+#include "runtime/executable.h"
 #include "tools/arguments.h"
 
 namespace lathe::tools {
@@ -11,6 +12,9 @@ struct ExecuteOptions {
   bool interpret = false;  ///< by the reference interpreter instead of compiled code
   int threads = 0;         ///< 0: one a CPU
 };
+
+/// Gives a graph's executable the values of its parameters and states; what is left are the inputs of a run.
+ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments);
 
 /// Runs a graph once: its outputs, and the states and parameters that it updates, by name.
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);

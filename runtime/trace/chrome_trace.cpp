@@ -1,0 +1,125 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "runtime/trace/role.h"
+#include "runtime/trace/trace.h"
+
+namespace lathe {
+
+namespace {
+
+// The trace event format's keys; times are in microseconds.
+using Json = nlohmann::ordered_json;
+
+constexpr int process = 1, run_row = 0, kernel_row = 1, first_thread_row = 2;
+
+Json name_event(std::string_view kind, int row, const std::string& name) {
+  return {{"name", kind}, {"ph", "M"}, {"pid", process}, {"tid", row}, {"args", {{"name", name}}}};
+}
+
+Json span_event(std::string name, std::string_view category, int row, double start, double seconds) {
+  return {{"name", std::move(name)}, {"cat", category}, {"ph", "X"},  {"ts", start * 1e6},
+          {"dur", seconds * 1e6},    {"pid", process},  {"tid", row}, {"args", Json::object()}};
+}
+
+double rounded(double value) { return static_cast<double>(static_cast<std::int64_t>(value * 1000 + 0.5)) / 1000; }
+
+/// Bytes of the arena that hold something during each launch.
+std::vector<std::int64_t> live_bytes(const MemoryPlan& plan, std::size_t launches) {
+  std::vector<std::int64_t> live(launches + 1, 0);
+  for (const MemoryPlan::Block& block : plan.blocks) {
+    live[static_cast<std::size_t>(block.first)] += block.bytes;
+    live[static_cast<std::size_t>(block.last) + 1] -= block.bytes;
+  }
+  for (std::size_t l = 1; l < live.size(); ++l) live[l] += live[l - 1];
+  return live;
+}
+
+class Writer {
+ public:
+  explicit Writer(const Trace& trace) : trace_(trace), live_(live_bytes(trace.plan, trace.program.launches.size())) {}
+
+  std::string run() {
+    name_rows();
+    for (std::size_t r = 0; r < trace_.runs.size(); ++r) add_run(trace_.runs[r], r + 1);
+    const Json text = {{"displayTimeUnit", "ms"},
+                       {"otherData",
+                        {{"graph", trace_.program.name},
+                         {"fma_peak_gflops", rounded(trace_.machine.flops * 1e-9)},
+                         {"read_bandwidth_gbs", rounded(trace_.machine.bytes * 1e-9)}}},
+                       {"traceEvents", std::move(events_)}};
+    // Names come from users: bytes that are no UTF-8 become the replacement character.
+    return text.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+ private:
+  void name_rows() {
+    events_.push_back(name_event("process_name", 0, "Lathe @" + trace_.program.name));
+    events_.push_back(name_event("thread_name", run_row, "runs"));
+    events_.push_back(name_event("thread_name", kernel_row, "kernels"));
+    std::set<int> threads;
+    for (const TracedRun& run : trace_.runs)
+      for (const LaunchTime& time : run.launches)
+        for (const TaskRange& range : time.ranges) threads.insert(range.thread);
+    for (const int thread : threads)
+      events_.push_back(name_event("thread_name", first_thread_row + thread, fmt::format("thread {}", thread)));
+  }
+
+  void add_run(const TracedRun& run, std::size_t number) {
+    events_.push_back(span_event(fmt::format("run {}", number), "run", run_row, run.start, run.seconds));
+    for (const LaunchTime& time : run.launches) add_launch(run, time);
+    add_counter(run.start + run.seconds, 0);
+  }
+
+  void add_launch(const TracedRun& run, const LaunchTime& time) {
+    const Launch& launch = trace_.program.launches[static_cast<std::size_t>(time.launch)];
+    const Role role = role_of(trace_.program, launch);
+    const double start = run.start + time.start;
+    add_counter(start, live_[static_cast<std::size_t>(time.launch)]);
+    events_.push_back(span_event(role.what + (role.where.empty() ? "" : " " + role.where), role.what, kernel_row,
+                                 start, time.seconds));
+    events_.back()["args"] = launch_args(launch, time, role);
+    for (const TaskRange& range : time.ranges) {
+      events_.push_back(span_event(fmt::format("{} [{}, {})", role.what, range.begin, range.end), "tasks",
+                                   first_thread_row + range.thread, run.start + range.start, range.seconds));
+      events_.back()["args"] = {{"begin", range.begin}, {"end", range.end}, {"launch", time.launch}};
+    }
+  }
+
+  Json launch_args(const Launch& launch, const LaunchTime& time, const Role& role) const {
+    const Reached reached{time.seconds, time.gflops, gigabytes_of(launch, trace_.dims)};
+    return {{"ops", launch.names},
+            {"source", role.source},
+            {"module", launch.loc.scope()},
+            {"kernel", trace_.program.kernels[static_cast<std::size_t>(launch.kernel)].name},
+            {"launch", time.launch},
+            {"tasks", time.tasks},
+            {"GFLOP", rounded(reached.gflop)},
+            {"GFLOP/s", rounded(reached.gflops())},
+            {"MB", rounded(reached.gigabytes * 1e3)},
+            {"GB/s", rounded(reached.gigabytes_per_second())},
+            {"bound by", reached.bound_by_arithmetic(trace_.machine) ? "arithmetic" : "memory"},
+            {"percent of bound", rounded(100 * reached.share(trace_.machine))}};
+  }
+
+  void add_counter(double start, std::int64_t bytes) {
+    events_.push_back({{"name", "arena in use"},
+                       {"ph", "C"},
+                       {"ts", start * 1e6},
+                       {"pid", process},
+                       {"args", {{"MiB", rounded(static_cast<double>(bytes) * 0x1p-20)}}}});
+  }
+
+  const Trace& trace_;
+  std::vector<std::int64_t> live_;
+  Json events_ = Json::array();
+};
+
+}  // namespace
+
+std::string chrome_trace_json(const Trace& trace) { return Writer(trace).run(); }
+
+}  // namespace lathe

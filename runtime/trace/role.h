@@ -1,0 +1,25 @@
+#pragma once
+
+#include <compare>
+#include <string>
+
+#include "passes/lowering/program.h"
+
+namespace lathe {
+
+/// What a launch does, in words that are the same for the same work in every layer.
+struct Role {
+  std::string what;  ///< "matrix product", "row reduction", "element-wise", "pack left operand", ...
+  std::string
+      where;        ///< module or updated parameter, layer numbers as *: "h.*.mlp.c_fc", "update of h.*.ln_1.weight"
+  std::string ops;  ///< kinds of ops, in order, at most four: "contract, add, tanh, ..."
+  std::string source;  ///< "gpt.cpp:83", "gradient of gpt.cpp:83"
+  auto operator<=>(const Role&) const = default;
+};
+
+Role role_of(const Program& program, const Launch& launch);
+
+/// "h.11.mlp.c_fc" -> "h.*.mlp.c_fc": numbers between dots stand for a layer.
+std::string without_layer_numbers(std::string_view path);
+
+}  // namespace lathe

@@ -1,0 +1,91 @@
+#include "runtime/trace/trace.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "runtime/cache/disk_cache.h"
+#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/peak.h"
+#include "tools/arguments.h"
+#include "tools/commands.h"
+#include "tools/environment.h"
+#include "tools/execute.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct Options {
+  std::string file, output;
+  ArgumentOptions arguments;
+  int threads = 0, steps = 3, warmup = 1, top = 20;
+};
+
+MachineRates measure_machine(int threads) {
+  return {.flops = measure_fma_peak(threads, 0.2).best,
+          .bytes = measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.2).best};
+}
+
+void run(const Options& options) {
+  const int threads = options.threads > 0 ? options.threads : usable_cpus();
+  const ir::Graph graph = load_graph(options.file);
+  ArgumentOptions from = options.arguments;
+  from.random = true;
+  const Arguments arguments = load_arguments(graph, from, false);
+  DiskCache cache(cache_folder());
+  Executable executable =
+      compile(graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}});
+  const ir::Tensors inputs = bind_states(executable, graph, arguments);
+  for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
+  const DimBindings dims = executable.bind(inputs);
+  Trace trace{.program = executable.program(),
+              .plan = executable.memory_plan(dims),
+              .dims = dims,
+              .machine = measure_machine(threads),
+              .runs = {}};
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  for (int i = 0; i < options.steps; ++i) {
+    TracedRun traced{.start = now(), .seconds = 0, .launches = {}};
+    executable.run_traced(inputs, traced.launches);
+    traced.seconds = now() - traced.start;
+    trace.runs.push_back(std::move(traced));
+  }
+  if (!options.output.empty()) write_text(options.output, chrome_trace_json(trace));
+  if (options.output != "-")
+    write_text("-", fmt::format("graph @{} on {} thread{}: ", graph.name, threads, threads == 1 ? "" : "s") +
+                        top_table(trace, options.top));
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("trace", "Run a graph some times and show where the time goes");
+  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("-o,--output", options->output,
+                      "Where to write the trace as Chrome trace JSON (chrome://tracing, ui.perfetto.dev)");
+  add_argument_options(*command, options->arguments);
+  command->add_option("--threads", options->threads, "0: one a CPU")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command->add_option("--steps", options->steps, "Runs to trace")->check(CLI::Range(1, 10000))->capture_default_str();
+  command->add_option("--warmup", options->warmup, "Runs before the first that is traced")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+  command->add_option("--top", options->top, "Lines of the table")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command->footer(
+      "Arguments that no file has are made up.\n"
+      "Example:\n"
+      "  lathe model gpt --layers 4 --step -o step.lathe\n"
+      "  lathe trace step.lathe --dim B=4,T=64 -o trace.json");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools
