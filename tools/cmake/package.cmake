@@ -10,7 +10,8 @@ target_link_libraries(lathe_all INTERFACE lathe_frontend lathe_runtime)
 target_compile_features(lathe_all INTERFACE cxx_std_20)
 target_include_directories(lathe_all INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tools/include>)
 
-set(parts lathe_support lathe_kernel lathe_ir lathe_passes lathe_frontend lathe_codegen_llvm lathe_files lathe_runtime)
+set(parts lathe_support lathe_kernel lathe_ir lathe_passes lathe_frontend lathe_codegen_llvm lathe_codegen_cuda
+          lathe_files lathe_runtime)
 foreach(part ${parts})
   string(REPLACE "lathe_" "" short ${part})
   set_target_properties(${part} PROPERTIES EXPORT_NAME ${short})
@@ -27,6 +28,7 @@ install(DIRECTORY ir frontend passes runtime DESTINATION ${CMAKE_INSTALL_INCLUDE
 # Of code generation those that stand without LLVM's headers.
 install(FILES codegen/llvm/compile.h codegen/llvm/jit.h codegen/llvm/target_cpu.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lathe/codegen/llvm)
+install(DIRECTORY codegen/cuda DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lathe/codegen FILES_MATCHING PATTERN "*.h")
 
 get_target_property(LATHE_LLVM_FILE LLVM IMPORTED_LOCATION_RELWITHDEBINFO)
 get_filename_component(LATHE_LLVM_FOLDER ${LATHE_LLVM_FILE} DIRECTORY)

@@ -1,0 +1,257 @@
+#include "codegen/cuda/emitter.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "codegen/cuda/divisibility.h"
+#include "codegen/cuda/expressions.h"
+#include "codegen/cuda/mapping.h"
+#include "codegen/cuda/names.h"
+#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/uses.h"
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+using kernel::BufferId;
+using kernel::BufferInfo;
+using kernel::Instruction;
+using kernel::Kernel;
+using kernel::LoopKind;
+using kernel::none;
+using kernel::Opcode;
+using kernel::Space;
+using kernel::ValueId;
+
+namespace {
+
+constexpr std::size_t longest_inlined = 60;
+constexpr char axes[] = {'x', 'y', 'z'};
+
+class Emitter {
+ public:
+  explicit Emitter(const Kernel& kernel)
+      : kernel_(kernel),
+        mapping_(mapping_of(kernel)),
+        divisors_(known_divisors(kernel)),
+        inlined_(used_once(kernel)) {
+    values_.resize(kernel.values.size());
+    vars_.resize(kernel.vars.size());
+    for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
+    for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
+    for (std::size_t i = 0; i < kernel.values.size(); ++i) {
+      const Instruction& in = kernel.values[i];
+      if (in.op == Opcode::constant) values_[i] = expression(kernel, in, {});
+      if (in.op == Opcode::dim) values_[i] = {dims_[static_cast<std::size_t>(in.integer)]};
+    }
+  }
+
+  std::string run() {
+    out_ = fmt::format("#include \"{}\"\n\nnamespace lathe {{\n\n", prelude_name);
+    for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
+    line("extern \"C\" __global__ void __launch_bounds__({})", mapping_.block_size());
+    line("{}({}) {{", symbol_of(kernel_), parameters());
+    ++depth_;
+    if (mapping_.shared_bytes > static_shared_bytes)
+      line("extern __shared__ __align__(16) unsigned char shared_memory[];");
+    block(kernel_.body);
+    --depth_;
+    line("}}");
+    out_ += "\n}  // namespace lathe\n";
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Args>
+  void line(fmt::format_string<Args...> text, Args&&... args) {
+    out_.append(2 * static_cast<std::size_t>(depth_), ' ');
+    fmt::format_to(std::back_inserter(out_), text, std::forward<Args>(args)...);
+    out_ += '\n';
+  }
+
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  const Instruction& info(ValueId id) const { return kernel_.values[at(id)]; }
+  const Expression& value(ValueId id) const {
+    LATHE_ASSERT(id != none && !values_[at(id)].text.empty());
+    return values_[at(id)];
+  }
+  const std::string& text(ValueId id) const { return value(id).text; }
+
+  std::string parameters() const {
+    std::string list;
+    for (int i = 0; i < kernel_.parameter_count(); ++i) {
+      const BufferInfo& buffer = kernel_.buffers[at(i)];
+      list += fmt::format("{}{}*{} {}, ", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype),
+                          buffer.noalias ? " __restrict__" : "", buffers_[at(i)]);
+    }
+    for (const std::string& dim : dims_) list += fmt::format("const i64 {}, ", dim);
+    return list + "u64* const status";
+  }
+
+  void block(const kernel::Block& statements) {
+    for (const kernel::Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
+  }
+
+  void nested(const kernel::Block& statements) {
+    ++depth_;
+    block(statements);
+    --depth_;
+  }
+
+  void statement(const kernel::Compute& s) {
+    Expression e = compute(info(s.value));
+    Expression& known = values_[at(s.value)];
+    if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) {
+      known = std::move(e);
+      return;
+    }
+    known = {fmt::format("v{}", next_value_++)};
+    line("const {} {} = {};", type_name(info(s.value).type), known.text, e.text);
+  }
+
+  Expression compute(const Instruction& in) {
+    if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
+    if (in.buffer != none) return {load(in)};
+    std::vector<Expression> args;
+    for (const ValueId arg : in.args) args.push_back(value(arg));
+    return expression(kernel_, in, args);
+  }
+
+  /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes a piece.
+  bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
+    const auto size = static_cast<std::int64_t>(size_in_bytes(kernel_.buffers[at(buffer)].dtype));
+    const std::int64_t wanted = std::min<std::int64_t>(16, lanes * size);
+    return promised >= wanted || divisors_[at(index)] * size >= wanted;
+  }
+
+  std::string load(const Instruction& in) const {
+    const std::string& buffer = buffers_[at(in.buffer)];
+    const std::string& index = text(in.args[0]);
+    const int lanes = in.type.lanes;
+    const std::string mask = in.mask == none ? "" : text(in.mask) + ", ";
+    const char* masked = in.mask == none ? "" : "_if";
+    const bool single = lanes == 1 || in.op != Opcode::gather;
+    if (lanes == 1 && mask.empty()) return fmt::format("{}[{}]", buffer, index);
+    // A single lane steps nowhere.
+    if (lanes == 1) return fmt::format("load_if({}{}, {})", mask, buffer, index);
+    if (!single) return fmt::format("gather{}({}{}, {})", masked, mask, buffer, index);
+    const std::string count = mask.empty() ? fmt::format("<{}>", lanes) : "";
+    if (in.op == Opcode::load_strided)
+      return fmt::format("load_strided{}{}({}{}, {}, {})", masked, count, mask, buffer, index, text(in.args[1]));
+    if (mask.empty() && is_aligned(in.buffer, in.args[0], lanes, in.alignment))
+      return fmt::format("load_aligned{}({}, {})", count, buffer, index);
+    return fmt::format("load{}{}({}{}, {})", masked, count, mask, buffer, index);
+  }
+
+  void statement(const kernel::Store& s) {
+    const int lanes = info(s.value).type.lanes;
+    const std::string &buffer = buffers_[at(s.buffer)], &index = text(s.index), &stored = text(s.value);
+    const std::string mask = s.mask == none ? "" : text(s.mask) + ", ";
+    const char* masked = s.mask == none ? "" : "_if";
+    if (lanes == 1) {
+      if (mask.empty()) return line("{}[{}] = {};", buffer, index, stored);
+      return line("store_if({}{}, {}, {});", mask, buffer, index, stored);
+    }
+    switch (s.kind) {
+      case kernel::StoreKind::contiguous: {
+        const bool aligned = mask.empty() && is_aligned(s.buffer, s.index, lanes, s.alignment);
+        return line("store{}{}({}{}, {}, {});", masked, aligned ? "_aligned" : "", mask, buffer, index, stored);
+      }
+      case kernel::StoreKind::strided:
+        return line("store_strided{}({}{}, {}, {}, {});", masked, mask, buffer, index, text(s.stride), stored);
+      case kernel::StoreKind::scatter: return line("scatter{}({}{}, {}, {});", masked, mask, buffer, index, stored);
+    }
+  }
+
+  void statement(const kernel::SetVar& s) {
+    std::string& var = vars_[at(s.var)];
+    if (s.declares) var = fmt::format("r{}", next_var_++);
+    const std::string type = s.declares ? type_name(kernel_.vars[at(s.var)].type) + " " : "";
+    line("{}{} = {};", type, var, text(s.value));
+  }
+
+  void statement(const kernel::Alloc& s) {
+    const BufferInfo& buffer = kernel_.buffers[at(s.buffer)];
+    const std::string& own = buffers_[at(s.buffer)];
+    if (buffer.space != Space::shared) return line("__align__(16) {} {}[{}];", name(buffer.dtype), own, buffer.count);
+    if (mapping_.shared_bytes <= static_shared_bytes)
+      return line("__shared__ __align__(16) {} {}[{}];", name(buffer.dtype), own, buffer.count);
+    line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", name(buffer.dtype), own, shared_used_);
+    const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
+    shared_used_ += (bytes + 15) / 16 * 16;
+  }
+
+  void statement(const kernel::Barrier&) { line("__syncthreads();"); }
+
+  void statement(const kernel::Check& s) { line("check({}, {}, status);", text(s.condition), s.code); }
+
+  void statement(const kernel::Branch& s) {
+    line("if ({}) {{", text(s.condition));
+    nested(s.then_block);
+    if (!s.else_block.empty()) {
+      line("}} else {{");
+      nested(s.else_block);
+    }
+    line("}}");
+  }
+
+  void statement(const kernel::Loop& s) {
+    const std::string index = fmt::format("i{}", next_index_++);
+    values_[at(s.index)] = {index};
+    if (is_block(s.kind)) return mapped_loop(s, index, "blockIdx", false);
+    if (is_thread(s.kind)) {
+      const bool all = constant_trip_count(kernel_, s) == mapping_.threads[axis_of(s.kind)];
+      return mapped_loop(s, index, "threadIdx", all);
+    }
+    if (s.kind == LoopKind::unroll) line("#pragma unroll");
+    const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
+                                 ? "++" + index
+                                 : fmt::format("{} += {}", index, text(s.step));
+    line("for (i64 {0} = {1}; {0} < {2}; {3}) {{", index, text(s.lo), text(s.hi), step);
+    nested(s.body);
+    line("}}");
+  }
+
+  /// One iteration a block or thread; those beyond the bound idle.
+  void mapped_loop(const kernel::Loop& s, const std::string& index, std::string_view machine, bool all_inside) {
+    std::string first = fmt::format("i64({}.{})", machine, axes[axis_of(s.kind)]);
+    const auto is = [&](ValueId id, std::int64_t n) {
+      return info(id).op == Opcode::constant && info(id).integer == n;
+    };
+    if (!is(s.step, 1))
+      first = fmt::format("{} * {}", first, value(s.step).operation ? "(" + text(s.step) + ")" : text(s.step));
+    if (!is(s.lo, 0)) first = fmt::format("{} + {}", text(s.lo), first);
+    if (all_inside) {
+      line("{{");
+    } else {
+      line("if (const i64 {0} = {1}; {0} < {2}) {{", index, first, text(s.hi));
+    }
+    ++depth_;
+    if (all_inside) line("const i64 {} = {};", index, first);
+    block(s.body);
+    --depth_;
+    line("}}");
+  }
+
+  const Kernel& kernel_;
+  Mapping mapping_;
+  std::vector<std::int64_t> divisors_;
+  std::vector<bool> inlined_;  // by value
+  UniqueNames names_;
+  std::vector<Expression> values_;
+  std::vector<std::string> vars_, buffers_, dims_;
+  std::string out_;
+  std::int64_t shared_used_ = 0;
+  int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
+};
+
+}  // namespace
+
+std::string emit(const Kernel& kernel) { return Emitter(kernel).run(); }
+
+std::string symbol_of(const Kernel& kernel) { return UniqueNames().take(kernel.name); }
+
+}  // namespace lathe::cuda

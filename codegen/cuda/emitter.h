@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "ir/kernel/kernel.h"
+
+namespace lathe::cuda {
+
+/// A kernel with block and thread loops as CUDA C++ that includes lathe.cuh:
+///
+///   // %3 mul mlp.cpp:14
+///   extern "C" __global__ void __launch_bounds__(256)
+///   scale(const f32* __restrict__ x, f32* __restrict__ y, const i64 n, u64* const status) {
+///     const i64 i0 = blockIdx.x * 1024LL;
+///     if (i0 < n) {
+///       const i64 i1 = threadIdx.x * 4LL;
+///       ...
+///
+/// Parameters are the kernel's buffers, its dims, and the status word of `check`. It is launched with mapping_of's
+/// threads and grid_of's blocks; pointers are multiples of 16. Throws InternalError with mapping_of's labels.
+std::string emit(const kernel::Kernel& kernel);
+
+/// The name of the function that emit() defines: the kernel's own, as an identifier.
+std::string symbol_of(const kernel::Kernel& kernel);
+
+/// Shared memory beyond this is not declared in the text but given at launch.
+inline constexpr std::int64_t static_shared_bytes = 48 * 1024;
+
+}  // namespace lathe::cuda

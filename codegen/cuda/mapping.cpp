@@ -1,0 +1,210 @@
+#include "codegen/cuda/mapping.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/scalar_eval.h"
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+using kernel::Block;
+using kernel::BufferId;
+using kernel::Kernel;
+using kernel::Loop;
+using kernel::LoopKind;
+using kernel::none;
+using kernel::Opcode;
+using kernel::Space;
+using kernel::ValueId;
+
+bool is_thread(LoopKind kind) { return kind >= LoopKind::thread_x; }
+bool is_block(LoopKind kind) { return kind >= LoopKind::block_x && !is_thread(kind); }
+
+std::size_t axis_of(LoopKind kind) {
+  const LoopKind x = is_thread(kind) ? LoopKind::thread_x : LoopKind::block_x;
+  return static_cast<std::size_t>(kind) - static_cast<std::size_t>(x);
+}
+
+bool has_barrier(const Block& block) {
+  return std::any_of(block.begin(), block.end(), [](const kernel::Statement& s) {
+    if (const auto* loop = std::get_if<Loop>(&s.node)) return has_barrier(loop->body);
+    return std::holds_alternative<kernel::Barrier>(s.node);
+  });
+}
+
+namespace {
+
+std::int64_t trips(std::int64_t lo, std::int64_t hi, std::int64_t step) {
+  return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
+}
+
+const kernel::Instruction& value(const Kernel& kernel, ValueId id) {
+  return kernel.values[static_cast<std::size_t>(id)];
+}
+
+[[noreturn]] void fail(const Kernel& kernel, std::string_view text, std::string_view label) {
+  throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel.name, text, label));
+}
+
+class Reader {
+ public:
+  explicit Reader(const Kernel& kernel) : kernel_(kernel), depth_(kernel.buffers.size(), 0) {}
+
+  Mapping run() {
+    sizes(kernel_.body);
+    if (mapping_.block_size() > 1024)
+      fail(kernel_, fmt::format("{} threads in a block", mapping_.block_size()), "thread_bounds");
+    block(kernel_.body);
+    return mapping_;
+  }
+
+ private:
+  /// The longest thread loop of each axis.
+  void sizes(const Block& statements) {
+    for (const kernel::Statement& s : statements) {
+      if (const auto* branch = std::get_if<kernel::Branch>(&s.node))
+        sizes(branch->then_block), sizes(branch->else_block);
+      const auto* loop = std::get_if<Loop>(&s.node);
+      if (!loop) continue;
+      if (loop->kind == LoopKind::parallel) fail(kernel_, "a parallel loop", "mapped");
+      if (is_thread(loop->kind)) {
+        const std::int64_t count = constant_trip_count(kernel_, *loop);
+        if (count < 0 || count > 1024)
+          fail(kernel_, "a thread loop without constant bounds up to 1024", "thread_bounds");
+        int& longest = mapping_.threads[axis_of(loop->kind)];
+        longest = std::max(longest, static_cast<int>(count));
+      }
+      sizes(loop->body);
+    }
+  }
+
+  void block(const Block& statements) {
+    for (const kernel::Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
+  }
+
+  void statement(const kernel::Compute& s) { scratch_use(value(kernel_, s.value).buffer); }
+  void statement(const kernel::SetVar&) {}
+  void statement(const kernel::Barrier&) {}
+  void statement(const kernel::Check&) {}
+
+  void statement(const kernel::Store& s) {
+    scratch_use(s.buffer);
+    const Space space = kernel_.buffers[static_cast<std::size_t>(s.buffer)].space;
+    if (threads_ == 0 && (space == Space::parameter || space == Space::shared))
+      fail(kernel_, "a store outside the thread loops", "thread_store");
+  }
+
+  void scratch_use(BufferId id) const {
+    if (id == none) return;
+    const kernel::BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(id)];
+    const bool own = buffer.space == Space::stack || buffer.space == Space::register_;
+    if (own && depth_[static_cast<std::size_t>(id)] != threads_)
+      fail(kernel_, fmt::format("{} is used in another thread loop than it is allocated in", buffer.name),
+           "scratch_place");
+  }
+
+  void statement(const kernel::Alloc& s) {
+    const kernel::BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
+    depth_[static_cast<std::size_t>(s.buffer)] = threads_;
+    if (buffer.space != Space::shared) return;
+    const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
+    mapping_.shared_bytes += (bytes + 15) / 16 * 16;
+  }
+
+  void statement(const kernel::Branch& s) {
+    block(s.then_block);
+    block(s.else_block);
+  }
+
+  void statement(const Loop& s) {
+    if (is_thread(s.kind) && has_barrier(s.body)) {
+      const int axis = mapping_.threads[axis_of(s.kind)];
+      if (constant_trip_count(kernel_, s) != axis)
+        fail(kernel_, fmt::format("a {} loop with a barrier does not run {} threads", name(s.kind), axis),
+             "barrier_threads");
+    }
+    threads_ += is_thread(s.kind);
+    block(s.body);
+    threads_ -= is_thread(s.kind);
+  }
+
+  const Kernel& kernel_;
+  Mapping mapping_;
+  std::vector<int> depth_;  // by buffer: thread loops around its allocation
+  int threads_ = 0;
+};
+
+/// Computes integers that follow from the dims.
+class Bounds {
+ public:
+  Bounds(const Kernel& kernel, std::span<const std::int64_t> dims) : kernel_(kernel), dims_(dims) {}
+
+  void grid(const Block& statements, std::array<std::int64_t, 3>& grid) {
+    for (const kernel::Statement& s : statements) {
+      if (const auto* branch = std::get_if<kernel::Branch>(&s.node))
+        this->grid(branch->then_block, grid), this->grid(branch->else_block, grid);
+      const auto* loop = std::get_if<Loop>(&s.node);
+      if (!loop) continue;
+      if (is_block(loop->kind)) {
+        std::int64_t& blocks = grid[axis_of(loop->kind)];
+        blocks = std::max(blocks, trips(integer(loop->lo), integer(loop->hi), integer(loop->step)));
+      }
+      this->grid(loop->body, grid);
+    }
+  }
+
+ private:
+  std::int64_t integer(ValueId id) { return scalar(id).integer; }
+
+  kernel::Scalar scalar(ValueId id) {
+    if (const auto at = known_.find(id); at != known_.end()) return at->second;
+    const kernel::Instruction& in = value(kernel_, id);
+    kernel::Scalar result;
+    if (in.op == Opcode::constant) {
+      result = {.integer = in.integer, .real = in.real};
+    } else if (in.op == Opcode::dim) {
+      result.integer = dims_[static_cast<std::size_t>(in.integer)];
+    } else if (in.op == Opcode::scalar && in.type.lanes == 1) {
+      std::vector<kernel::Scalar> args;
+      for (const ValueId arg : in.args) args.push_back(scalar(arg));
+      const DType operand = value(kernel_, in.args.back()).type.scalar;
+      result = in.scalar_op == ScalarOp::cast ? kernel::evaluate_cast(operand, in.type.scalar, args[0])
+                                              : kernel::evaluate(in.scalar_op, operand, args);
+    } else {
+      fail(kernel_, "the bounds of a block loop do not follow from the dims", "block_bounds");
+    }
+    return known_[id] = result;
+  }
+
+  const Kernel& kernel_;
+  std::span<const std::int64_t> dims_;
+  std::map<ValueId, kernel::Scalar> known_;
+};
+
+}  // namespace
+
+std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {
+  const auto &lo = value(kernel, loop.lo), &hi = value(kernel, loop.hi), &step = value(kernel, loop.step);
+  for (const auto* bound : {&lo, &hi, &step})
+    if (bound->op != Opcode::constant) return -1;
+  return trips(lo.integer, hi.integer, step.integer);
+}
+
+Mapping mapping_of(const Kernel& kernel) { return Reader(kernel).run(); }
+
+std::array<std::int64_t, 3> grid_of(const Kernel& kernel, std::span<const std::int64_t> dims) {
+  std::array<std::int64_t, 3> grid = {1, 1, 1};
+  Bounds(kernel, dims).grid(kernel.body, grid);
+  const std::array<std::int64_t, 3> most = {2147483647, 65535, 65535};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (grid[axis] > most[axis])
+      throw UserError(
+          fmt::format("{} needs {} blocks of threads, and CUDA allows {}", kernel.name, grid[axis], most[axis]),
+          "grid_size", "make the batch smaller");
+  return grid;
+}
+
+}  // namespace lathe::cuda

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "ir/kernel/kernel.h"
+
+namespace lathe::cuda {
+
+/// How a kernel's block and thread loops lie on the machine. The iterations of block.x loops are the blocks along x,
+/// those of thread.x loops the threads of a block along x; where two loops of one kind have different trip counts,
+/// the larger one counts and the other leaves the rest idle.
+struct Mapping {
+  std::array<int, 3> threads = {1, 1, 1};  ///< of a block
+  std::int64_t shared_bytes = 0;           ///< of a block
+  int block_size() const { return threads[0] * threads[1] * threads[2]; }
+};
+
+/// Reads the mapping off a verified kernel. Throws InternalError with the label of the rule that it breaks:
+///   mapped          no parallel loop: that is a CPU's schedule
+///   thread_bounds   thread loops have constant bounds, and a block has at most 1024 threads
+///   barrier_threads a thread loop with a barrier inside is as long as any other of its kind, so that every thread of
+///                   the block meets the barrier
+///   thread_store    stores to parameters and to shared memory stand inside a thread loop
+///   scratch_place   stack and register scratch is allocated inside the thread loops that use it: each thread has its
+///                   own
+Mapping mapping_of(const kernel::Kernel& kernel);
+
+/// How many blocks a launch with these dims needs along x, y, z: at least 1 each. Throws UserError [grid_size] beyond
+/// what CUDA allows (2^31 - 1 along x, 65535 along y and z). Bounds of block loops follow from the dims alone, or
+/// InternalError [block_bounds].
+std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
+
+/// The iterations of a loop whose bounds are constants; -1 where they are not.
+std::int64_t constant_trip_count(const kernel::Kernel& kernel, const kernel::Loop& loop);
+
+bool is_block(kernel::LoopKind kind);
+bool is_thread(kernel::LoopKind kind);
+/// 0, 1, 2 for the x, y, z of a block or thread loop.
+std::size_t axis_of(kernel::LoopKind kind);
+bool has_barrier(const kernel::Block& block);
+
+}  // namespace lathe::cuda

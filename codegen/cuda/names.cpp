@@ -1,0 +1,113 @@
+#include "codegen/cuda/names.h"
+
+#include <cctype>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/scalar_eval.h"
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+std::string type_name(kernel::Type type) {
+  if (type.lanes > 1) return fmt::format("vec<{}, {}>", name(type.scalar), type.lanes);
+  return std::string(name(type.scalar));
+}
+
+namespace {
+
+std::string real_text(DType dtype, double value) {
+  const bool single = dtype == f32;
+  if (std::isnan(value)) return single ? "from_bits(0x7fc00000)" : "from_bits(0x7ff8000000000000LL)";
+  if (std::isinf(value))
+    return fmt::format("{}{}", value < 0 ? "-" : "",
+                       single ? "from_bits(0x7f800000)" : "from_bits(0x7ff0000000000000LL)");
+  std::string text = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return single ? text + "f" : text;
+}
+
+std::string scalar_constant(const kernel::Instruction& in) {
+  switch (in.type.scalar) {
+    case DType::f64:
+    case DType::f32: return real_text(in.type.scalar, in.real);
+    case DType::bf16: return fmt::format("bf16{{0x{:04x}}}", kernel::bf16_bits(static_cast<float>(in.real)));
+    case DType::f16: return fmt::format("f16{{0x{:04x}}}", kernel::f16_bits(static_cast<float>(in.real)));
+    case DType::boolean: return in.integer ? "true" : "false";
+    case DType::i64:
+      // The least integer cannot be written as one number.
+      if (in.integer == INT64_MIN) return "(-9223372036854775807LL - 1)";
+      return fmt::format("{}LL", in.integer);
+    case DType::i32: return in.integer == INT32_MIN ? "(-2147483647 - 1)" : fmt::format("{}", in.integer);
+    case DType::c64:
+    case DType::c128: break;
+  }
+  throw InternalError("a complex constant in a kernel");
+}
+
+/// What a kernel's own names must not hide.
+const std::set<std::string, std::less<>>& reserved() {
+  static const std::set<std::string, std::less<>> words{
+      // C++
+      "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
+      "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false",
+      "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "not",
+      "operator", "or", "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static",
+      "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned",
+      "using", "virtual", "void", "volatile", "while", "xor", "concept", "requires", "constexpr", "decltype",
+      "nullptr", "noexcept",
+      // lathe.cuh
+      "lathe", "f32", "f64", "bf16", "f16", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast", "bits_of",
+      "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "min", "max", "sign", "abs", "floor", "round",
+      "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and", "bit_or", "bit_xor", "eq", "ne", "lt", "le",
+      "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh", "erf", "sin", "cos", "pow", "cast",
+      "widen", "ramp", "reduce", "shuffle", "load", "load_aligned", "load_strided", "gather", "load_if",
+      "load_strided_if", "gather_if", "store", "store_aligned", "store_strided", "scatter", "store_if",
+      "store_strided_if", "scatter_if", "check",
+      // CUDA and the emitter
+      "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
+  return words;
+}
+
+/// v0, r1, i2: the emitter's own names.
+bool is_local_name(std::string_view name) {
+  if (name.size() < 2 || std::string_view("vri").find(name[0]) == std::string_view::npos) return false;
+  for (const char c : name.substr(1))
+    if (!std::isdigit(static_cast<unsigned char>(c))) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string constant_text(const kernel::Instruction& constant) {
+  const std::string text = scalar_constant(constant);
+  return constant.type.lanes > 1 ? fmt::format("broadcast<{}>({})", constant.type.lanes, text) : text;
+}
+
+std::string identifier(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool word = std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 128;
+    // Two underscores in a row belong to the compiler.
+    if (word || result.empty() || result.back() != '_') result += word ? c : '_';
+  }
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0]))) result = fmt::format("k{}", result);
+  return result;
+}
+
+std::string comment_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += static_cast<unsigned char>(c) < 32 ? ' ' : c == '\\' ? '/' : c;
+  return result;
+}
+
+std::string UniqueNames::take(std::string_view wanted) {
+  const std::string base = identifier(wanted);
+  std::string result = base;
+  for (int n = 2; reserved().contains(result) || is_local_name(result) || !taken_.insert(result).second; ++n)
+    result = fmt::format("{}_{}", base, n);
+  return result;
+}
+
+}  // namespace lathe::cuda

@@ -1,0 +1,128 @@
+#include "codegen/cuda/prelude.h"
+
+namespace lathe::cuda::detail {
+
+std::string_view prelude_vectors() {
+  return R"cuda(
+// ---- vectors, lane by lane ----
+
+#define LATHE_UNARY(f)                              \
+  template <class T, int N>                         \
+  LATHE_FUNCTION auto f(vec<T, N> a) {              \
+    vec<decltype(f(a.lane[0])), N> r;               \
+    _Pragma("unroll") for (int i = 0; i < N; ++i)   \
+      r.lane[i] = f(a.lane[i]);                     \
+    return r;                                       \
+  }
+#define LATHE_BINARY(f)                             \
+  template <class T, int N>                         \
+  LATHE_FUNCTION auto f(vec<T, N> a, vec<T, N> b) { \
+    vec<decltype(f(a.lane[0], b.lane[0])), N> r;    \
+    _Pragma("unroll") for (int i = 0; i < N; ++i)   \
+      r.lane[i] = f(a.lane[i], b.lane[i]);          \
+    return r;                                       \
+  }
+#define LATHE_OPERATOR(sign, f)                                 \
+  template <class T, int N>                                     \
+  LATHE_FUNCTION auto operator sign(vec<T, N> a, vec<T, N> b) { \
+    return f(a, b);                                             \
+  }
+
+LATHE_UNARY(neg)
+LATHE_UNARY(abs)
+LATHE_UNARY(sign)
+LATHE_UNARY(floor)
+LATHE_UNARY(round)
+LATHE_UNARY(exp)
+LATHE_UNARY(log)
+LATHE_UNARY(sqrt)
+LATHE_UNARY(rsqrt)
+LATHE_UNARY(sin)
+LATHE_UNARY(cos)
+LATHE_UNARY(tanh)
+LATHE_UNARY(erf)
+LATHE_UNARY(logical_not)
+LATHE_BINARY(add)
+LATHE_BINARY(sub)
+LATHE_BINARY(mul)
+LATHE_BINARY(div)
+LATHE_BINARY(rem)
+LATHE_BINARY(min)
+LATHE_BINARY(max)
+LATHE_BINARY(pow)
+LATHE_BINARY(eq)
+LATHE_BINARY(ne)
+LATHE_BINARY(lt)
+LATHE_BINARY(le)
+LATHE_BINARY(logical_and)
+LATHE_BINARY(logical_or)
+LATHE_BINARY(bit_and)
+LATHE_BINARY(bit_or)
+LATHE_BINARY(bit_xor)
+LATHE_BINARY(shift_left)
+LATHE_BINARY(shift_right)
+LATHE_OPERATOR(+, add)
+LATHE_OPERATOR(-, sub)
+LATHE_OPERATOR(*, mul)
+LATHE_OPERATOR(/, div)
+LATHE_OPERATOR(<, lt)
+LATHE_OPERATOR(<=, le)
+LATHE_OPERATOR(==, eq)
+LATHE_OPERATOR(!=, ne)
+LATHE_OPERATOR(&&, logical_and)
+LATHE_OPERATOR(||, logical_or)
+#undef LATHE_UNARY
+#undef LATHE_BINARY
+#undef LATHE_OPERATOR
+
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec<T, N> c) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = fma(a.lane[i], b.lane[i], c.lane[i]);
+  return r;
+}
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> select(vec<bool, N> condition, vec<T, N> a, vec<T, N> b) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = condition.lane[i] ? a.lane[i] : b.lane[i];
+  return r;
+}
+template <class To, class From, int N>
+LATHE_FUNCTION vec<To, N> cast(vec<From, N> a) {
+  vec<To, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = cast<To>(a.lane[i]);
+  return r;
+}
+/// base + lane * step
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> ramp(T base, T step) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = add(base, mul(T(i), step));
+  return r;
+}
+/// Lanes [0, n/2) combined with lanes [n/2, n), until one is left.
+template <class F, class T, int N>
+LATHE_FUNCTION T reduce(F combine, vec<T, N> a) {
+#pragma unroll
+  for (int half = N / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int i = 0; i < half; ++i) a.lane[i] = combine(a.lane[i], a.lane[i + half]);
+  return a.lane[0];
+}
+/// Lane numbers count the lanes of a, then those of b.
+template <int... L, class T, int N>
+LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(vec<T, N> a, vec<T, N> b) {
+  return {{(L < N ? a.lane[L < N ? L : 0] : b.lane[L < N ? 0 : L - N])...}};
+}
+template <int... L, class T>
+LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(T a, T b) {
+  return {{(L == 0 ? a : b)...}};
+}
+)cuda";
+}
+
+}  // namespace lathe::cuda::detail

@@ -1,0 +1,74 @@
+#include "codegen/cuda/uses.h"
+
+#include "codegen/cuda/expressions.h"
+
+namespace lathe::cuda {
+
+using kernel::none;
+using kernel::ValueId;
+
+namespace {
+
+class Counter {
+ public:
+  explicit Counter(const kernel::Kernel& kernel)
+      : kernel_(kernel), home_(kernel.values.size(), -1), uses_(kernel.values.size(), 0) {
+    block(kernel.body);
+  }
+
+  std::vector<bool> used_once() const {
+    std::vector<bool> once;
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+      once.push_back(uses_[i] == 1 && home_[i] >= 0 && is_pure(kernel_.values[i]));
+    return once;
+  }
+
+ private:
+  /// A use in another block counts as many.
+  void use(ValueId id) {
+    if (id == none) return;
+    const auto at = static_cast<std::size_t>(id);
+    uses_[at] += home_[at] == here_ ? 1 : 2;
+  }
+
+  void block(const kernel::Block& statements) {
+    const int outer = here_;
+    here_ = next_++;
+    for (const kernel::Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
+    here_ = outer;
+  }
+
+  void statement(const kernel::Compute& s) {
+    const kernel::Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
+    for (const ValueId arg : in.args) use(arg);
+    use(in.mask);
+    home_[static_cast<std::size_t>(s.value)] = here_;
+  }
+  void statement(const kernel::Store& s) {
+    for (const ValueId id : {s.index, s.stride, s.value, s.mask}) use(id);
+  }
+  void statement(const kernel::SetVar& s) { use(s.value); }
+  void statement(const kernel::Alloc&) {}
+  void statement(const kernel::Barrier&) {}
+  void statement(const kernel::Check& s) { use(s.condition); }
+  void statement(const kernel::Branch& s) {
+    use(s.condition);
+    block(s.then_block);
+    block(s.else_block);
+  }
+  void statement(const kernel::Loop& s) {
+    // The bound is written in a condition that runs every iteration, and twice in a mapped loop.
+    for (const ValueId id : {s.lo, s.hi, s.step}) use(id), use(id);
+    block(s.body);
+  }
+
+  const kernel::Kernel& kernel_;
+  std::vector<int> home_, uses_;  // by value
+  int here_ = -1, next_ = 0;
+};
+
+}  // namespace
+
+std::vector<bool> used_once(const kernel::Kernel& kernel) { return Counter(kernel).used_once(); }
+
+}  // namespace lathe::cuda

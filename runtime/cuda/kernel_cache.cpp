@@ -1,0 +1,95 @@
+#include "runtime/cuda/kernel_cache.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/prelude.h"
+#include "runtime/files/sha256.h"
+
+namespace lathe::cuda {
+
+namespace {
+
+/// The text that is compiled: comments change neither code nor key.
+std::string bare_text(kernel::Kernel kernel) {
+  kernel.notes.clear();
+  return emit(kernel);
+}
+
+/// An entry is the log of ptxas, its length before it, and then the code.
+std::string pack(const Compiled& compiled) {
+  return fmt::format("{}\n{}{}", compiled.log.size(), compiled.log, compiled.code);
+}
+
+std::optional<Compiled> unpack(const std::string& entry) {
+  const auto line = entry.find('\n');
+  if (line == std::string::npos || line == 0 || line > 12) return std::nullopt;
+  std::size_t size = 0;
+  for (const char c : entry.substr(0, line)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    size = size * 10 + static_cast<std::size_t>(c - '0');
+  }
+  if (size > entry.size() - line - 1) return std::nullopt;
+  return Compiled{.code = entry.substr(line + 1 + size), .log = entry.substr(line + 1, size)};
+}
+
+CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, const Arch& arch, Output output,
+                           codegen::ObjectStore* store) {
+  CompiledKernel result;
+  result.symbol = symbol_of(kernel);
+  const std::string key = store ? code_key(kernel, nvrtc, arch, output) : std::string();
+  std::optional<Compiled> code;
+  if (store)
+    if (const auto entry = store->get(key)) code = unpack(*entry);
+  result.from_store = code.has_value();
+  if (!code) {
+    code = nvrtc.compile(bare_text(kernel), result.symbol + ".cu", arch, output);
+    if (store) store->put(key, pack(*code));
+  }
+  if (output == Output::cubin) result.resources = parse_resources(code->log, result.symbol);
+  result.code = std::move(code->code);
+  return result;
+}
+
+}  // namespace
+
+std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arch& arch, Output output) {
+  return sha256_hex(fmt::format("lathe cuda\nnvrtc {}\noptions {}\n{}\n{}", nvrtc.version(),
+                                fmt::join(Nvrtc::options(arch, output), " "), prelude(), bare_text(kernel)));
+}
+
+std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const kernel::Kernel> kernels,
+                                            const Arch& arch, Output output, codegen::ObjectStore* store,
+                                            int threads) {
+  std::vector<CompiledKernel> results(kernels.size());
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < kernels.size(); i = next++)
+        results[i] = compile_one(nvrtc, kernels[i], arch, output, store);
+    } catch (...) {
+      next = kernels.size();
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(std::max(threads, 1)), kernels.size()); ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
+  return results;
+}
+
+}  // namespace lathe::cuda
