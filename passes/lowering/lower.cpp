@@ -17,10 +17,43 @@ using namespace ir;
 
 namespace {
 
+std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
+  std::vector<KernelContext::Built> built;
+  switch (region.kind) {
+    case RegionKind::rows: built.push_back(lower_rows(context, region)); break;
+    case RegionKind::columns: built.push_back(lower_columns(context, region)); break;
+    case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
+    case RegionKind::product: built = lower_product(context, region); break;
+  }
+  return built;
+}
+
+KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements) {
+  constexpr int chunk = 8192;
+  KernelContext context("copy");
+  context.declare(from, dtype, true, false);
+  context.declare(to, dtype, false, true);
+  kernel::Builder& b = context.builder;
+  const kernel::Value n = context.dim(elements);
+  const int lanes = target.lanes(dtype);
+  b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
+    vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](kernel::Value i, kernel::Value mask) {
+      b.store(context.buffer(to), i, b.load(context.buffer(from), i, lanes, mask), mask);
+    });
+  });
+  auto built = context.finish();
+  built.launch.work = chunk;
+  return built;
+}
+
 class Lowering {
  public:
-  Lowering(const Graph& graph, const VectorTarget& target)
-      : graph_(graph), plan_(plan_fusion(graph)), target_(target), buffer_of_(graph.nodes.size(), -1) {
+  Lowering(const Graph& graph, const VectorTarget& target, const Schedules& schedules)
+      : graph_(graph),
+        plan_(plan_fusion(graph)),
+        target_(target),
+        schedules_(schedules),
+        buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());
@@ -154,13 +187,7 @@ class Lowering {
   }
 
   void lower_region(const LoweringContext& context, const Region& region) {
-    std::vector<KernelContext::Built> built;
-    switch (region.kind) {
-      case RegionKind::rows: built.push_back(lower_rows(context, region)); break;
-      case RegionKind::columns: built.push_back(lower_columns(context, region)); break;
-      case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
-      case RegionKind::product: built = lower_product(context, region); break;
-    }
+    std::vector<KernelContext::Built> built = schedules_.region(context, region);
     std::vector<std::string> names;
     for (const ValueId id : region.members) names.push_back(describe(id));
     for (auto& [kernel, launch, touched] : built) {
@@ -185,30 +212,18 @@ class Lowering {
   }
 
   void copy_back(ValueId state, ValueId value) {
-    constexpr int chunk = 8192;
-    KernelContext context("copy");
-    const DType dtype = graph_[state].type.dtype;
-    context.declare(buffer(value), dtype, true, false);
-    context.declare(buffer(state), dtype, false, true);
-    kernel::Builder& b = context.builder;
-    const kernel::Value n = context.dim(graph_[state].type.shape.numel());
-    b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
-      vector_loop(b, lo, kernel::min(lo + chunk, n), target_.lanes(dtype), [&](kernel::Value i, kernel::Value mask) {
-        const kernel::Value data = b.load(context.buffer(buffer(value)), i, target_.lanes(dtype), mask);
-        b.store(context.buffer(buffer(state)), i, data, mask);
-      });
-    });
-    auto [kernel, launch, touched] = context.finish();
+    auto [kernel, launch, touched] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value), buffer(state),
+                                                     graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + graph_[state].name};
     launch.loc = graph_[value].loc;
-    launch.work = chunk;
     add_launch(std::move(kernel), std::move(launch));
   }
 
   const Graph& graph_;
   FusionPlan plan_;
   VectorTarget target_;
+  Schedules schedules_;
   std::vector<int> buffer_of_;  // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;
   std::map<std::string, int> kernel_ids_;
@@ -218,8 +233,12 @@ class Lowering {
 }  // namespace
 
 Program lower(const Graph& graph, const VectorTarget& target) {
+  return lower(graph, target, {.region = region_kernels, .copy = copy_kernel});
+}
+
+Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {
   const Graph prepared = prepare_for_fusion(graph);
-  return Lowering(prepared, target).run();
+  return Lowering(prepared, target, schedules).run();
 }
 
 }  // namespace lathe
