@@ -21,6 +21,8 @@ struct Recomputation {
 ///   %2 = sum %1 {dims=[]}               %2 = sum %1 {dims=[]}
 ///   %3 = mul %1, %2                     %3 = exp %x
 ///                                       %4 = mul %3, %2        for {.values = {%1}, .readers = {%3}}
-Graph recompute(const Graph& graph, std::span<const Recomputation> wanted);
+/// `copies`, where given, takes for each wanted one the values' copies in the new graph, in order.
+Graph recompute(const Graph& graph, std::span<const Recomputation> wanted,
+                std::vector<std::vector<ValueId>>* copies = nullptr);
 
 }  // namespace lathe::ir

@@ -8,9 +8,11 @@
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
 #include "passes/fusion/align.h"
+#include "passes/fusion/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/merge.h"
 #include "passes/fusion/reads.h"
+#include "passes/fusion/region_graph.h"
 #include "passes/fusion/schedule_order.h"
 
 namespace lathe {
@@ -44,7 +46,7 @@ namespace {
 /// Grows regions node by node, in topological order.
 class Planner {
  public:
-  explicit Planner(const Graph& graph) : graph_(graph), users_(graph.users()) {
+  Planner(const Graph& graph, const FusionOptions& options) : graph_(graph), users_(graph.users()) {
     const std::size_t n = graph.nodes.size();
     plan_.region_of.assign(n, -1);
     plan_.stored.assign(n, false);
@@ -53,6 +55,12 @@ class Planner {
     plan_.placement = placements(graph);
     plan_.inlined = choose_inlined(graph);
     reads_.resize(n);
+    if (options.attention) attention_ = AttentionRegions(graph, plan_);
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      const bool computed = !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
+      if (computed && !plan_.is_inlined(id)) reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
+    }
   }
 
   FusionPlan run() {
@@ -60,10 +68,10 @@ class Planner {
       const Node& node = graph_[id];
       const bool literal = node.op == &ops::constant;
       if (is_alias(node) || plan_.is_inlined(id) || node.op->as<Argument>() || literal) continue;
-      reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
-      place(id);
+      if (plan_.region(id) < 0) place(id);
     }
     merge_regions(plan_, reads_);
+    absorb_ends(plan_);
     mark_stored();
     order_regions(plan_, graph_, reads_);
     return std::move(plan_);
@@ -76,6 +84,10 @@ class Planner {
     const Node& node = graph_[id];
     if (node.op->as<Contraction>()) {
       start(id, RegionKind::product, node.type.shape, 0);
+      if (const int ended = attention_.region_ended_by(id); ended >= 0) {
+        plan_.regions.back().ends = ended;
+        plan_.regions[static_cast<std::size_t>(ended)].ended_by.push_back(plan_.region_of[at(id)]);
+      }
     } else if (node.op == &ops::scatter_add) {
       start(id, RegionKind::scatter, node.type.shape, 0);
     } else if (node.op->as<Reduce>()) {
@@ -158,7 +170,7 @@ class Planner {
     Region& region = plan_.regions[static_cast<std::size_t>(r)];
     const Node& node = graph_[id];
     const bool reduction = node.op->as<Reduce>() != nullptr;
-    if (region.kind == RegionKind::columns || region.kind == RegionKind::scatter) return false;
+    if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
     if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
     const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
@@ -197,26 +209,10 @@ class Planner {
 
   /// Whether something that the node reads depends on region r by way of another region.
   bool would_cycle(ValueId id, int r) const {
-    std::vector<bool> seen(plan_.regions.size(), false);
-    std::vector<int> work;
-    const auto visit = [&](const std::vector<Read>& reads) {
-      for (const Read& read : reads) {
-        const int next = plan_.region(read.value);
-        if (next >= 0 && !seen[static_cast<std::size_t>(next)]) {
-          seen[static_cast<std::size_t>(next)] = true;
-          work.push_back(next);
-        }
-      }
-    };
+    std::vector<int> others;
     for (const Read& read : reads_[at(id)])
-      if (plan_.region(read.value) != r) visit({read});
-    while (!work.empty()) {
-      const int next = work.back();
-      work.pop_back();
-      if (next == r) return true;
-      for (const ValueId member : plan_.regions[static_cast<std::size_t>(next)].members) visit(reads_[at(member)]);
-    }
-    return false;
+      if (const int other = plan_.region(read.value); other >= 0 && other != r) others.push_back(other);
+    return depends_on(plan_, reads_, std::move(others), r);
   }
 
   void mark_stored() {
@@ -234,23 +230,52 @@ class Planner {
   std::vector<std::vector<ValueId>> users_;
   std::vector<std::vector<Read>> reads_;  // by node
   FusionPlan plan_;
+  AttentionRegions attention_;
 };
 
 }  // namespace
 
-FusionPlan plan_fusion(const Graph& graph) { return Planner(graph).run(); }
+void drop_empty_regions(FusionPlan& plan) {
+  std::vector<int> now(plan.regions.size(), -1);
+  std::vector<Region> kept;
+  for (std::size_t r = 0; r < plan.regions.size(); ++r) {
+    if (plan.regions[r].members.empty()) continue;
+    now[r] = static_cast<int>(kept.size());
+    kept.push_back(std::move(plan.regions[r]));
+  }
+  plan.regions = std::move(kept);
+  const auto renumber = [&](int& r) {
+    if (r >= 0) r = now[static_cast<std::size_t>(r)];
+  };
+  for (int& r : plan.region_of) renumber(r);
+  for (Region& region : plan.regions) {
+    renumber(region.ends);
+    for (int& r : region.ended_by) renumber(r);
+  }
+}
+
+FusionPlan plan_fusion(const Graph& graph, const FusionOptions& options) { return Planner(graph, options).run(); }
+
+namespace {
+std::string members_text(const FusionPlan& plan, const Graph& graph, const Region& region) {
+  std::string text;
+  for (const ValueId id : region.members)
+    text += fmt::format(" %{}:{}{}", id.index, graph[id].op->name.value, plan.is_stored(id) ? "*" : "");
+  return text;
+}
+}  // namespace
 
 std::string to_string(const FusionPlan& plan, const Graph& graph) {
-  static constexpr std::string_view kinds[] = {"rows", "product", "columns", "scatter"};
+  static constexpr std::string_view kinds[] = {"rows", "product", "columns", "scatter", "attention"};
   std::string text;
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
     text +=
         fmt::format("region {} {} {}", r, kinds[static_cast<std::size_t>(region.kind)], region.domain.to_string());
     if (region.inner > 0) text += fmt::format(" inner={}", region.inner);
-    text += ":";
-    for (const ValueId id : region.members)
-      text += fmt::format(" %{}:{}{}", id.index, graph[id].op->name.value, plan.is_stored(id) ? "*" : "");
+    if (region.parts.empty()) text += ":" + members_text(plan, graph, region);
+    for (std::size_t part = 0; part < region.parts.size(); ++part)
+      text += (part == 0 ? ":" : ";") + members_text(plan, graph, region.parts[part]);
     text += "\n";
   }
   return text;

@@ -9,10 +9,11 @@ namespace lathe {
 
 /// What a fused region computes.
 enum class RegionKind {
-  rows,     ///< element-wise nodes over one domain, with reductions over its innermost dims
-  product,  ///< a contraction and the element-wise nodes over its result
-  columns,  ///< a reduction over outer dims
-  scatter,  ///< a scatter_add
+  rows,       ///< element-wise nodes over one domain, with reductions over its innermost dims
+  product,    ///< a contraction and the element-wise nodes over its result
+  columns,    ///< a reduction over outer dims
+  scatter,    ///< a scatter_add
+  attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
 };
 
 /// Nodes that become one kernel (a product also packs its operands first). The domain is the index space that the
@@ -22,6 +23,14 @@ struct Region {
   Shape domain;
   int inner = 0;                     ///< rows: how many trailing dims its reductions fold; 0 without reductions
   std::vector<ir::ValueId> members;  ///< in topological order; the first is the contraction, reduction or scatter
+  /// attention: a rows region with what lies over rows and columns, then a product region for each contraction that
+  /// reads it, with its epilogue; `members` has them all.
+  std::vector<Region> parts = {};
+  int row = -1;                  ///< attention: the domain dim of the rows
+  std::vector<int> serial = {};  ///< attention: outer dims that a part sums over as well
+  // While the plan is made, a product that sums values of an attention region is a region of its own.
+  int ends = -1;                   ///< product: that attention region
+  std::vector<int> ended_by = {};  ///< attention: those products
 };
 
 /// Which nodes run together, which are computed again wherever they are read, and which results are kept in memory.
@@ -45,10 +54,16 @@ struct FusionPlan {
 
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
-FusionPlan plan_fusion(const ir::Graph& graph);
+struct FusionOptions {
+  bool attention = false;  ///< make attention regions
+};
+FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 
 /// "region 3 rows [nbatches, n_seq, d_model=512] inner=1: %4 %5 %7 -> %7", a line a region.
 std::string to_string(const FusionPlan& plan, const ir::Graph& graph);
+
+/// Takes regions without members out and renumbers the others.
+void drop_empty_regions(FusionPlan& plan);
 
 /// Whether a reduction folds only trailing dims (those of size 1 aside).
 bool folds_trailing_dims(const ir::Graph& graph, const ir::Node& reduce);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/fusion/region_graph.h"
+
 namespace lathe {
 
 using ir::ValueId;
@@ -20,7 +22,7 @@ class Merger {
       changed = false;
       for (std::size_t c = 0; c < plan_.regions.size(); ++c) changed = absorb(static_cast<int>(c)) || changed;
     }
-    drop_empty();
+    drop_empty_regions(plan_);
   }
 
  private:
@@ -73,22 +75,12 @@ class Merger {
 
   /// Whether c depends on p by way of a third region.
   bool reaches_around(int p, int c) {
-    std::vector<bool> seen(plan_.regions.size(), false);
-    std::vector<int> work = {c};
-    while (!work.empty()) {
-      const int r = work.back();
-      work.pop_back();
-      for (const ValueId member : region(r).members)
-        for (const Read& read : reads(member)) {
-          const int next = plan_.region(read.value);
-          if (next < 0 || next == r || (r == c && next == p)) continue;
-          if (next == p) return true;
-          if (seen[static_cast<std::size_t>(next)]) continue;
-          seen[static_cast<std::size_t>(next)] = true;
-          work.push_back(next);
-        }
-    }
-    return false;
+    std::vector<int> others;
+    for (const ValueId member : region(c).members)
+      for (const Read& read : reads(member))
+        if (const int other = plan_.region(read.value); other >= 0 && other != p && other != c)
+          others.push_back(other);
+    return depends_on(plan_, reads_, std::move(others), p);
   }
 
   void join(int p, int c) {
@@ -99,19 +91,6 @@ class Merger {
     std::sort(into.members.begin() + (into.kind == RegionKind::product ? 1 : 0), into.members.end());
     into.inner = std::max(into.inner, from.inner);
     from.members.clear();
-  }
-
-  void drop_empty() {
-    std::vector<int> now(plan_.regions.size(), -1);
-    std::vector<Region> kept;
-    for (std::size_t r = 0; r < plan_.regions.size(); ++r) {
-      if (plan_.regions[r].members.empty()) continue;
-      now[r] = static_cast<int>(kept.size());
-      kept.push_back(std::move(plan_.regions[r]));
-    }
-    plan_.regions = std::move(kept);
-    for (int& r : plan_.region_of)
-      if (r >= 0) r = now[static_cast<std::size_t>(r)];
   }
 
   FusionPlan& plan_;

@@ -24,6 +24,7 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
     case RegionKind::columns: built.push_back(lower_columns(context, region)); break;
     case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
     case RegionKind::product: built = lower_product(context, region); break;
+    case RegionKind::attention: throw InternalError("attention regions are not lowered yet");
   }
   return built;
 }
@@ -212,8 +213,8 @@ class Lowering {
   }
 
   void copy_back(ValueId state, ValueId value) {
-    auto [kernel, launch, touched] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value), buffer(state),
-                                                     graph_[state].type.shape.numel());
+    auto [kernel, launch, touched] =
+        schedules_.copy(target_, graph_[state].type.dtype, buffer(value), buffer(state), graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + graph_[state].name};
     launch.loc = graph_[value].loc;

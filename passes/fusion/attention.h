@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/fusion/fusion.h"
+
+namespace lathe {
+
+/// Attention, found by role: contractions that make scores over rows and columns, point-wise nodes and reductions
+/// along the rows behind them, and contractions that sum what came out over columns (the result, dQ) or over rows
+/// (dK, dV). The spelling does not matter: views, transposes and masks are looked through, and forward and backward
+/// are found by the same rule. No value over rows and columns needs to be kept outside such a group.
+struct AttentionGroup {
+  Shape domain;                        ///< outer dims and the row dim in some order, then the columns
+  int inner = 1;                       ///< how many trailing dims are columns
+  int row = 0;                         ///< the domain dim of the rows
+  std::vector<int> serial;             ///< outer dims that a contraction over rows sums over too
+  std::vector<ir::ValueId> members;    ///< in topological order, contractions that make scores among them
+  std::vector<ir::ValueId> consumers;  ///< contractions that read a member
+  std::vector<ir::ValueId> inlined;    ///< point-wise nodes that members compute for themselves: masks, biases
+  std::map<ir::ValueId, std::vector<int>> dims;   ///< by member: the domain dim of each of its dims, -1 for size 1
+  std::map<ir::ValueId, std::vector<int>> space;  ///< the same for its index space
+};
+
+/// What happened to a softmax: an exp that is summed along a row.
+struct AttentionReport {
+  ir::ValueId softmax;  ///< the sum
+  bool fused = false;
+  ir::ValueId at;      ///< where the first condition fails
+  std::string reason;  ///< which one, in words
+};
+
+struct AttentionSearch {
+  std::vector<AttentionGroup> groups;
+  std::vector<AttentionReport> reports;  ///< one for each softmax of the graph, in order
+};
+
+/// Finds the attentions of a graph of primitives (as plan_fusion takes it).
+AttentionSearch find_attention(const ir::Graph& graph);
+
+/// Where a consumer reads a member: the operand number, and the domain dim of each of that operand's dims (-1: size
+/// 1).
+struct MemberOperand {
+  int operand = 0;
+  ir::ValueId member;
+  std::vector<int> dims;
+};
+/// Nothing where no operand, or both, show a member through affine views.
+std::optional<MemberOperand> member_operand(const ir::Graph& graph, const AttentionGroup& group,
+                                            ir::ValueId consumer);
+
+/// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
+/// neither stores them: copies of the forward group's members for the readers that come after the group. Only where
+/// these readers form groups of their own.
+ir::Graph recompute_attention(const ir::Graph& graph);
+
+}  // namespace lathe

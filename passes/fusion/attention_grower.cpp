@@ -1,0 +1,398 @@
+#include "passes/fusion/attention_grower.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/ops/list.h"
+#include "passes/fusion/align.h"
+#include "passes/fusion/inline_policy.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+constexpr int inline_limit = 64;      // arithmetic of a mask or bias that every reader computes again
+constexpr std::int64_t widest = 512;  // of the dims that products of attention sum over or spread out
+
+bool is_float_contraction(const Node& node) { return node.op->as<Contraction>() && is_float(node.type.dtype); }
+
+/// Domain dims of the labels of a contraction's result.
+std::map<char, int> dims_of_labels(const ContractionRoles& roles, const std::vector<int>& dims) {
+  std::map<char, int> found;
+  for (std::size_t i = 0; i < roles.out.size(); ++i)
+    if (dims[i] >= 0) found[roles.out[i]] = dims[i];
+  return found;
+}
+
+std::set<int> mapped(const std::string& labels, const std::map<char, int>& dims) {
+  std::set<int> found;
+  for (const char c : labels)
+    if (const auto at = dims.find(c); at != dims.end()) found.insert(at->second);
+  return found;
+}
+
+bool contains(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
+
+}  // namespace
+
+AttentionSubject::AttentionSubject(const Graph& g)
+    : graph(g),
+      users(g.users()),
+      inlined(choose_inlined(g)),
+      reads(g.nodes.size()),
+      in_memory(g.nodes.size(), false) {
+  const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
+  for (const ValueId id : all_values(g)) {
+    const Node& node = g[id];
+    const bool generated = node.type.dtype == boolean || is_integer(node.type.dtype) || is_splat(node) ||
+                           node.op == &ops::random_uniform || node.op == &ops::iota;
+    inlined[at(id)] = inlined[at(id)] && generated;
+  }
+  for (const ValueId id : all_values(g)) {
+    const Node& node = g[id];
+    const bool own = !is_alias(node) && !inlined[at(id)] && !node.op->as<Argument>() && node.op != &ops::constant;
+    if (own) reads[at(id)] = reads_of(g, id, inlined);
+  }
+  for (const Output& output : g.outputs) in_memory[at(output.value)] = true;
+  for (const Update& update : g.updates) in_memory[at(update.value)] = true;
+  for (std::int32_t i = g.size() - 1; i >= 0; --i) {
+    const Node& node = g[ValueId{i}];
+    if (!is_alias(node)) continue;
+    if (in_memory[static_cast<std::size_t>(i)] || node.op->as<View>()->map(g, node).reshape)
+      in_memory[at(node.operands[0])] = true;
+  }
+}
+
+bool AttentionSubject::is_transparent(ValueId id) const {
+  return is_alias(graph[id]) || inlined[static_cast<std::size_t>(id.index)];
+}
+
+AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns)
+    : s_(subject), graph_(subject.graph), states_(graph_.nodes.size(), State::apart) {
+  const Node& node = graph_[scores];
+  const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
+  std::string order = roles.out;
+  order.erase(std::remove(order.begin(), order.end(), columns), order.end());
+  order += columns;
+  Dims dims;
+  for (std::size_t i = 0; i < roles.out.size(); ++i) {
+    const int d = static_cast<int>(order.find(roles.out[i]));
+    dims.push_back(node.type.shape[static_cast<int>(i)].is(1) ? -1 : d);
+  }
+  for (const char c : order) region_.domain.push_back(node.type.shape[static_cast<int>(roles.out.find(c))]);
+  region_.inner = 1;
+  plan_.dims.resize(graph_.nodes.size());
+  plan_.space.resize(graph_.nodes.size());
+  for (int d = 0; d + 1 < region_.domain.rank(); ++d)
+    if (!region_.domain[d].is(1)) rows_.insert(d);
+  failed_ = !add_seed(scores, dims);
+}
+
+bool AttentionGrower::reject(ValueId at, std::string reason) {
+  rejections_.push_back({at, std::move(reason)});
+  return false;
+}
+
+bool AttentionGrower::restrict_rows(ValueId at, const std::set<int>& candidates) {
+  std::set<int> both;
+  std::set_intersection(rows_.begin(), rows_.end(), candidates.begin(), candidates.end(),
+                        std::inserter(both, both.begin()));
+  if (both.empty()) return reject(at, "no dim is left that could be the rows of the scores");
+  rows_ = std::move(both);
+  return true;
+}
+
+/// A contraction makes scores where columns are free on one side and rows free on the other.
+bool AttentionGrower::add_seed(ValueId id, const Dims& dims) {
+  const Node& node = graph_[id];
+  if (!is_float(node.type.dtype)) return reject(id, "it is not a product of floats");
+  const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
+  const auto label_dims = dims_of_labels(roles, dims);
+  const int columns = region_.domain.rank() - 1;
+  const std::set<int> left = mapped(roles.lhs_free(), label_dims), right = mapped(roles.rhs_free(), label_dims);
+  if (!left.count(columns) && !right.count(columns))
+    return reject(id, "its columns are a batch dim of the product, not a dim of one operand");
+  for (std::size_t i = 0; i < roles.out.size(); ++i)
+    if (dims[i] < 0 && !node.type.shape[static_cast<int>(i)].is(1)) return reject(id, "it spans another space");
+  for (const char c : roles.contracted()) {
+    const Dim& size = graph_[node.operands[0]].type.shape[static_cast<int>(roles.lhs.find(c))];
+    if (size.value().value_or(0) > widest)
+      return reject(id,
+                    fmt::format("it sums over {} elements; attention is fused up to {}", size.to_string(), widest));
+  }
+  if (!restrict_rows(id, left.count(columns) ? right : left)) return false;
+  seeds_[id] = dims;
+  return true;
+}
+
+void AttentionGrower::reset() {
+  std::fill(states_.begin(), states_.end(), State::apart);
+  region_.members.clear();
+  consumers_.clear();
+  inline_.clear();
+  rejections_.clear();
+  summed_.reset();
+}
+
+std::optional<AttentionGroup> AttentionGrower::run() {
+  do {
+    grew_ = false;
+    if (failed_) return std::nullopt;
+    reset();
+    if (!scan()) return std::nullopt;
+  } while (grew_);
+  return finish();
+}
+
+/// Visits the nodes from the first seed to the last reader of a member.
+bool AttentionGrower::scan() {
+  std::int32_t last = seeds_.rbegin()->first.index;
+  for (std::int32_t i = seeds_.begin()->first.index; i <= last && !grew_; ++i) {
+    const ValueId id{i};
+    visit(id);
+    if (failed_) return false;
+    const bool follow = state(id) == State::member || (s_.is_transparent(id) && state(id) != State::tainted);
+    if (!follow) continue;
+    for (const ValueId user : s_.users[static_cast<std::size_t>(i)])
+      if (state(id) == State::member || std::any_of(graph_[id].operands.begin(), graph_[id].operands.end(),
+                                                    [&](ValueId o) { return state(o) == State::member; }))
+        last = std::max(last, user.index);
+  }
+  return true;
+}
+
+void AttentionGrower::visit(ValueId id) {
+  const Node& node = graph_[id];
+  const bool tainted = std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId o) {
+    return state(o) == State::tainted || state(o) == State::consumer;
+  });
+  if (const auto seed = seeds_.find(id); seed != seeds_.end()) {
+    const auto& reads = s_.reads[static_cast<std::size_t>(id.index)];
+    failed_ = tainted || std::any_of(reads.begin(), reads.end(),
+                                     [&](const Read& read) { return state(read.value) == State::member; });
+    if (failed_) {
+      reject(id, "it depends on the result of the attention");
+      return;
+    }
+    return make_member(id, seed->second, seed->second);
+  }
+  if (s_.is_transparent(id) || node.op->as<Argument>() || node.op == &ops::constant) {
+    if (tainted) state(id) = State::tainted;
+    return;
+  }
+  const auto& reads = s_.reads[static_cast<std::size_t>(id.index)];
+  const bool reads_member =
+      std::any_of(reads.begin(), reads.end(), [&](const Read& read) { return state(read.value) == State::member; });
+  if (!reads_member) {
+    if (tainted) state(id) = State::tainted;
+    return;
+  }
+  if (tainted || !join(id)) {
+    if (tainted) reject(id, "it depends on the result of the attention");
+    if (!grew_) state(id) = State::tainted;
+  }
+}
+
+void AttentionGrower::make_member(ValueId id, const Dims& dims, const Dims& space) {
+  state(id) = State::member;
+  plan_.dims[static_cast<std::size_t>(id.index)] = dims;
+  plan_.space[static_cast<std::size_t>(id.index)] = space;
+  region_.members.push_back(id);
+}
+
+bool AttentionGrower::join(ValueId id) {
+  const Node& node = graph_[id];
+  if (node.op->as<Contraction>()) return join_consumer(id);
+  if (node.op == &ops::scatter_add) return reject(id, "it scatters");
+  const Shape& space = index_space(graph_, node);
+  const auto dims = align(graph_, plan_, region_, space, s_.reads[static_cast<std::size_t>(id.index)]);
+  if (!dims) return reject(id, "it reads the scores in another arrangement than they are made in");
+  if (node.op->as<Reduce>()) return join_reduction(id, *dims);
+  if (covers_domain(region_, *dims) && !pull(id, *dims))
+    return reject(id, "it belongs to scores that are computed again");
+  if (!grew_) make_member(id, *dims, *dims);
+  return true;
+}
+
+bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
+  const Node& node = graph_[id];
+  const int columns = region_.domain.rank() - 1;
+  std::vector<int> folded;
+  const auto reduced = reduced_dims(graph_, node);
+  for (const int d : reduced)
+    if (space[static_cast<std::size_t>(d)] >= 0) folded.push_back(space[static_cast<std::size_t>(d)]);
+  if (folded != std::vector<int>{columns}) return reject(id, "it does not reduce along the columns alone");
+  Dims dims;
+  for (int i = 0; i < static_cast<int>(space.size()); ++i) {
+    const bool is_folded = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
+    if (!is_folded)
+      dims.push_back(space[static_cast<std::size_t>(i)]);
+    else if (node.attrs.get<bool>("keepdim"))
+      dims.push_back(-1);
+  }
+  make_member(id, dims, space);
+  return true;
+}
+
+bool AttentionGrower::sums_columns(const std::set<int>& contracted) const {
+  return contracted == std::set<int>{region_.domain.rank() - 1};
+}
+
+bool AttentionGrower::join_consumer(ValueId id) {
+  const Node& node = graph_[id];
+  if (!is_float_contraction(node)) return reject(id, "it is not a product of floats");
+  AttentionGroup view;
+  view.domain = region_.domain;
+  for (const ValueId member : region_.members) view.dims[member] = dims_of(member);
+  const auto operand = member_operand(graph_, view, id);
+  if (!operand) return reject(id, "it reads the weights through a reshape or a slice, or with both operands");
+  const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
+  const std::string &own = operand->operand == 0 ? roles.lhs : roles.rhs,
+                    &other = operand->operand == 0 ? roles.rhs : roles.lhs;
+  std::set<int> contracted, shared, all;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const int d = operand->dims[i];
+    if (d < 0) continue;
+    all.insert(d);
+    if (contains(other, own[i])) (contains(roles.out, own[i]) ? shared : contracted).insert(d);
+  }
+  for (int d = 0; d < region_.domain.rank(); ++d)
+    if (!region_.domain[d].is(1) && !all.count(d)) return reject(id, "it reads a value of the rows alone");
+  for (const char c : other) {
+    const ValueId o = node.operands[operand->operand == 0 ? 1 : 0];
+    const Dim& size = graph_[o].type.shape[static_cast<int>(other.find(c))];
+    if (!contains(own, c) && size.value().value_or(0) > widest)
+      return reject(
+          id, fmt::format("it spreads over {} elements; attention is fused up to {}", size.to_string(), widest));
+  }
+  std::set<int> rows;
+  const int columns = region_.domain.rank() - 1;
+  if (sums_columns(contracted)) {
+    for (const int d : all)
+      if (d != columns && !shared.count(d)) rows.insert(d);
+  } else {
+    if (contracted.count(columns) || shared.count(columns))
+      return reject(id, "it sums over neither the columns alone nor the rows");
+    rows = contracted;
+    if (summed_ && *summed_ != contracted) return reject(id, "it sums over other dims than its neighbours");
+  }
+  if (!restrict_rows(id, rows)) return false;
+  if (!sums_columns(contracted)) summed_ = contracted;
+  state(id) = State::consumer;
+  consumers_.push_back(id);
+  return true;
+}
+
+/// Takes in, or inlines, what `reader` reads over rows and columns and no member is. False where that comes from a
+/// copy of the group's own scores, which is there for another group.
+bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
+  for (const Read& read : s_.reads[static_cast<std::size_t>(reader.index)]) {
+    if (state(read.value) == State::member || !read.affine) continue;
+    Dims dims;
+    bool direct = true;
+    for (const AffineComponent& c : read.index) {
+      direct = direct && (c.dim < 0 || (c.scale == 1 && c.offset.is(0)));
+      dims.push_back(c.dim < 0 ? -1 : reader_dims[static_cast<std::size_t>(c.dim)]);
+    }
+    if (direct && !pull_value(read.value, dims)) return false;
+    if (grew_) break;
+  }
+  return true;
+}
+
+bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
+  const Node& node = graph_[value];
+  const auto has = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  const bool over_rows = std::any_of(rows_.begin(), rows_.end(), has);
+  if (!has(region_.domain.rank() - 1) || !over_rows || s_.in_memory[static_cast<std::size_t>(value.index)])
+    return true;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] >= 0 && node.type.shape[static_cast<int>(i)] != region_.domain[dims[i]]) return true;
+  if (is_float_contraction(node)) return pull_product(value, dims);
+  if (!node.op->as<Elementwise>()) return true;
+  int cost = arithmetic_cost(node);
+  for (const Read& read : s_.reads[static_cast<std::size_t>(value.index)]) {
+    if (!read.affine) return true;
+    Dims inner;
+    for (const AffineComponent& c : read.index)
+      inner.push_back(c.dim < 0 ? -1 : dims[static_cast<std::size_t>(c.dim)]);
+    if (!pull_value(read.value, inner)) return false;
+    if (grew_) return true;
+    cost += arithmetic_cost(graph_[read.value]);
+  }
+  if (cost <= inline_limit) inline_.insert(value);
+  return true;
+}
+
+bool AttentionGrower::pull_product(ValueId value, const Dims& dims) {
+  const Node& node = graph_[value];
+  for (const auto& [seed, seed_dims] : seeds_) {
+    const Node& other = graph_[seed];
+    if (other.op == node.op && other.operands == node.operands && other.attrs == node.attrs) return false;
+  }
+  for (int d = 0; d < region_.domain.rank(); ++d)
+    if (!region_.domain[d].is(1) && std::find(dims.begin(), dims.end(), d) == dims.end()) return true;
+  const auto rows = rows_;
+  const auto rejected = rejections_;
+  grew_ = add_seed(value, dims);
+  if (!grew_) {  // it is read from memory, like any other operand
+    rows_ = rows;
+    rejections_ = rejected;
+  }
+  return true;
+}
+
+bool AttentionGrower::makes_weights() const {
+  return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId id) {
+    const auto* elementwise = graph_[id].op->as<Elementwise>();
+    return elementwise && elementwise->op == ScalarOp::exp && covers_domain(region_, dims_of(id));
+  });
+}
+
+/// The last dim of unknown size, else the largest.
+int AttentionGrower::choose_row() const {
+  int best = *rows_.begin();
+  for (const int d : rows_) {
+    const auto size = region_.domain[d].value(), largest = region_.domain[best].value();
+    if (!size || (largest && *size >= *largest)) best = d;
+  }
+  return best;
+}
+
+std::optional<AttentionGroup> AttentionGrower::finish() {
+  const ValueId scores = region_.members.front();
+  const bool reduces = std::any_of(region_.members.begin(), region_.members.end(),
+                                   [&](ValueId id) { return graph_[id].op->as<Reduce>() != nullptr; });
+  const auto fail = [&](ValueId at, std::string reason) {
+    reject(at, std::move(reason));
+    return std::nullopt;
+  };
+  if (!reduces || !makes_weights()) return fail(scores, "nothing exponentiates and sums its columns");
+  if (consumers_.empty()) return fail(region_.members.back(), "no product sums the weights");
+  AttentionGroup group;
+  group.domain = region_.domain;
+  group.row = choose_row();
+  group.members = region_.members;
+  group.consumers = consumers_;
+  group.inlined.assign(inline_.begin(), inline_.end());
+  if (summed_)
+    for (const int d : *summed_)
+      if (d != group.row) group.serial.push_back(d);
+  for (const ValueId id : group.members) {
+    group.dims[id] = dims_of(id);
+    group.space[id] = plan_.space_dims(id);
+  }
+  Dim tasks(1);
+  for (int d = 0; d + 1 < group.domain.rank(); ++d)
+    if (d != group.row && std::find(group.serial.begin(), group.serial.end(), d) == group.serial.end())
+      tasks = tasks * group.domain[d].unnamed();
+  if (summed_ && tasks.is(1)) return fail(scores, "its gradient has nothing to run in parallel");
+  if (group.domain[group.row].value().value_or(16) < 8)
+    return fail(scores, fmt::format("{} rows are too few to gain from it", group.domain[group.row].to_string()));
+  return group;
+}
+
+}  // namespace lathe
