@@ -1,7 +1,7 @@
-/// Speed of the matrix-product schedules: GFLOP/s and share of the FMA peak, beside OpenBLAS in the same run.
-///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--tile mr,nv,kc,mc,nc] [--lhs
-///   SOURCE] [--rhs SOURCE]
-///              [--dims] [--asm] [--no-blas] [--quantile Q] [--cpu x86-64-v3]
+/// Speed of the matrix-product schedules beside OpenBLAS and oneDNN in the same run, taken in turn: medians, shares
+/// of the FMA peak (or of the read bandwidth) probed beside them, and geometric means.
+///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--cpu x86-64-v3]
+///              [--tile mr,nv,kc,mc,nc] [--lhs SOURCE] [--rhs SOURCE] [--dims] [--asm] [--no-peers] [--openblas FILE]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,15 +11,15 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "bench/gemm_case.h"
-
-#ifdef LATHE_OPENBLAS
-#include <cblas.h>
-#endif
+#include "bench/gemm_peers.h"
+#include "bench/gemm_table.h"
+#include "runtime/machine/peak.h"
 
 namespace lathe::bench {
 namespace {
@@ -30,96 +30,47 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int threads = 1;
-  std::string only, own, lhs, rhs;
-  double seconds = 0.6, part = 0.5;
+  std::string only, own, lhs, rhs, openblas;
+  double seconds = 0.4;
   std::vector<int> tile;
   codegen::TargetCpu target = codegen::TargetCpu::host();
-  bool dims = false, assembly = false, blas = true;
+  bool dims = false, assembly = false, peers = true;
 };
 
-std::vector<GemmCase> cases() {
-  const LaneAxis k = LaneAxis::k, row = LaneAxis::row;
-  std::vector<GemmCase> all = {
-      {"square 1024 x W[k,n]", 1, 1024, 1024, 1024, k, row},
-      {"square 1024 x W[n,k]", 1, 1024, 1024, 1024, k, k},
-      {"square 2048 x W[n,k]", 1, 2048, 2048, 2048, k, k},
-  };
-  const std::int64_t tokens = 1024;
-  const std::pair<std::int64_t, std::int64_t> layers[] = {
-      {1152, 384}, {384, 384}, {1536, 384}, {384, 1536}, {65, 384}};
-  for (const auto& [n, kk] : layers) all.push_back({fmt::format("y  {}x{}", n, kk), 1, tokens, n, kk, k, k});
-  for (const auto& [n, kk] : layers) all.push_back({fmt::format("dX {}x{}", n, kk), 1, tokens, kk, n, k, row});
-  for (const auto& [n, kk] : layers) all.push_back({fmt::format("dW {}x{}", n, kk), 1, n, kk, tokens, row, row});
-  all.push_back({"attention q k'", 48, 256, 256, 64, k, k});
-  all.push_back({"attention p v", 48, 256, 64, 256, k, row});
-  all.push_back({"attention p' dy", 48, 256, 64, 256, row, row});
-  all.push_back({"small q k'", 4, 256, 256, 64, k, k});
-  all.push_back({"small p v", 4, 256, 64, 256, k, row});
-  all.push_back({"small p' dy", 4, 256, 64, 256, row, row});
-  all.push_back({"square 128 x48", 48, 128, 128, 128, k, row});
-  all.push_back({"square 32 x384", 384, 32, 32, 32, k, row});
-  for (const std::int64_t m : {1, 4, 8}) {
-    all.push_back({fmt::format("decode M={} W[n,k]", m), 1, m, 1536, 384, k, k});
-    all.push_back({fmt::format("decode M={} W[k,n]", m), 1, m, 1536, 384, k, row});
-  }
-  return all;
-}
-
-/// "1024x384x1152 k r": [batch x] m x n x k and the lane axes.
-GemmCase own_case(const std::string& text) {
-  GemmCase c{.name = "own", .batch = 1, .m = 1, .n = 1, .k = 1, .lhs = LaneAxis::k, .rhs = LaneAxis::k};
-  std::vector<std::int64_t> sizes;
-  for (std::size_t at = 0; at < text.size() && text[at] != ' ';) {
-    std::size_t used = 0;
-    sizes.push_back(std::stoll(text.substr(at), &used));
-    at += used + (at + used < text.size() && text[at + used] == 'x' ? 1 : 0);
-  }
-  if (sizes.size() == 4) c.batch = sizes[0];
-  if (sizes.size() >= 3) c.m = sizes[sizes.size() - 3], c.n = sizes[sizes.size() - 2], c.k = sizes[sizes.size() - 1];
-  if (text.find(" r ") != std::string::npos) c.lhs = LaneAxis::row;
-  if (text.back() == 'r') c.rhs = LaneAxis::row;
-  return c;
-}
-
-#ifdef LATHE_OPENBLAS
-void blas(const GemmCase& c, const float* lhs, const float* rhs, float* result, std::int64_t first,
-          std::int64_t last) {
-  const auto m = static_cast<int>(c.m), n = static_cast<int>(c.n), k = static_cast<int>(c.k);
-  const bool left_k = c.lhs == LaneAxis::k, right_k = c.rhs == LaneAxis::k;
-  for (std::int64_t i = first; i < last; ++i)
-    cblas_sgemm(CblasRowMajor, left_k ? CblasNoTrans : CblasTrans, right_k ? CblasTrans : CblasNoTrans, m, n, k, 1.0F,
-                lhs + i * c.m * c.k, left_k ? k : m, rhs + i * c.n * c.k, right_k ? k : n, 0.0F,
-                result + i * c.m * c.n, n);
-}
-
-/// A batch is shared among the threads; a single product is OpenBLAS's to share.
-void blas_all(Team& team, const GemmCase& c, const float* lhs, const float* rhs, float* result) {
-  openblas_set_num_threads(c.batch == 1 ? team.threads() : 1);
-  if (c.batch == 1) return blas(c, lhs, rhs, result, 0, 1);
-  team.run(c.batch, [&](std::int64_t begin, std::int64_t end) { blas(c, lhs, rhs, result, begin, end); });
-}
-#endif
-
-/// Seconds of a call: of this thread's processor time where it works alone, so that other processes do not count.
-double seconds_of(bool alone, const std::function<void()>& body) {
-  const auto now = [alone] {
-    timespec t{};
-    clock_gettime(alone ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-  };
-  const double start = now();
+double seconds_of(const std::function<void()>& body) {
+  const auto start = Clock::now();
   body();
-  return now() - start;
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double quantile(std::vector<double> values, double part) {
-  const auto at = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
+
+/// The operands and the result of a case, filled with numbers in [-1, 1].
+struct Operands {
+  explicit Operands(const GemmCase& c)
+      : lhs(float_arena(c.batch * c.m * c.k)),
+        rhs(float_arena(c.batch * c.n * c.k * c.copies)),
+        result(float_arena(c.batch * c.m * c.n)),
+        one(c.batch * c.n * c.k) {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (std::int64_t i = 0; i < c.batch * c.m * c.k; ++i) floats(lhs)[i] = uniform(random);
+    for (std::int64_t i = 0; i < one; ++i) floats(rhs)[i] = uniform(random);
+    for (int copy = 1; copy < c.copies; ++copy) std::copy_n(floats(rhs), one, floats(rhs) + copy * one);
+    std::fill_n(floats(result), c.batch * c.m * c.n, 0.0F);
+  }
+  const float* right(std::int64_t turn, int copies) const { return floats(rhs) + turn % copies * one; }
+
+  Arena lhs, rhs, result;
+  std::int64_t one;  ///< elements of one right operand
+};
 
 /// The worst error over some results, relative to the sum of magnitudes.
-double worst_error(const GemmCase& c, const float* lhs, const float* rhs, const float* result) {
+double worst_error(const GemmCase& c, const Operands& data) {
+  const float *lhs = floats(data.lhs), *rhs = floats(data.rhs), *result = floats(data.result);
   std::mt19937_64 random(1);
   double worst = 0;
   for (int sample = 0; sample < 400; ++sample) {
@@ -140,14 +91,16 @@ double worst_error(const GemmCase& c, const float* lhs, const float* rhs, const 
 }
 
 schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
-  schedule::GemmPlan plan = schedule::plan_gemm({.compute = f32,
-                                                 .vector_bits = options.target.vector_bits,
-                                                 .batch = c.batch,
-                                                 .m = c.m,
-                                                 .n = c.n,
-                                                 .k = c.k,
-                                                 .lhs_axis = c.lhs,
-                                                 .rhs_axis = c.rhs});
+  schedule::GemmQuery query{.compute = f32,
+                            .vector_bits = options.target.vector_bits,
+                            .batch = c.batch,
+                            .m = c.m,
+                            .n = c.n,
+                            .k = c.k,
+                            .lhs_axis = c.lhs,
+                            .rhs_axis = c.rhs};
+  if (options.dims) query.m = {};
+  schedule::GemmPlan plan = schedule::plan_gemm(query);
   const std::map<std::string, Source> sources = {
       {"packed", Source::packed}, {"loaded", Source::loaded}, {"direct", Source::direct}};
   if (!options.lhs.empty()) plan.lhs = sources.at(options.lhs);
@@ -159,77 +112,159 @@ schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
   return plan;
 }
 
-void measure(const GemmCase& c, const Options& options, Team& team, const PeakProbe& probe) {
-  const schedule::GemmPlan plan = plan_of(c, options);
-  CompiledGemm gemm(c, plan, !options.dims, options.target);
-  if (options.assembly) fmt::print("{}\n", codegen::emit_assembly(gemm.kernels()[0], options.target));
-  const auto lhs = huge_floats(c.batch * c.m * c.k), rhs = huge_floats(c.batch * c.n * c.k);
-  const auto result = huge_floats(c.batch * c.m * c.n);
-  std::mt19937 random(7);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  for (std::int64_t i = 0; i < c.batch * c.m * c.k; ++i) lhs.get()[i] = uniform(random);
-  for (std::int64_t i = 0; i < c.batch * c.n * c.k; ++i) rhs.get()[i] = uniform(random);
+/// One of those who compute the same product in turn.
+struct Contender {
+  std::string name;
+  std::function<void(const float* rhs)> run;
+  std::vector<double> times{};
+  double seconds() const { return median(times); }
+};
 
-  const auto pack = [&] { gemm.pack(team, lhs.get(), rhs.get()); };
-  const auto multiply = [&] { gemm.multiply(team, lhs.get(), rhs.get(), result.get()); };
-  pack(), multiply();
-  const double error = worst_error(c, lhs.get(), rhs.get(), result.get());
-  const bool alone = team.threads() == 1;
-  std::vector<double> peaks, packs, products, totals, others;
+/// Everybody in turn, until the time is up. Peers' threads spin for a while after a call: all rest before a turn, and
+/// the first call of a turn, which wakes the threads, does not count.
+void take_turns(const GemmCase& c, const Options& options, const Operands& data, std::vector<Contender>& all,
+                const std::function<void()>& beside) {
+  const int repeats = std::max({1, c.copies / 4, static_cast<int>(2e8 * options.threads / c.flops())});
+  std::int64_t turn = 0;
   const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
-  const int repeats = std::max(1, static_cast<int>(2e8 / c.flops()));
-  while (Clock::now() < end || totals.size() < 3) {
-    peaks.push_back(probe.work() / seconds_of(true, [&] { probe.run(); }));
-    double packing = 0, product = 0, other = 0;
-    for (int i = 0; i < repeats; ++i) packing += seconds_of(alone, pack), product += seconds_of(alone, multiply);
-#ifdef LATHE_OPENBLAS
-    for (int i = 0; options.blas && i < repeats; ++i)
-      other += seconds_of(alone, [&] { blas_all(team, c, lhs.get(), rhs.get(), result.get()); });
-#endif
-    packs.push_back(packing / repeats), products.push_back(product / repeats);
-    totals.push_back((packing + product) / repeats), others.push_back(other / repeats);
+  for (int rounds = 0; rounds < 3 || Clock::now() < end; ++rounds) {
+    beside();
+    for (Contender& one : all) {
+      if (options.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      if (options.threads > 1 || repeats > 1) one.run(data.right(turn++, c.copies));
+      const double seconds = seconds_of([&] {
+        for (int i = 0; i < repeats; ++i) one.run(data.right(turn++, c.copies));
+      });
+      one.times.push_back(seconds / repeats);
+    }
   }
-  const auto median = [&](const std::vector<double>& times) { return quantile(times, options.part); };
-  const double peak = quantile(peaks, 1 - options.part) * team.threads(), total = median(totals),
-               product = median(products);
-  const auto share = [&](double seconds) { return 100 * c.flops() / seconds / peak; };
-  const char* sources[] = {"packed", "loaded", "direct"};
-  fmt::print(
-      "{:22} {:>4}x{:>4}x{:>4}x{:<4} {:6}/{:6} {:8.1f} us  pack {:4.1f}%  {:6.1f} GF/s  {:5.1f}%  alone {:5.1f}%",
-      c.name, c.batch, c.m, c.n, c.k, sources[static_cast<int>(plan.lhs)], sources[static_cast<int>(plan.rhs)],
-      total * 1e6, 100 * median(packs) / total, c.flops() / total / 1e9, share(total), share(product));
-  if (median(others) > 0) fmt::print("  OpenBLAS {:5.1f}%", share(median(others)));
-  fmt::print("  peak {:.0f}{}\n", peak / 1e9, error > 1e-6 ? fmt::format("  WRONG {:.1e}", error) : "");
-  std::fflush(stdout);
 }
+
+/// What a case came to: shares of the peak and times as multiples of Lathe's.
+struct Outcome {
+  double share = 0, peer = 0, scaling = 0;
+};
+
+class Bench {
+ public:
+  explicit Bench(const Options& options)
+      : options_(options), probe_(options.target), threads_(options.threads), single_(1) {
+    bandwidth_ = measure_read_bandwidth(options.threads, bandwidth_probe_bytes(), 0.3).median;
+    fmt::print("{} threads; {}; read bandwidth {:.1f} GB/s\n", options.threads,
+               options.peers ? describe_gemm_peers(options.openblas) : "no peers", bandwidth_ / 1e9);
+  }
+
+  void group(const GemmGroup& group) {
+    std::vector<Outcome> outcomes;
+    for (const GemmCase& c : group.cases)
+      if (options_.only.empty() || (group.name + " " + c.name).find(options_.only) != std::string::npos)
+        outcomes.push_back(measure(c, group.reach));
+    if (outcomes.empty()) return;
+    double share = 1e9, peer = 1e9, product = 0, scaling = 1e9;
+    for (const Outcome& o : outcomes) {
+      share = std::min(share, o.share), peer = std::min(peer, o.peer), scaling = std::min(scaling, o.scaling);
+      product += std::log(o.peer), all_ += std::log(o.peer), ++cases_;
+    }
+    fmt::print("== {}: {} products, at least {:.1f}%", group.name, outcomes.size(), 100 * share);
+    if (group.reach > 0) fmt::print(" (to reach: {:.0f}%)", 100 * group.reach);
+    if (options_.peers)
+      fmt::print(", at least {:.2f}x the better peer, geometric mean {:.2f}x", peer,
+                 std::exp(product / static_cast<double>(outcomes.size())));
+    if (options_.threads > 1) fmt::print(", {} threads at least {:.2f}x one", options_.threads, scaling);
+    fmt::print("\n\n");
+  }
+
+  void finish() const {
+    if (options_.peers && cases_ > 0)
+      fmt::print("all {} products: geometric mean {:.2f}x the better peer\n", cases_, std::exp(all_ / cases_));
+  }
+
+ private:
+  Outcome measure(const GemmCase& c, double reach) {
+    const schedule::GemmPlan plan = plan_of(c, options_);
+    CompiledGemm gemm(c, plan, !options_.dims, options_.target);
+    if (options_.assembly) fmt::print("{}\n", codegen::emit_assembly(gemm.kernels()[0], options_.target));
+    const Operands data(c);
+    const float* const lhs = floats(data.lhs);
+    float* const result = floats(data.result);
+    const auto run = [&](ThreadPool& threads, const float* rhs) {
+      gemm.pack(threads, lhs, rhs), gemm.multiply(threads, lhs, rhs, result);
+    };
+    run(threads_, floats(data.rhs));
+    const double error = worst_error(c, data);
+    std::vector<Contender> all = {{"Lathe", [&](const float* rhs) { run(threads_, rhs); }},
+                                  {"alone", [&](const float* rhs) { gemm.multiply(threads_, lhs, rhs, result); }}};
+    if (options_.threads > 1) all.push_back({"one thread", [&](const float* rhs) { run(single_, rhs); }});
+    const std::size_t own = all.size();
+    std::vector<std::unique_ptr<GemmPeer>> peers;
+    if (options_.peers) peers = gemm_peers(c, threads_, options_.openblas);
+    for (const auto& peer : peers)
+      all.push_back({peer->name(), [&](const float* rhs) { peer->run(lhs, rhs, result); }});
+    std::vector<double> peaks;
+    take_turns(c, options_, data, all, [&] { peaks.push_back(probe_.work() / seconds_of([&] { probe_.run(); })); });
+    return report(c, plan, all, own, median(peaks) * options_.threads, reach, error);
+  }
+
+  Outcome report(const GemmCase& c, const schedule::GemmPlan& plan, const std::vector<Contender>& all,
+                 std::size_t own, double peak, double reach, double error) const {
+    const bool streamed = c.copies > 1;
+    const double bytes = 4 * static_cast<double>(c.n * c.k);
+    const auto share = [&](const Contender& one) {
+      return (streamed ? bytes / bandwidth_ : c.flops() / peak) / one.seconds();
+    };
+    const char* sources[] = {"packed", "loaded", "direct"};
+    Outcome outcome{.share = share(all[0])};
+    fmt::print("{:22} {:>4}x{:>4}x{:>5}x{:<4} {:6}/{:6} {:9.1f} us {:6.1f} GF/s {:5.1f}%{} alone {:5.1f}%", c.name,
+               c.batch, c.m, c.n, c.k, sources[static_cast<int>(plan.lhs)], sources[static_cast<int>(plan.rhs)],
+               all[0].seconds() * 1e6, c.flops() / all[0].seconds() / 1e9, 100 * outcome.share,
+               outcome.share < reach ? "<" : " ", 100 * share(all[1]));
+    double best = 1e9;
+    for (std::size_t i = own; i < all.size(); ++i) {
+      best = std::min(best, all[i].seconds() / all[0].seconds());
+      fmt::print("  {} {:5.1f}%", all[i].name, 100 * share(all[i]));
+    }
+    if (all.size() > own) fmt::print("  {:5.2f}x{}", best, best < 1 ? "<" : " ");
+    outcome.peer = best;
+    if (options_.threads > 1) {
+      outcome.scaling = all[2].seconds() / all[0].seconds();
+      fmt::print("  scaling {:.2f}{}", outcome.scaling, reach > 0 && outcome.scaling < 1.85 ? "<" : " ");
+    }
+    fmt::print(" peak {:.0f}{}\n", peak / 1e9, error > 1e-6 ? fmt::format("  WRONG {:.1e}", error) : "");
+    std::fflush(stdout);
+    return outcome;
+  }
+
+  Options options_;
+  PeakProbe probe_;
+  ThreadPool threads_, single_;
+  double bandwidth_ = 0, all_ = 0;
+  int cases_ = 0;
+};
 
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
-    if (flag == "--threads")
+    const std::map<std::string, std::string*> texts = {{"--only", &options.only},
+                                                       {"--case", &options.own},
+                                                       {"--lhs", &options.lhs},
+                                                       {"--rhs", &options.rhs},
+                                                       {"--openblas", &options.openblas}};
+    if (texts.count(flag))
+      *texts.at(flag) = value();
+    else if (flag == "--threads")
       options.threads = std::stoi(value());
-    else if (flag == "--only")
-      options.only = value();
     else if (flag == "--seconds")
       options.seconds = std::stod(value());
-    else if (flag == "--quantile")
-      options.part = std::stod(value());
     else if (flag == "--cpu")
       options.target = codegen::TargetCpu::named(value());
-    else if (flag == "--case")
-      options.own = value();
-    else if (flag == "--lhs")
-      options.lhs = value();
-    else if (flag == "--rhs")
-      options.rhs = value();
     else if (flag == "--dims")
       options.dims = true;
     else if (flag == "--asm")
       options.assembly = true;
-    else if (flag == "--no-blas")
-      options.blas = false;
+    else if (flag == "--no-peers")
+      options.peers = false;
     else if (flag == "--tile") {
       const std::string text = value();
       for (std::size_t at = 0; at < text.size(); at = std::min(text.find(',', at), text.size() - 1) + 1)
@@ -244,12 +279,13 @@ Options parse(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  const PeakProbe probe(options.target);
-  Team team(options.threads);
-  std::vector<GemmCase> all = cases();
-  if (!options.own.empty()) all = {own_case(options.own)};
-  for (const GemmCase& c : all)
-    if (options.only.empty() || c.name.find(options.only) != std::string::npos) measure(c, options, team, probe);
+  Bench bench(options);
+  if (!options.own.empty()) {
+    bench.group({"own", 0, {own_gemm_case(options.own)}});
+    return 0;
+  }
+  for (const GemmGroup& group : gemm_table()) bench.group(group);
+  bench.finish();
   return 0;
 }
 

@@ -1,10 +1,6 @@
 #include "bench/gemm_case.h"
 
-#include <sys/mman.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <thread>
+#include <algorithm>
 
 namespace lathe::bench {
 
@@ -15,59 +11,7 @@ using kernel::Value;
 using schedule::LaneAxis;
 using schedule::Source;
 
-struct Team::State {
-  std::vector<std::thread> threads;
-  std::atomic<std::int64_t> next{0}, count{0};
-  std::atomic<int> generation{0}, running{0};
-  std::atomic<bool> stop{false};
-  const std::function<void(std::int64_t, std::int64_t)>* body = nullptr;
-
-  void work() {
-    for (std::int64_t i = next.fetch_add(1); i < count.load(); i = next.fetch_add(1)) (*body)(i, i + 1);
-  }
-};
-
-Team::Team(int threads) : state_(std::make_unique<State>()) {
-  for (int i = 1; i < threads; ++i) {
-    state_->threads.emplace_back([s = state_.get()] {
-      for (int seen = 0;;) {
-        while (s->generation.load() == seen && !s->stop.load()) __builtin_ia32_pause();
-        if (s->stop.load()) return;
-        ++seen;
-        s->work();
-        s->running.fetch_sub(1);
-      }
-    });
-  }
-}
-
-Team::~Team() {
-  state_->stop = true;
-  for (std::thread& t : state_->threads) t.join();
-}
-
-int Team::threads() const { return static_cast<int>(state_->threads.size()) + 1; }
-
-void Team::run(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
-  if (state_->threads.empty()) return body(0, count);
-  state_->body = &body;
-  state_->next = 0;
-  state_->count = count;
-  state_->running = static_cast<int>(state_->threads.size());
-  state_->generation.fetch_add(1);
-  state_->work();
-  while (state_->running.load() > 0) __builtin_ia32_pause();
-}
-
-std::shared_ptr<float> huge_floats(std::int64_t count) {
-  constexpr std::size_t page = std::size_t{2} << 20;
-  const std::size_t bytes = (static_cast<std::size_t>(count) * sizeof(float) + page - 1) / page * page;
-  void* memory = std::aligned_alloc(page, bytes);
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  auto* floats = static_cast<float*>(memory);
-  for (std::size_t i = 0; i < bytes / sizeof(float); ++i) floats[i] = 0;
-  return {floats, std::free};
-}
+Arena float_arena(std::int64_t count) { return Arena(static_cast<std::size_t>(count) * sizeof(float)); }
 
 namespace {
 
@@ -122,29 +66,30 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
   kernels_.push_back(pack_kernel(case_, plan_, known, false));
   code_ = codegen::Jit({.target = target}).compile(kernels_);
   if (!known) dims_ = {case_.batch, case_.m, case_.n, case_.k};
-  packed_lhs_ = huge_floats(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
-  packed_rhs_ = huge_floats(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
+  packed_lhs_ = float_arena(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
+  packed_rhs_ = float_arena(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
 }
 
-void CompiledGemm::pack(Team& team, const float* lhs, const float* rhs) {
-  const auto run = [&](const codegen::CompiledKernel& pack, const float* from, float* to) {
-    void* buffers[] = {const_cast<float*>(from), to};
-    team.run(pack.extent(dims_.data()), [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t status = 0;
-      pack.run(buffers, dims_.data(), begin, end, &status);
-    });
-  };
-  if (plan_.lhs == Source::packed) run(code_[1], lhs, packed_lhs_.get());
-  if (plan_.rhs == Source::packed) run(code_[2], rhs, packed_rhs_.get());
+/// In chunks as programs cut them.
+void CompiledGemm::run(ThreadPool& threads, std::size_t kernel, std::vector<void*> buffers) const {
+  const std::int64_t work = kernel == 0 ? case_.k * plan_.tile.mc * plan_.tile.nc / 8 : case_.k * plan_.tile.n_step();
+  const codegen::CompiledKernel& code = code_[kernel];
+  threads.run(code.extent(dims_.data()), (1 << 16) / std::max<std::int64_t>(work, 1),
+              [&](std::int64_t begin, std::int64_t end) {
+                std::int64_t status = 0;
+                code.run(buffers.data(), dims_.data(), begin, end, &status);
+              });
 }
 
-void CompiledGemm::multiply(Team& team, const float* lhs, const float* rhs, float* result) {
-  void* buffers[] = {plan_.lhs == Source::packed ? packed_lhs_.get() : const_cast<float*>(lhs),
-                     plan_.rhs == Source::packed ? packed_rhs_.get() : const_cast<float*>(rhs), result};
-  team.run(code_[0].extent(dims_.data()), [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t status = 0;
-    code_[0].run(buffers, dims_.data(), begin, end, &status);
-  });
+void CompiledGemm::pack(ThreadPool& threads, const float* lhs, const float* rhs) {
+  if (plan_.lhs == Source::packed) run(threads, 1, {const_cast<float*>(lhs), packed_lhs_.data()});
+  if (plan_.rhs == Source::packed) run(threads, 2, {const_cast<float*>(rhs), packed_rhs_.data()});
+}
+
+void CompiledGemm::multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result) {
+  run(threads, 0,
+      {plan_.lhs == Source::packed ? floats(packed_lhs_) : const_cast<float*>(lhs),
+       plan_.rhs == Source::packed ? floats(packed_rhs_) : const_cast<float*>(rhs), result});
 }
 
 PeakProbe::PeakProbe(const codegen::TargetCpu& target)
