@@ -59,8 +59,10 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
 }  // namespace
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target)
-    : signature_(signature_of(graph)),
-      program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, target)) {
+    : ProgramInterpreter(graph, [&](const ir::Graph& primitives) { return lower(primitives, target); }) {}
+
+ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const std::function<Program(const ir::Graph&)>& lower)
+    : signature_(signature_of(graph)), program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph)) {
   set_user_types(program_, graph);
 }
 

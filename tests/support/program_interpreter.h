@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "ir/tensor/interpreter.h"
 #include "passes/lowering/lower.h"
 
@@ -12,6 +14,8 @@ namespace lathe::test {
 class ProgramInterpreter {
  public:
   explicit ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target = {});
+  /// With what `lower` makes of the graph after the default pipeline.
+  ProgramInterpreter(const ir::Graph& graph, const std::function<Program(const ir::Graph&)>& lower);
 
   const Program& program() const { return program_; }
   /// Outputs by name, and every parameter and state after the run. Throws UserError [index_range] where a kernel's
