@@ -231,6 +231,8 @@ class ProductKernels {
         kernel::Builder& b = emitter.context().builder;
         const DType dtype = node_.type.dtype;
         scope.bind(0, compute_ == dtype ? acc : b.cast(b.cast(acc, dtype), compute_));
+        // All values before the first store: it may go where another one is read.
+        for (const PointStore& store : epilogue_.stores) emitter.emit(store.value, scope);
         for (const PointStore& store : epilogue_.stores)
           emitter.store(store.node, epilogue_[store.value].dtype, store.form, emitter.emit(store.value, scope),
                         scope);

@@ -88,11 +88,13 @@ class RowKernel {
       const Value hi = kernel::min(lo + flat_chunk, n);
       vector_loop(b_, lo, hi, lanes_, [&](Value at, Value mask) {
         Scope scope(emitter_, {{inner_dims_, at, lanes_}}, mask, &top);
+        for (const PointStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const PointStore& store : program_.stores) put(store, scope);
       });
     });
   }
 
+  /// All values of a place are computed before the first is stored: it may go where another one is read.
   void put(const PointStore& store, Scope& scope) {
     emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
   }
@@ -100,11 +102,14 @@ class RowKernel {
   void one_row(Value row, Scope& top) {
     Scope scope(emitter_, {{outer_dims_, row, 1}}, {}, &top);
     for (const RowLoop& l : loops_->loops()) loop(l, row, scope);
+    const auto rowwise = [&](const PointStore& store) { return !loops_->varies(store); };
     for (const PointStore& store : program_.stores)
-      if (!loops_->varies(store)) {
+      if (rowwise(store)) {
         hoist(store.value, scope);
-        put(store, scope);
+        emitter_.emit(store.value, scope);
       }
+    for (const PointStore& store : program_.stores)
+      if (rowwise(store)) put(store, scope);
   }
 
   /// Computes, outside the loop over the row, what `i` needs and does not vary along it.
@@ -143,6 +148,8 @@ class RowKernel {
       for (const int i : l.reductions) bind_kept(program_[i].args[0], scope, seen);
       for (const PointStore* store : l.stores) bind_kept(store->value, scope, seen);
       for (std::size_t r = 0; r < accumulators.size(); ++r) accumulate(l.reductions[r], accumulators[r], scope);
+      for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
+      for (const auto& [value, place] : l.parked) emitter_.emit(value, scope);
       for (const PointStore* store : l.stores) put(*store, scope);
       for (const auto& [value, place] : l.parked)
         emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);

@@ -1,0 +1,82 @@
+// The memory of whole training steps by their plans: arena, the largest live set, arguments and states; and who is
+// live at the peak. Nothing is compiled to machine code.
+//   bench_memory [most lines about the peak]
+#include <fmt/core.h>
+
+#include <cstdlib>
+
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "frontend/training.h"
+#include "passes/lowering/lower.h"
+#include "passes/memory/memory_plan.h"
+#include "passes/pipeline.h"
+
+namespace {
+
+using namespace lathe;
+
+void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most) {
+  const Program program = lower(ir::run_pipeline(step, ir::default_pipeline()).graph, {512});
+  const MemoryPlan plan = plan_memory(program, dims);
+  int copies = 0;
+  for (const Launch& launch : program.launches)
+    copies += !launch.names.empty() && launch.names[0].starts_with("copy ") ? 1 : 0;
+  constexpr double mega = 1e-6;
+  fmt::print("{:<34} {:>8.1f} {:>8.1f} {:>6.3f} {:>9.1f} {:>9.1f} MB  {} states copied back\n", title,
+             static_cast<double>(plan.arena_bytes) * mega, static_cast<double>(plan.lower_bound) * mega,
+             static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
+             static_cast<double>(plan.argument_bytes) * mega,
+             static_cast<double>(plan.arena_bytes + plan.argument_bytes) * mega, copies);
+  if (most > 0) fmt::print("{}", describe(plan, program, most));
+}
+
+ir::Graph gpt2_step() {
+  Graph g("gpt2");
+  const models::Gpt model(g, {.vocab = Dim("vocab", 50257),
+                              .context = Dim("context", 1024),
+                              .d_model = Dim("d_model", 768),
+                              .h = Dim("h", 12),
+                              .layers = 12});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return training_step(g.finish(), "loss", AdamW{.lr = 3e-4});
+}
+
+ir::Graph llama_step() {
+  Graph g("llama");
+  const models::Llama model(g, {.vocab = Dim("vocab", 32000),
+                                .d_model = Dim("d_model", 1024),
+                                .d_ff = Dim("d_ff", 2816),
+                                .h = Dim("h", 16),
+                                .kv_heads = Dim("kv_heads", 4),
+                                .head_dim = Dim("head_dim", 64),
+                                .layers = 1});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return training_step(g.finish(), "loss", AdamW{.lr = 3e-4});
+}
+
+ir::Graph encoder_decoder_step() {
+  Graph g("encoder_decoder");
+  const models::EncoderDecoder model(g, {.src_vocab = Dim("src_vocab", 32000),
+                                         .tgt_vocab = Dim("tgt_vocab", 32000),
+                                         .d_model = Dim("d_model", 512),
+                                         .d_ff = Dim("d_ff", 2048),
+                                         .h = Dim("h", 8),
+                                         .layers = 6});
+  const Tensor source = g.input("source", i64, {Dim("B"), Dim("S")});
+  g.output("loss", model.loss(source, g.input("target", i64, {Dim("B"), Dim("T") + 1})));
+  return training_step(g.finish(), "loss", AdamW{.lr = 3e-4});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int most = argc > 1 ? std::atoi(argv[1]) : 0;
+  fmt::print("{:<34} {:>8} {:>8} {:>6} {:>9} {:>9}\n", "training step", "arena", "live", "ratio", "arguments", "all");
+  const ir::Graph gpt2 = gpt2_step();
+  report("GPT-2 124M, B=4 T=64", gpt2, {{"B", 4}, {"T", 64}}, most);
+  report("GPT-2 124M, B=1 T=1024", gpt2, {{"B", 1}, {"T", 1024}}, most);
+  report("Llama block d=1024, B=1 T=512", llama_step(), {{"B", 1}, {"T", 512}}, most);
+  report("encoder-decoder base, B=4 S=T=64", encoder_decoder_step(), {{"B", 4}, {"S", 64}, {"T", 64}}, most);
+}
