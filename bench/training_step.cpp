@@ -1,132 +1,210 @@
-// One training step of a GPT, timed launch by launch beside the machine's FMA peak.
-//   bench_training_step [layers d_model heads vocab batch sequence [steps]]
+// Whole training steps beside the machine's FMA peak: forward, backward and AdamW.
+//   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--top LINES]
+//   bench_training_step NAME --serve [--export FILE] [--clip NORM]
+// NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT.
+// --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
+// parameters and the batch, from which the peers start.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdlib>
-#include <map>
-#include <thread>
+#include <fstream>
+#include <iostream>
+#include <sstream>
 
-#include "frontend/initialize.h"
-#include "frontend/models/gpt.h"
+#include "bench/memory_floor.h"
 #include "frontend/training.h"
 #include "runtime/executable.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
+#include "runtime/trace/trace.h"
+#include "tools/bench/step_cases.h"
 
 namespace {
 
 using namespace lathe;
+using namespace lathe::bench;
+using Clock = std::chrono::steady_clock;
 
-struct Setting {
-  int layers = 6, d_model = 384, heads = 6, vocab = 65, batch = 4, sequence = 256, steps = 10;
+struct Options {
+  std::vector<std::string> names;
+  int steps = 10, threads = usable_cpus(), top = 0;
+  double clip = 0;
+  bool serve = false;
+  std::string exported;
 };
 
-Setting parse(int argc, char** argv) {
-  Setting s;
-  int* fields[] = {&s.layers, &s.d_model, &s.heads, &s.vocab, &s.batch, &s.sequence, &s.steps};
-  for (int i = 1; i < argc && i <= 7; ++i) *fields[i - 1] = std::max(1, std::atoi(argv[i]));
-  return s;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-struct Row {
-  double seconds = 0, gflops = 0;
-  int launches = 0;
-  std::int64_t tasks = 0;
-};
-
-/// The op a launch ends with, and the values of the kernel's dims.
-std::string describe(const Launch& launch) {
-  std::string dims;
-  for (const Dim& dim : launch.dims) dims += (dims.empty() ? "" : ", ") + dim.to_string();
-  const std::string name =
-      launch.names.empty() ? std::string() : launch.names.back().substr(launch.names.back().find(' ') + 1);
-  return fmt::format("{} ({}) [{}]", name, launch.loc.to_string(), dims);
-}
-
-void print_table(const Executable& exe, const std::vector<LaunchTime>& times, double peak) {
-  std::map<std::string, Row> rows;
-  double total = 0;
-  for (const LaunchTime& t : times) {
-    const Launch& launch = exe.program().launches[static_cast<std::size_t>(t.launch)];
-    const auto& kernel = exe.program().kernels[static_cast<std::size_t>(launch.kernel)];
-    Row& row = rows[fmt::format("{:<16} {}", kernel.name, describe(launch))];
-    row.seconds += t.seconds;
-    row.gflops += t.gflops;
-    ++row.launches;
-    row.tasks = t.tasks;
-    total += t.seconds;
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&] { return i + 1 < argc ? argv[++i] : ""; };
+    if (argument == "--steps") {
+      options.steps = std::max(1, std::atoi(value()));
+    } else if (argument == "--threads") {
+      options.threads = std::max(1, std::atoi(value()));
+    } else if (argument == "--top") {
+      options.top = std::atoi(value());
+    } else if (argument == "--clip") {
+      options.clip = std::atof(value());
+    } else if (argument == "--export") {
+      options.exported = value();
+    } else if (argument == "--serve") {
+      options.serve = true;
+    } else {
+      options.names.push_back(argument);
+    }
   }
-  std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-  std::map<std::string, double> kinds;
-  for (const auto& [name, row] : rows) kinds[name.substr(name.find('_') + 1, 8)] += row.seconds;
-  for (const auto& [kind, seconds] : kinds) fmt::print("  {:<10} {:5.1f}%\n", kind, 100 * seconds / total);
-  for (std::size_t i = 0; i < sorted.size() && i < 45; ++i) {
-    const Row& row = sorted[i].second;
-    fmt::print("  {:6.2f} ms {:5.1f}% {:5.1f}% of peak  x{:<3} {:>4} tasks  {}\n", 1e3 * row.seconds,
-               100 * row.seconds / total, 100 * row.gflops * 1e9 / row.seconds / peak, row.launches, row.tasks,
-               sorted[i].first);
+  if (options.names.empty()) options.names = step_names();
+  return options;
+}
+
+/// A line of /proc/self/status in bytes, such as VmHWM, the most memory that was resident at a time.
+double status_bytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field + ":")) return 1024 * std::atof(line.c_str() + field.size() + 1);
+  return 0;
+}
+
+/// From here on VmHWM counts anew.
+void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+class Step {
+ public:
+  Step(const std::string& name, const Options& options)
+      : options_(options),
+        case_(make_step_case(name)),
+        executable_(compiled(training_step(case_.forward, "loss", AdamW{.lr = 1e-3}, {.clip_norm = options.clip}))) {
+    if (options.exported.empty()) return;
+    std::vector<TensorView> tensors;
+    for (const ProgramBuffer& buffer : executable_.program().buffers)
+      if (executable_.states().contains(buffer.name) && !buffer.name.starts_with("optimizer."))
+        tensors.push_back(view_of(buffer.name, executable_.state(buffer.name)));
+    for (const auto& [input, value] : case_.inputs) tensors.push_back(view_of("input." + input, value));
+    write_safetensors(options.exported, tensors);
+  }
+
+  const StepCase& model() const { return case_; }
+  const CompileSummary& summary() const { return executable_.summary(); }
+  MemoryPlan plan() const { return executable_.memory_plan(executable_.bind(case_.inputs)); }
+
+  /// The seconds of one step, and its loss.
+  std::pair<double, double> run() {
+    const auto start = Clock::now();
+    const double loss = executable_.run(case_.inputs).at("loss").get(0);
+    return {std::chrono::duration<double>(Clock::now() - start).count(), loss};
+  }
+
+  std::string profile(double peak) {
+    Trace trace{.program = executable_.program(),
+                .plan = plan(),
+                .dims = executable_.bind(case_.inputs),
+                .machine = {peak, measure_read_bandwidth(options_.threads, bandwidth_probe_bytes(), 0.1).best},
+                .runs = {}};
+    for (int i = 0; i < 3; ++i) {
+      const auto start = Clock::now();
+      TracedRun traced;
+      executable_.run_traced(case_.inputs, traced.launches);
+      traced.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      trace.runs.push_back(std::move(traced));
+    }
+    return top_table(trace, options_.top);
+  }
+
+ private:
+  Executable compiled(const ir::Graph& step) const {
+    Executable executable = compile(step, {.threads = options_.threads});
+    executable.set_states(initial_values(step, case_.initializers, 1));
+    return executable;
+  }
+
+  Options options_;
+  StepCase case_;
+  Executable executable_;
+};
+
+void measure(const std::string& name, const Options& options) {
+  Step step(name, options);
+  const CompileSummary& c = step.summary();
+  fmt::print("{}: {}\n", name, step.model().what);
+  fmt::print("{} nodes, {} kernels in {} launches; passes {:.2f} s, lowering {:.2f} s, code {:.2f} s\n", c.nodes,
+             c.kernels, c.launches, c.pass_seconds, c.lower_seconds, c.codegen_seconds);
+  const MemoryPlan plan = step.plan();
+  fmt::print("arena {} ({:.3f} of the largest live set), arguments {}\n", format_bytes(plan.arena_bytes),
+             static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
+             format_bytes(plan.argument_bytes));
+  std::vector<double> seconds, peaks;
+  double loss = 0;
+  for (int i = 0; i < options.steps + 2; ++i) {
+    const double peak = measure_fma_peak(options.threads, 0.02).best;
+    const auto [took, now] = step.run();
+    loss = now;
+    if (i < 2) continue;
+    seconds.push_back(took);
+    peaks.push_back(peak);
+  }
+  const double typical = median(seconds), peak = median(peaks);
+  fmt::print(
+      "{:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the FMA peak of {:.0f} GFLOP/s on {} threads, loss {:.5f}\n",
+      1e3 * typical, static_cast<double>(step.model().tokens) / typical, 100 * step.model().flops / typical / peak,
+      peak * 1e-9, options.threads, loss);
+  if (options.top > 0) fmt::print("{}", step.profile(peak));
+}
+
+std::string ready_line(const Step& step) {
+  const StepCase& model = step.model();
+  const CompileSummary& c = step.summary();
+  const MemoryPlan plan = step.plan();
+  std::string sizes;
+  for (const auto& [key, value] : model.sizes)
+    sizes += fmt::format("{}\"{}\":{}", sizes.empty() ? "" : ",", key, value);
+  return fmt::format(
+      "{{\"what\":\"{}\",\"sizes\":{{{}}},\"tokens\":{},\"flops\":{},\"compile\":{},\"kernels\":{},\"launches\":{},"
+      "\"arena\":{},\"lower_bound\":{},\"arguments\":{}}}",
+      model.what, sizes, model.tokens, model.flops, c.pass_seconds + c.lower_seconds + c.codegen_seconds, c.kernels,
+      c.launches, plan.arena_bytes, plan.lower_bound, plan.argument_bytes);
+}
+
+/// "run N", "peak", "profile"; the end of the input ends it.
+void serve(const std::string& name, const Options& options) {
+  Step step(name, options);
+  std::cout << ready_line(step) << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string verb;
+    int count = 0;
+    words >> verb >> count;
+    if (verb == "peak") {
+      std::cout << fmt::format("{{\"peak\":{}}}", measure_fma_peak(options.threads, 0.05).best) << std::endl;
+    } else if (verb == "run") {
+      std::vector<double> seconds, losses;
+      for (int i = 0; i < count; ++i) {
+        const auto [took, loss] = step.run();
+        seconds.push_back(took);
+        losses.push_back(loss);
+      }
+      std::cout << fmt::format("{{\"seconds\":[{}],\"losses\":[{}],\"memory\":{}}}", fmt::join(seconds, ","),
+                               fmt::join(losses, ","), status_bytes("VmHWM"))
+                << std::endl;
+    } else if (verb == "forget") {
+      forget_peak_memory();
+      std::cout << "{}" << std::endl;
+    }
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const Setting s = parse(argc, argv);
-  Graph g("gpt");
-  models::GptConfig config{.vocab = Dim("vocab", s.vocab),
-                           .context = Dim("context", s.sequence),
-                           .d_model = Dim("d_model", s.d_model),
-                           .h = Dim("h", s.heads),
-                           .layers = s.layers};
-  models::Gpt gpt(g, config);
-  const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
-  g.output("loss", gpt.loss(tokens));
-  const auto initializers = g.initializers();
-  const ir::Graph step = training_step(g.finish(), "loss", AdamW{.lr = 1e-3}, {.clip_norm = 1.0});
-  Executable exe = compile(step);
-  const CompileSummary& c = exe.summary();
-  fmt::print("{} ops, {} nodes, {} kernels in {} launches; passes {:.2f} s, lowering {:.2f} s, code {:.2f} s\n",
-             c.ops, c.nodes, c.kernels, c.launches, c.pass_seconds, c.lower_seconds, c.codegen_seconds);
-  exe.set_states(initial_values(step, initializers, 1));
-  HostTensor batch(i64, {s.batch, s.sequence + 1});
-  for (std::int64_t i = 0; i < batch.numel(); ++i) batch.set_int(i, i * 7 % s.vocab);
-  const ir::Tensors inputs = {{"tokens", batch}};
-  fmt::print("{}", describe(exe.memory_plan(exe.bind(inputs)), exe.program(), 6));
-
-  std::int64_t parameters = 0;
-  for (const auto& slot : exe.program().states)
-    if (slot.is_parameter) parameters += exe.state(slot.name).numel();
-  const double tokens_per_step = s.batch * s.sequence;
-  // 6 N + 6 L C T a token, the causal half counted whole (PaLM, appendix B, with L C T for attention).
-  const double flops =
-      tokens_per_step * (6.0 * static_cast<double>(parameters) + 6.0 * s.layers * s.d_model * s.sequence);
-  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
-  std::vector<double> seconds, peaks;
-  std::vector<LaunchTime> times;
-  for (int i = 0; i < s.steps + 2; ++i) {
-    const double peak = measure_fma_peak(cpus, 0.02).best;
-    times.clear();
-    const double loss = exe.run_traced(inputs, times).at("loss").get(0);
-    const double took = times.back().start + times.back().seconds;
-    if (i >= 2) {
-      seconds.push_back(took);
-      peaks.push_back(peak);
-    }
-    fmt::print("step {} loss {:.4f} {:.1f} ms {:.1f}% of {:.0f} GFLOP/s\n", i, loss, 1e3 * took,
-               100 * flops / took / peak, peak * 1e-9);
+  const Options options = parse(argc, argv);
+  if (options.serve) {
+    serve(options.names.front(), options);
+    return 0;
   }
-  const double typical = median(seconds), peak = median(peaks);
-  print_table(exe, times, peak);
-  fmt::print(
-      "{} parameters, {:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the FMA peak of {:.0f} GFLOP/s on {} threads\n",
-      parameters, 1e3 * typical, tokens_per_step / typical, 100 * flops / typical / peak, peak * 1e-9, cpus);
+  for (const std::string& name : options.names) measure(name, options);
 } catch (const lathe::Error& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;

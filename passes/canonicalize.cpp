@@ -60,7 +60,9 @@ std::vector<int> count_uses(const Graph& graph) {
   return uses;
 }
 
-Graph run_once(const Graph& graph) {
+/// Nothing where no rule fires and no two nodes are equal.
+std::optional<Graph> run_once(const Graph& graph) {
+  bool fired = false;
   GraphBuilder builder(graph.name);
   Rebuilder to(builder, graph);
   const auto uses = count_uses(graph);
@@ -73,10 +75,12 @@ Graph run_once(const Graph& graph) {
       const auto operands = to.operands(node);
       now = apply_first({builder, node, operands, use_counts});
       if (now) now = settle(*now, use_counts);
+      fired = fired || now;
     }
     to.set(id, now ? *now : to.copy(node));
     use_counts[to[id].id()] += uses[static_cast<std::size_t>(id.index)];
   }
+  if (!fired && builder.graph().size() == graph.size()) return std::nullopt;
   to.close();
   return dce(builder.finish());
 }
@@ -89,9 +93,9 @@ Graph canonicalize(const Graph& graph) {
   constexpr int rounds = 10;  // each run goes through every chain; more than three are rare
   Graph before = dce(graph);
   for (int i = 0; i < rounds; ++i) {
-    Graph after = canonical::run_once(before);
-    if (structurally_equal(before, after)) return after;
-    before = std::move(after);
+    std::optional<Graph> after = canonical::run_once(before);
+    if (!after || structurally_equal(before, *after)) return after ? std::move(*after) : before;
+    before = std::move(*after);
   }
   return before;
 }

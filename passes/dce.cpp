@@ -1,7 +1,6 @@
 #include "passes/dce.h"
 
 #include "ir/tensor/op.h"
-#include "passes/rebuild.h"
 
 namespace lathe::ir {
 
@@ -24,14 +23,26 @@ std::vector<bool> live_nodes(const Graph& graph) {
 
 }  // namespace
 
-Graph dce(const Graph& graph) {
+Graph dce(Graph graph) {
   const auto live = live_nodes(graph);
-  GraphBuilder builder(graph.name);
-  Rebuilder to(builder, graph);
-  for (const ValueId id : all_values(graph))
-    if (live[static_cast<std::size_t>(id.index)] || graph[id].op->as<Argument>()) to.set(id, to.copy(graph[id]));
-  to.close();
-  return builder.finish();
+  std::vector<ValueId> now(graph.nodes.size());
+  ValueId next{0};
+  const auto move = [&](ValueId& id) { id = now[static_cast<std::size_t>(id.index)]; };
+  for (const ValueId id : all_values(graph)) {
+    Node& node = graph[id];
+    if (!live[static_cast<std::size_t>(id.index)] && !node.op->as<Argument>()) continue;
+    for (ValueId& operand : node.operands) move(operand);
+    now[static_cast<std::size_t>(id.index)] = next;
+    if (next != id) graph[next] = std::move(node);
+    ++next.index;
+  }
+  graph.nodes.resize(static_cast<std::size_t>(next.index));
+  for (Output& output : graph.outputs) move(output.value);
+  for (Update& update : graph.updates) {
+    move(update.state);
+    move(update.value);
+  }
+  return graph;
 }
 
 }  // namespace lathe::ir

@@ -5,6 +5,6 @@
 namespace lathe::ir {
 
 /// Drops the nodes that no output and no update needs. Arguments stay: they are the signature.
-Graph dce(const Graph& graph);
+Graph dce(Graph graph);
 
 }  // namespace lathe::ir

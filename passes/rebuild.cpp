@@ -30,6 +30,10 @@ std::vector<Value> Rebuilder::operands(const Node& node) const {
 
 Value Rebuilder::copy(const Node& node) const {
   auto now = operands(node);
+  bool as_typed = true;
+  for (std::size_t i = 0; as_typed && i < now.size(); ++i)
+    as_typed = now[i].type().looks_like(from_[node.operands[i]].type);
+  if (as_typed) return builder_.copy_as_typed(node, now);
   if (node.op == &ops::view && !rules::view_strides(now[0].type(), node.type.shape)) {
     const GraphBuilder::At at(builder_, node.loc);
     now[0] = contiguous(now[0]);

@@ -31,7 +31,8 @@ std::string_view cast_hint(unsigned kinds) {
 }
 
 bool no_negative_term(const Dim& dim) {
-  return std::all_of(dim.terms().begin(), dim.terms().end(), [](const auto& term) { return term.coefficient >= 0; });
+  const std::vector<Dim::Term> terms = dim.terms();
+  return std::all_of(terms.begin(), terms.end(), [](const Dim::Term& term) { return term.coefficient >= 0; });
 }
 
 /// The dim that two dims broadcast to; named ones are preferred for display.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,15 +21,15 @@ using Attribute = std::variant<bool, std::int64_t, double, std::string, DType, D
 /// The alternatives of Attribute, in its order.
 enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape };
 
-/// Named attributes, in the order of the op's schema.
+/// Named attributes, in the order of the op's schema. Copies share the entries until one is set.
 class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
   Attributes() = default;
-  Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
+  Attributes(std::initializer_list<Entry> entries) : entries_(std::make_shared<std::vector<Entry>>(entries)) {}
 
   const Attribute* find(std::string_view name) const {
-    for (const auto& [key, value] : entries_)
+    for (const auto& [key, value] : entries())
       if (key == name) return &value;
     return nullptr;
   }
@@ -40,18 +41,29 @@ class Attributes {
     return std::get<T>(*found);
   }
   void set(std::string_view name, Attribute value) {
-    for (auto& [key, old] : entries_)
+    if (!entries_)
+      entries_ = std::make_shared<std::vector<Entry>>();
+    else if (entries_.use_count() > 1)
+      entries_ = std::make_shared<std::vector<Entry>>(*entries_);
+    for (auto& [key, old] : *entries_)
       if (key == name) {
         old = std::move(value);
         return;
       }
-    entries_.emplace_back(std::string(name), std::move(value));
+    entries_->emplace_back(std::string(name), std::move(value));
   }
-  const std::vector<Entry>& entries() const { return entries_; }
-  bool operator==(const Attributes&) const = default;
+  const std::vector<Entry>& entries() const {
+    static const std::vector<Entry> none;
+    return entries_ ? *entries_ : none;
+  }
+  /// Equal values have equal hashes.
+  std::size_t hash() const;
+  bool operator==(const Attributes& other) const {
+    return entries_ == other.entries_ || entries() == other.entries();
+  }
 
  private:
-  std::vector<Entry> entries_;
+  std::shared_ptr<std::vector<Entry>> entries_;  // null where there are none
 };
 
 }  // namespace lathe::ir

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/support/hash.h"
+
 namespace lathe::ir {
 
 namespace {
@@ -68,15 +70,9 @@ void check_arity(const Op& op, std::size_t given, const Location& loc) {
 }
 
 std::size_t hash_of(const Node& node) {
-  std::size_t h = std::hash<const void*>{}(node.op);
-  for (const ValueId id : node.operands) h = h * 1000003 + static_cast<std::size_t>(id.index);
-  return h;
-}
-
-/// Types are compared too, names of dims included: a view to [h=8] and one to [8] are told apart in dumps.
-bool same_display(const Shape& a, const Shape& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Dim& x, const Dim& y) { return x == y && x.name() == y.name(); });
+  std::size_t hash = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
+  for (const ValueId id : node.operands) hash = mix_hash(hash, static_cast<std::size_t>(id.index));
+  return hash;
 }
 
 }  // namespace
@@ -86,20 +82,19 @@ const Node& Value::node() const { return builder_->graph()[id_]; }
 GraphBuilder::GraphBuilder(std::string_view name) { graph_.name = name; }
 
 Value GraphBuilder::insert(Node node) {
-  const std::size_t hash = hash_of(node);
-  const bool pure = !node.op->as<Argument>();
-  if (pure) {
-    const auto [first, last] = consed_.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-      const Node& other = graph_[it->second];
-      if (other.op == node.op && other.operands == node.operands && other.attrs == node.attrs &&
-          same_display(other.type.shape, node.type.shape))
-        return {*this, it->second};
-    }
+  const ValueId id{graph_.size()};
+  if (!node.op->as<Argument>()) {
+    const std::size_t hash = hash_of(node);
+    // Types are compared too, names of dims included: a view to [h=8] and one to [8] are told apart in dumps.
+    const ValueId known = pure_.find(hash, [&](ValueId candidate) {
+      const Node& other = graph_[candidate];
+      return other.op == node.op && other.operands == node.operands && other.attrs == node.attrs &&
+             other.type.shape.looks_like(node.type.shape);
+    });
+    if (known.valid()) return {*this, known};
+    pure_.add(hash, id);
   }
-  const ValueId id{static_cast<std::int32_t>(graph_.nodes.size())};
   graph_.nodes.push_back(std::move(node));
-  if (pure) consed_.emplace(hash, id);
   return {*this, id};
 }
 
@@ -122,7 +117,7 @@ Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attribute
 }
 
 Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, const Shape& shape) {
-  if (name.empty() || graph_.find_argument(name).valid())
+  if (name.empty() || arguments_.contains(name))
     throw UserError(location_, op.name.value,
                     name.empty() ? std::string("an argument needs a name")
                                  : fmt::format("the graph @{} has an argument named {} already", graph_.name, name),
@@ -131,12 +126,14 @@ Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, c
     if (dim.value().value_or(0) < 0)
       throw UserError(location_, op.name.value, fmt::format("{} has the negative size {}", name, dim.to_string()),
                       "dim_negative", "sizes are zero or more");
-  return insert({.op = &op,
-                 .operands = {},
-                 .attrs = {},
-                 .type = TensorType::contiguous(dtype, shape),
-                 .loc = location_,
-                 .name = std::string(name)});
+  const Value value = insert({.op = &op,
+                              .operands = {},
+                              .attrs = {},
+                              .type = TensorType::contiguous(dtype, shape),
+                              .loc = location_,
+                              .name = std::string(name)});
+  arguments_.insert(value.node().name);  // which stays where it is: nodes do not move, arguments keep their names
+  return value;
 }
 
 void GraphBuilder::output(std::string_view name, const Value& value) {
@@ -157,10 +154,9 @@ void GraphBuilder::update(const Value& state, const Value& value) {
         location_, "update",
         fmt::format("{} is {}, its new value {}", target.name, target.type.to_string(), value.type().to_string()),
         "update_type", "an update keeps dtype and shape");
-  for (const Update& update : graph_.updates)
-    if (update.state == state.id())
-      throw UserError(location_, "update", fmt::format("{} is updated twice", target.name), "update_twice",
-                      "combine the two updates into one");
+  if (!updated_.insert(state.id().index).second)
+    throw UserError(location_, "update", fmt::format("{} is updated twice", target.name), "update_twice",
+                    "combine the two updates into one");
   graph_.updates.push_back({state.id(), value.id()});
 }
 
@@ -170,6 +166,18 @@ Value GraphBuilder::copy(const Node& node, std::span<const Value> operands) {
   if (const Attribute* stream = node.attrs.find("stream"))
     next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
   const Value value = add(*node.op, operands, node.attrs);
+  set_name(value, node.name);
+  return value;
+}
+
+Value GraphBuilder::copy_as_typed(const Node& node, std::span<const Value> operands) {
+  if (node.op->as<Argument>()) return copy(node, operands);
+  if (const Attribute* stream = node.attrs.find("stream"))
+    next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
+  Node copied{.op = node.op, .operands = {}, .attrs = node.attrs, .type = node.type, .loc = node.loc, .name = {}};
+  copied.operands.reserve(operands.size());
+  for (const Value& operand : operands) copied.operands.push_back(operand.id());
+  const Value value = insert(std::move(copied));
   set_name(value, node.name);
   return value;
 }
@@ -186,7 +194,9 @@ void GraphBuilder::set_name(const Value& value, std::string_view name) {
 }
 
 Graph GraphBuilder::finish() {
-  consed_.clear();
+  pure_.clear();
+  arguments_.clear();
+  updated_.clear();
   return std::exchange(graph_, {});
 }
 

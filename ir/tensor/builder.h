@@ -2,10 +2,11 @@
 
 #include <span>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/node_table.h"
 #include "ir/tensor/op.h"
 
 namespace lathe::ir {
@@ -52,6 +53,9 @@ class GraphBuilder {
 
   /// Copies one node of another graph, operands already mapped; keeps its location and name.
   Value copy(const Node& node, std::span<const Value> operands);
+  /// The same for a node whose operands' types look as they did in its graph, so that its own type is known. The
+  /// checks of its shape rule are among those of its graph: see add_checks.
+  Value copy_as_typed(const Node& node, std::span<const Value> operands);
   /// Carries another graph's run-time checks over.
   void add_checks(std::span<const DimCheck> checks);
 
@@ -87,7 +91,9 @@ class GraphBuilder {
 
   Graph graph_;
   Location location_;
-  std::unordered_multimap<std::size_t, ValueId> consed_;
+  NodeTable pure_;                                  // for hash-consing
+  std::unordered_set<std::string_view> arguments_;  // names
+  std::unordered_set<std::int32_t> updated_;        // states
   std::int64_t next_stream_ = 0;
 };
 

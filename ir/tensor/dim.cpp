@@ -69,6 +69,12 @@ std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial&
   return Dim::Monomial(powers.begin(), powers.end());
 }
 
+/// The unknown that the terms are, where they are one alone.
+std::string lone_unknown(const std::vector<Dim::Term>& terms) {
+  const bool lone = terms.size() == 1 && terms[0].coefficient == 1 && degree(terms[0].monomial) == 1;
+  return lone ? terms[0].monomial[0].first : std::string();
+}
+
 std::string print(const Dim::Term& term) {
   std::string text;
   if (term.coefficient != 1 || term.monomial.empty()) text = fmt::format("{}", term.coefficient);
@@ -85,59 +91,66 @@ bool is_dim_name(std::string_view text) {
                      [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
 }
 
-Dim::Dim(Number number) {
-  if (number.value == unusable) overflow(fmt::format("{}", number.value));
-  if (number.value != 0) terms_.push_back({{}, number.value});
+std::int64_t Dim::checked(std::int64_t number) {
+  if (number == unusable) overflow(fmt::format("{}", number));
+  return number;
 }
 
-Dim::Dim(std::string_view name) : Dim(from_terms({{{{std::string(name), 1}}, 1}})) {
+std::shared_ptr<const Dim::Detail> Dim::make_detail(std::vector<Term> terms, std::string name) {
+  return std::make_shared<const Detail>(Detail{std::move(terms), std::move(name)});
+}
+
+Dim::Dim(std::string_view name) {
   if (!is_dim_name(name))
     throw UserError(fmt::format("'{}' cannot name a dim", name), "dim_name",
                     "a name is a letter or underscore followed by letters, digits, underscores or dots");
-  name_ = name;
+  detail_ = make_detail({{{{std::string(name), 1}}, 1}}, std::string(name));
 }
 
-Dim::Dim(std::string_view name, std::int64_t value) : Dim(Number{value}) {
+Dim::Dim(std::string_view name, std::int64_t value) : Dim(name, Dim(value)) {
   if (value < 0)
     throw UserError(fmt::format("dim {} cannot have the negative size {}", name, value), "dim_negative",
                     "give a size of zero or more");
-  name_ = Dim(name).name_;
 }
 
-Dim::Dim(std::string_view name, const Dim& size) : terms_(size.terms_) { name_ = Dim(name).name_; }
+Dim::Dim(std::string_view name, const Dim& size)
+    : number_(size.number_),
+      detail_(make_detail(size.is_number() ? std::vector<Term>() : size.detail_->terms, Dim(name).name())) {}
+
+const std::string& Dim::name() const {
+  static const std::string none;
+  return detail_ ? detail_->name : none;
+}
+
+std::vector<Dim::Term> Dim::terms() const {
+  if (!is_number()) return detail_->terms;
+  if (number_ == 0) return {};
+  return {{{}, number_}};
+}
 
 Dim Dim::from_terms(std::vector<Term> terms) {
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return before(a.monomial, b.monomial); });
-  Dim result;
   if (!terms.empty() && degree(terms.front().monomial) > max_degree)
     throw UserError(fmt::format("a size is a polynomial of degree above {}", max_degree), "dim_overflow",
                     "use fewer unknown dims in one product");
+  std::vector<Term> kept;
   for (Term& term : terms) {
-    auto& kept = result.terms_;
     if (!kept.empty() && kept.back().monomial == term.monomial)
       kept.back().coefficient = checked_add(kept.back().coefficient, term.coefficient);
     else
       kept.push_back(std::move(term));
     if (kept.back().coefficient == 0) kept.pop_back();
   }
-  result.name_ = result.lone_unknown();
-  return result;
-}
-
-std::string Dim::lone_unknown() const {
-  const bool lone = terms_.size() == 1 && terms_[0].coefficient == 1 && degree(terms_[0].monomial) == 1;
-  return lone ? terms_[0].monomial[0].first : std::string();
-}
-
-std::optional<std::int64_t> Dim::value() const {
-  if (terms_.empty()) return 0;
-  if (terms_.size() == 1 && terms_[0].monomial.empty()) return terms_[0].coefficient;
-  return std::nullopt;
+  if (kept.empty()) return Dim(0);
+  if (kept.size() == 1 && kept[0].monomial.empty()) return Dim(kept[0].coefficient);
+  std::string name = lone_unknown(kept);
+  return Dim(make_detail(std::move(kept), std::move(name)));
 }
 
 std::vector<std::string> Dim::unknowns() const {
   std::vector<std::string> names;
-  for (const Term& term : terms_)
+  if (is_number()) return names;
+  for (const Term& term : detail_->terms)
     for (const auto& [name, power] : term.monomial) names.push_back(name);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -145,16 +158,20 @@ std::vector<std::string> Dim::unknowns() const {
 }
 
 Dim Dim::unnamed() const {
-  Dim copy = *this;
-  copy.name_ = lone_unknown();
-  return copy;
+  if (!detail_) return *this;
+  if (is_number()) return Dim(number_);
+  std::string own = lone_unknown(detail_->terms);
+  if (own == detail_->name) return *this;
+  return Dim(make_detail(detail_->terms, std::move(own)));
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (b.terms_.empty()) return a;
-  if (a.terms_.empty()) return b;
-  std::vector<Dim::Term> terms = a.terms_;
-  terms.insert(terms.end(), b.terms_.begin(), b.terms_.end());
+  if (b.is(0)) return a;
+  if (a.is(0)) return b;
+  if (a.is_number() && b.is_number()) return Dim(checked_add(a.number_, b.number_));
+  std::vector<Dim::Term> terms = a.terms();
+  const std::vector<Dim::Term> more = b.terms();
+  terms.insert(terms.end(), more.begin(), more.end());
   return Dim::from_terms(std::move(terms));
 }
 
@@ -163,26 +180,31 @@ Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 Dim operator*(const Dim& a, const Dim& b) {
   if (b.is(1)) return a;
   if (a.is(1)) return b;
-  if (a.terms_.size() * b.terms_.size() > max_terms)
+  if (a.is_number() && b.is_number()) return Dim(checked_mul(a.number_, b.number_));
+  const std::vector<Dim::Term> left = a.terms(), right = b.terms();
+  if (left.size() * right.size() > max_terms)
     throw UserError(fmt::format("a size has more than {} terms", max_terms), "dim_overflow",
                     "name the unknown dims of an intermediate instead of multiplying sums");
   std::vector<Dim::Term> terms;
-  for (const auto& x : a.terms_)
-    for (const auto& y : b.terms_)
+  for (const auto& x : left)
+    for (const auto& y : right)
       terms.push_back({multiply(x.monomial, y.monomial), checked_mul(x.coefficient, y.coefficient)});
   return Dim::from_terms(std::move(terms));
 }
 
 std::optional<Dim> Dim::divided_by(const Dim& divisor) const {
-  if (divisor.terms_.empty()) return std::nullopt;
+  if (divisor.is(0)) return std::nullopt;
   if (divisor.is(1)) return *this;
+  if (is_number() && divisor.is_number())
+    return number_ % divisor.number_ == 0 ? std::optional(Dim(number_ / divisor.number_)) : std::nullopt;
   // Polynomial long division by the leading term; exact or nothing.
+  const std::vector<Term> by = divisor.terms();
   Dim rest = unnamed(), quotient(0);
-  while (!rest.terms_.empty()) {
-    const Term &lead = rest.terms_.front(), &by = divisor.terms_.front();
-    auto monomial = divide(lead.monomial, by.monomial);
-    if (!monomial || lead.coefficient % by.coefficient != 0) return std::nullopt;
-    const Dim part = from_terms({{std::move(*monomial), lead.coefficient / by.coefficient}});
+  while (!rest.is(0)) {
+    const Term lead = rest.terms().front();
+    auto monomial = divide(lead.monomial, by.front().monomial);
+    if (!monomial || lead.coefficient % by.front().coefficient != 0) return std::nullopt;
+    const Dim part = from_terms({{std::move(*monomial), lead.coefficient / by.front().coefficient}});
     quotient = quotient + part;
     rest = rest - part * divisor;
   }
@@ -195,8 +217,9 @@ Dim::Answer Dim::equals(const Dim& other) const {
 }
 
 std::int64_t Dim::evaluate(const DimBindings& bindings) const {
+  if (is_number()) return number_;
   std::int64_t sum = 0;
-  for (const Term& term : terms_) {
+  for (const Term& term : detail_->terms) {
     std::int64_t product = term.coefficient;
     for (const auto& [name, power] : term.monomial) {
       const auto at = bindings.find(name);
@@ -211,10 +234,9 @@ std::int64_t Dim::evaluate(const DimBindings& bindings) const {
 }
 
 std::string Dim::to_string() const {
-  const auto number = value();
-  if (number) return name_.empty() ? fmt::format("{}", *number) : fmt::format("{}={}", name_, *number);
+  if (is_number()) return name().empty() ? fmt::format("{}", number_) : fmt::format("{}={}", name(), number_);
   std::string text;
-  for (const Term& term : terms_) {
+  for (const Term& term : detail_->terms) {
     if (text.empty()) {
       text = print(term);
     } else if (term.coefficient < 0) {
@@ -223,8 +245,8 @@ std::string Dim::to_string() const {
       text += " + " + print(term);
     }
   }
-  const bool alias = !name_.empty() && text != name_;
-  return alias ? fmt::format("{}={}", name_, text) : text;
+  const bool alias = !name().empty() && text != name();
+  return alias ? fmt::format("{}={}", name(), text) : text;
 }
 
 }  // namespace lathe

@@ -4,13 +4,6 @@
 
 namespace lathe::ir {
 
-std::vector<ValueId> all_values(const Graph& graph) {
-  std::vector<ValueId> ids;
-  ids.reserve(graph.nodes.size());
-  for (std::int32_t i = 0; i < graph.size(); ++i) ids.push_back({i});
-  return ids;
-}
-
 std::vector<ValueId> Graph::arguments() const {
   std::vector<ValueId> found;
   for (const ValueId id : all_values(*this))

@@ -69,13 +69,37 @@ struct Graph {
   int size() const { return static_cast<int>(nodes.size()); }
   /// Ids of the input, parameter and state nodes, in the order of the signature.
   std::vector<ValueId> arguments() const;
-  /// The argument with this name; invalid where there is none.
+  /// The argument with this name; invalid where there is none. Goes through all nodes.
   ValueId find_argument(std::string_view argument) const;
   /// For each node, the nodes that read it (repeats kept).
   std::vector<std::vector<ValueId>> users() const;
 };
 
-/// The ids 0 .. graph.size()-1.
-std::vector<ValueId> all_values(const Graph& graph);
+/// The ids 0 .. size-1, to go through.
+class ValueRange {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(std::int32_t index) : id_{index} {}
+    ValueId operator*() const { return id_; }
+    Iterator& operator++() {
+      ++id_.index;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    ValueId id_;
+  };
+  explicit ValueRange(std::int32_t size) : size_(size) {}
+  Iterator begin() const { return Iterator(0); }
+  Iterator end() const { return Iterator(size_); }
+
+ private:
+  std::int32_t size_;
+};
+
+/// The ids of the nodes that the graph has now.
+inline ValueRange all_values(const Graph& graph) { return ValueRange(graph.size()); }
 
 }  // namespace lathe::ir

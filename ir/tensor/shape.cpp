@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace lathe {
 
 Dim Shape::numel() const {
@@ -15,6 +17,11 @@ std::vector<std::int64_t> Shape::evaluate(const DimBindings& bindings) const {
   sizes.reserve(dims_.size());
   for (const Dim& dim : dims_) sizes.push_back(dim.evaluate(bindings));
   return sizes;
+}
+
+bool Shape::looks_like(const Shape& other) const {
+  return std::equal(begin(), end(), other.begin(), other.end(),
+                    [](const Dim& x, const Dim& y) { return x.looks_like(y); });
 }
 
 std::string Shape::to_string() const {

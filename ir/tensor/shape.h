@@ -28,6 +28,8 @@ class Shape {
   Dim numel() const;
   std::vector<std::int64_t> evaluate(const DimBindings& bindings) const;
   bool operator==(const Shape&) const = default;
+  /// Equal, names of dims included.
+  bool looks_like(const Shape& other) const;
   /// "[nbatches, n_seq, d_model=512]".
   std::string to_string() const;
 
@@ -53,6 +55,10 @@ struct TensorType {
   /// "f32[nbatches, n_seq, d_model=512]".
   std::string to_string() const;
   bool operator==(const TensorType&) const = default;
+  /// Equal, names of dims included.
+  bool looks_like(const TensorType& other) const {
+    return dtype == other.dtype && shape.looks_like(other.shape) && strides == other.strides;
+  }
 };
 
 std::vector<Dim> row_major_strides(const Shape& shape);

@@ -9,6 +9,7 @@
 #include "ir/ops/list.h"
 #include "passes/fusion/prepare.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
 
 namespace lathe {
@@ -165,17 +166,9 @@ class Lowering {
     }
     if (region.kind == RegionKind::product)
       for (const ValueId operand : graph_[region.members[0]].operands)
-        if (looks_at(operand, update.state)) return false;
+        if (plan_.placement[at(operand)].base == update.state || plan_.is_inlined(plan_.placement[at(operand)].base))
+          return false;
     return !elsewhere && !(reduces && reads);
-  }
-
-  /// Whether loading elements of a value reads those of `state`: through views and what is computed where it is read.
-  bool looks_at(ValueId value, ValueId state) const {
-    const ValueId base = plan_.placement[at(value)].base;
-    if (base == state) return true;
-    if (!plan_.is_inlined(base)) return false;
-    const auto& operands = graph_[base].operands;
-    return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return looks_at(operand, state); });
   }
 
   void place_temporaries() {
@@ -196,28 +189,44 @@ class Lowering {
   }
 
   void lower_region(const LoweringContext& context, const Region& region) {
-    std::vector<KernelContext::Built> built = schedules_.region(context, region);
+    const RegionKey key = region_key(context, region);
+    auto launches = memo_.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
+    if (!launches) {
+      const std::size_t first_workspace = program_.buffers.size();
+      launches = new_launches(context, region);
+      memo_.keep(key, *launches, program_.buffers, first_workspace);
+    }
     std::vector<std::string> names;
     for (const ValueId id : region.members) names.push_back(describe(id));
-    for (auto& [kernel, launch, touched] : built) {
+    for (Launch& launch : *launches) {
       launch.names = names;
       launch.loc = graph_[region.members.back()].loc;
-      launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
-      for (const ValueId id : region.members)
-        kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
-      add_launch(std::move(kernel), std::move(launch));
+      program_.launches.push_back(std::move(launch));
     }
   }
 
-  void add_launch(kernel::Kernel kernel, Launch launch) {
+  /// What the machine makes of a region; without names.
+  std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
+    std::vector<Launch> launches;
+    for (auto& [kernel, launch, touched] : schedules_.region(context, region)) {
+      launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
+      for (const ValueId id : region.members)
+        kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
+      launch.kernel = kernel_id(std::move(kernel));
+      launches.push_back(std::move(launch));
+    }
+    return launches;
+  }
+
+  /// The kernel's place among the distinct ones.
+  int kernel_id(kernel::Kernel kernel) {
     const auto [known, fresh] =
         kernel_ids_.try_emplace(kernel::canonical_text(kernel), static_cast<int>(program_.kernels.size()));
-    launch.kernel = known->second;
     if (fresh) {
       kernel.name = fmt::format("k{}_{}", program_.kernels.size(), kernel.name);
       program_.kernels.push_back(std::move(kernel));
     }
-    program_.launches.push_back(std::move(launch));
+    return known->second;
   }
 
   void copy_back(ValueId state, ValueId value) {
@@ -226,7 +235,8 @@ class Lowering {
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + graph_[state].name};
     launch.loc = graph_[value].loc;
-    add_launch(std::move(kernel), std::move(launch));
+    launch.kernel = kernel_id(std::move(kernel));
+    program_.launches.push_back(std::move(launch));
   }
 
   const Graph& graph_;
@@ -236,6 +246,7 @@ class Lowering {
   std::vector<int> buffer_of_;  // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;
   std::map<std::string, int> kernel_ids_;
+  RegionMemo memo_;
   Program program_;
 };
 

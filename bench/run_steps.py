@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Whole training steps of Lathe and of its peers, in turns, from the same weights and batch.
+
+Usage: bench/run_steps.py [--build FOLDER] [--peers FOLDER] [CASE ...]
+bench/peers/setup.sh makes the peers' folder; the build needs -DLATHE_BENCH=ON. Every program is a process that waits
+while another one measures. A round measures the FMA peak, then some steps of each program; the table has medians over
+all rounds. The programs' losses are compared step by step.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here / 'peers'))
+from workers import Worker, add_common_options, machine, median, peer_environment, undisturbed  # noqa: E402
+
+CASES = ['gpt2', 'gpt2-1024', 'encoder-decoder', 'llama-block']
+PEERS = {'eager': 'PyTorch eager', 'compile': 'torch.compile', 'jax': 'JAX jit'}
+
+
+def start(case, options, folder):
+    weights = folder / 'weights.safetensors'
+    lathe = Worker('Lathe', [str(options.build / 'bench/bench_training_step'), case, '--serve', '--export',
+                             str(weights), '--threads', str(options.threads), '--clip', str(options.clip)])
+    workers = [lathe]
+    for kind in options.only:
+        workers.append(Worker(PEERS[kind], [str(options.peers / 'bin/python'), str(here / 'peers/step_worker.py'), kind,
+                                            case, str(weights), json.dumps(lathe.ready['sizes']), str(options.threads),
+                                            str(options.clip)], peer_environment(options.peers, options.threads)))
+        print(f"  {workers[-1].name}: {workers[-1].ready}", file=sys.stderr)
+    return workers
+
+
+def measure(workers, options):
+    """Seconds and losses of every worker's steps, the peaks, and each worker's most resident memory."""
+    seconds, losses, memory, peaks = ({w.name: [] for w in workers}, {w.name: [] for w in workers}, {}, [])
+    for worker in workers:  # caches, allocators and clocks settle
+        losses[worker.name] += worker.ask('run 2')['losses']
+        worker.ask('forget')
+    for _ in range(options.rounds):
+        with undisturbed(workers, options.lock, options.realtime):
+            peaks.append(workers[0].ask('peak')['peak'])
+            for worker in workers:
+                answer = worker.ask(f'run {options.steps}')
+                seconds[worker.name] += answer['seconds']
+                losses[worker.name] += answer['losses']
+                memory[worker.name] = answer['memory']
+    for worker in workers[1:]:
+        losses[worker.name].insert(0, worker.ready['loss'])
+    return seconds, losses, memory, median(peaks)
+
+
+def loss_difference(losses, name):
+    """The largest relative difference from Lathe's loss over the first three steps, each after one more update."""
+    return max(abs(a - b) / abs(a) for a, b in zip(losses['Lathe'][:3], losses[name][:3]))
+
+
+def report(case, workers, seconds, losses, memory, peak):
+    about = workers[0].ready
+    best = min((median(s) for name, s in seconds.items() if name != 'Lathe'), default=float('nan'))
+    print(f"\n{case}: {about['what']}; peak {peak * 1e-9:.0f} GFLOP/s, "
+          f"{about['flops'] * 1e-9:.0f} GFLOP a step\n")
+    print('| program | ms | tokens/s | of peak | time / Lathe | peak memory | first step | loss differs |')
+    print('|---|---|---|---|---|---|---|---|')
+    own = median(seconds['Lathe'])
+    for worker in workers:
+        took = median(seconds[worker.name])
+        first = about['compile'] if worker is workers[0] else worker.ready['first']
+        off = '' if worker is workers[0] else f'{loss_difference(losses, worker.name):.1e}'
+        print(f"| {worker.name} | {1e3 * took:.1f} | {about['tokens'] / took:.0f} | "
+              f"{100 * about['flops'] / took / peak:.1f}% | {took / own:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
+              f"{first:.1f} s | {off} |")
+    plan = about['arena'] + about['arguments']
+    print(f"\nLathe is {best / own:.2f} times as fast as the best peer. Its plan: arena {about['arena'] / 2**20:.0f} MiB "
+          f"({about['arena'] / max(1, about['lower_bound']):.3f} of the largest live set), arguments and states "
+          f"{about['arguments'] / 2**20:.0f} MiB, together {plan / 2**30:.2f} GiB; {about['kernels']} kernels in "
+          f"{about['launches']} launches.", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_common_options(parser)
+    parser.add_argument('--steps', type=int, default=2, help='of each program in a round')
+    parser.add_argument('--clip', type=float, default=0, help='clip the gradients to this norm; 0: do not')
+    parser.add_argument('--only', type=lambda text: [k for k in text.split(',') if k], default=list(PEERS),
+                        help='peers to start: ' + ','.join(PEERS))
+    parser.add_argument('cases', nargs='*', default=CASES)
+    options = parser.parse_args()
+    print(f'{machine()}, {options.threads} threads')
+    wrong = False
+    for case in options.cases:
+        with tempfile.TemporaryDirectory() as folder:
+            workers = start(case, options, pathlib.Path(folder))
+            seconds, losses, memory, peak = measure(workers, options)
+        report(case, workers, seconds, losses, memory, peak)
+        for worker in workers:
+            if worker.name != 'Lathe' and loss_difference(losses, worker.name) > 1e-3:
+                print(f'{case}: {worker.name} computes other losses: {losses[worker.name][:3]}, not '
+                      f'{losses["Lathe"][:3]}', file=sys.stderr)
+                wrong = True
+            worker.close()
+    sys.exit(wrong)
+
+
+if __name__ == '__main__':
+    main()

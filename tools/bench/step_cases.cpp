@@ -1,0 +1,152 @@
+#include "tools/bench/step_cases.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "ir/support/error.h"
+
+namespace lathe::bench {
+
+namespace {
+
+/// Tokens of a fixed pattern, from 1 on: 0 is padding in some models.
+HostTensor pattern(std::int64_t batch, std::int64_t length, std::int64_t vocab) {
+  HostTensor tokens(i64, {batch, length});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, 1 + i * 7919 % (vocab - 1));
+  return tokens;
+}
+
+/// Elements of all parameters but those named.
+double count_parameters(const ir::Graph& graph, const std::vector<std::string>& without = {}) {
+  double count = 0;
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& node = graph[id];
+    if (node.op->name.value != "parameter") continue;
+    if (std::find(without.begin(), without.end(), node.name) != without.end()) continue;
+    count += static_cast<double>(node.type.shape.numel().value().value_or(0));
+  }
+  return count;
+}
+
+struct GptSizes {
+  std::int64_t layers, d_model, heads, vocab, batch, sequence;
+};
+
+StepCase gpt(std::string_view name, const GptSizes& s) {
+  StepCase made;
+  made.name = name;
+  Graph g("gpt");
+  const models::Gpt model(g, {.vocab = Dim("vocab", s.vocab),
+                              .context = Dim("context", std::max<std::int64_t>(s.sequence, 1024)),
+                              .d_model = Dim("d_model", s.d_model),
+                              .h = Dim("h", s.heads),
+                              .layers = static_cast<int>(s.layers)});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  made.initializers = g.initializers();
+  made.forward = g.finish();
+  made.inputs["tokens"] = pattern(s.batch, s.sequence + 1, s.vocab);
+  made.sizes = {{"layers", s.layers}, {"d_model", s.d_model}, {"heads", s.heads}};
+  made.tokens = s.batch * s.sequence;
+  made.flops = static_cast<double>(made.tokens) *
+               (6 * count_parameters(made.forward) + 6.0 * static_cast<double>(s.layers * s.d_model * s.sequence));
+  made.what = fmt::format("GPT: {} layers, d={}, {} heads, vocab {}, B={} T={}", s.layers, s.d_model, s.heads,
+                          s.vocab, s.batch, s.sequence);
+  return made;
+}
+
+/// The base model of Vaswani et al. 2017, post-norm as there.
+StepCase encoder_decoder() {
+  constexpr std::int64_t layers = 6, d = 512, heads = 8, d_ff = 2048, vocab = 32000, batch = 8, length = 128;
+  StepCase made;
+  made.name = "encoder-decoder";
+  Graph g("encoder_decoder");
+  const models::EncoderDecoder model(g, {.src_vocab = Dim("src_vocab", vocab),
+                                         .tgt_vocab = Dim("tgt_vocab", vocab),
+                                         .d_model = Dim("d_model", d),
+                                         .d_ff = Dim("d_ff", d_ff),
+                                         .h = Dim("h", heads),
+                                         .layers = static_cast<int>(layers),
+                                         .pre_norm = false});
+  const Tensor src = g.input("src", i64, {Dim("B"), Dim("S")});
+  g.output("loss", model.loss(src, g.input("tgt", i64, {Dim("B"), Dim("T") + 1})));
+  made.initializers = g.initializers();
+  made.forward = g.finish();
+  made.inputs["src"] = pattern(batch, length, vocab);
+  made.inputs["tgt"] = pattern(batch, length + 1, vocab);
+  made.sizes = {{"layers", layers}, {"d_model", d}, {"heads", heads}};
+  made.tokens = batch * length;
+  // A pair of source and target tokens meets every matrix once. Encoder and cross attention are not causal.
+  made.flops =
+      static_cast<double>(made.tokens) * (6 * count_parameters(made.forward, {"src_embedding", "tgt_embedding"}) +
+                                          (12 + 6 + 12) * static_cast<double>(layers * d * length));
+  made.what = fmt::format("encoder-decoder: {0}+{0} layers, d={1}, {2} heads, d_ff {3}, vocab {4}, B={5} S=T={6}",
+                          layers, d, heads, d_ff, vocab, batch, length);
+  return made;
+}
+
+/// One Llama block between a small embedding table and a small output layer.
+StepCase llama_block() {
+  constexpr std::int64_t d = 1024, heads = 16, kv_heads = 4, d_ff = 2816, vocab = 256, batch = 1, length = 512;
+  StepCase made;
+  made.name = "llama-block";
+  Graph g("llama_block");
+  const models::Llama model(g, {.vocab = Dim("vocab", vocab),
+                                .d_model = Dim("d_model", d),
+                                .d_ff = Dim("d_ff", d_ff),
+                                .h = Dim("h", heads),
+                                .kv_heads = Dim("kv_heads", kv_heads),
+                                .head_dim = Dim("head_dim", d / heads),
+                                .layers = 1});
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  made.initializers = g.initializers();
+  made.forward = g.finish();
+  made.inputs["tokens"] = pattern(batch, length + 1, vocab);
+  made.sizes = {{"layers", 1}, {"d_model", d}, {"heads", heads}, {"kv_heads", kv_heads}};
+  made.tokens = batch * length;
+  made.flops = static_cast<double>(made.tokens) *
+               (6 * count_parameters(made.forward, {"embed"}) + 6.0 * static_cast<double>(d * length));
+  made.what = fmt::format("Llama block: d={}, {}/{} heads, SwiGLU {}, vocab {}, B={} T={}", d, heads, kv_heads, d_ff,
+                          vocab, batch, length);
+  return made;
+}
+
+/// "6x384x6x65x4x256".
+StepCase gpt_of_sizes(std::string_view text) {
+  std::array<std::int64_t, 6> sizes = {};
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto [next, error] = std::from_chars(at, end, sizes[i]);
+    const bool last = i + 1 == sizes.size();
+    if (error != std::errc() || sizes[i] < 1 || (last ? next != end : next == end || *next != 'x'))
+      throw UserError(
+          fmt::format("there is no training step '{}'", text), "bench_step",
+          fmt::format("{}, or a GPT as LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE", fmt::join(step_names(), ", ")));
+    at = next + 1;
+  }
+  return gpt(text, {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]});
+}
+
+}  // namespace
+
+const std::vector<std::string>& step_names() {
+  static const std::vector<std::string> names = {"gpt2", "gpt2-1024", "encoder-decoder", "llama-block"};
+  return names;
+}
+
+StepCase make_step_case(std::string_view name) {
+  if (name == "gpt2") return gpt(name, {12, 768, 12, 50257, 4, 64});
+  if (name == "gpt2-1024") return gpt(name, {12, 768, 12, 50257, 1, 1024});
+  if (name == "encoder-decoder") return encoder_decoder();
+  if (name == "llama-block") return llama_block();
+  return gpt_of_sizes(name);
+}
+
+}  // namespace lathe::bench

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/initialize.h"
+#include "ir/tensor/graph.h"
+#include "ir/tensor/interpreter.h"
+
+/// The whole training steps that `lathe bench` and bench_training_step measure.
+namespace lathe::bench {
+
+struct StepCase {
+  std::string name, what;                                   ///< "gpt2", "GPT-2 124M, 12 layers, ..., B=4 T=64"
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  ///< of the model, for peers that build it too
+  ir::Graph forward;                                        ///< with the output "loss"
+  std::vector<Initializer> initializers;
+  ir::Tensors inputs;
+  std::int64_t tokens = 0;  ///< a step
+  double flops = 0;         ///< a step: 6 N + 6 L C T a token (Chowdhery et al. 2022, appendix B)
+};
+
+/// gpt2, gpt2-1024, encoder-decoder, llama-block.
+const std::vector<std::string>& step_names();
+
+/// One of these, or a GPT by its sizes, "LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE". Throws UserError [bench_step].
+///
+/// flops: N counts the parameters that multiply activations, the positions' table of a GPT with them as is usual, and
+/// no table that is only looked up. L C T is half of the attention's products, as a causal mask leaves them;
+/// attention without such a mask counts twice as much.
+StepCase make_step_case(std::string_view name);
+
+}  // namespace lathe::bench
