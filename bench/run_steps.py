@@ -4,7 +4,8 @@
 Usage: bench/run_steps.py [--build FOLDER] [--peers FOLDER] [CASE ...]
 bench/peers/setup.sh makes the peers' folder; the build needs -DLATHE_BENCH=ON. Every program is a process that waits
 while another one measures. A round measures the FMA peak, then some steps of each program; the table has medians over
-all rounds. The programs' losses are compared step by step.
+all rounds. The programs' losses are compared step by step. "First step" is the time to the end of the first step:
+for Lathe its compilation, for peers also theirs.
 """
 import argparse
 import json
@@ -18,6 +19,7 @@ from workers import Worker, add_common_options, machine, median, peer_environmen
 
 CASES = ['gpt2', 'gpt2-1024', 'encoder-decoder', 'llama-block']
 PEERS = {'eager': 'PyTorch eager', 'compile': 'torch.compile', 'jax': 'JAX jit'}
+STOCK = {'eager-stock': 'PyTorch eager, MKL as installed', 'compile-stock': 'torch.compile, MKL as installed'}
 
 
 def start(case, options, folder):
@@ -26,9 +28,10 @@ def start(case, options, folder):
                              str(weights), '--threads', str(options.threads), '--clip', str(options.clip)])
     workers = [lathe]
     for kind in options.only:
-        workers.append(Worker(PEERS[kind], [str(options.peers / 'bin/python'), str(here / 'peers/step_worker.py'), kind,
-                                            case, str(weights), json.dumps(lathe.ready['sizes']), str(options.threads),
-                                            str(options.clip)], peer_environment(options.peers, options.threads)))
+        name = {**PEERS, **STOCK}[kind]
+        command = [str(options.peers / 'bin/python'), str(here / 'peers/step_worker.py'), kind.removesuffix('-stock'),
+                   case, str(weights), json.dumps(lathe.ready['sizes']), str(options.threads), str(options.clip)]
+        workers.append(Worker(name, command, peer_environment(options.peers, options.threads, kind in STOCK)))
         print(f"  {workers[-1].name}: {workers[-1].ready}", file=sys.stderr)
     return workers
 
@@ -85,7 +88,7 @@ def main():
     parser.add_argument('--steps', type=int, default=2, help='of each program in a round')
     parser.add_argument('--clip', type=float, default=0, help='clip the gradients to this norm; 0: do not')
     parser.add_argument('--only', type=lambda text: [k for k in text.split(',') if k], default=list(PEERS),
-                        help='peers to start: ' + ','.join(PEERS))
+                        help='peers to start: ' + ','.join([*PEERS, *STOCK]) + '; -stock: see workers.py')
     parser.add_argument('cases', nargs='*', default=CASES)
     options = parser.parse_args()
     print(f'{machine()}, {options.threads} threads')

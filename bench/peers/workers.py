@@ -58,15 +58,15 @@ def undisturbed(workers, lock, realtime):
                 set_policy(os.SCHED_OTHER, 0)
 
 
-def peer_environment(folder, threads):
-    """Two threads mean two: no binding, no oversubscription; MKL takes its AVX-512 code on every vendor's CPU."""
+def peer_environment(folder, threads, stock=False):
+    """Two threads mean two: no binding, no oversubscription. MKL takes its AVX-512 code on every vendor's CPU, unless
+    `stock` asks for PyTorch just as it is installed."""
     environment = {'OMP_NUM_THREADS': str(threads), 'OMP_PROC_BIND': 'false', 'MKL_DYNAMIC': 'false',
                    'TF_CPP_MIN_LOG_LEVEL': '3', 'PYTHONWARNINGS': 'ignore', 'JAX_PLATFORMS': 'cpu',
                    'CUDA_VISIBLE_DEVICES': '',
                    'TORCHINDUCTOR_CACHE_DIR': str(pathlib.Path(folder).resolve() / 'inductor')}
-    library = pathlib.Path(folder).resolve() / 'lib' / 'libmkl_any_cpu.so'
-    if 'GenuineIntel' not in pathlib.Path('/proc/cpuinfo').read_text():
-        environment['LD_PRELOAD'] = str(library)
+    if not stock and 'GenuineIntel' not in pathlib.Path('/proc/cpuinfo').read_text():
+        environment['LD_PRELOAD'] = str(pathlib.Path(folder).resolve() / 'lib' / 'libmkl_any_cpu.so')
     return environment
 
 
