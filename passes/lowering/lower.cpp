@@ -166,9 +166,17 @@ class Lowering {
     }
     if (region.kind == RegionKind::product)
       for (const ValueId operand : graph_[region.members[0]].operands)
-        if (plan_.placement[at(operand)].base == update.state || plan_.is_inlined(plan_.placement[at(operand)].base))
-          return false;
+        if (looks_at(operand, update.state)) return false;
     return !elsewhere && !(reduces && reads);
+  }
+
+  /// Whether loading elements of a value reads those of `state`: through views and what is computed where it is read.
+  bool looks_at(ValueId value, ValueId state) const {
+    const ValueId base = plan_.placement[at(value)].base;
+    if (base == state) return true;
+    if (!plan_.is_inlined(base)) return false;
+    const auto& operands = graph_[base].operands;
+    return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return looks_at(operand, state); });
   }
 
   void place_temporaries() {
@@ -230,8 +238,8 @@ class Lowering {
   }
 
   void copy_back(ValueId state, ValueId value) {
-    auto [kernel, launch, touched] =
-        schedules_.copy(target_, graph_[state].type.dtype, buffer(value), buffer(state), graph_[state].type.shape.numel());
+    auto [kernel, launch, touched] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value), buffer(state),
+                                                     graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + graph_[state].name};
     launch.loc = graph_[value].loc;
