@@ -9,7 +9,8 @@ namespace lathe::ir {
 
 /// Values that some of their readers compute again instead of keeping them alive since they were first computed.
 struct Recomputation {
-  std::vector<ValueId> values;   ///< copied just before the first reader; a copy reads the other copies
+  std::vector<ValueId>
+      values;  ///< copied just before the first reader that wants them; a copy reads the other copies
   std::vector<ValueId> readers;  ///< see the copies; readers of a view of a value: list the view among the values
 };
 

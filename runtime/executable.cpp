@@ -11,6 +11,7 @@
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
 #include "runtime/machine/arena.h"
+#include "runtime/machine/arena_guard.h"
 
 namespace lathe {
 
@@ -186,8 +187,10 @@ ir::Tensors Executable::Impl::run(const ir::Tensors& inputs, std::vector<LaunchT
   prepare(bind(inputs));
   ir::Tensors outputs;
   point_buffers(inputs, outputs);
+  const ArenaGuard guard(program, bound.plan, bound.dims, bound.arena.bytes());
   RangeRecorder recorder(Clock::now());
   for (std::size_t l = 0; l < program.launches.size(); ++l) {
+    guard.before_launch(l);
     const double before = times ? recorder.now() : 0;
     launch(l, times ? &recorder : nullptr);
     if (times)
@@ -271,7 +274,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  impl->program = lower(passed.graph, {options.target.cpu.vector_bits});
+  impl->program = lower(passed.graph, {options.target.cpu.vector_bits}, options.lower);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

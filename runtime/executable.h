@@ -9,6 +9,7 @@
 #include "codegen/llvm/jit.h"
 #include "ir/support/host_tensor.h"
 #include "ir/tensor/interpreter.h"
+#include "passes/lowering/options.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
 #include "runtime/target.h"
@@ -22,6 +23,7 @@ struct CompileOptions {
   codegen::ObjectStore* cache =
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
+  LowerOptions lower = {};
 };
 
 struct CompileSummary {

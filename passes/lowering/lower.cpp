@@ -7,6 +7,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/ops/list.h"
+#include "passes/fusion/attention.h"
 #include "passes/fusion/prepare.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
@@ -25,7 +26,7 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
     case RegionKind::columns: built.push_back(lower_columns(context, region)); break;
     case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
     case RegionKind::product: built = lower_product(context, region); break;
-    case RegionKind::attention: throw InternalError("attention regions are not lowered yet");
+    case RegionKind::attention: built.push_back(lower_attention(context, region)); break;
   }
   return built;
 }
@@ -50,9 +51,9 @@ KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int fr
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const VectorTarget& target, const Schedules& schedules)
+  Lowering(const Graph& graph, FusionPlan plan, const VectorTarget& target, const Schedules& schedules)
       : graph_(graph),
-        plan_(plan_fusion(graph)),
+        plan_(std::move(plan)),
         target_(target),
         schedules_(schedules),
         buffer_of_(graph.nodes.size(), -1) {
@@ -72,7 +73,13 @@ class Lowering {
         .target = target_,
         .buffer_of = [this](ValueId id) { return buffer(id); },
         .workspace = [this](DType dtype, const Dim& elements,
-                            std::string name) { return temporary(dtype, elements, std::move(name), {}); }};
+                            std::string name) { return temporary(dtype, elements, std::move(name), {}); },
+        .scratch =
+            [this](DType dtype, const Dim& elements, std::string name) {
+              const int buffer = temporary(dtype, elements, std::move(name), {});
+              program_.buffers[static_cast<std::size_t>(buffer)].kind = ProgramBuffer::Kind::scratch;
+              return buffer;
+            }};
     for (const Region& region : plan_.regions) lower_region(context, region);
     for (const auto& [state, value] : copies_) copy_back(state, value);
     return std::move(program_);
@@ -260,13 +267,31 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const Graph& graph, const VectorTarget& target) {
-  return lower(graph, target, {.region = region_kernels, .copy = copy_kernel});
+namespace {
+
+[[noreturn]] void refuse_unfused(const Graph& graph, const AttentionReport& report) {
+  const Node& at = graph[report.at];
+  throw UserError(
+      graph[report.softmax].loc, "softmax",
+      fmt::format("this attention is not fused: {} ({} at {})", report.reason, at.op->name.value, at.loc.to_string()),
+      "attention_unfused", "change the expression there, or do not require fused attention");
+}
+
+}  // namespace
+
+Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
+  const Schedules schedules = {.region = region_kernels, .copy = copy_kernel};
+  if (options.attention == AttentionFusion::off) return lower(graph, target, schedules);
+  const Graph prepared = recompute_attention(prepare_for_fusion(graph));
+  if (options.attention == AttentionFusion::required)
+    for (const AttentionReport& report : find_attention(prepared).reports)
+      if (!report.fused) refuse_unfused(prepared, report);
+  return Lowering(prepared, plan_fusion(prepared, {.attention = true}), target, schedules).run();
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {
   const Graph prepared = prepare_for_fusion(graph);
-  return Lowering(prepared, target, schedules).run();
+  return Lowering(prepared, plan_fusion(prepared), target, schedules).run();
 }
 
 }  // namespace lathe

@@ -1,21 +1,23 @@
 #pragma once
 
 #include "passes/lowering/kernel_context.h"
+#include "passes/lowering/options.h"
 #include "passes/lowering/program.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe {
 
 /// Turns a graph of primitives (after ir::default_pipeline: no composites, no complex values) into kernels:
-/// prepare_for_fusion, plan_fusion, and a schedule for each region.
-Program lower(const ir::Graph& graph, const VectorTarget& target);
+/// prepare_for_fusion, recompute_attention, plan_fusion, and a schedule for each region. Throws UserError
+/// [attention_unfused] for the first softmax that is not fused where that is required.
+Program lower(const ir::Graph& graph, const VectorTarget& target, const LowerOptions& options = {});
 
 /// What one kind of machine makes of regions, and of a copy of one program buffer to another.
 struct Schedules {
   std::vector<KernelContext::Built> (*region)(const LoweringContext&, const Region&);
   KernelContext::Built (*copy)(const VectorTarget&, DType, int from, int to, const Dim& elements);
 };
-/// The same with another machine's schedules.
+/// The same with another machine's schedules, and without attention regions.
 Program lower(const ir::Graph& graph, const VectorTarget& target, const Schedules& schedules);
 
 }  // namespace lathe

@@ -39,7 +39,7 @@ class Writer {
     const Node& node = graph_[id];
     int value;
     if (node.op->as<Contraction>()) {
-      value = emit({.kind = Kind::accumulator, .dtype = node.type.dtype, .node = id});
+      value = emit({.kind = Kind::accumulator, .dtype = node.type.dtype, .stream = products_++, .node = id});
       program_.depends[static_cast<std::size_t>(value)] = all_dims();
     } else if (const auto* reduce = node.op->as<Reduce>()) {
       const int operand = read(node.operands[0], spread(plan_.space_dims(id)), no_predicate);
@@ -75,7 +75,10 @@ class Writer {
     return compute(id, index, predicate);
   }
 
-  PointProgram finish() { return std::move(program_); }
+  PointProgram finish() {
+    program_.members = members_;
+    return std::move(program_);
+  }
 
  private:
   std::uint64_t all_dims() const { return rank_ >= 64 ? ~0ULL : (1ULL << rank_) - 1; }
@@ -245,6 +248,7 @@ class Writer {
   int rank_;
   PointProgram program_;
   std::map<ValueId, int> members_;
+  std::int64_t products_ = 0;
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ struct PointInstruction {
   Linear form = {};
   ir::ValueId buffer = {};  ///< whose storage is read
   Dim stride = 0, size = 0;
-  std::int64_t stream = 0;
+  std::int64_t stream = 0;  ///< of a draw; the number of an accumulator
   ScalarOp op = ScalarOp::add;
   std::vector<int> args = {};
   ir::ValueId node = {};  ///< the node that it came from
@@ -47,6 +47,7 @@ struct PointProgram {
   std::vector<PointStore> stores;
   /// By instruction: a bit for each domain dim whose index it depends on.
   std::vector<std::uint64_t> depends;
+  std::map<ir::ValueId, int> members;  ///< by node of the region: the instruction that computes it
 
   const PointInstruction& operator[](int id) const { return code[static_cast<std::size_t>(id)]; }
   int size() const { return static_cast<int>(code.size()); }

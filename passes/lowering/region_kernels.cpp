@@ -11,7 +11,7 @@ namespace lathe {
 
 using kernel::Value;
 
-void declare_buffers(KernelContext& context, std::initializer_list<const PointProgram*> programs,
+void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,
                      const LoweringContext& lowering) {
   struct Use {
     DType dtype = f32;

@@ -16,6 +16,8 @@ struct LoweringContext {
   BufferOf buffer_of;
   /// A fresh temporary of that many elements.
   std::function<int(DType, const Dim& elements, std::string name)> workspace;
+  /// The same for each thread, undefined when a task starts.
+  std::function<int(DType, const Dim& elements, std::string name)> scratch;
 };
 
 /// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened
@@ -29,8 +31,12 @@ KernelContext::Built lower_scatter(const LoweringContext& context, const Region&
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 
+/// An attention region: strips of rows, each with all its columns in scratch, from the products that make the scores to
+/// those that end it.
+KernelContext::Built lower_attention(const LoweringContext& context, const Region& region);
+
 /// Declares the buffers that programs load from and store to; `extra` are written besides.
-void declare_buffers(KernelContext& context, std::initializer_list<const PointProgram*> programs,
+void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,
                      const LoweringContext& lowering);
 
 /// The identity of a reduction in the type it is computed in; infinities become the ends of an integer's range.

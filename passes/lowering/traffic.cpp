@@ -31,7 +31,7 @@ Dim smaller(const Dim& a, const Dim& b) {
 
 }  // namespace
 
-std::map<int, Dim> touched_elements(std::initializer_list<const PointProgram*> programs,
+std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& programs,
                                     const LoweringContext& lowering) {
   struct Reads {
     std::vector<std::pair<const PointProgram*, const PointInstruction*>> seen;

@@ -11,7 +11,7 @@ namespace lathe {
 /// How many elements of each program buffer the programs of one kernel load and store, together: what must move even
 /// with a cache that holds everything in between. Elements that several loads read at the same form count once, and
 /// never more are read than the buffer has; of a table that is gathered from, one element for each index.
-std::map<int, Dim> touched_elements(std::initializer_list<const PointProgram*> programs,
+std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& programs,
                                     const LoweringContext& lowering);
 
 /// The bytes of one launch of a kernel: of its buffers what `touched` says, and where it says nothing all elements,

@@ -1,0 +1,101 @@
+#include "passes/lowering/attention_operand.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+using kernel::Value;
+using schedule::LaneAxis;
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+/// Whether every load is contiguous along the last of these dims that has a size.
+bool contiguous_along(const PointProgram& program, const std::vector<int>& dims) {
+  for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
+    if (program.domain[*d].is(1)) continue;
+    return std::all_of(program.code.begin(), program.code.end(), [&](const PointInstruction& i) {
+      return i.kind != Kind::load || i.form.coefficients[static_cast<std::size_t>(*d)].is(1);
+    });
+  }
+  return true;
+}
+
+}  // namespace
+
+AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
+                                   const std::vector<int>& dims, const std::vector<int>& outer_dims, DType compute) {
+  AttentionOperand found;
+  found.value = value;
+  const Shape& shape = lowering.graph[value].type.shape;
+  const int columns = region.domain.rank() - region.inner;
+  found.by_column = std::any_of(dims.begin(), dims.end(), [&](int d) { return d >= columns; });
+  Shape domain;
+  std::vector<int> place(dims.size(), -1);  // by operand dim: its dim of the domain
+  const auto extend = [&](std::vector<int>& into, const Dim& size) {
+    into.push_back(domain.rank());
+    domain.push_back(size.unnamed());
+    return into.back();
+  };
+  for (const int d : outer_dims) {
+    const int at = extend(found.outer, region.domain[d]);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == d) place[i] = at;
+  }
+  for (int d = 0; d < region.domain.rank(); ++d) {
+    if (found.by_column ? d < columns : d != region.row) continue;
+    const int at = extend(found.position, region.domain[d]);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == d) place[i] = at;
+  }
+  for (int n = 0; n < static_cast<int>(dims.size()); ++n)
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == AttentionOperand::depth_dim - n) {
+        place[i] = extend(found.depth, shape[static_cast<int>(i)]);
+        found.size = found.size * shape[static_cast<int>(i)].unnamed();
+      }
+  found.code = operand_program(lowering.graph, lowering.plan, value, place, domain);
+  const PointProgram& program = found.code.program;
+  found.plain = program.size() == 1 && program[0].kind == Kind::load && program[0].dtype == compute &&
+                contiguous_along(program, found.depth) && Place::merges(program[0].form, found.depth, program.domain);
+  return found;
+}
+
+OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+                             DType compute)
+    : operand_(operand),
+      compute_(compute),
+      emitter_(context, operand_.code.program, lowering.buffer_of),
+      top_(emitter_, {}) {}
+
+void OperandLoader::emit_uniform() {
+  const PointProgram& program = operand_.code.program;
+  for (int i = 0; i < program.size(); ++i)
+    if (program.depends[static_cast<std::size_t>(i)] == 0) emitter_.emit(i, top_);
+}
+
+Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
+  kernel::Builder& b = emitter_.context().builder;
+  const bool along_position = axis == LaneAxis::row;
+  PointEmitter::Scope scope(emitter_,
+                            {{operand_.outer, outer, 1},
+                             {operand_.position, position, along_position ? lanes : 1},
+                             {operand_.depth, depth, along_position ? 1 : lanes}},
+                            mask, &top_);
+  return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
+}
+
+schedule::LoadOperand OperandLoader::callback() {
+  return [this](Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
+    return load(outer, position, depth, axis, lanes, mask);
+  };
+}
+
+LaneAxis OperandLoader::axis() const {
+  return !contiguous_along(operand_.code.program, operand_.depth) &&
+                 contiguous_along(operand_.code.program, operand_.position)
+             ? LaneAxis::row
+             : LaneAxis::k;
+}
+
+}  // namespace lathe

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/lowering/point_emitter.h"
+#include "passes/lowering/region_kernels.h"
+#include "passes/schedule/gemm.h"
+
+namespace lathe {
+
+/// An operand of an attention's products that comes from outside: queries, keys, values, or gradients. Its own little
+/// domain is [outer dims of the attention, its position (the row, or the columns), the depth: what the product sums
+/// over or spreads out].
+struct AttentionOperand {
+  ir::ValueId value;
+  bool by_column = false;  ///< its position is a column
+  OperandProgram code;
+  std::vector<int> outer, position, depth;  ///< dims of its domain
+  Dim size = 1;                             ///< of the depth
+  bool plain = false;  ///< one load of an element of the computing type, contiguous along the depth
+
+  /// How the product names it: which domain dim of the attention each of its dims is, -1 where its size is 1,
+  /// `depth_dim - n` for the n-th dim of the depth.
+  static constexpr int depth_dim = -2;
+};
+
+/// Describes an operand. `dims`: by dim of the operand, as above; `outer_dims`: the attention's outer dims in the
+/// order in which one index counts them.
+AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
+                                   const std::vector<int>& dims, const std::vector<int>& outer_dims, DType compute);
+
+/// Loads elements of an operand inside one kernel. The operand must outlive it.
+class OperandLoader {
+ public:
+  OperandLoader(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+                DType compute);
+  OperandLoader(const OperandLoader&) = delete;
+  OperandLoader& operator=(const OperandLoader&) = delete;
+
+  const AttentionOperand& operand() const { return operand_; }
+  /// Emits what depends on no index; call it outside of all loops.
+  void emit_uniform();
+  /// `lanes` elements along the depth (or along the position), starting there.
+  kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, schedule::LaneAxis axis,
+                     int lanes, kernel::Value mask);
+  /// The same as a callback for packing.
+  schedule::LoadOperand callback();
+  /// Along which axis its elements are neighbours.
+  schedule::LaneAxis axis() const;
+
+ private:
+  const AttentionOperand& operand_;
+  DType compute_;
+  PointEmitter emitter_;
+  PointEmitter::Scope top_;
+};
+
+}  // namespace lathe

@@ -1,0 +1,130 @@
+#include "passes/lowering/attention_parts.h"
+
+#include <algorithm>
+
+#include "passes/fusion/attention.h"
+
+namespace lathe {
+
+namespace {
+
+class Parts {
+ public:
+  Parts(const LoweringContext& lowering, const Region& region, const PointProgram& program)
+      : lowering_(lowering), graph_(lowering.graph), region_(region), program_(program) {}
+
+  AttentionParts find() {
+    parts_.row_dim = region_.row;
+    parts_.columns_dim = region_.domain.rank() - 1;
+    parts_.compute = compute_type(graph_[region_.parts[0].members[0]].type.dtype);
+    order_outer_dims();
+    for (const ir::ValueId id : region_.parts[0].members) {
+      group_.dims[id] = lowering_.plan.member_dims(id);
+      if (graph_[id].op->as<ir::Contraction>()) add_score(id);
+    }
+    group_.domain = region_.domain;
+    for (std::size_t part = 1; part < region_.parts.size(); ++part) add_end(region_.parts[part]);
+    return std::move(parts_);
+  }
+
+ private:
+  void order_outer_dims() {
+    const auto is_serial = [&](int d) {
+      return std::find(region_.serial.begin(), region_.serial.end(), d) != region_.serial.end();
+    };
+    for (const bool serial : {false, true})
+      for (int d = 0; d < parts_.columns_dim; ++d) {
+        if (d == region_.row || region_.domain[d].is(1) || is_serial(d) != serial) continue;
+        parts_.outer.push_back(d);
+        Dim& count = serial ? parts_.serial : parts_.parallel;
+        count = count * region_.domain[d].unnamed();
+        if (!serial) parts_.parallel_dims.push_back(d);
+      }
+  }
+
+  AttentionOperand operand(ir::ValueId value, const std::vector<int>& dims) const {
+    return attention_operand(lowering_, region_, value, dims, parts_.outer, parts_.compute);
+  }
+
+  void add_score(ir::ValueId id) {
+    const ir::Node& node = graph_[id];
+    const ir::ContractionRoles roles = node.op->as<ir::Contraction>()->roles(node);
+    const std::vector<int>& dims = lowering_.plan.member_dims(id);
+    const std::string contracted = roles.contracted();
+    AttentionParts::Score score;
+    score.value = program_.members.at(id);
+    for (int k = 0; k < 2; ++k) {
+      std::vector<int> mapped;
+      for (const char c : k == 0 ? roles.lhs : roles.rhs) {
+        const auto out = roles.out.find(c);
+        mapped.push_back(out != std::string::npos
+                             ? dims[out]
+                             : AttentionOperand::depth_dim - static_cast<int>(contracted.find(c)));
+      }
+      AttentionOperand found = operand(node.operands[static_cast<std::size_t>(k)], mapped);
+      score.depth = found.size;
+      (found.by_column ? score.columns : score.rows) = std::move(found);
+    }
+    parts_.scores.push_back(std::move(score));
+  }
+
+  void add_end(const Region& region) {
+    const ir::ValueId id = region.members[0];
+    const ir::Node& node = graph_[id];
+    const ir::ContractionRoles roles = node.op->as<ir::Contraction>()->roles(node);
+    const auto own = member_operand(graph_, group_, id);
+    LATHE_ASSERT(own.has_value());
+    const bool left = own->operand == 0;
+    std::map<char, int> domain_dim;
+    for (std::size_t i = 0; i < own->dims.size(); ++i) domain_dim[(left ? roles.lhs : roles.rhs)[i]] = own->dims[i];
+    std::string depth;
+    for (const char c : roles.out)
+      if (!domain_dim.contains(c)) depth += c;
+    std::vector<int> mapped;
+    for (const char c : left ? roles.rhs : roles.lhs) {
+      const auto at = domain_dim.find(c);
+      mapped.push_back(at != domain_dim.end() ? at->second
+                                              : AttentionOperand::depth_dim - static_cast<int>(depth.find(c)));
+    }
+    AttentionParts::End end;
+    end.node = id;
+    end.value = program_.members.at(own->member);
+    end.other = operand(node.operands[left ? 1 : 0], mapped);
+    end.over_rows = !end.other.by_column;
+    end.depth = end.other.size;
+    end.epilogue = region_program(graph_, lowering_.plan, region);
+    const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
+    for (const int d : end.over_rows ? parts_.parallel_dims : parts_.outer)
+      for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
+        const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
+        if (at != domain_dim.end() && at->second == d) end.outer_dims.push_back(i);
+      }
+    for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
+      const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
+      if (at == domain_dim.end())
+        end.depth_dims.push_back(i);
+      else if (at->second == position)
+        end.position_dims.push_back(i);
+    }
+    parts_.ends.push_back(std::move(end));
+  }
+
+  const LoweringContext& lowering_;
+  const ir::Graph& graph_;
+  const Region& region_;
+  const PointProgram& program_;
+  AttentionGroup group_;  // the members' dims
+  AttentionParts parts_;
+};
+
+}  // namespace
+
+bool AttentionParts::sums_over_rows() const {
+  return std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.over_rows; });
+}
+
+AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program) {
+  return Parts(lowering, region, program).find();
+}
+
+}  // namespace lathe

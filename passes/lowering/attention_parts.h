@@ -1,0 +1,43 @@
+#pragma once
+
+#include <vector>
+
+#include "passes/lowering/attention_operand.h"
+
+namespace lathe {
+
+/// What an attention region consists of, before any code is written.
+struct AttentionParts {
+  /// A product that makes scores.
+  struct Score {
+    int value = -1;  ///< its accumulator in the point program
+    AttentionOperand rows, columns;
+    Dim depth = 1;  ///< what it sums over
+  };
+  /// A product that ends the attention: result[row] = sum over columns of value * other[column], or result[column] =
+  /// sum over rows of value * other[row].
+  struct End {
+    ir::ValueId node;
+    int value = -1;  ///< what it reads, in the point program
+    bool over_rows = false;
+    AttentionOperand other;
+    Dim depth = 1;                                           ///< what it spreads out
+    PointProgram epilogue;                                   ///< over the result, which is instruction 0
+    std::vector<int> outer_dims, position_dims, depth_dims;  ///< of the result
+  };
+
+  int row_dim = 0, columns_dim = 0;  ///< of the domain
+  std::vector<int> outer;            ///< the other dims, those that run in parallel first; one index counts them
+  std::vector<int> parallel_dims;    ///< of these, those that run in parallel
+  Dim parallel = 1, serial = 1;      ///< how many indices of each kind
+  DType compute = f32;
+  std::vector<Score> scores;
+  std::vector<End> ends;
+
+  bool sums_over_rows() const;
+};
+
+/// Takes a region of kind attention apart. `program` is that of its rows part.
+AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program);
+
+}  // namespace lathe

@@ -1,0 +1,91 @@
+#include "passes/lowering/strip_loops.h"
+
+namespace lathe {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+using Kind = PointInstruction::Kind;
+
+StripLoops::Rows StripLoops::run(const StripPlace& place, Value row_count, const Scope& top) {
+  kernel::Builder& b = emitter_.context().builder;
+  Rows rows;
+  for (int v = 0; v < shape_.vectors; ++v) {
+    const Value first = place.row + v * shape_.lanes;
+    rows.push_back(std::make_unique<Scope>(
+        emitter_, std::vector<IndexGroup>{{shape_.outer, place.outer, 1}, {{shape_.row_dim}, first, shape_.lanes}},
+        b.tail_mask(row_count - first, shape_.lanes), &top));
+  }
+  for (const StripPlan::Loop& l : plan_.loops())
+    if (!l.reductions.empty() || !l.stores.empty() || !l.writes.empty()) loop(l, place, rows);
+  return rows;
+}
+
+void StripLoops::store_rows(Rows& rows) {
+  const PointProgram& program = emitter_.program();
+  for (const PointStore* store : plan_.row_stores())
+    for (auto& scope : rows)
+      emitter_.store(store->node, program[store->value].dtype, store->form, emitter_.emit(store->value, *scope),
+                     *scope);
+}
+
+Value StripLoops::rounded(Value value, DType dtype) {
+  kernel::Builder& b = emitter_.context().builder;
+  return compute_type(dtype) == dtype ? value : b.cast(b.cast(value, dtype), f32);
+}
+
+void StripLoops::loop(const StripPlan::Loop& l, const StripPlace& place, Rows& rows) {
+  kernel::Builder& b = emitter_.context().builder;
+  const PointProgram& program = emitter_.program();
+  std::vector<std::vector<kernel::Var>> accumulators;
+  for (auto& scope : rows) {
+    for (const int i : l.fixed) emitter_.emit(i, *scope);
+    accumulators.emplace_back();
+    for (const int i : l.reductions)
+      accumulators.back().push_back(
+          b.var({compute_type(program[i].dtype), shape_.lanes}, reduction_identity(b, program[i])));
+  }
+  b.for_loop(place.lo, place.hi, 1, [&](Value column) {
+    for (int v = 0; v < shape_.vectors; ++v) {
+      Scope& row = *rows[static_cast<std::size_t>(v)];
+      Scope scope(emitter_,
+                  {{shape_.outer, place.outer, 1},
+                   {{shape_.row_dim}, place.row + v * shape_.lanes, shape_.lanes},
+                   {{shape_.columns_dim}, column, 1}},
+                  row.mask, &row);
+      point(l, scope, column, v, accumulators[static_cast<std::size_t>(v)]);
+    }
+  });
+  for (std::size_t v = 0; v < rows.size(); ++v)
+    for (std::size_t r = 0; r < l.reductions.size(); ++r)
+      rows[v]->bind(l.reductions[r], rounded(b.get(accumulators[v][r]), program[l.reductions[r]].dtype));
+}
+
+/// One column of one vector of rows. All reads come first: the writes may go where they lie.
+void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int vector,
+                       const std::vector<kernel::Var>& accumulators) {
+  kernel::Builder& b = emitter_.context().builder;
+  const PointProgram& program = emitter_.program();
+  const int lanes = shape_.lanes;
+  const auto place = [&](const ScratchMatrix& slot) { return column * slot.stride + vector * lanes; };
+  const auto bytes = [&](const ScratchMatrix& slot) {
+    return lanes * static_cast<int>(size_in_bytes(slot.buffer.dtype));
+  };
+  for (const int i : l.reads) {
+    const ScratchMatrix& from = slot(i);
+    const Value value = b.load(from.buffer, place(from), lanes, {}, bytes(from));
+    scope.bind(i, program[i].kind == Kind::accumulator ? rounded(value, program[i].dtype) : value);
+  }
+  for (std::size_t r = 0; r < accumulators.size(); ++r) {
+    const PointInstruction& reduce = program[l.reductions[r]];
+    const Value value = b.broadcast(emitter_.emit(reduce.args[0], scope), lanes);
+    b.set(accumulators[r], b.apply(reduce.op, {b.get(accumulators[r]), value}));
+  }
+  for (const PointStore* store : l.stores)
+    emitter_.store(store->node, program[store->value].dtype, store->form, emitter_.emit(store->value, scope), scope);
+  for (const auto& [value, s] : l.writes) {
+    const ScratchMatrix& to = slots_[static_cast<std::size_t>(s)];
+    b.store(to.buffer, place(to), b.broadcast(emitter_.emit(value, scope), lanes), {}, bytes(to));
+  }
+}
+
+}  // namespace lathe

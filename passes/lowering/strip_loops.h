@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "passes/lowering/point_emitter.h"
+#include "passes/lowering/region_kernels.h"
+#include "passes/lowering/strip_plan.h"
+
+namespace lathe {
+
+/// A matrix in the scratch that each thread has. Its rows begin at multiples of a vector.
+struct ScratchMatrix {
+  kernel::Buffer buffer;
+  kernel::Value stride;  ///< elements from row to row
+};
+
+/// Rows `row` .. of one outer index, and the columns lo .. hi of them that are looked at.
+struct StripPlace {
+  kernel::Value outer, row, lo, hi;
+};
+
+/// Runs the point program of an attention over a strip: slot[column][row], lanes along the rows, so that reductions
+/// along the columns are plain vector arithmetic.
+class StripLoops {
+ public:
+  struct Shape {
+    std::vector<int> outer;  ///< domain dims
+    int row_dim, columns_dim;
+    int lanes, vectors;
+  };
+  StripLoops(PointEmitter& emitter, const StripPlan& plan, Shape shape, std::vector<ScratchMatrix> slots)
+      : emitter_(emitter), plan_(plan), shape_(std::move(shape)), slots_(std::move(slots)) {}
+
+  const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
+
+  /// The scopes of the vectors of rows, with what the loops over their columns leave there: reductions.
+  using Rows = std::vector<std::unique_ptr<PointEmitter::Scope>>;
+  /// All loops over the columns. `rows`: the number of rows of the attention.
+  Rows run(const StripPlace& place, kernel::Value rows, const PointEmitter::Scope& top);
+  /// Stores what does not vary along the columns.
+  void store_rows(Rows& rows);
+
+ private:
+  void loop(const StripPlan::Loop& loop, const StripPlace& place, Rows& rows);
+  void point(const StripPlan::Loop& loop, PointEmitter::Scope& scope, kernel::Value column, int vector,
+             const std::vector<kernel::Var>& accumulators);
+  kernel::Value rounded(kernel::Value value, DType dtype);
+
+  PointEmitter& emitter_;
+  const StripPlan& plan_;
+  Shape shape_;
+  std::vector<ScratchMatrix> slots_;
+};
+
+}  // namespace lathe
