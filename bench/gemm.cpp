@@ -1,6 +1,7 @@
 /// Speed of the matrix-product schedules beside OpenBLAS and oneDNN in the same run, taken in turn: medians, shares
 /// of the FMA peak (or of the read bandwidth) probed beside them, and geometric means.
 ///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--cpu x86-64-v3]
+///              [--copies N]  right operands used in turn
 ///              [--tile mr,nv,kc,mc,nc] [--lhs SOURCE] [--rhs SOURCE] [--dims] [--asm] [--no-peers] [--openblas FILE]
 #include <algorithm>
 #include <chrono>
@@ -29,7 +30,7 @@ using schedule::Source;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  int threads = 1;
+  int threads = 1, copies = 1;
   std::string only, own, lhs, rhs, openblas;
   double seconds = 0.4;
   std::vector<int> tile;
@@ -207,7 +208,7 @@ class Bench {
 
   Outcome report(const GemmCase& c, const schedule::GemmPlan& plan, const std::vector<Contender>& all,
                  std::size_t own, double peak, double reach, double error) const {
-    const bool streamed = c.copies > 1;
+    const bool streamed = c.copies > 1 && c.m == 1;
     const double bytes = 4 * static_cast<double>(c.n * c.k);
     const auto share = [&](const Contender& one) {
       return (streamed ? bytes / bandwidth_ : c.flops() / peak) / one.seconds();
@@ -259,6 +260,8 @@ Options parse(int argc, char** argv) {
       options.seconds = std::stod(value());
     else if (flag == "--cpu")
       options.target = codegen::TargetCpu::named(value());
+    else if (flag == "--copies")
+      options.copies = std::stoi(value());
     else if (flag == "--dims")
       options.dims = true;
     else if (flag == "--asm")
@@ -281,7 +284,9 @@ int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
   Bench bench(options);
   if (!options.own.empty()) {
-    bench.group({"own", 0, {own_gemm_case(options.own)}});
+    GemmCase own = own_gemm_case(options.own);
+    own.copies = options.copies;
+    bench.group({"own", 0, {own}});
     return 0;
   }
   for (const GemmGroup& group : gemm_table()) bench.group(group);

@@ -96,11 +96,12 @@ struct GemmSizes {
   kernel::Value batch, m, n, k;
 };
 
-/// Packs the left operand: packed[batch][sliver of mr rows][k][mr], rows beyond the last are zero. Parallel over
-/// batch x slivers.
+/// Packs the left operand: packed[batch][sliver of mr rows][k][mr]; rows beyond the last may be anything. Parallel
+/// over batch x slivers.
 void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
-/// Packs the right operand: packed[batch][sliver of nv * lanes rows][k][nv * lanes], rows beyond the last are zero.
+/// Packs the right operand: packed[batch][sliver of nv * lanes rows][k][nv * lanes]; rows beyond the last may be
+/// anything.
 void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
 

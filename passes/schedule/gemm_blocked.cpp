@@ -19,9 +19,10 @@ struct Task {
   Value batch, m0, m1, n0, n1;
 };
 
-/// One register tile: rows m .. of the packed rows from `first` on, columns n .., its place in the sums.
+/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums.
 struct Place {
   Value first, m, n, sums;
+  int rows;
 };
 
 /// One step over k: k0 .. k0 + depth.
@@ -105,9 +106,17 @@ class BlockedGemm {
   /// Rows m .. m + mr, of the packed rows that start at `first`.
   void strip(const Task& t, const Pass& p, Value first, Value m) {
     const Value base = strip_base(t, m);
-    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-      columns(t, p, {.first = first, .m = m, .n = n, .sums = base + (n - t.n0) * tile_.mr});
-    });
+    const auto tiles = [&](int rows) {
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+        columns(t, p, {.first = first, .m = m, .n = n, .sums = base + (n - t.n0) * tile_.mr, .rows = rows});
+      });
+    };
+    const auto m_known = b_.constant_value(sizes_.m);
+    const auto last_rows = static_cast<int>(m_known ? *m_known % tile_.mr : 0);
+    if (last_rows == 0)
+      tiles(tile_.mr);
+    else
+      b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr); }, [&] { tiles(last_rows); });
     b_.if_(p.last, [&] { strip_epilogue(t, m, base); });
   }
 
@@ -158,9 +167,9 @@ class BlockedGemm {
     const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
-    for (int i = 0; i < tile_.mr * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
+    for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
     b_.if_(p.continues, [&] {
-      for (int i = 0; i < tile_.mr; ++i)
+      for (int i = 0; i < at.rows; ++i)
         for (int v = 0; v < nv; ++v)
           b_.set(acc[index(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
     });
@@ -169,7 +178,7 @@ class BlockedGemm {
     b_.for_loop(0, p.depth, 1, [&](Value k) {
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
-      for (int i = 0; i < tile_.mr; ++i) {
+      for (int i = 0; i < at.rows; ++i) {
         const Value row = b_.broadcast(left(k, i), tile_.lanes);
         for (int v = 0; v < nv; ++v) {
           const Var sum = acc[index(i, v, nv)];
@@ -177,7 +186,7 @@ class BlockedGemm {
         }
       }
     });
-    for (int i = 0; i < tile_.mr; ++i)
+    for (int i = 0; i < at.rows; ++i)
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
@@ -196,7 +205,7 @@ class BlockedGemm {
   Element left_elements(const Task& t, const Pass& p, const Place& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
-      for (int i = 0; i < tile_.mr; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
+      for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
       return [this, t, p, rows](Value k, int i) {
         return lhs_.load(t.batch, rows[static_cast<std::size_t>(i)], p.k0 + k, lhs_.axis, 1, {});
       };

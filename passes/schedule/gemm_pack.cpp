@@ -99,6 +99,24 @@ std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows) {
   return result;
 }
 
+Value sums_of_lanes(Builder& b, std::vector<Value> vectors) {
+  LATHE_ASSERT(!vectors.empty() && static_cast<int>(vectors.size()) == vectors[0].type.lanes);
+  // Each vector holds groups of lanes that make one sum each; a level halves the groups and doubles their number.
+  for (int group = vectors[0].type.lanes; group > 1; group /= 2) {
+    std::vector<Value> next;
+    for (std::size_t i = 0; i < vectors.size(); i += 2) {
+      const auto half = [&](int second) {
+        std::vector<int> units;
+        for (int at = 0; at < 2 * vectors[i].type.lanes / (group / 2); at += 2) units.push_back(at + second);
+        return pick(b, vectors[i], vectors[i + 1], group / 2, units);
+      };
+      next.push_back(half(0) + half(1));
+    }
+    vectors = std::move(next);
+  }
+  return vectors[0];
+}
+
 namespace {
 
 class SliverPacker {
@@ -128,18 +146,26 @@ class SliverPacker {
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
-  /// Whole units of rows through register transposes, the rest row by row. A unit is a square of lanes where the
-  /// sliver consists of such, else the whole sliver.
+  /// Units of rows through register transposes; a last unit repeats the last row. A unit is a square of lanes where
+  /// the sliver consists of such, else the whole sliver. Steps of k that are left over go through masks.
   void along_k() {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
     const Value valid = whole ? b_.index(width_) : min(from_.rows - from_.row, width_);
-    const Value units = valid / unit * unit, even = from_.depth / lanes_ * lanes_;
-    b_.for_loop(0, units, unit,
-                [&](Value row) { b_.for_loop(0, even, lanes_, [&](Value k) { transposed(row, k, unit); }); });
-    const bool even_rows = known_multiple(b_, from_.rows, unit);
-    if (!even_rows || !known_multiple(b_, from_.depth, lanes_)) ragged(valid, units, even);
-    if (!whole) zero_rows(valid);
+    const Value even = from_.depth / lanes_ * lanes_;
+    const bool even_rows = known_multiple(b_, from_.rows, unit), even_k = known_multiple(b_, from_.depth, lanes_);
+    b_.for_loop(0, valid, unit, [&](Value row) {
+      const auto squares = [&](bool inside) {
+        b_.for_loop(0, even, lanes_, [&](Value k) { transposed(row, k, unit, {.inside = inside}); });
+        if (even_k) return;
+        if (const auto depth = b_.constant_value(from_.depth))
+          return transposed(row, even, unit, {.inside = inside, .steps = static_cast<int>(*depth % lanes_)});
+        b_.if_(even < from_.depth,
+               [&] { transposed(row, even, unit, {.inside = inside, .left = from_.depth - even}); });
+      };
+      if (even_rows) return squares(true);
+      b_.if_(row + unit <= valid, [&] { squares(true); }, [&] { squares(false); });
+    });
   }
 
  private:
@@ -159,38 +185,40 @@ class SliverPacker {
     }
   }
 
+  /// What a square is: whether all its rows exist, and how many steps of k it has: known, or `left` at run time.
+  struct Square {
+    bool inside = true;
+    int steps = 0;  ///< 0: lanes_, or `left`
+    Value left = {};
+  };
+
   /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector. Stores ascend, so
   /// that the next step overwrites what a vector spills.
-  void transposed(Value row, Value k, int unit) const {
+  void transposed(Value row, Value k, int unit, const Square& square) const {
+    Value mask;
+    if (square.steps > 0) mask = b_.tail_mask(b_.index(square.steps), lanes_);
+    if (square.left) mask = b_.tail_mask(square.left, lanes_);
     std::vector<std::vector<Value>> columns;  // of each vector of rows, lanes of them
     for (int first = 0; first < unit; first += lanes_) {
       std::vector<Value> rows;
-      for (int i = first; i < first + lanes_; ++i)
-        rows.push_back(i < unit ? load(from_.row + row + i, k, lanes_, {}) : b_.constant(compute_, 0, lanes_));
+      for (int i = first; i < first + lanes_; ++i) {
+        const Value at = from_.row + row + i;
+        rows.push_back(i < unit ? load(square.inside ? at : min(at, from_.rows - 1), k, lanes_, mask)
+                                : b_.constant(compute_, 0, lanes_));
+      }
       columns.push_back(transpose(b_, rows));
     }
-    for (int j = 0; j < lanes_; ++j)
-      for (int first = 0; first < unit; first += lanes_)
-        put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
-            columns[static_cast<std::size_t>(first / lanes_)][static_cast<std::size_t>(j)]);
-  }
-
-  /// What is left of rows 0 .. valid: from `even` on of the first `units`, everything of the others; one vector along
-  /// k at a time.
-  void ragged(Value valid, Value units, Value even) const {
-    b_.for_loop(0, valid, 1, [&](Value row) {
-      b_.for_loop(b_.select(row < units, even, b_.index(0)), from_.depth, lanes_, [&](Value k) {
-        const Value mask = b_.tail_mask(from_.depth - k, lanes_);
-        b_.store_strided(to_.buffer, at(k, 0) + row, b_.index(width_), load(from_.row + row, k, lanes_, mask), mask);
-      });
-    });
-  }
-
-  void zero_rows(Value valid) const {
-    b_.for_loop(valid, width_, 1, [&](Value row) {
-      b_.for_loop(0, from_.depth, 1,
-                  [&](Value k) { b_.store(to_.buffer, at(k, 0) + row, b_.constant(compute_, 0)); });
-    });
+    for (int j = 0; j < (square.steps > 0 ? square.steps : lanes_); ++j) {
+      const auto store = [&] {
+        for (int first = 0; first < unit; first += lanes_)
+          put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
+              columns[static_cast<std::size_t>(first / lanes_)][static_cast<std::size_t>(j)]);
+      };
+      if (square.left && j > 0)
+        b_.if_(square.left > j, store);
+      else
+        store();
+    }
   }
 
   Builder& b_;

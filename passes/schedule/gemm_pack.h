@@ -19,6 +19,10 @@ void for_unrolled(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int fa
 /// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle.
 std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows);
 
+/// The sums of as many vectors as each has lanes (a power of two): lane j is the sum of the lanes of vectors[j].
+/// Halves of two vectors are added at each level, so that n sums take 3 n operations.
+kernel::Value sums_of_lanes(kernel::Builder& b, std::vector<kernel::Value> vectors);
+
 /// One sliver of an operand: rows row .. row + width of a batch, k0 .. k0 + depth.
 struct SliverSource {
   kernel::Value batch, row, rows, k0, depth;  ///< rows: how many the operand has; row < rows
@@ -35,7 +39,7 @@ struct SliverTarget {
   bool overrun = false;
 };
 
-/// Copies a sliver. Elements of rows beyond the last are finite leftovers of masked loads or zero: nobody uses what
+/// Copies a sliver. Elements of rows beyond the last may be anything, or are not written: nobody uses what
 /// they contribute to.
 void emit_pack_sliver(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to);
 

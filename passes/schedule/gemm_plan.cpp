@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "ir/support/error.h"
 #include "passes/schedule/gemm.h"
@@ -25,41 +26,70 @@ int depth(const Size& k, int limit, int lanes) {
 
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
 /// block needs sums for one strip only, so that a task may have many rows. Rows that are packed as well want many
-/// columns to use them.
+/// columns to use them. Blocks are deep where that costs nothing: where rows of the left operand are contiguous, and
+/// are many enough to make up for a packed strip that comes from L2.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute)), right = 64 * 1024 / bytes;
-  tile.kc = depth(query.k, 256, tile.lanes);
+  const bool deep = lhs == Source::direct && query.lhs_axis == LaneAxis::k && !at_most(query.m, 128);
+  tile.kc = depth(query.k, (deep ? 768 : 256) * 4 / bytes, tile.lanes);
   const bool single = at_most(query.k, tile.kc);
   const int columns =
-      lhs == Source::loaded ? std::min(right / tile.kc, 1024 / bytes) : (single ? 1 : 2) * tile.n_step();
+      lhs == Source::loaded ? std::min(right / tile.kc, 1024 / bytes) : (single || deep ? 1 : 2) * tile.n_step();
   tile.nc = floor_to(columns, tile.n_step());
-  tile.mc = floor_to(single ? 1024 : 128 * 1024 / bytes / tile.nc, tile.mr);
+  tile.mc = floor_to(single ? 1024 : (deep ? 96 : 128) * 1024 / bytes / tile.nc, tile.mr);
 }
 
-/// The blocks of a task that finds the right operand packed.
+/// The blocks of a task that finds the right operand packed. Where rows of the left operand are contiguous they may
+/// come from any cache: a task then has many rows, one strip of columns and deep blocks, and k of one block needs no
+/// sums between blocks. Elsewhere each step of k touches another line, and the task's rows should stay in L2.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  if (lhs == Source::direct && (query.lhs_axis == LaneAxis::k || at_most(query.k, 384 * 4 / bytes))) {
+    tile.kc = depth(query.k, 1024 * 4 / bytes, tile.lanes);
+    tile.nc = tile.n_step();
+    tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
+    return;
+  }
   tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
   tile.mc = floor_to(lhs == Source::loaded ? 96 : 384, tile.mr);
   tile.nc = floor_to((lhs == Source::loaded ? 384 : 96) * 4 / bytes, tile.n_step());
 }
 
-/// One task does all rows; nothing is packed and the right operand is streamed once.
-void fit_rows(GemmTile& tile, int vector_bits, std::int64_t m) {
-  const int strips = static_cast<int>((m + tile.mr - 1) / tile.mr);
-  tile.mr = static_cast<int>((m + strips - 1) / strips);
-  tile.nv = std::clamp(accumulators(vector_bits) / tile.mr, 1, 8);
-  tile.kc = 4096;
-  tile.nc = std::max(256 * 4 / static_cast<int>(size_in_bytes(tile.compute)) / tile.n_step(), 1) * tile.n_step();
-  tile.mc = tile.mr * strips;
+/// Strips of at most mr rows, about equal.
+int rows_of_strip(std::int64_t m, int mr) {
+  const std::int64_t strips = (m + mr - 1) / mr;
+  return static_cast<int>((m + strips - 1) / strips);
 }
 
-/// Rows times columns of dot products at once.
-void fit_dot(GemmTile& tile, int vector_bits, std::int64_t m) {
-  tile.mr = static_cast<int>(m);
+/// One task does all rows; nothing is packed and the right operand is streamed once. Where more than two strips read
+/// it, a block of it is to stay near.
+void fit_rows(GemmTile& tile, int vector_bits, std::int64_t m) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  const bool again = m > 2 * tile.mr;
+  tile.mr = rows_of_strip(m, tile.mr);
   tile.nv = std::clamp(accumulators(vector_bits) / tile.mr, 1, 8);
-  tile.mc = tile.mr;
-  tile.nc = floor_to(64, tile.nv);
+  tile.kc = again ? 256 * 4 / bytes : 4096;
+  tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
+  tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
+}
+
+/// Rows times columns of dot products at once. A strip's block of the left operand fits into L1.
+void fit_dot(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.mr = rows_of_strip(*query.m, tile.mr);
+  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
+  tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
+  tile.kc = tile.mr > 2 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : 1 << 20;
+  const int columns = std::lcm(tile.nv, tile.lanes);
+  tile.nc = floor_to(64, columns);
+}
+
+/// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
+void fit_columns(GemmTile& tile, const GemmQuery& query) {
+  const int most = query.vector_bits >= 512 ? 5 : 3;
+  if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_cheap) return;
+  tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
+  tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
 }
 
 }  // namespace
@@ -78,17 +108,19 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  const GemmTile tile = choose_tile(query.compute, query.vector_bits);
+  GemmTile tile = choose_tile(query.compute, query.vector_bits);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_cheap ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool reused = query.rhs_shared || at_most(query.batch, 1);  // one right operand, for all rows
   const bool few = query.m && *query.m > 0;
-  if (few && at_most(query.m, 8) && !row && query.lhs_axis == LaneAxis::k) {
+  // Dot products pay for adding up lanes, once for all of k; with some rows only a deep k is worth it.
+  const bool deep = !query.k || *query.k >= 256;
+  if (few && at_most(query.m, deep ? 32 : 8) && !row && query.lhs_axis == LaneAxis::k) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
-    fit_dot(plan.tile, query.vector_bits, *query.m);
+    fit_dot(plan.tile, query);
     return plan;
   }
-  if (few && at_most(query.m, 2 * tile.mr) && row) {
+  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_cheap) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query.vector_bits, *query.m);
     // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
@@ -96,6 +128,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
     return plan;
   }
+  fit_columns(tile, query);
+  plan.tile = tile;
   if (!reused && row && query.rhs_cheap && at_most(query.n, 64)) {
     plan.rhs = Source::direct;
     plan.tile.nc = (query.lhs_axis == LaneAxis::k ? 1 : 2) * tile.n_step();  // a row operand is read once
