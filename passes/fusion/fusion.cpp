@@ -61,6 +61,7 @@ class Planner {
       const bool computed = !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
       if (computed && !plan_.is_inlined(id)) reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
     }
+    region_graph_.emplace(plan_, reads_);
   }
 
   FusionPlan run() {
@@ -212,7 +213,7 @@ class Planner {
     std::vector<int> others;
     for (const Read& read : reads_[at(id)])
       if (const int other = plan_.region(read.value); other >= 0 && other != r) others.push_back(other);
-    return depends_on(plan_, reads_, std::move(others), r);
+    return region_graph_->depends_on(others, r);
   }
 
   void mark_stored() {
@@ -229,6 +230,7 @@ class Planner {
   const Graph& graph_;
   std::vector<std::vector<ValueId>> users_;
   std::vector<std::vector<Read>> reads_;  // by node
+  std::optional<RegionGraph> region_graph_;
   FusionPlan plan_;
   AttentionRegions attention_;
 };

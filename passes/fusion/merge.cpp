@@ -14,7 +14,8 @@ constexpr std::size_t most_members = 256;
 
 class Merger {
  public:
-  Merger(FusionPlan& plan, const std::vector<std::vector<Read>>& reads) : plan_(plan), reads_(reads) {}
+  Merger(FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+      : plan_(plan), reads_(reads), region_graph_(plan, reads) {}
 
   void run() {
     // A merged region may reach another one that neither reached before.
@@ -80,7 +81,7 @@ class Merger {
       for (const Read& read : reads(member))
         if (const int other = plan_.region(read.value); other >= 0 && other != p && other != c)
           others.push_back(other);
-    return depends_on(plan_, reads_, std::move(others), p);
+    return region_graph_.depends_on(others, p);
   }
 
   void join(int p, int c) {
@@ -95,6 +96,7 @@ class Merger {
 
   FusionPlan& plan_;
   const std::vector<std::vector<Read>>& reads_;
+  RegionGraph region_graph_;
 };
 
 }  // namespace

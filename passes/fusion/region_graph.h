@@ -13,9 +13,25 @@ inline int unit_of(const FusionPlan& plan, int region) {
   return ends >= 0 ? ends : region;
 }
 
-/// Whether one of the regions `from` is in the unit of `target`, or reads it directly or by way of others. `reads` is
-/// by node.
-bool depends_on(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads, std::vector<int> from,
-                int target);
+/// Which regions read which, of a plan that may change all the while.
+class RegionGraph {
+ public:
+  /// `reads` is by node, and stays as it is.
+  RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads);
+
+  /// Whether one of the regions `from` is in the unit of `target`, or reads it directly or by way of others. It looks
+  /// from both ends, region by region in turn: where one end is near the first or the last of a long graph, that end
+  /// is soon exhausted.
+  bool depends_on(const std::vector<int>& from, int target) const;
+
+ private:
+  /// One end of the search: the units found so far, those still to be followed.
+  struct Frontier;
+  void follow(int unit, bool to_readers, Frontier& frontier) const;
+
+  const FusionPlan& plan_;
+  const std::vector<std::vector<Read>>& reads_;
+  std::vector<std::vector<ir::ValueId>> readers_;  // by node
+};
 
 }  // namespace lathe
