@@ -25,7 +25,8 @@ void ArenaGuard::before_launch(std::size_t launch) const {
   for (const MemoryPlan::Block& block : plan_.blocks) {
     if (std::find(used.begin(), used.end(), block.buffer) == used.end()) continue;
     const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(block.buffer)];
-    const auto bytes = static_cast<std::size_t>(buffer.elements.evaluate(dims_)) * size_in_bytes(buffer.dtype);
+    const std::int64_t own = buffer.elements.evaluate(dims_) * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
+    const auto bytes = static_cast<std::size_t>(buffer.kind == ProgramBuffer::Kind::scratch ? block.bytes : own);
     std::byte* const at = arena_.data() + block.offset;
     __asan_unpoison_memory_region(at, bytes);
     if (block.first == static_cast<int>(launch)) std::memset(at, buffer.dtype == boolean ? 1 : 0xff, bytes);

@@ -1,0 +1,95 @@
+#include "frontend/lathe.h"
+#include "tests/frontend/dsl_errors.h"
+
+namespace lathe::test {
+
+namespace {
+
+const Dim B{"B"}, S{"S"}, h{"h", 8}, d{"d", 6};
+
+Tensor x23(Graph& g) { return g.input("x", f32, {2, 3}); }
+Tensor x(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("x", dtype, shape); }
+Tensor y(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("y", dtype, shape); }
+Tensor z(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("z", dtype, shape); }
+
+// One row, one line: the line of the row is the line of its op.
+// clang-format off
+const std::vector<DslError> table = {
+    // element-wise
+    {__LINE__, "dtype_kind", "bool[2]", [](Graph& g) { exp(x(g, {2}, boolean)); }},
+    {__LINE__, "dtype_kind", "f32[2]", [](Graph& g) { ~x(g, {2}); }},
+    {__LINE__, "dtype_match", "i64", [](Graph& g) { x(g, {2}) + y(g, {2}, i64); }},
+    {__LINE__, "dtype_match", "f64", [](Graph& g) { maximum(x(g, {2}), y(g, {2}, f64)); }},
+    {__LINE__, "broadcast", "4", [](Graph& g) { x23(g) * y(g, {2, 4}); }},
+    {__LINE__, "broadcast", "d=6", [](Graph& g) { where(x(g, {d}, boolean), y(g, {h}), 1.0); }},
+    {__LINE__, "cast_complex", "c64", [](Graph& g) { view_as_complex(x(g, {3, 2})).to(f32); }},
+    {__LINE__, "masked_fill_mask", "f32", [](Graph& g) { masked_fill(x23(g), y(g, {2, 3}), 0); }},
+    {__LINE__, "masked_fill_value", "0.5", [](Graph& g) { masked_fill(x(g, {2}, i64), y(g, {2}, boolean), 0.5); }},
+    // views and layout
+    {__LINE__, "view_numel", "h=8", [](Graph& g) { x(g, {B, S, d}).view({B, S, h}); }},
+    {__LINE__, "view_infer", "-1", [](Graph& g) { x23(g).view({-1, -1}); }},
+    {__LINE__, "view_stride", "contiguous", [](Graph& g) { x23(g).transpose(0, 1).view({6}); }},
+    {__LINE__, "dim_range", "rank 2", [](Graph& g) { x23(g).transpose(0, 2); }},
+    {__LINE__, "dim_range", "-3", [](Graph& g) { (void)x23(g).size(-3); }},
+    {__LINE__, "dim_negative", "-4", [](Graph& g) { x(g, {1}).expand({-4}); }},
+    {__LINE__, "dim_repeat", "1", [](Graph& g) { x23(g).sum({1, -1}); }},
+    {__LINE__, "permute_dims", "[0, 0]", [](Graph& g) { x23(g).permute({0, 0}); }},
+    {__LINE__, "expand_size", "4", [](Graph& g) { x23(g).expand({2, 4}); }},
+    {__LINE__, "expand_rank", "[3]", [](Graph& g) { x23(g).expand({3}); }},
+    {__LINE__, "squeeze_size", "3", [](Graph& g) { x23(g).squeeze(1); }},
+    {__LINE__, "slice_range", "7", [](Graph& g) { x23(g).slice(1, 0, 7); }},
+    {__LINE__, "slice_step", "0", [](Graph& g) { x23(g).slice(1, 0, 2, 0); }},
+    {__LINE__, "diagonal_size", "3", [](Graph& g) { x23(g).diagonal(); }},
+    {__LINE__, "triangle_rank", "rank", [](Graph& g) { tril(x(g, {3})); }},
+    // products
+    {__LINE__, "matmul_inner", "d=6", [](Graph& g) { matmul(x(g, {B, d}), y(g, {h, 2})); }},
+    {__LINE__, "matmul_rank", "rank", [](Graph& g) { matmul(x(g, {}), y(g, {2})); }},
+    {__LINE__, "matmul_batch", "h=8", [](Graph& g) { matmul(x(g, {h, 2, 3}), y(g, {d, 3, 2})); }},
+    {__LINE__, "linear_inner", "d=6", [](Graph& g) { linear(x(g, {B, d}), y(g, {4, h})); }},
+    {__LINE__, "linear_rank", "rank", [](Graph& g) { linear(x(g, {}), y(g, {4, h})); }},
+    {__LINE__, "linear_weight", "h=8", [](Graph& g) { linear(x(g, {B, d}), y(g, {h})); }},
+    {__LINE__, "linear_bias", "5", [](Graph& g) { linear(x(g, {B, d}), y(g, {4, d}), z(g, {5})); }},
+    {__LINE__, "einsum_syntax", "ij", [](Graph& g) { einsum("ij->i->", {x23(g)}); }},
+    {__LINE__, "einsum_operands", "1", [](Graph& g) { einsum("ij,jk->ik", {x23(g)}); }},
+    {__LINE__, "einsum_rank", "ijk", [](Graph& g) { einsum("ijk->i", {x23(g)}); }},
+    {__LINE__, "einsum_size", "d=6", [](Graph& g) { einsum("i,i->", {x(g, {d}), y(g, {h})}); }},
+    {__LINE__, "einsum_label", "k", [](Graph& g) { einsum("ij->ik", {x23(g)}); }},
+    // indexing and joining
+    {__LINE__, "index_dtype", "f32", [](Graph& g) { gather(x23(g), y(g, {2})); }},
+    {__LINE__, "index_dtype", "f32", [](Graph& g) { embedding(y(g, {B}), x23(g)); }},
+    {__LINE__, "concat_shape", "4", [](Graph& g) { concat({x23(g), y(g, {2, 4})}, 0); }},
+    {__LINE__, "concat_rank", "rank", [](Graph& g) { concat({x23(g), y(g, {2})}, 0); }},
+    {__LINE__, "pad_size", "-1", [](Graph& g) { pad(x23(g), 0, -1, 0); }},
+    {__LINE__, "one_hot_classes", "-1", [](Graph& g) { one_hot(x(g, {2}, i64), -1, f32); }},
+    {__LINE__, "constant_count", "3", [](Graph& g) { g.literal({3}, {1, 2}, f32); }},
+    // reductions and networks
+    {__LINE__, "argmax_empty", "0", [](Graph& g) { x(g, {2, 0}).argmax(1); }},
+    {__LINE__, "norm_rank", "rank", [](Graph& g) { rms_norm(x(g, {})); }},
+    {__LINE__, "norm_weight", "h=8", [](Graph& g) { rms_norm(x(g, {B, d}), y(g, {h})); }},
+    {__LINE__, "cross_entropy_rank", "rank", [](Graph& g) { cross_entropy(x(g, {}), y(g, {}, i64)); }},
+    {__LINE__, "cross_entropy_shape", "5", [](Graph& g) { cross_entropy(x(g, {4, d}), y(g, {5}, i64)); }},
+    {__LINE__, "cross_entropy_targets", "f32", [](Graph& g) { cross_entropy(x(g, {B, d}), y(g, {B})); }},
+    {__LINE__, "cross_entropy_smoothing", "2", [](Graph& g) { cross_entropy(x(g, {B, d}), y(g, {B}, i64), {}, 2); }},
+    {__LINE__, "dropout_p", "1.5", [](Graph& g) { dropout(x23(g), g.random_state(), 1.5); }},
+    {__LINE__, "dropout_state", "i64[3]", [](Graph& g) { dropout(x23(g), y(g, {3}, i64), 0.5); }},
+    {__LINE__, "attention_rank", "rank", [](Graph& g) { const Tensor a = x(g, {d}); attention(a, a, a, {}, 1, false); }},
+    {__LINE__, "attention_width", "h=8", [](Graph& g) { const Tensor k = y(g, {S, h}); attention(x(g, {B, d}), k, k, {}, 1, false); }},
+    {__LINE__, "attention_length", "5", [](Graph& g) { attention(x(g, {2, d}), y(g, {4, d}), z(g, {5, d}), {}, 1, false); }},
+    {__LINE__, "attention_mask", "i64", [](Graph& g) { const Tensor a = x(g, {2, d}); attention(a, a, a, y(g, {2, 2}, i64), 1, false); }},
+    {__LINE__, "rope_even", "3", [](Graph& g) { rope(x23(g), y(g, {2, 3}), z(g, {2, 3})); }},
+    {__LINE__, "rope_shape", "4", [](Graph& g) { rope(x(g, {5, d}), y(g, {4, d}), z(g, {4, d})); }},
+    {__LINE__, "complex_pair", "3", [](Graph& g) { view_as_complex(x23(g)); }},
+    // the graph itself
+    {__LINE__, "argument_name", "x", [](Graph& g) { x(g, {2}); g.input("x", f32, {3}); }},
+    {__LINE__, "output_name", "y", [](Graph& g) { const Tensor a = x23(g); g.output("y", a); g.output("y", a); }},
+    {__LINE__, "update_type", "f32[3]", [](Graph& g) { g.update(g.state("s", f32, {2}), y(g, {3})); }},
+    {__LINE__, "grad_scalar", "[2, 3]", [](Graph& g) { const Tensor a = x23(g); grad(exp(a), {a}); }},
+    {__LINE__, "grad_wrt_unused", "y", [](Graph& g) { grad(x(g, {}), {g.input("y", f32, {2})}); }},
+};
+// clang-format on
+
+}  // namespace
+
+const std::vector<DslError>& dsl_errors() { return table; }
+
+}  // namespace lathe::test

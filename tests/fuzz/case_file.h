@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "tests/fuzz/generator.h"
+
+namespace lathe::fuzz {
+
+/// A case as IR text; its seed and sizes stand in comments before the graph:
+///   // seed 17
+///   // sizes n=2 m=3
+///   // sizes n=0 m=1
+std::string case_text(const Case& from);
+
+/// Reads such a file. Throws ParseError, and UserError [file_read].
+Case read_case(const std::string& path);
+
+}  // namespace lathe::fuzz

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "ir/tensor/builder.h"
+#include "tests/fuzz/generator.h"
+
+namespace lathe::fuzz {
+
+/// The state of making one random graph. The steps stand by family: maker_elementwise.cpp, maker_shapes.cpp,
+/// maker_blocks.cpp. A step gives nothing where what it picked does not fit; it never guesses and lets an op refuse.
+class GraphMaker {
+ public:
+  GraphMaker(unsigned seed, int ops);
+  Case run();
+
+ private:
+  using Value = ir::Value;
+  using Maybe = std::optional<Value>;
+
+  struct Item {
+    Value value;
+    bool exact;  ///< every way of computing it gives the same bits
+  };
+
+  // Choices.
+  int below(int count) { return std::uniform_int_distribution<int>(0, count - 1)(random_); }
+  bool one_in(int count) { return below(count) == 0; }
+  template <class T>
+  const T& any_of(const std::vector<T>& choices) {
+    return choices[static_cast<std::size_t>(below(static_cast<int>(choices.size())))];
+  }
+  int any_dim(const Value& a) { return below(a.rank()); }
+  Dim any_size();
+  DType other_float();
+  std::vector<std::int64_t> any_dims(const Value& a);
+
+  // Values made so far; later ones more often, so that chains grow.
+  template <class Fits>
+  Maybe pick(Fits fits);
+  Value pick_float();                    ///< of the graph's float dtype
+  Maybe pick_like(const Value& a);       ///< of a's dtype, broadcast with it
+  Maybe pick_same(const Value& a);       ///< of a's dtype and shape
+  Maybe pick_steady(const Value* like);  ///< what may go into a discontinuous op, broadcast with `like`
+  Maybe pick_kind(bool (*kind)(DType));
+  bool exact(const Value& a) const;
+  bool small(const Shape& shape) const;  ///< under every binding
+  bool keep(const Maybe& made);          ///< into the pool, where it fits
+
+  // One value more.
+  Maybe step();
+  Maybe unary();
+  Maybe binary();
+  Maybe integer();
+  Maybe truth();
+  Maybe conversion();
+  Maybe source();
+  Maybe view_of(const Value& a);
+  Maybe reshaped(const Value& a);
+  Maybe sliced(const Value& a);
+  Maybe reduction(const Value& a);
+  Maybe joined(const Value& a);
+  Maybe indexed(const Value& a);
+  Maybe product();
+  Maybe einsum_of(const Value& a, const Value& b);
+  Maybe normalized(const Value& a);
+  Maybe masked(const Value& a);
+  Maybe complex_of(const Value& a);
+  Maybe training_loss(const Value& logits);
+  Maybe attention_block();
+  Value scores_masked(const Value& scores, int& masks);
+  Value attention_spelled(const Value& q, const Value& k, const Value& v);
+
+  void add_arguments();
+  void finish();
+
+  unsigned seed_;
+  int ops_;
+  std::mt19937 random_;
+  ir::GraphBuilder builder_;
+  DType real_ = f64;
+  std::vector<DimBindings> sizes_;
+  std::vector<Item> pool_;
+  std::vector<Value> indices_;  ///< i64 arguments, 0 .. top_integer
+  Maybe random_state_;
+};
+
+/// NumPy's rule, decided by names: no check is left for the run.
+bool broadcasts(const Shape& a, const Shape& b);
+
+template <class Fits>
+GraphMaker::Maybe GraphMaker::pick(Fits fits) {
+  const int size = static_cast<int>(pool_.size());
+  for (int tries = 0; tries < 24; ++tries) {
+    const Item& item = pool_[static_cast<std::size_t>(std::max(below(size), below(size)))];
+    if (fits(item)) return item.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lathe::fuzz

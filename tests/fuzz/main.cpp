@@ -1,0 +1,164 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/fuzz/case_file.h"
+#include "tests/fuzz/isolated.h"
+#include "tests/fuzz/oracles.h"
+#include "tests/fuzz/shrinker.h"
+
+/// Random graphs against every oracle, for a number of seeds or of minutes; or the cases of files again.
+/// What fails is made small and written as IR text that --replay reads. docs/testing.md tells how to use it.
+namespace lathe::fuzz {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  unsigned seed = 0;
+  int count = 0;
+  double minutes = 0;
+  int ops = 14;
+  unsigned limit = 60;  ///< seconds for one check
+  int shrink = 120;     ///< seconds
+  std::string out = ".";
+  std::vector<std::string> oracles, replay;
+};
+
+class Fuzzer {
+ public:
+  explicit Fuzzer(Options options) : options_(std::move(options)) {
+    for (const auto group : {graph_oracles(), compiled_oracles()})
+      for (const Oracle& oracle : group)
+        if (options_.oracles.empty() || std::count(options_.oracles.begin(), options_.oracles.end(), oracle.name))
+          oracles_.push_back(&oracle);
+  }
+
+  /// The number of cases that failed.
+  int run() {
+    const auto start = Clock::now();
+    const auto minutes = [&] { return std::chrono::duration<double>(Clock::now() - start).count() / 60; };
+    if (options_.replay.empty()) {
+      for (unsigned seed = options_.seed;
+           options_.minutes > 0 ? minutes() < options_.minutes : seed < options_.seed + options_.count; ++seed)
+        generated(seed);
+    }
+    for (const std::string& path : options_.replay) replayed(path);
+    fmt::print("{} cases, {} checks, {} failures in {:.1f} min\n", cases_, checks_, failures_, minutes());
+    return failures_;
+  }
+
+ private:
+  void generated(unsigned seed) {
+    const auto complaint = isolated(
+        [&]() -> std::optional<std::string> {
+          random_case(seed, options_.ops);
+          return std::nullopt;
+        },
+        options_.limit);
+    if (complaint) return failed(fmt::format("seed {}: making the graph {}", seed, *complaint));
+    test(random_case(seed, options_.ops), fmt::format("seed-{}", seed), true);
+  }
+
+  void replayed(const std::string& path) {
+    if (!std::filesystem::is_directory(path)) return test(read_case(path), path, options_.shrink > 0);
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.path().extension() == ".lathe") files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files) test(read_case(file), file, false);
+  }
+
+  /// One process checks everything; only what failed is looked at oracle by oracle.
+  void test(const Case& from, const std::string& name, bool small) {
+    ++cases_;
+    checks_ += static_cast<int>(oracles_.size());
+    const auto first = isolated([&] { return check_all(from); }, options_.limit * 3);
+    if (!first) return;
+    for (const Oracle* oracle : oracles_) {
+      const auto complaint = isolated([&] { return oracle->check(from); }, options_.limit);
+      if (!complaint) continue;
+      failed(fmt::format("{}: {}: {}", name, oracle->name, *complaint));
+      if (small) write_small(from, name, *oracle, *complaint);
+      return;
+    }
+    failed(fmt::format("{}: only all together: {}", name, *first));
+  }
+
+  std::optional<std::string> check_all(const Case& from) const {
+    for (const Oracle* oracle : oracles_)
+      if (const auto complaint = oracle->check(from)) return complaint;
+    return std::nullopt;
+  }
+
+  void write_small(const Case& from, const std::string& name, const Oracle& oracle, const std::string& complaint) {
+    const std::string kind = kind_of(complaint);
+    const auto fails = [&](const Case& candidate) {
+      const auto again = isolated([&] { return oracle.check(candidate); }, options_.limit);
+      return again && kind_of(*again) == kind;
+    };
+    const Case small = shrink(from, fails, std::chrono::seconds(options_.shrink));
+    const auto reason = isolated([&] { return oracle.check(small); }, options_.limit);
+    const std::string text = case_text(small);
+    const auto path = std::filesystem::path(options_.out) /
+                      fmt::format("{}-{}.lathe", std::filesystem::path(name).stem().string(), oracle.name);
+    std::ofstream(path) << text;
+    fmt::print("smaller, in {}:\n{}{}\n", path.string(), text, reason.value_or("does not fail any more"));
+    std::fflush(stdout);
+  }
+
+  void failed(const std::string& text) {
+    ++failures_;
+    fmt::print("FAILED {}\n", text);
+    std::fflush(stdout);
+  }
+
+  Options options_;
+  std::vector<const Oracle*> oracles_;
+  int cases_ = 0, checks_ = 0, failures_ = 0;
+};
+
+std::string oracle_list() {
+  std::string text = "\nOracles:\n";
+  for (const auto group : {graph_oracles(), compiled_oracles()})
+    for (const Oracle& oracle : group) text += fmt::format("  {:<10} {}\n", oracle.name, oracle.doc);
+  return text;
+}
+
+}  // namespace
+
+}  // namespace lathe::fuzz
+
+int main(int argc, char** argv) {
+  using namespace lathe::fuzz;
+  Options options;
+  CLI::App app("Random graphs against everything that must hold of them");
+  app.footer(oracle_list());
+  bool print = false;
+  app.add_option("--seed", options.seed, "the first seed");
+  app.add_option("--count", options.count, "how many seeds");
+  app.add_option("--minutes", options.minutes, "instead of a count: how long");
+  app.add_option("--ops", options.ops, "the size of a graph before its gradient")->capture_default_str();
+  app.add_option("--oracle", options.oracles, "only this one; may be repeated");
+  app.add_option("--replay", options.replay, "check these files, or the files of these folders, instead");
+  app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
+  app.add_option("--limit", options.limit, "seconds that one check may take")->capture_default_str();
+  app.add_option("--shrink", options.shrink, "seconds to make a failure smaller")->capture_default_str();
+  app.add_flag("--print", print, "print the graph of the seed, and check nothing");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (print) {
+      fmt::print("{}", case_text(random_case(options.seed, options.ops)));
+      return 0;
+    }
+    return Fuzzer(options).run() == 0 ? 0 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fuzz: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <numeric>
+
+#include "ir/ops/functional.h"
+#include "tests/fuzz/graph_maker.h"
+
+namespace lathe::fuzz {
+
+using namespace ir;
+
+GraphMaker::Maybe GraphMaker::view_of(const Value& a) {
+  const int rank = a.rank();
+  if (rank == 0) return one_in(2) ? unsqueeze(a, 0) : expand(a, {any_size(), any_size()});
+  const int d = any_dim(a), e = any_dim(a);
+  switch (below(8)) {
+    case 0: return transpose(a, d, e - rank);
+    case 1: {
+      std::vector<std::int64_t> dims(static_cast<std::size_t>(rank));
+      std::iota(dims.begin(), dims.end(), 0);
+      std::shuffle(dims.begin(), dims.end(), random_);
+      return permute(a, dims);
+    }
+    case 2: return unsqueeze(a, below(rank + 1));
+    case 3: return a.shape()[d].is(1) ? Maybe(squeeze(a, d)) : std::nullopt;
+    case 4: {
+      Shape wider = a.shape();
+      for (int i = 0; i < rank; ++i)
+        if (wider[i].is(1) && one_in(2)) wider[i] = any_size();
+      if (one_in(2)) {
+        std::vector<Dim> dims = {any_size()};
+        dims.insert(dims.end(), wider.begin(), wider.end());
+        wider = Shape(dims);
+      }
+      return expand(a, wider);
+    }
+    case 5: return rank >= 2 && d != e && a.shape()[d] == a.shape()[e] ? Maybe(diagonal(a, d, e)) : std::nullopt;
+    case 6: return repeat_interleave(a, 2, d);
+    default: return contiguous(a);
+  }
+}
+
+/// Joins and splits of dims, through `reshape` or, where strides allow, `view`.
+GraphMaker::Maybe GraphMaker::reshaped(const Value& a) {
+  const int rank = a.rank();
+  if (rank == 0) return std::nullopt;
+  const int d = any_dim(a), e = any_dim(a);
+  switch (below(4)) {
+    case 0: return reshape(a, {a.shape().numel()});
+    case 1: return flatten(a, std::min(d, e), std::max(d, e));
+    case 2: return a.type().is_contiguous() ? Maybe(view(a, {a.shape().numel(), 1})) : std::nullopt;
+    default: {
+      const Dim part = any_of(std::vector<Dim>{2, 2, 4, Dim("n"), Dim("m"), Dim("h", 2)});
+      const auto rest = a.shape()[d].divided_by(part);
+      if (!rest) return std::nullopt;
+      std::vector<Dim> dims;
+      for (int i = 0; i < rank; ++i) {
+        if (i != d) {
+          dims.push_back(a.shape()[i]);
+          continue;
+        }
+        dims.push_back(one_in(2) ? *rest : part);
+        dims.push_back(dims.back() == *rest ? part : *rest);
+      }
+      return a.type().is_contiguous() && one_in(2) ? view(a, Shape(dims)) : reshape(a, Shape(dims));
+    }
+  }
+}
+
+GraphMaker::Maybe GraphMaker::sliced(const Value& a) {
+  if (a.rank() == 0) return std::nullopt;
+  const int d = any_dim(a);
+  const Dim size = a.shape()[d];
+  if (const auto known = size.value()) {
+    const int count = static_cast<int>(*known);
+    if (count == 0) return std::nullopt;
+    const int start = below(count), stop = start + below(count - start + 1);
+    return one_in(4) ? select(a, d, start) : slice(a, d, start, stop, 1 + below(3));
+  }
+  switch (below(5)) {
+    case 0: return slice(concat(std::vector<Value>{a, a}, d), d, 0, size * 2, 2);
+    case 1: return slice(a, d, size, size);
+    case 2: return slice(concat(std::vector<Value>{a, a}, d), d, size, size * 2);
+    case 3: return slice(pad(a, d, 1, size), d, 1, size + 1, 1);
+    default: return one_in(6) ? slice(a, d, size - Dim(1), size) : slice(a, d, 0, size);
+  }
+}
+
+GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
+  const bool keepdim = one_in(2);
+  if (a.rank() == 0 || a.dtype() == boolean) return std::nullopt;
+  const auto dims = any_dims(a);
+  const int d = any_dim(a);
+  if (is_float(a.dtype()) && one_in(8)) {
+    const Maybe steady = pick_steady(nullptr);
+    return steady && steady->rank() > 0 ? Maybe(argmax(*steady, any_dim(*steady))) : std::nullopt;
+  }
+  if (!is_float(a.dtype()))
+    return one_in(3) ? sum(a, dims, keepdim) : one_in(2) ? max(a, dims, keepdim) : min(a, dims, keepdim);
+  switch (below(9)) {
+    case 0:
+    case 1: return sum(tanh(a), dims, keepdim);
+    case 2: return max(a, dims, keepdim);
+    case 3: return min(a, dims, keepdim);
+    case 4: return mean(a, dims, keepdim);
+    case 5: return var(a, dims, keepdim, below(2));
+    case 6: return logsumexp(a, d, keepdim);
+    case 7: return sum(square(tanh(a)), dims, true);
+    default: return mean(mul(a, a), dims, keepdim);
+  }
+}
+
+GraphMaker::Maybe GraphMaker::joined(const Value& a) {
+  if (a.rank() == 0) return std::nullopt;
+  const int d = any_dim(a);
+  const Dim size = a.shape()[d];
+  const Maybe other = pick_same(a);
+  const Value b = other && one_in(2) ? *other : a;
+  switch (below(6)) {
+    case 0: return concat(std::vector<Value>{a, b}, d);
+    case 1: return concat(std::vector<Value>{b, slice(a, d, 0, 0), a}, d);
+    case 2: return stack(std::vector<Value>{a, b}, below(a.rank() + 1));
+    case 3: return is_float(a.dtype()) ? Maybe(add(pad(a, d, 0, size), pad(b, d, size, 0))) : std::nullopt;
+    case 4: return pad(a, d, below(3), below(3));
+    default: {
+      const auto parts = split(concat(std::vector<Value>{a, b, a}, d), size, d);
+      return concat(std::vector<Value>{parts[2], parts[1]}, d);
+    }
+  }
+}
+
+/// Indices are always in range: the arguments' integers are, and the rest is counted.
+GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
+  if (a.rank() == 0) return std::nullopt;
+  const int d = any_dim(a);
+  const Dim size = a.shape()[d];
+  const bool wide_enough = size.value() && *size.value() > top_integer;
+  const Value index = any_of(indices_);
+  switch (below(5)) {
+    case 0: return wide_enough ? Maybe(gather(a, one_in(3) ? cast(index, i32) : index, d)) : std::nullopt;
+    case 1: {
+      const Value back = sub(dim_value(builder_, size, i64), add(iota(builder_, {size}, 0, i64), 1.0));
+      return gather(a, back, d);
+    }
+    case 2: {
+      if (!wide_enough) return std::nullopt;
+      Shape shape = a.shape();
+      shape[d] = 2;
+      return take_along(a, rem(iota(builder_, shape, below(a.rank()), i64), constant(builder_, 3.0, i64)), d);
+    }
+    case 3: {
+      if (!is_float(a.dtype())) return std::nullopt;
+      const Value rows = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
+      return scatter_add(rows, tanh(a), one_in(2) ? Dim(3) : Dim("n") + 3, d);
+    }
+    default: return one_hot(index, one_in(2) ? Dim(4) : Dim("k"), real_);
+  }
+}
+
+}  // namespace lathe::fuzz

@@ -1,0 +1,83 @@
+#include <fmt/core.h>
+
+#include "tests/fuzz/oracles.h"
+#include "tests/fuzz/reference.h"
+#include "tests/support/memory_store.h"
+#include "tests/support/program_interpreter.h"
+#include "tests/support/run_with_states.h"
+
+namespace lathe::fuzz {
+
+using namespace ir;
+using test::Outcome;
+using test::outcome;
+
+namespace {
+
+using Complaint = std::optional<std::string>;
+
+Complaint differing_bits(const Outcome& a, const Outcome& b) {
+  for (const auto& [name, value] : a.results)
+    if (b.results.contains(name) && !test::same_bits(value, b.results.at(name)))
+      return fmt::format("{} has other bits:\n  {}\n  {}", name, value.to_string(), b.results.at(name).to_string());
+  return std::nullopt;
+}
+
+Complaint compiled(const Case& from) {
+  test::MemoryStore store;
+  Executable one = compile(from.graph, {.threads = 1, .cache = &store});
+  Executable three = compile(from.graph, {.threads = 3, .cache = &store});
+  for (const DimBindings& dims : from.sizes) {
+    const Reference reference(from, dims, true);
+    const auto run = [&](Executable& executable) {
+      return outcome([&] { return test::run_with_states(executable, reference.arguments()); });
+    };
+    const Outcome first = run(one);
+    if (const auto wrong = reference.complaint(first)) return test::to_string(dims) + ": " + *wrong;
+    if (const auto wrong = differing_bits(first, run(one)))
+      return test::to_string(dims) + ": in the second run " + *wrong;
+    if (const auto wrong = differing_bits(first, run(three)))
+      return test::to_string(dims) + ": on three threads " + *wrong;
+  }
+  return std::nullopt;
+}
+
+Complaint targets(const Case& from) {
+  for (const char* name : {"x86-64-v2", "x86-64-v3"}) {
+    Executable executable = compile(from.graph, {.target = Target::named(name), .threads = 2});
+    for (const DimBindings& dims : from.sizes) {
+      const Reference reference(from, dims, true);
+      const Outcome found = outcome([&] { return test::run_with_states(executable, reference.arguments()); });
+      if (const auto wrong = reference.complaint(found))
+        return fmt::format("{}, {}: {}", name, test::to_string(dims), *wrong);
+    }
+  }
+  return std::nullopt;
+}
+
+Complaint kernels(const Case& from) {
+  for (const int bits : {128, 256, 512}) {
+    const test::ProgramInterpreter program(from.graph, VectorTarget{bits});
+    for (const DimBindings& dims : from.sizes) {
+      const Reference reference(from, dims, true);
+      const Outcome found = outcome([&] { return program.run(reference.arguments()); });
+      if (const auto wrong = reference.complaint(found))
+        return fmt::format("{} bits, {}: {}", bits, test::to_string(dims), *wrong);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const Oracle> compiled_oracles() {
+  static constexpr Oracle all[] = {
+      {"compiled", "machine code gives what the interpreter gives; the same bits again, and on three threads",
+       compiled},
+      {"targets", "code for x86-64-v2 and v3 gives what the interpreter gives", targets},
+      {"kernels", "the kernels read and write in bounds only, and nothing that nobody wrote", kernels},
+  };
+  return all;
+}
+
+}  // namespace lathe::fuzz

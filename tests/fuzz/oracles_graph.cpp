@@ -1,0 +1,165 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <random>
+
+#include "ir/ops/list.h"
+#include "ir/tensor/parser.h"
+#include "ir/tensor/printer.h"
+#include "ir/tensor/verifier.h"
+#include "passes/autodiff.h"
+#include "passes/pipeline.h"
+#include "tests/fuzz/oracles.h"
+#include "tests/fuzz/reference.h"
+
+namespace lathe::fuzz {
+
+using namespace ir;
+using test::Outcome;
+using test::outcome;
+
+namespace {
+
+using Complaint = std::optional<std::string>;
+
+/// Whether the graph after some passes means what it meant before.
+Complaint changed_meaning(const Case& from, const std::vector<Graph>& after, const std::vector<std::string>& names) {
+  for (const DimBindings& dims : from.sizes) {
+    const Reference reference(from, dims, true);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const Outcome found = outcome([&] { return interpret(after[i], reference.arguments()); });
+      if (const auto wrong = reference.complaint(found))
+        return fmt::format("{}, {}: {}", names[i], test::to_string(dims), *wrong);
+    }
+  }
+  return std::nullopt;
+}
+
+Complaint passes(const Case& from) {
+  std::vector<Graph> after;
+  std::vector<std::string> names;
+  for (const Pass& pass : all_passes()) {
+    after.push_back(run_pipeline(from.graph, {pass}).graph);
+    names.push_back(pass.name);
+  }
+  after.push_back(run_pipeline(from.graph, default_pipeline()).graph);
+  names.push_back("the default pipeline");
+  return changed_meaning(from, after, names);
+}
+
+Complaint orders(const Case& from) {
+  std::mt19937 random(from.seed);
+  const Pipeline all = all_passes();
+  std::vector<Graph> after;
+  std::vector<std::string> names;
+  for (int i = 0; i < 4; ++i) {
+    Pipeline some;
+    std::string list;
+    for (auto length = 2 + random() % 5; length > 0; --length) {
+      some.push_back(all[random() % all.size()]);
+      list += (list.empty() ? "" : ",") + some.back().name;
+    }
+    after.push_back(run_pipeline(from.graph, some).graph);
+    names.push_back(list);
+  }
+  return changed_meaning(from, after, names);
+}
+
+Complaint text(const Case& from) {
+  const std::string printed = print(from.graph);
+  const Graph again = parse_graph(printed, "fuzz");
+  verify(again);
+  const std::string twice = print(again);
+  if (twice == printed) return std::nullopt;
+  return "prints differently after parsing:\n" + twice;
+}
+
+/// A pass that ran has nothing left to do.
+Complaint settled(const Case& from) {
+  for (const Pass& pass : all_passes()) {
+    const Graph once = pass.run(from.graph);
+    const std::string before = print(once), after = print(pass.run(once));
+    if (before != after) return fmt::format("{} changes its own result\n{}\n{}", pass.name, before, after);
+  }
+  return std::nullopt;
+}
+
+bool has_op(const Graph& graph, const Op& op) {
+  for (const Node& node : graph.nodes)
+    if (node.op == &op) return true;
+  return false;
+}
+
+/// The slope of "loss" along `direction`, by central differences.
+double slope(const Graph& graph, const Tensors& arguments, const Tensors& direction, double step) {
+  const auto loss_at = [&](double distance) {
+    Tensors moved = arguments;
+    for (const auto& [name, along] : direction)
+      for (std::int64_t i = 0; i < along.numel(); ++i)
+        moved.at(name).set(i, moved.at(name).get(i) + distance * along.get(i));
+    return interpret(graph, moved, {.round = false}).at("loss").get(0);
+  };
+  return (loss_at(step) - loss_at(-step)) / (2 * step);
+}
+
+/// Gradients against the slope of the loss. Where slopes over two distances disagree the point is not smooth.
+Complaint gradients_along(const Case& from) {
+  if (has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid()) return std::nullopt;
+  for (const DimBindings& dims : from.sizes) {
+    const Reference reference(from, dims, false);
+    if (!reference.expected().label.empty() || !reference.expected().results.contains("loss")) continue;
+    const Tensors& results = reference.expected().results;
+    std::mt19937 random(from.seed);
+    std::uniform_real_distribution<double> real(-1, 1);
+    Tensors direction;
+    double promised = 0;
+    for (const ValueId id : from.graph.arguments()) {
+      const Node& node = from.graph[id];
+      const auto gradient = results.find("grad." + node.name);
+      if (node.type.dtype != f64 || gradient == results.end()) continue;
+      HostTensor& along = direction[node.name] = HostTensor(f64, gradient->second.shape());
+      for (std::int64_t i = 0; i < along.numel(); ++i) {
+        along.set(i, real(random));
+        promised += along.get(i) * gradient->second.get(i);
+      }
+    }
+    if (direction.empty()) continue;
+    const double near = slope(from.graph, reference.arguments(), direction, 1e-6),
+                 far = slope(from.graph, reference.arguments(), direction, 3e-6);
+    const double scale = std::max({1.0, std::fabs(near), std::fabs(far)});
+    if (!(std::fabs(near - far) <= 1e-7 * scale)) continue;
+    if (!(std::fabs(near - promised) <= 1e-4 * scale))
+      return fmt::format("{}: the loss has slope {} where its gradients say {}", test::to_string(dims), near,
+                         promised);
+  }
+  return std::nullopt;
+}
+
+/// Simplify, then differentiate; or the other way round.
+Complaint gradients_after(const Case& from) {
+  const GradientRequest request{.outputs = {{"loss", ""}}, .unused = Unused::zeros};
+  for (const Output& output : from.graph.outputs)
+    if (output.name.starts_with("grad.")) return std::nullopt;
+  bool has_loss = false;
+  for (const Output& output : from.graph.outputs) has_loss = has_loss || output.name == "loss";
+  if (!has_loss) return std::nullopt;
+  const Graph simpler = run_pipeline(from.graph, parse_pipeline("canonicalize,cse,constant-fold")).graph;
+  return changed_meaning({from.seed, differentiate(from.graph, request), from.sizes},
+                         {differentiate(simpler, request)}, {"gradients of the simplified graph"});
+}
+
+}  // namespace
+
+std::span<const Oracle> graph_oracles() {
+  static constexpr Oracle all[] = {
+      {"text", "printed, parsed and printed again it reads the same", text},
+      {"passes", "each pass alone, and the default pipeline, keep the meaning", passes},
+      {"orders", "random passes in random order keep the meaning", orders},
+      {"settled", "a pass has nothing to do on its own result", settled},
+      {"slopes", "gradients are slopes of the loss", gradients_along},
+      {"derived", "gradients of the simplified graph mean the same", gradients_after},
+  };
+  return all;
+}
+
+}  // namespace lathe::fuzz
