@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <random>
@@ -38,10 +39,17 @@ struct Options {
   bool dims = false, assembly = false, peers = true;
 };
 
-double seconds_of(const std::function<void()>& body) {
-  const auto start = Clock::now();
+/// Seconds of a call: of this thread's processor time where it works alone, so that the pauses that the system makes
+/// in processes of real-time priority, and other processes, do not count.
+double seconds_of(bool alone, const std::function<void()>& body) {
+  const auto now = [alone] {
+    timespec t{};
+    clock_gettime(alone ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  };
+  const double start = now();
   body();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return now() - start;
 }
 
 double median(std::vector<double> values) {
@@ -133,7 +141,7 @@ void take_turns(const GemmCase& c, const Options& options, const Operands& data,
     for (Contender& one : all) {
       if (options.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
       if (options.threads > 1 || repeats > 1) one.run(data.right(turn++, c.copies));
-      const double seconds = seconds_of([&] {
+      const double seconds = seconds_of(options.threads == 1, [&] {
         for (int i = 0; i < repeats; ++i) one.run(data.right(turn++, c.copies));
       });
       one.times.push_back(seconds / repeats);
@@ -202,7 +210,8 @@ class Bench {
     for (const auto& peer : peers)
       all.push_back({peer->name(), [&](const float* rhs) { peer->run(lhs, rhs, result); }});
     std::vector<double> peaks;
-    take_turns(c, options_, data, all, [&] { peaks.push_back(probe_.work() / seconds_of([&] { probe_.run(); })); });
+    take_turns(c, options_, data, all,
+               [&] { peaks.push_back(probe_.work() / seconds_of(true, [&] { probe_.run(); })); });
     return report(c, plan, all, own, median(peaks) * options_.threads, reach, error);
   }
 
