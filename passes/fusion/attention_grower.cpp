@@ -313,18 +313,24 @@ bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
     if (dims[i] >= 0 && node.type.shape[static_cast<int>(i)] != region_.domain[dims[i]]) return true;
   if (is_float_contraction(node)) return pull_product(value, dims);
   if (!node.op->as<Elementwise>()) return true;
-  int cost = arithmetic_cost(node);
   for (const Read& read : s_.reads[static_cast<std::size_t>(value.index)]) {
-    if (!read.affine) return true;
+    if (!read.affine) continue;
     Dims inner;
     for (const AffineComponent& c : read.index)
       inner.push_back(c.dim < 0 ? -1 : dims[static_cast<std::size_t>(c.dim)]);
     if (!pull_value(read.value, inner)) return false;
     if (grew_) return true;
-    cost += arithmetic_cost(graph_[read.value]);
   }
-  if (cost <= inline_limit) inline_.insert(value);
+  if (cost_in_place(value) <= inline_limit) inline_.insert(value);
   return true;
+}
+
+/// Of computing a value where it is read.
+int AttentionGrower::cost_in_place(ValueId value) const {
+  int cost = is_alias(graph_[value]) ? 0 : arithmetic_cost(graph_[value]);
+  for (const ValueId operand : graph_[value].operands)
+    if (s_.is_transparent(operand) || inline_.contains(operand)) cost += cost_in_place(operand);
+  return std::min(cost, inline_limit + 1);
 }
 
 bool AttentionGrower::pull_product(ValueId value, const Dims& dims) {

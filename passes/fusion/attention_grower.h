@@ -56,6 +56,7 @@ class AttentionGrower {
   bool sums_columns(const std::set<int>& contracted) const;
   bool pull(ir::ValueId reader, const Dims& reader_dims);
   bool pull_value(ir::ValueId value, const Dims& dims);
+  int cost_in_place(ir::ValueId value) const;
   bool pull_product(ir::ValueId value, const Dims& dims);
   std::optional<AttentionGroup> finish();
   bool makes_weights() const;

@@ -2,7 +2,10 @@
 #include <memory>
 #include <optional>
 
+#include "passes/lowering/attention_end.h"
 #include "passes/lowering/attention_parts.h"
+#include "passes/lowering/column_bounds.h"
+#include "passes/lowering/column_guard.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/register_tile.h"
@@ -16,7 +19,6 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-constexpr int column_block = 512;  // columns that a sum over columns goes through at once: they stay in the L2 cache
 constexpr int strips_of_a_task = 4;
 
 /// The code of a product that makes scores, inside one kernel.
@@ -27,21 +29,6 @@ struct ScoreCode {
   OperandLoader rows, columns;
   ScratchMatrix packed_rows;                    ///< [depth][row]
   std::optional<ScratchMatrix> staged_columns;  ///< [column][depth], where it cannot be read in place
-};
-
-/// The code of a product that ends the attention.
-struct EndCode {
-  EndCode(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& p, DType compute)
-      : part(p),
-        other(context, lowering, p.other, compute),
-        emitter(context, p.epilogue, lowering.buffer_of),
-        top(emitter, {}) {}
-  const AttentionParts::End& part;
-  OperandLoader other;
-  PointEmitter emitter;
-  Scope top;
-  ScratchMatrix sums;                   ///< [row or column][depth]
-  std::optional<ScratchMatrix> staged;  ///< [column or row][depth], where it cannot be read in place
 };
 
 class AttentionKernel {
@@ -60,11 +47,12 @@ class AttentionKernel {
         tile_rows_(lowering.target.bits >= 512 ? 6 : 4) {
     std::vector<int> results;
     for (const AttentionParts::End& end : parts_.ends) results.push_back(end.value);
+    bounds_ = find_column_bounds(program_, parts_.row_dim, parts_.columns_dim, results);
     plan_.emplace(lowering.graph, program_, 1ULL << parts_.columns_dim, std::move(results));
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<ScoreCode>(context_, lowering, part, parts_.compute));
     for (const AttentionParts::End& part : parts_.ends)
-      ends_.push_back(std::make_unique<EndCode>(context_, lowering, part, parts_.compute));
+      ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, tile(), bounds_));
   }
 
   KernelContext::Built run() {
@@ -74,10 +62,10 @@ class AttentionKernel {
     if (parts_.sums_over_rows()) {
       b_.parallel_for(0, tasks, 1, [&](Value task) {
         for (auto& end : ends_)
-          if (end->part.over_rows) clear(*end);
+          if (end->part().over_rows) end->clear(columns_);
         b_.for_loop(0, serial, 1, [&](Value s) { strips(task * serial + s, b_.index(0), rows_); });
         for (auto& end : ends_)
-          if (end->part.over_rows) epilogue(*end, task, b_.index(0), columns_);
+          if (end->part().over_rows) end->epilogue(task, b_.index(0), columns_);
       });
     } else {
       const int step = strips_of_a_task * strip_rows();
@@ -92,7 +80,7 @@ class AttentionKernel {
 
  private:
   int strip_rows() const { return vectors_ * lanes_; }
-  RegisterTile tile(int vectors) const { return {parts_.compute, lanes_, tile_rows_, vectors}; }
+  RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
   const Dim& column_count() const { return domain_[parts_.columns_dim]; }
@@ -118,7 +106,7 @@ class AttentionKernel {
     for (const auto& score : scores_)
       programs.insert(programs.end(), {&score->part.rows.code.program, &score->part.columns.code.program});
     for (const auto& end : ends_)
-      programs.insert(programs.end(), {&end->part.epilogue, &end->part.other.code.program});
+      programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
     declare_buffers(context_, programs, lowering_);
     const DType compute = parts_.compute;
     const Dim strip(strip_rows()), columns = column_count(), padded = columns.unnamed() + Dim(tile_rows_);
@@ -131,10 +119,13 @@ class AttentionKernel {
         score->staged_columns = scratch(columns, score->part.depth, compute, "staged columns");
     }
     for (auto& end : ends_) {
-      const bool over_rows = end->part.over_rows;
-      end->sums = scratch(over_rows ? padded : strip + Dim(tile_rows_), end->part.depth, compute, "sums");
-      if (!end->part.other.plain)
-        end->staged = scratch(over_rows ? strip : columns, end->part.depth, compute, "staged operand");
+      const AttentionParts::End& part = end->part();
+      const ScratchMatrix sums =
+          scratch(part.over_rows ? padded : strip + Dim(tile_rows_), part.depth, compute, "sums");
+      std::optional<ScratchMatrix> staged;
+      if (!part.other.plain)
+        staged = scratch(part.over_rows ? strip : columns, part.depth, compute, "staged operand");
+      end->set_scratch(sums, staged);
     }
     const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_, vectors_};
     loops_.emplace(emitter_, *plan_, shape, std::move(slots));
@@ -154,7 +145,7 @@ class AttentionKernel {
       score->rows.emit_uniform();
       score->columns.emit_uniform();
     }
-    for (auto& end : ends_) end->other.emit_uniform();
+    for (auto& end : ends_) end->other().emit_uniform();
   }
 
   // ------------------------------------------------------------------------------------------------------- strips
@@ -162,41 +153,84 @@ class AttentionKernel {
   /// Rows first .. last of one outer index, strip by strip.
   void strips(Value outer, Value first, Value last) {
     for (auto& score : scores_)
-      if (score->staged_columns)
-        stage(score->columns, *score->staged_columns, outer, b_.index(0), columns_, score->part.depth);
-    for (auto& end : ends_)
-      if (end->staged && !end->part.over_rows)
-        stage(end->other, *end->staged, outer, b_.index(0), columns_, end->part.depth);
-    b_.for_loop(first, last, strip_rows(),
-                [&](Value row) { strip({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}); });
+      if (score->staged_columns) score->columns.copy_to(*score->staged_columns, outer, b_.index(0), columns_, lanes_);
+    for (auto& end : ends_) end->stage_columns(outer, columns_);
+    const Value magnitude = bounds_.any() ? score_magnitude(outer, first, last) : Value{};
+    b_.for_loop(first, last, strip_rows(), [&](Value row) { strip(outer, row, magnitude); });
   }
 
-  /// Copies positions first .. first + count of an operand, the depth of each contiguous.
-  void stage(OperandLoader& from, const ScratchMatrix& to, Value outer, Value first, Value count, const Dim& depth) {
-    b_.for_loop(0, count, 1, [&](Value position) {
-      vector_loop(b_, b_.index(0), context_.dim(depth), lanes_, [&](Value d, Value mask) {
-        const Value elements = from.load(outer, first + position, d, LaneAxis::k, lanes_, mask);
-        b_.store(to.buffer, position * to.stride + d, elements, mask);
-      });
-    });
+  /// A bound of every score of these rows, at least 1; infinite or NaN where an element of an operand is out of
+  /// bounds.
+  Value score_magnitude(Value outer, Value first, Value last) {
+    const auto largest = [&](OperandLoader& loader) {
+      const bool columns = loader.operand().by_column;
+      return largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
+    };
+    Value bound = b_.constant(parts_.compute, 1);
+    for (auto& score : scores_) {
+      const Value depth = b_.cast(context_.dim(score->part.depth), parts_.compute);
+      bound = max(bound, largest(score->rows) * largest(score->columns) * depth * 1.01);
+    }
+    for (auto& end : ends_) bound = max(bound, largest(end->other()));
+    return bound;
   }
 
-  void strip(const StripPlace& place) {
+  void strip(Value outer, Value row, Value magnitude) {
+    const Value count = min(rows_ - row, strip_rows());
+    StripPlace place{.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_};
+    if (bounds_.any()) {
+      place = guarded_scores(place, count, magnitude);
+    } else {
+      StripLoops::Rows rows = scores(place);
+      loops_->store_rows(rows);
+    }
+    for (auto& end : ends_) {
+      const ScratchMatrix& slot = loops_->slot(end->part().value);
+      if (end->part().over_rows) {
+        end->sum_over_rows(slot, place, count);
+      } else {
+        end->sum_over_columns(slot, place, count);
+        end->epilogue(outer, row, count);
+      }
+    }
+  }
+
+  /// The scores of a strip and what the point program makes of them.
+  StripLoops::Rows scores(const StripPlace& place) {
     for (auto& score : scores_) {
       pack_rows(*score, place);
       score_product(*score, place);
     }
-    StripLoops::Rows rows = loops_->run(place, rows_, top_);
-    loops_->store_rows(rows);
-    const Value count = min(rows_ - place.row, strip_rows());
-    for (auto& end : ends_) {
-      if (end->part.over_rows) {
-        sum_over_rows(*end, place, count);
-      } else {
-        sum_over_columns(*end, place, count);
-        epilogue(*end, place.outer, place.row, count);
-      }
-    }
+    return loops_->run(place, rows_, top_);
+  }
+
+  /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
+  StripPlace guarded_scores(const StripPlace& all, Value count, Value magnitude) {
+    const Value sound = magnitude < magnitude_limit;
+    // Whole tiles of columns, so that none hangs over into columns that are left out.
+    const auto tiles_below = [&](Value column) { return max(min(column, columns_), 0) / tile_rows_ * tile_rows_; };
+    const auto tiles_above = [&](Value column) { return min(b_.round_up(max(column, 0), tile_rows_), columns_); };
+    const auto where = [&](Value bound, Value otherwise) { return b_.select(sound, bound, otherwise); };
+    const kernel::Var lo =
+        b_.var(bounds_.lower ? where(tiles_below(all.row + context_.dim(*bounds_.lower)), all.lo) : all.lo);
+    const kernel::Var hi =
+        b_.var(bounds_.upper ? where(tiles_above(all.row + count + context_.dim(*bounds_.upper)), all.hi) : all.hi);
+    const kernel::Var skips = b_.var(sound), again = b_.var(b_.constant_int(boolean, 1));
+    b_.for_loop(0, 2, 1, [&](Value) {
+      b_.if_(b_.get(again), [&] {
+        StripLoops::Rows rows = scores({all.outer, all.row, b_.get(lo), b_.get(hi)});
+        loops_->store_rows(rows);
+        b_.set(again, b_.constant_int(boolean, 0));
+        const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
+        b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
+          b_.set(again, b_.constant_int(boolean, 1));
+          b_.set(skips, b_.constant_int(boolean, 0));
+          b_.set(lo, all.lo);
+          b_.set(hi, all.hi);
+        });
+      });
+    });
+    return {all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)};
   }
 
   void pack_rows(ScoreCode& score, const StripPlace& place) {
@@ -230,106 +264,14 @@ class AttentionKernel {
       const auto sink = [&](int r, int v, Value sum) {
         b_.store(slot.buffer, (column + r) * slot.stride + v * lanes_, sum, {}, bytes());
       };
-      emit_register_tile(b_, tile(vectors_), b_.index(0), context_.dim(score.part.depth), element, vector, {}, sink);
-    });
-  }
-
-  // --------------------------------------------------------------------------------------------------------- ends
-
-  /// Vectors of the other operand at positions first + k, along the depth from `depth0` on.
-  schedule::TileVector depth_vectors(EndCode& end, Value outer, Value first, Value depth0, bool masked) {
-    std::vector<Value> masks;
-    for (int v = 0; v < vectors_; ++v)
-      masks.push_back(masked ? b_.tail_mask(context_.dim(end.part.depth) - depth0 - v * lanes_, lanes_) : Value{});
-    return [this, &end, outer, first, depth0, masks](Value k, int v) {
-      const Value d = depth0 + v * lanes_;
-      if (end.staged) return b_.load(end.staged->buffer, k * end.staged->stride + d, lanes_, {}, bytes());
-      return end.other.load(outer, first + k, d, LaneAxis::k, lanes_, masks[static_cast<std::size_t>(v)]);
-    };
-  }
-
-  /// body(depth0, vectors, masked) for tiles that cover a depth.
-  void depth_tiles(const Dim& depth, const std::function<void(Value, int, bool)>& body) {
-    const auto known = depth.value();
-    if (!known) {
-      b_.for_loop(0, context_.dim(depth), lanes_, [&](Value d) { body(d, 1, true); });
-      return;
-    }
-    const int all = static_cast<int>((*known + lanes_ - 1) / lanes_);
-    for (int v = 0; v < all; v += vectors_) {
-      const int vectors = std::min(vectors_, all - v);
-      body(b_.index(v * lanes_), vectors, (v + vectors) * lanes_ > *known);
-    }
-  }
-
-  /// sums[row] = sum over columns of value[column][row] * other[column].
-  void sum_over_columns(EndCode& end, const StripPlace& place, Value count) {
-    const ScratchMatrix& slot = loops_->slot(end.part.value);
-    const Value blocks = max(b_.ceil_div(place.hi - place.lo, column_block), 1);
-    b_.for_loop(0, blocks, 1, [&](Value block) {
-      const Value lo = place.lo + block * column_block, hi = min(lo + column_block, place.hi);
-      const Value continues = b_.broadcast(block > 0, lanes_);
-      depth_tiles(end.part.depth, [&](Value depth0, int vectors, bool masked) {
-        b_.for_loop(0, count, tile_rows_, [&](Value row) {
-          const auto at = [&](int r, int v) { return (row + r) * end.sums.stride + depth0 + v * lanes_; };
-          const auto element = [&](Value k, int r) { return b_.load(slot.buffer, k * slot.stride + row + r); };
-          const auto start = [&](int r, int v) {
-            return b_.load(end.sums.buffer, at(r, v), lanes_, continues, bytes());
-          };
-          const auto sink = [&](int r, int v, Value sum) { b_.store(end.sums.buffer, at(r, v), sum, {}, bytes()); };
-          const auto vector = depth_vectors(end, place.outer, b_.index(0), depth0, masked);
-          emit_register_tile(b_, tile(vectors), lo, hi, element, vector, start, sink);
-        });
-      });
-    });
-  }
-
-  void clear(const EndCode& end) {
-    const Value elements = b_.round_up(columns_, tile_rows_) * end.sums.stride;
-    b_.for_loop(0, elements, lanes_,
-                [&](Value i) { b_.store(end.sums.buffer, i, b_.constant(parts_.compute, 0, lanes_), {}, bytes()); });
-  }
-
-  /// sums[column] += sum over the strip's rows of value[column][row] * other[row].
-  void sum_over_rows(EndCode& end, const StripPlace& place, Value count) {
-    const ScratchMatrix& slot = loops_->slot(end.part.value);
-    if (end.staged) stage(end.other, *end.staged, place.outer, place.row, count, end.part.depth);
-    const Value first = end.staged ? b_.index(0) : place.row;
-    depth_tiles(end.part.depth, [&](Value depth0, int vectors, bool masked) {
-      b_.for_loop(place.lo, place.hi, tile_rows_, [&](Value column) {
-        const auto at = [&](int r, int v) { return (column + r) * end.sums.stride + depth0 + v * lanes_; };
-        const auto element = [&](Value k, int r) { return b_.load(slot.buffer, (column + r) * slot.stride + k); };
-        const auto start = [&](int r, int v) { return b_.load(end.sums.buffer, at(r, v), lanes_, {}, bytes()); };
-        const auto sink = [&](int r, int v, Value sum) { b_.store(end.sums.buffer, at(r, v), sum, {}, bytes()); };
-        const auto vector = depth_vectors(end, place.outer, first, depth0, masked);
-        emit_register_tile(b_, tile(vectors), b_.index(0), count, element, vector, start, sink);
-      });
-    });
-  }
-
-  /// Hands the sums of positions first .. first + count to what reads the product.
-  void epilogue(EndCode& end, Value outer, Value first, Value count) {
-    const DType compute = parts_.compute, dtype = lowering_.graph[end.part.node].type.dtype;
-    b_.for_loop(0, count, 1, [&](Value position) {
-      vector_loop(b_, b_.index(0), context_.dim(end.part.depth), lanes_, [&](Value d, Value mask) {
-        Scope scope(end.emitter,
-                    {{end.part.outer_dims, outer, 1},
-                     {end.part.position_dims, first + position, 1},
-                     {end.part.depth_dims, d, lanes_}},
-                    mask, &end.top);
-        const Value sum = b_.load(end.sums.buffer, position * end.sums.stride + d, lanes_, {}, bytes());
-        scope.bind(0, compute == dtype ? sum : b_.cast(b_.cast(sum, dtype), compute));
-        for (const PointStore& store : end.part.epilogue.stores)
-          end.emitter.store(store.node, end.part.epilogue[store.value].dtype, store.form,
-                            end.emitter.emit(store.value, scope), scope);
-      });
+      emit_register_tile(b_, tile(), b_.index(0), context_.dim(score.part.depth), element, vector, {}, sink);
     });
   }
 
   KernelContext::Built finish() {
     Dim depths(0);
     for (const auto& score : scores_) depths = depths + score->part.depth;
-    for (const auto& end : ends_) depths = depths + end->part.depth;
+    for (const auto& end : ends_) depths = depths + end->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
     built.launch.flops = Dim(2) * parts_.parallel * parts_.serial * rows * columns * depths;
@@ -347,10 +289,11 @@ class AttentionKernel {
   PointEmitter emitter_;
   Scope top_;
   int lanes_, vectors_, tile_rows_;
+  ColumnBounds bounds_;
   std::optional<StripPlan> plan_;
   std::optional<StripLoops> loops_;
   std::vector<std::unique_ptr<ScoreCode>> scores_;
-  std::vector<std::unique_ptr<EndCode>> ends_;
+  std::vector<std::unique_ptr<AttentionEnd>> ends_;
   Value rows_, columns_;
 };
 

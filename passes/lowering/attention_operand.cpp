@@ -91,6 +91,16 @@ schedule::LoadOperand OperandLoader::callback() {
   };
 }
 
+void OperandLoader::copy_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
+  kernel::Builder& b = context().builder;
+  b.for_loop(0, count, 1, [&](Value position) {
+    vector_loop(b, b.index(0), context().dim(operand_.size), lanes, [&](Value d, Value mask) {
+      const Value elements = load(outer, first + position, d, LaneAxis::k, lanes, mask);
+      b.store(matrix.buffer, position * matrix.stride + d, elements, mask);
+    });
+  });
+}
+
 LaneAxis OperandLoader::axis() const {
   return !contiguous_along(operand_.code.program, operand_.depth) &&
                  contiguous_along(operand_.code.program, operand_.position)

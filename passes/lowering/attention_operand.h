@@ -30,6 +30,12 @@ struct AttentionOperand {
 AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
                                    const std::vector<int>& dims, const std::vector<int>& outer_dims, DType compute);
 
+/// A matrix in the scratch that each thread has. Its rows begin at multiples of a vector.
+struct ScratchMatrix {
+  kernel::Buffer buffer;
+  kernel::Value stride;  ///< elements from row to row
+};
+
 /// Loads elements of an operand inside one kernel. The operand must outlive it.
 class OperandLoader {
  public:
@@ -39,6 +45,8 @@ class OperandLoader {
   OperandLoader& operator=(const OperandLoader&) = delete;
 
   const AttentionOperand& operand() const { return operand_; }
+  DType compute() const { return compute_; }
+  KernelContext& context() { return emitter_.context(); }
   /// Emits what depends on no index; call it outside of all loops.
   void emit_uniform();
   /// `lanes` elements along the depth (or along the position), starting there.
@@ -46,6 +54,8 @@ class OperandLoader {
                      int lanes, kernel::Value mask);
   /// The same as a callback for packing.
   schedule::LoadOperand callback();
+  /// Copies positions first .. first + count to the matrix, the depth of each contiguous.
+  void copy_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count, int lanes);
   /// Along which axis its elements are neighbours.
   schedule::LaneAxis axis() const;
 

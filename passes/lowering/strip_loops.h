@@ -3,21 +3,17 @@
 #include <functional>
 #include <memory>
 
+#include "passes/lowering/attention_operand.h"
 #include "passes/lowering/point_emitter.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/strip_plan.h"
 
 namespace lathe {
 
-/// A matrix in the scratch that each thread has. Its rows begin at multiples of a vector.
-struct ScratchMatrix {
-  kernel::Buffer buffer;
-  kernel::Value stride;  ///< elements from row to row
-};
-
 /// Rows `row` .. of one outer index, and the columns lo .. hi of them that are looked at.
 struct StripPlace {
   kernel::Value outer, row, lo, hi;
+  kernel::Value skips = {};  ///< whether columns are left out: see column_bounds.h; empty: never
 };
 
 /// Runs the point program of an attention over a strip: slot[column][row], lanes along the rows, so that reductions

@@ -1,0 +1,147 @@
+#include "passes/lowering/attention_end.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+using kernel::Value;
+using schedule::LaneAxis;
+
+namespace {
+constexpr int column_block = 512;  // columns that a sum over columns goes through at once: they stay in the L2 cache
+}
+
+AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+                           const schedule::RegisterTile& tile, const ColumnBounds& bounds)
+    : context_(context),
+      b_(context.builder),
+      part_(part),
+      tile_(tile),
+      bounds_(bounds),
+      dtype_(lowering.graph[part.node].type.dtype),
+      other_(context, lowering, part.other, tile.compute),
+      emitter_(context, part.epilogue, lowering.buffer_of),
+      top_(emitter_, {}) {}
+
+void AttentionEnd::set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged) {
+  sums_ = sums;
+  staged_ = staged;
+}
+
+void AttentionEnd::stage_columns(Value outer, Value columns) {
+  if (staged_ && !part_.over_rows) other_.copy_to(*staged_, outer, b_.index(0), columns, tile_.lanes);
+}
+
+int AttentionEnd::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
+
+schedule::RegisterTile AttentionEnd::tile(int vectors) const {
+  schedule::RegisterTile found = tile_;
+  found.vectors = vectors;
+  return found;
+}
+
+/// Vectors of the other operand at positions first + k, along the depth from `depth0` on.
+schedule::TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
+  const int lanes = tile_.lanes;
+  std::vector<Value> masks;
+  for (int v = 0; v < tile_.vectors; ++v)
+    masks.push_back(masked ? b_.tail_mask(context_.dim(part_.depth) - depth0 - v * lanes, lanes) : Value{});
+  return [this, outer, first, depth0, masks, lanes](Value k, int v) {
+    const Value d = depth0 + v * lanes;
+    if (staged_) return b_.load(staged_->buffer, k * staged_->stride + d, lanes, {}, bytes());
+    return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[static_cast<std::size_t>(v)]);
+  };
+}
+
+/// body(depth0, vectors, masked) for tiles that cover the depth.
+void AttentionEnd::depth_tiles(const std::function<void(Value, int, bool)>& body) {
+  const auto known = part_.depth.value();
+  if (!known) {
+    b_.for_loop(0, context_.dim(part_.depth), tile_.lanes, [&](Value d) { body(d, 1, true); });
+    return;
+  }
+  const int all = static_cast<int>((*known + tile_.lanes - 1) / tile_.lanes);
+  for (int v = 0; v < all; v += tile_.vectors) {
+    const int vectors = std::min(tile_.vectors, all - v);
+    body(b_.index(v * tile_.lanes), vectors, (v + vectors) * tile_.lanes > *known);
+  }
+}
+
+/// Of columns lo .. hi those that some row of a tile from `row` on does not leave out.
+std::pair<Value, Value> AttentionEnd::columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi) {
+  if (bounds_.lower) lo = b_.select(place.skips, max(lo, row + context_.dim(*bounds_.lower)), lo);
+  if (bounds_.upper) hi = b_.select(place.skips, min(hi, row + context_.dim(*bounds_.upper) + tile_.rows), hi);
+  return {lo, hi};
+}
+
+/// Of the strip's rows those that do not leave out all columns of a tile from `column` on.
+std::pair<Value, Value> AttentionEnd::rows_of_columns(const StripPlace& place, Value column, Value count) {
+  Value from = b_.index(0), to = count;
+  if (bounds_.upper) from = b_.select(place.skips, max(column - context_.dim(*bounds_.upper) - place.row, 0), from);
+  if (bounds_.lower)
+    to = b_.select(place.skips, min(count, column + tile_.rows - context_.dim(*bounds_.lower) - place.row), to);
+  return {from, to};
+}
+
+void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+  const int lanes = tile_.lanes;
+  const Value blocks = max(b_.ceil_div(place.hi - place.lo, column_block), 1);
+  b_.for_loop(0, blocks, 1, [&](Value block) {
+    const Value lo = place.lo + block * column_block, hi = min(lo + column_block, place.hi);
+    const Value continues = b_.broadcast(block > 0, lanes);
+    depth_tiles([&](Value depth0, int vectors, bool masked) {
+      b_.for_loop(0, count, tile_.rows, [&](Value row) {
+        const auto at = [&](int r, int v) { return (row + r) * sums_.stride + depth0 + v * lanes; };
+        const auto element = [&](Value k, int r) { return b_.load(slot.buffer, k * slot.stride + row + r); };
+        const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, continues, bytes()); };
+        const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
+        const auto vector = depth_vectors(place.outer, b_.index(0), depth0, masked);
+        const auto [from, to] = columns_of_rows(place, place.row + row, lo, hi);
+        emit_register_tile(b_, tile(vectors), from, to, element, vector, start, sink);
+      });
+    });
+  });
+}
+
+void AttentionEnd::clear(Value columns) {
+  const Value elements = b_.round_up(columns, tile_.rows) * sums_.stride;
+  b_.for_loop(0, elements, tile_.lanes,
+              [&](Value i) { b_.store(sums_.buffer, i, b_.constant(tile_.compute, 0, tile_.lanes), {}, bytes()); });
+}
+
+void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+  const int lanes = tile_.lanes;
+  if (staged_) other_.copy_to(*staged_, place.outer, place.row, count, lanes);
+  const Value first = staged_ ? b_.index(0) : place.row;
+  depth_tiles([&](Value depth0, int vectors, bool masked) {
+    b_.for_loop(place.lo, place.hi, tile_.rows, [&](Value column) {
+      const auto at = [&](int r, int v) { return (column + r) * sums_.stride + depth0 + v * lanes; };
+      const auto element = [&](Value k, int r) { return b_.load(slot.buffer, (column + r) * slot.stride + k); };
+      const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, {}, bytes()); };
+      const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
+      const auto vector = depth_vectors(place.outer, first, depth0, masked);
+      const auto [from, to] = rows_of_columns(place, column, count);
+      emit_register_tile(b_, tile(vectors), from, to, element, vector, start, sink);
+    });
+  });
+}
+
+void AttentionEnd::epilogue(Value outer, Value first, Value count) {
+  const DType compute = tile_.compute;
+  const int lanes = tile_.lanes;
+  b_.for_loop(0, count, 1, [&](Value position) {
+    vector_loop(b_, b_.index(0), context_.dim(part_.depth), lanes, [&](Value d, Value mask) {
+      PointEmitter::Scope scope(
+          emitter_,
+          {{part_.outer_dims, outer, 1}, {part_.position_dims, first + position, 1}, {part_.depth_dims, d, lanes}},
+          mask, &top_);
+      const Value sum = b_.load(sums_.buffer, position * sums_.stride + d, lanes, {}, bytes());
+      scope.bind(0, compute == dtype_ ? sum : b_.cast(b_.cast(sum, dtype_), compute));
+      for (const PointStore& store : part_.epilogue.stores)
+        emitter_.store(store.node, part_.epilogue[store.value].dtype, store.form, emitter_.emit(store.value, scope),
+                       scope);
+    });
+  });
+}
+
+}  // namespace lathe

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/lowering/attention_parts.h"
+#include "passes/lowering/column_bounds.h"
+#include "passes/lowering/strip_loops.h"
+#include "passes/schedule/register_tile.h"
+
+namespace lathe {
+
+/// The code of a product that ends an attention, inside one kernel: it sums what the strips hold.
+class AttentionEnd {
+ public:
+  AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+               const schedule::RegisterTile& tile, const ColumnBounds& bounds);
+
+  const AttentionParts::End& part() const { return part_; }
+  OperandLoader& other() { return other_; }
+  /// `sums`: [row or column][depth]; `staged`: a place for the other operand where it cannot be read in place.
+  void set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged);
+  /// Brings all columns of the other operand into its place, if it has one and is read by column.
+  void stage_columns(kernel::Value outer, kernel::Value columns);
+
+  /// sums[row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a strip.
+  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+  /// sums[column] += sum over the first `count` rows of a strip of slot[column][row] * other[row].
+  void sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+  /// sums[column] = 0.
+  void clear(kernel::Value columns);
+  /// Hands the sums of positions first .. first + count to what reads the product.
+  void epilogue(kernel::Value outer, kernel::Value first, kernel::Value count);
+
+ private:
+  using Value = kernel::Value;
+  int bytes() const;
+  schedule::RegisterTile tile(int vectors) const;
+  schedule::TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
+  void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
+  std::pair<Value, Value> columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi);
+  std::pair<Value, Value> rows_of_columns(const StripPlace& place, Value column, Value count);
+
+  KernelContext& context_;
+  kernel::Builder& b_;
+  const AttentionParts::End& part_;
+  schedule::RegisterTile tile_;
+  const ColumnBounds& bounds_;
+  DType dtype_;  ///< of the result
+  OperandLoader other_;
+  PointEmitter emitter_;
+  PointEmitter::Scope top_;
+  ScratchMatrix sums_;
+  std::optional<ScratchMatrix> staged_;
+};
+
+}  // namespace lathe

@@ -1,0 +1,55 @@
+#include "passes/lowering/column_guard.h"
+
+#include <cmath>
+
+namespace lathe {
+
+using kernel::Value;
+
+Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, Value outer, Value first, Value last, int lanes) {
+  const DType compute = loader.compute();
+  const kernel::Var largest = b.var({compute, lanes}, b.constant(compute, 0, lanes));
+  const Value depth = loader.context().dim(loader.operand().size);
+  b.for_loop(first, last, 1, [&](Value position) {
+    vector_loop(b, b.index(0), depth, lanes, [&](Value d, Value mask) {
+      const Value elements = loader.load(outer, position, d, schedule::LaneAxis::k, lanes, mask);
+      b.set(largest, max(b.get(largest), b.apply(ScalarOp::abs, {elements})));
+    });
+  });
+  return b.reduce(ScalarOp::max, b.get(largest));
+}
+
+Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds, StripLoops::Rows& rows, Value magnitude) {
+  kernel::Builder& b = emitter.context().builder;
+  const auto number = [&](double value) { return kernel::number_like(magnitude, value); };
+  Value all;
+  const auto require = [&](Value condition, Value mask) {
+    condition = b.broadcast(condition, mask.type.lanes) || kernel::logical_not(mask);
+    all = all ? all && condition : condition;
+  };
+  for (auto& scope : rows) {
+    const auto row_value = [&](int i) { return b.cast(emitter.emit(i, *scope), magnitude.type.scalar); };
+    for (const ColumnBounds::Check& check : bounds.checks) {
+      Value sum = number(check.base), terms = number(std::fabs(check.base));
+      if (check.scale != 0) {
+        sum = sum + magnitude * check.scale;
+        terms = terms + magnitude * check.scale;
+      }
+      for (const auto& [i, sign] : check.rows) {
+        const Value row = row_value(i);
+        sum = sign > 0 ? sum + row : sum - row;
+        terms = terms + b.apply(ScalarOp::abs, {row});
+      }
+      // Sums round: a millionth of the terms' magnitudes is left as a margin.
+      require((std::isinf(check.base) ? sum : sum + terms * 1e-6) < check.limit, scope->mask);
+    }
+    for (const int i : bounds.finite) require(b.apply(ScalarOp::abs, {row_value(i)}) < row_limit, scope->mask);
+    for (const int i : bounds.nonzero) {
+      const Value row = row_value(i);
+      require(kernel::not_equal(row, 0.0) && kernel::equal(row, row), scope->mask);
+    }
+  }
+  return all ? b.reduce(ScalarOp::logical_and, all) : b.constant_int(boolean, 1);
+}
+
+}  // namespace lathe
