@@ -237,23 +237,31 @@ void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from
 
 namespace {
 
-/// Slivers of `width` rows; parallel over batch x slivers x blocks of k.
+/// Slivers of `width` rows; parallel over batch x groups of slivers x blocks of k. Along k, a sliver reads its rows
+/// from end to end. Along row, a few steps of k go to many slivers in turn, so that lines are read in their order in
+/// memory.
 void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                const LoadOperand& load, int width) {
   LATHE_ASSERT(packed.dtype == tile.compute);
-  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(sizes.k, tile.kc);
-  b.parallel_for(0, sizes.batch * slivers * blocks, 1, [&](Value task) {
-    const Value block = task % blocks, sliver = task / blocks;
-    const Value k0 = block * tile.kc;
-    const SliverSource from{.batch = sliver / slivers,
-                            .row = sliver % slivers * width,
-                            .rows = sizes.rows,
-                            .k0 = k0,
-                            .depth = min(sizes.k - k0, tile.kc),
-                            .width = width,
-                            .axis = axis,
-                            .load = &load};
-    emit_pack_sliver(b, tile, from, {.buffer = packed, .base = (sliver * sizes.k + k0) * width});
+  const bool along_row = axis == LaneAxis::row;
+  const int group = along_row ? std::max(1536 / width, 1) : 1, step = along_row ? 16 : tile.kc;
+  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(sizes.k, step);
+  const Value groups = b.ceil_div(slivers, group);
+  b.parallel_for(0, sizes.batch * groups * blocks, 1, [&](Value task) {
+    const Value k0 = task % blocks * step, rest = task / blocks;
+    const Value first = rest % groups * group, batch = rest / groups;
+    b.for_loop(first, min(first + group, slivers), 1, [&](Value sliver) {
+      const SliverSource from{.batch = batch,
+                              .row = sliver * width,
+                              .rows = sizes.rows,
+                              .k0 = k0,
+                              .depth = min(sizes.k - k0, step),
+                              .width = width,
+                              .axis = axis,
+                              .load = &load};
+      emit_pack_sliver(b, tile, from,
+                       {.buffer = packed, .base = ((batch * slivers + sliver) * sizes.k + k0) * width});
+    });
   });
 }
 

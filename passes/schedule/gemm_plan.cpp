@@ -26,33 +26,36 @@ int depth(const Size& k, int limit, int lanes) {
 
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
 /// block needs sums for one strip only, so that a task may have many rows. Rows that are packed as well want many
-/// columns to use them. Blocks are deep where that costs nothing: where rows of the left operand are contiguous, and
-/// are many enough to make up for a packed strip that comes from L2.
+/// columns to use them. Blocks are deep and one register tile wide where there are rows enough to make up for a
+/// packed strip that comes from L2, unless columns of the right operand are read along n: then wide blocks read
+/// longer runs.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute)), right = 64 * 1024 / bytes;
-  const bool deep = lhs == Source::direct && query.lhs_axis == LaneAxis::k && !at_most(query.m, 128);
-  tile.kc = depth(query.k, (deep ? 768 : 256) * 4 / bytes, tile.lanes);
+  const bool rows = query.lhs_axis == LaneAxis::row;
+  const bool deep = lhs == Source::direct && (rows || query.rhs_axis == LaneAxis::k) && !at_most(query.m, 128);
+  tile.kc = depth(query.k, (!deep ? 256 : rows ? 512 : 768) * 4 / bytes, tile.lanes);
   const bool single = at_most(query.k, tile.kc);
   const int columns =
       lhs == Source::loaded ? std::min(right / tile.kc, 1024 / bytes) : (single || deep ? 1 : 2) * tile.n_step();
   tile.nc = floor_to(columns, tile.n_step());
-  tile.mc = floor_to(single ? 1024 : (deep ? 96 : 128) * 1024 / bytes / tile.nc, tile.mr);
+  const int sums = (deep ? 240 : 192) * 1024 / bytes - (deep ? tile.nc * tile.kc : right);
+  tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, 1024), tile.mr);
 }
 
-/// The blocks of a task that finds the right operand packed. Where rows of the left operand are contiguous they may
-/// come from any cache: a task then has many rows, one strip of columns and deep blocks, and k of one block needs no
-/// sums between blocks. Elsewhere each step of k touches another line, and the task's rows should stay in L2.
+/// The blocks of a task that finds the right operand packed: many rows, one strip of columns and deep blocks; k of
+/// one block needs no sums between blocks. Where the left operand is read along its rows, each step of k touches
+/// another line, and blocks are less deep.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  if (lhs == Source::direct && (query.lhs_axis == LaneAxis::k || at_most(query.k, 384 * 4 / bytes))) {
-    tile.kc = depth(query.k, 1024 * 4 / bytes, tile.lanes);
+  if (lhs == Source::direct) {
+    tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
     tile.nc = tile.n_step();
     tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
     return;
   }
   tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
-  tile.mc = floor_to(lhs == Source::loaded ? 96 : 384, tile.mr);
-  tile.nc = floor_to((lhs == Source::loaded ? 384 : 96) * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(96, tile.mr);
+  tile.nc = floor_to(384 * 4 / bytes, tile.n_step());
 }
 
 /// Strips of at most mr rows, about equal.
