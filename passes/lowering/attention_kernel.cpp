@@ -52,7 +52,7 @@ class AttentionKernel {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<ScoreCode>(context_, lowering, part, parts_.compute));
     for (const AttentionParts::End& part : parts_.ends)
-      ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, tile(), bounds_));
+      ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, tile(vectors_), bounds_));
   }
 
   KernelContext::Built run() {
@@ -80,7 +80,7 @@ class AttentionKernel {
 
  private:
   int strip_rows() const { return vectors_ * lanes_; }
-  RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
+  RegisterTile tile(int vectors) const { return {parts_.compute, lanes_, tile_rows_, vectors}; }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
   const Dim& column_count() const { return domain_[parts_.columns_dim]; }
@@ -127,7 +127,7 @@ class AttentionKernel {
         staged = scratch(part.over_rows ? strip : columns, part.depth, compute, "staged operand");
       end->set_scratch(sums, staged);
     }
-    const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_, vectors_};
+    const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, *plan_, shape, std::move(slots));
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
@@ -181,8 +181,7 @@ class AttentionKernel {
     if (bounds_.any()) {
       place = guarded_scores(place, count, magnitude);
     } else {
-      StripLoops::Rows rows = scores(place);
-      loops_->store_rows(rows);
+      scores(place, count, [](StripLoops::Rows&) {});
     }
     for (auto& end : ends_) {
       const ScratchMatrix& slot = loops_->slot(end->part().value);
@@ -195,13 +194,23 @@ class AttentionKernel {
     }
   }
 
-  /// The scores of a strip and what the point program makes of them.
-  StripLoops::Rows scores(const StripPlace& place) {
-    for (auto& score : scores_) {
-      pack_rows(*score, place);
-      score_product(*score, place);
-    }
-    return loops_->run(place, rows_, top_);
+  /// The scores of a strip and what the point program makes of them; `then` sees its rows. A strip of few rows, as
+  /// short sequences have, is done with fewer vectors.
+  void scores(const StripPlace& place, Value count, const std::function<void(StripLoops::Rows&)>& then) {
+    const auto with = [&](int vectors) {
+      for (auto& score : scores_) {
+        pack_rows(*score, place, vectors);
+        score_product(*score, place, vectors);
+      }
+      StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
+      loops_->store_rows(rows);
+      then(rows);
+    };
+    const int few = vectors_ / 2;
+    const auto known = row_count().value();
+    if (known && *known <= few * lanes_) return with(few);
+    if (known && *known % strip_rows() == 0) return with(vectors_);
+    b_.if_(count <= few * lanes_, [&] { with(few); }, [&] { with(vectors_); });
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
@@ -218,22 +227,22 @@ class AttentionKernel {
     const kernel::Var skips = b_.var(sound), again = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, 2, 1, [&](Value) {
       b_.if_(b_.get(again), [&] {
-        StripLoops::Rows rows = scores({all.outer, all.row, b_.get(lo), b_.get(hi)});
-        loops_->store_rows(rows);
         b_.set(again, b_.constant_int(boolean, 0));
-        const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
-        b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
-          b_.set(again, b_.constant_int(boolean, 1));
-          b_.set(skips, b_.constant_int(boolean, 0));
-          b_.set(lo, all.lo);
-          b_.set(hi, all.hi);
+        scores({all.outer, all.row, b_.get(lo), b_.get(hi)}, count, [&](StripLoops::Rows& rows) {
+          const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
+          b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
+            b_.set(again, b_.constant_int(boolean, 1));
+            b_.set(skips, b_.constant_int(boolean, 0));
+            b_.set(lo, all.lo);
+            b_.set(hi, all.hi);
+          });
         });
       });
     });
     return {all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)};
   }
 
-  void pack_rows(ScoreCode& score, const StripPlace& place) {
+  void pack_rows(ScoreCode& score, const StripPlace& place, int vectors) {
     const schedule::GemmTile gemm{.compute = parts_.compute, .lanes = lanes_};
     const schedule::LoadOperand load = score.rows.callback();
     const schedule::SliverSource from{.batch = place.outer,
@@ -241,14 +250,14 @@ class AttentionKernel {
                                       .rows = rows_,
                                       .k0 = b_.index(0),
                                       .depth = context_.dim(score.part.depth),
-                                      .width = strip_rows(),
+                                      .width = vectors * lanes_,
                                       .axis = score.rows.axis(),
                                       .load = &load};
     emit_pack_sliver(b_, gemm, from, {.buffer = score.packed_rows.buffer, .base = b_.index(0)});
   }
 
   /// slot[column][row] = sum over the depth.
-  void score_product(ScoreCode& score, const StripPlace& place) {
+  void score_product(ScoreCode& score, const StripPlace& place, int vectors) {
     const ScratchMatrix& slot = loops_->slot(score.part.value);
     b_.for_loop(place.lo, place.hi, tile_rows_, [&](Value column) {
       std::vector<Value> positions;
@@ -259,12 +268,12 @@ class AttentionKernel {
         return score.columns.load(place.outer, position, k, LaneAxis::k, 1, {});
       };
       const auto vector = [&](Value k, int v) {
-        return b_.load(score.packed_rows.buffer, k * score.packed_rows.stride + v * lanes_, lanes_, {}, bytes());
+        return b_.load(score.packed_rows.buffer, k * (vectors * lanes_) + v * lanes_, lanes_, {}, bytes());
       };
       const auto sink = [&](int r, int v, Value sum) {
         b_.store(slot.buffer, (column + r) * slot.stride + v * lanes_, sum, {}, bytes());
       };
-      emit_register_tile(b_, tile(), b_.index(0), context_.dim(score.part.depth), element, vector, {}, sink);
+      emit_register_tile(b_, tile(vectors), b_.index(0), context_.dim(score.part.depth), element, vector, {}, sink);
     });
   }
 

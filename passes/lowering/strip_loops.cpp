@@ -6,10 +6,10 @@ using kernel::Value;
 using Scope = PointEmitter::Scope;
 using Kind = PointInstruction::Kind;
 
-StripLoops::Rows StripLoops::run(const StripPlace& place, Value row_count, const Scope& top) {
+StripLoops::Rows StripLoops::run(const StripPlace& place, Value row_count, int vectors, const Scope& top) {
   kernel::Builder& b = emitter_.context().builder;
   Rows rows;
-  for (int v = 0; v < shape_.vectors; ++v) {
+  for (int v = 0; v < vectors; ++v) {
     const Value first = place.row + v * shape_.lanes;
     rows.push_back(std::make_unique<Scope>(
         emitter_, std::vector<IndexGroup>{{shape_.outer, place.outer, 1}, {{shape_.row_dim}, first, shape_.lanes}},
@@ -45,7 +45,7 @@ void StripLoops::loop(const StripPlan::Loop& l, const StripPlace& place, Rows& r
           b.var({compute_type(program[i].dtype), shape_.lanes}, reduction_identity(b, program[i])));
   }
   b.for_loop(place.lo, place.hi, 1, [&](Value column) {
-    for (int v = 0; v < shape_.vectors; ++v) {
+    for (int v = 0; v < static_cast<int>(rows.size()); ++v) {
       Scope& row = *rows[static_cast<std::size_t>(v)];
       Scope scope(emitter_,
                   {{shape_.outer, place.outer, 1},

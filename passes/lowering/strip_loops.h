@@ -23,7 +23,7 @@ class StripLoops {
   struct Shape {
     std::vector<int> outer;  ///< domain dims
     int row_dim, columns_dim;
-    int lanes, vectors;
+    int lanes;
   };
   StripLoops(PointEmitter& emitter, const StripPlan& plan, Shape shape, std::vector<ScratchMatrix> slots)
       : emitter_(emitter), plan_(plan), shape_(std::move(shape)), slots_(std::move(slots)) {}
@@ -32,8 +32,8 @@ class StripLoops {
 
   /// The scopes of the vectors of rows, with what the loops over their columns leave there: reductions.
   using Rows = std::vector<std::unique_ptr<PointEmitter::Scope>>;
-  /// All loops over the columns. `rows`: the number of rows of the attention.
-  Rows run(const StripPlace& place, kernel::Value rows, const PointEmitter::Scope& top);
+  /// All loops over the columns, for so many vectors of rows. `rows`: the number of rows of the attention.
+  Rows run(const StripPlace& place, kernel::Value rows, int vectors, const PointEmitter::Scope& top);
   /// Stores what does not vary along the columns.
   void store_rows(Rows& rows);
 
