@@ -53,6 +53,10 @@ Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, co
 
 bool is_alias(const ir::Node& node) { return node.op->as<ir::View>() && node.op != &ir::ops::contiguous; }
 
+bool reads_by_address(const ir::Node& node) {
+  return node.op == &ir::ops::gather || node.op == &ir::ops::random_uniform;
+}
+
 std::vector<Placement> placements(const ir::Graph& graph) {
   std::vector<Placement> found;
   found.reserve(graph.nodes.size());

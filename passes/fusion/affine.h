@@ -44,6 +44,8 @@ struct Placement {
 
 /// Whether a node only shows elements of its operand (a View that is not `contiguous`).
 bool is_alias(const ir::Node& node);
+/// Whether the first operand is looked up by address, so that it must lie in memory: a table, a random state.
+bool reads_by_address(const ir::Node& node);
 /// The placement of every value of a graph.
 std::vector<Placement> placements(const ir::Graph& graph);
 

@@ -29,6 +29,7 @@ std::vector<Uses> find_uses(const Graph& graph) {
   for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
     const Node& node = graph[ValueId{i}];
     const bool alias = is_alias(node);
+    if (reads_by_address(node)) at(node.operands[0]).memory = true;
     for (const ValueId operand : node.operands) {
       Uses& use = at(operand);
       if (!alias) {

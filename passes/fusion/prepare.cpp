@@ -72,6 +72,21 @@ Graph split_reductions(const Graph& graph, bool& changed) {
                  });
 }
 
+/// A constant that has no buffer gets one where its elements are looked up by address.
+Graph tables_in_memory(const Graph& graph) {
+  return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
+    std::optional<Value> result;
+    if (!reads_by_address(node)) return result;
+    ValueId base = node.operands[0];
+    while (is_alias(graph[base])) base = graph[base].operands[0];
+    if (!is_splat(graph[base])) return result;
+    std::vector<Value> now(operands.begin(), operands.end());
+    now[0] = b.add(ops::contiguous, {now[0]});
+    result = b.add(*node.op, now, node.attrs);
+    return result;
+  });
+}
+
 /// Gives every output and update a computed node of its own.
 Graph own_results(const Graph& graph) {
   GraphBuilder builder(graph.name);
@@ -104,7 +119,7 @@ Graph prepare_for_fusion(const Graph& graph) {
     changed = false;
     result = split_reductions(result, changed);
   }
-  return own_results(result);
+  return own_results(tables_in_memory(result));
 }
 
 }  // namespace lathe
