@@ -74,12 +74,16 @@ Graph split_reductions(const Graph& graph, bool& changed) {
 
 /// A constant that has no buffer gets one where its elements are looked up by address.
 Graph tables_in_memory(const Graph& graph) {
-  return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
-    std::optional<Value> result;
-    if (!reads_by_address(node)) return result;
+  const auto lacks_table = [&](const Node& node) {
+    if (!reads_by_address(node)) return false;
     ValueId base = node.operands[0];
     while (is_alias(graph[base])) base = graph[base].operands[0];
-    if (!is_splat(graph[base])) return result;
+    return is_splat(graph[base]);
+  };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), lacks_table)) return graph;
+  return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
+    std::optional<Value> result;
+    if (!lacks_table(node)) return result;
     std::vector<Value> now(operands.begin(), operands.end());
     now[0] = b.add(ops::contiguous, {now[0]});
     result = b.add(*node.op, now, node.attrs);

@@ -1,0 +1,128 @@
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "tests/runtime/check_compiled.h"
+
+/// What an executable says of arguments that do not fit: the label, the names and the numbers. After each of these
+/// errors it still runs.
+using namespace lathe;
+using lathe::test::parse;
+
+namespace {
+
+constexpr std::string_view model = R"(graph @model(input %x: f32[n, 4], input %y: f32[n, m], input %i: i64[m],
+                                           input %z: f32[n*2], parameter %w: f32[5, 4], state %s: f32[4]) {
+  %1 = linear %x, %w loc("model.cpp":7)
+  %2 = gather %w, %i {dim=0} loc("model.cpp":9)
+  %3 = add %s, %s
+  output "l" %1
+  output "g" %2
+  output "y" %y
+  output "z" %z
+  update %s <- %3
+})";
+
+struct Call {
+  Executable& executable;
+  ir::Tensors inputs;
+};
+
+struct WrongCall {
+  std::string_view label;
+  std::vector<std::string_view> says;
+  std::function<void(Call&)> make;  ///< makes the call wrong, or sets a state wrongly
+};
+
+const std::vector<WrongCall>& wrong_calls() {
+  static const std::vector<WrongCall> all = {
+      {"argument_missing", {"x", "@model", "f32[n, 4]"}, [](Call& c) { c.inputs.erase("x"); }},
+      {"argument_unknown", {"xx", "did you mean"}, [](Call& c) { c.inputs.emplace("xx", HostTensor(f32, {1})); }},
+      {"argument_unknown", {"w", "set_state"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
+      {"argument_dtype",
+       {"x", "f32[n, 4]", "f64[2, 4]"},
+       [](Call& c) { c.inputs.at("x") = HostTensor(f64, {2, 4}); }},
+      {"argument_rank", {"x", "f32[8]", "rank 2"}, [](Call& c) { c.inputs.at("x") = HostTensor(f32, {8}); }},
+      {"argument_shape",
+       {"x", "[2, 3]", "3 instead of 4"},
+       [](Call& c) { c.inputs.at("x") = HostTensor(f32, {2, 3}); }},
+      {"dim_conflict", {"n", "3", "2"}, [](Call& c) { c.inputs.at("y") = HostTensor(f32, {3, 3}); }},
+      {"dim_conflict", {"2*n", "5", "z"}, [](Call& c) { c.inputs.at("z") = HostTensor(f32, {5}); }},
+      {"index_range", {"model.cpp:9", "gather"}, [](Call& c) { c.inputs.at("i").set_int(1, 5); }},
+      {"index_range", {"model.cpp:9", "gather"}, [](Call& c) { c.inputs.at("i").set_int(2, -1); }},
+      {"argument_unknown", {"v", "@model"}, [](Call& c) { c.executable.set_state("v", HostTensor(f32, {4})); }},
+      {"argument_unknown", {"x", "@model"}, [](Call& c) { c.executable.set_state("x", HostTensor(f32, {2, 4})); }},
+      {"argument_dtype", {"s", "f32", "i64"}, [](Call& c) { c.executable.set_state("s", HostTensor(i64, {4})); }},
+      {"argument_shape",
+       {"w", "[5, 4]", "[4, 5]"},
+       [](Call& c) { c.executable.set_state("w", HostTensor(f32, {4, 5})); }},
+      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.state("nothing"); }},
+  };
+  return all;
+}
+
+ir::Tensors right_inputs() {
+  return {{"x", HostTensor(f32, {2, 4})},
+          {"y", HostTensor(f32, {2, 3})},
+          {"i", HostTensor::from_ints({3}, {0, 4, 2})},
+          {"z", HostTensor(f32, {4})}};
+}
+
+/// The label and the text of the UserError that `action` throws.
+std::pair<std::string, std::string> error_of_call(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return {error.label(), error.what()};
+  }
+  return {"", "no error"};
+}
+
+}  // namespace
+
+TEST_CASE("an executable names what does not fit, and runs again after it") {
+  Executable executable = compile(parse(model), {.threads = 2});
+  const auto [unset, unset_text] = error_of_call([&] { executable.run(right_inputs()); });
+  CHECK(unset == "state_unset");
+  CHECK(unset_text.find("parameter w: f32[5, 4] of @model has no value") != std::string::npos);
+  CHECK(error_of_call([&] { (void)executable.state("s"); }).first == "state_unset");
+  executable.set_state("w", HostTensor(f32, {5, 4}));
+  executable.set_state("s", HostTensor(f32, {4}));
+  for (const WrongCall& wrong : wrong_calls()) {
+    const auto [label, text] = error_of_call([&] {
+      Call call{executable, right_inputs()};
+      wrong.make(call);
+      executable.run(call.inputs);
+    });
+    INFO(text);
+    CHECK(label == wrong.label);
+    for (const std::string_view part : wrong.says) {
+      INFO(part);
+      CHECK(text.find(part) != std::string::npos);
+    }
+    CHECK(executable.run(right_inputs()).at("g").shape() == std::vector<std::int64_t>{3, 4});
+  }
+}
+
+TEST_CASE("sizes that no argument tells, and relations that only a run can check, name the user's line") {
+  Executable open = compile(parse(R"(graph @open(input %x: f32[n]) {
+  %1 = iota {shape=[k], dim=0, dtype=f32} loc("open.cpp":3)
+  output "y" %1
+  output "x" %x
+})"));
+  const auto [label, text] = error_of_call([&] { open.run({{"x", HostTensor(f32, {2})}}); });
+  INFO(text);
+  CHECK(label == "dim_unbound");
+  CHECK(text.find("k") != std::string::npos);
+
+  Executable related = compile(parse(R"(graph @related(input %a: f32[n, k], input %b: f32[m, 3]) {
+  %1 = matmul %a, %b loc("related.cpp":5)
+  output "y" %1
+})"));
+  CHECK(related.run({{"a", HostTensor(f32, {2, 7})}, {"b", HostTensor(f32, {7, 3})}}).at("y").numel() == 6);
+  const auto [rule, said] =
+      error_of_call([&] { related.run({{"a", HostTensor(f32, {2, 6})}, {"b", HostTensor(f32, {7, 3})}}); });
+  INFO(said);
+  CHECK(rule == "matmul_inner");
+  CHECK(said.find("related.cpp:5: matmul") == 0);
+  CHECK(said.find("k=6, m=7") != std::string::npos);
+}
