@@ -24,20 +24,26 @@ int depth(const Size& k, int limit, int lanes) {
   return static_cast<int>((share + lanes - 1) / lanes) * lanes;
 }
 
+/// The blocks of a task that packs its parts of both operands, the left one anew for every block of columns: flat
+/// blocks, so that these are wide.
+void fit_loaded(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.kc = depth(query.k, 128, tile.lanes);
+  tile.nc = floor_to(144 * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(256, tile.mr);
+}
+
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
-/// block needs sums for one strip only, so that a task may have many rows. Rows that are packed as well want many
-/// columns to use them. Blocks are deep and one register tile wide where there are rows enough to make up for a
-/// packed strip that comes from L2, unless columns of the right operand are read along n: then wide blocks read
-/// longer runs.
-void fit_loaded_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
+/// block needs sums for one strip only, so that a task may have many rows. Blocks are deep and one register tile wide
+/// where there are rows enough to make up for a packed strip that comes from L2, unless columns of the right operand
+/// are read along n: then wide blocks read longer runs.
+void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute)), right = 64 * 1024 / bytes;
   const bool rows = query.lhs_axis == LaneAxis::row;
-  const bool deep = lhs == Source::direct && (rows || query.rhs_axis == LaneAxis::k) && !at_most(query.m, 128);
+  const bool deep = (rows || query.rhs_axis == LaneAxis::k) && !at_most(query.m, 128);
   tile.kc = depth(query.k, (!deep ? 256 : rows ? 512 : 768) * 4 / bytes, tile.lanes);
   const bool single = at_most(query.k, tile.kc);
-  const int columns =
-      lhs == Source::loaded ? std::min(right / tile.kc, 1024 / bytes) : (single || deep ? 1 : 2) * tile.n_step();
-  tile.nc = floor_to(columns, tile.n_step());
+  tile.nc = (single || deep ? 1 : 2) * tile.n_step();
   const int sums = (deep ? 240 : 192) * 1024 / bytes - (deep ? tile.nc * tile.kc : right);
   tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, 1024), tile.mr);
 }
@@ -45,17 +51,11 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
 /// The blocks of a task that finds the right operand packed: many rows, one strip of columns and deep blocks; k of
 /// one block needs no sums between blocks. Where the left operand is read along its rows, each step of k touches
 /// another line, and blocks are less deep.
-void fit_packed_right(GemmTile& tile, const GemmQuery& query, Source lhs) {
+void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  if (lhs == Source::direct) {
-    tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
-    tile.nc = tile.n_step();
-    tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
-    return;
-  }
-  tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
-  tile.mc = floor_to(96, tile.mr);
-  tile.nc = floor_to(384 * 4 / bytes, tile.n_step());
+  tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
+  tile.nc = tile.n_step();
+  tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
 }
 
 /// Strips of at most mr rows, about equal.
@@ -138,12 +138,15 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     plan.tile.nc = (query.lhs_axis == LaneAxis::k ? 1 : 2) * tile.n_step();  // a row operand is read once
     return plan;
   }
-  fit_loaded_right(plan.tile, query, plan.lhs);
   plan.rhs = Source::loaded;
-  const bool packed_once = at_most(query.m, plan.tile.mc) && plan.lhs == Source::direct;
-  if (!reused || packed_once) return plan;
+  if (plan.lhs == Source::loaded) {
+    fit_loaded(plan.tile, query);
+    return plan;
+  }
+  fit_loaded_right(plan.tile, query);
+  if (!reused || at_most(query.m, plan.tile.mc)) return plan;
   plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
-  fit_packed_right(plan.tile, query, plan.lhs);
+  fit_packed_right(plan.tile, query);
   return plan;
 }
 
