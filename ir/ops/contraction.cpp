@@ -65,7 +65,7 @@ TensorType contract_infer(const InferContext& ctx) {
     return ctx.operand(i).shape[static_cast<int>((i == 0 ? roles.lhs : roles.rhs).find(c))];
   };
   for (const char c : roles.lhs)
-    if (has(roles.rhs, c))
+    if (has(roles.rhs, c) && size(0, c) != size(1, c))
       ctx.require_equal(size(0, c), size(1, c), "contract_size",
                         fmt::format("{} and {} differ in dim {}: {} and {}", rules::describe(ctx, 0),
                                     rules::describe(ctx, 1), c, size(0, c).to_string(), size(1, c).to_string()),

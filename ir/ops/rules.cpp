@@ -35,16 +35,33 @@ bool no_negative_term(const Dim& dim) {
   return std::all_of(terms.begin(), terms.end(), [](const Dim::Term& term) { return term.coefficient >= 0; });
 }
 
-/// The dim that two dims broadcast to; named ones are preferred for display.
-Dim broadcast_dim(const InferContext& ctx, const Dim& a, const Dim& b, int from_end, std::string_view what) {
+/// The dim that two dims broadcast to; named ones are preferred for display. `what` is called for an error alone.
+template <class What>
+Dim broadcast_dim(const InferContext& ctx, const Dim& a, const Dim& b, int from_end, const What& what) {
   if (a == b) return one_size(a, b);
   if (a.is(1)) return b;
   if (b.is(1)) return a;
   ctx.require_equal(
       a, b, "broadcast",
-      fmt::format("{} do not broadcast: {} against {} in dim -{}", what, a.to_string(), b.to_string(), from_end),
+      fmt::format("{} do not broadcast: {} against {} in dim -{}", what(), a.to_string(), b.to_string(), from_end),
       "sizes aligned from the last dim must be equal or 1; unsqueeze inserts a dim of size 1");
   return one_size(a, b);
+}
+
+template <class What>
+Shape broadcast(const InferContext& ctx, const Shape& a, const Shape& b, const What& what) {
+  const int rank = std::max(a.rank(), b.rank());
+  std::vector<Dim> dims(static_cast<std::size_t>(rank), Dim(1));
+  for (int k = 1; k <= rank; ++k) {
+    Dim& dim = dims[static_cast<std::size_t>(rank - k)];
+    if (k > a.rank())
+      dim = b[b.rank() - k];
+    else if (k > b.rank())
+      dim = a[a.rank() - k];
+    else
+      dim = broadcast_dim(ctx, a[a.rank() - k], b[b.rank() - k], k, what);
+  }
+  return Shape(std::move(dims));
 }
 
 }  // namespace
@@ -88,25 +105,14 @@ DType require_same_dtype(const InferContext& ctx, int first) {
 }
 
 Shape broadcast_shapes(const InferContext& ctx, const Shape& a, const Shape& b, std::string_view what) {
-  const int rank = std::max(a.rank(), b.rank());
-  std::vector<Dim> dims(static_cast<std::size_t>(rank), Dim(1));
-  for (int k = 1; k <= rank; ++k) {
-    Dim& dim = dims[static_cast<std::size_t>(rank - k)];
-    if (k > a.rank())
-      dim = b[b.rank() - k];
-    else if (k > b.rank())
-      dim = a[a.rank() - k];
-    else
-      dim = broadcast_dim(ctx, a[a.rank() - k], b[b.rank() - k], k, what);
-  }
-  return Shape(std::move(dims));
+  return broadcast(ctx, a, b, [&] { return what; });
 }
 
 Shape broadcast_operands(const InferContext& ctx, int first) {
   Shape shape = ctx.operand(first).shape;
   for (int i = first + 1; i < ctx.arity(); ++i)
-    shape = broadcast_shapes(ctx, shape, ctx.operand(i).shape,
-                             fmt::format("{} and {}", describe(ctx, i - 1), describe(ctx, i)));
+    shape = broadcast(ctx, shape, ctx.operand(i).shape,
+                      [&] { return fmt::format("{} and {}", describe(ctx, i - 1), describe(ctx, i)); });
   return shape;
 }
 
@@ -117,9 +123,10 @@ void require_at_most(const InferContext& ctx, const Dim& a, const Dim& b, std::s
 
 void require_sizes(const InferContext& ctx, const Shape& shape) {
   for (const Dim& dim : shape)
-    require_at_most(ctx, 0, dim, "dim_negative",
-                    fmt::format("the shape {} has the negative size {}", shape.to_string(), dim.to_string()),
-                    "sizes are zero or more");
+    if (dim.value().value_or(-1) < 0)
+      require_at_most(ctx, 0, dim, "dim_negative",
+                      fmt::format("the shape {} has the negative size {}", shape.to_string(), dim.to_string()),
+                      "sizes are zero or more");
 }
 
 DType require_dtype_attr(const InferContext& ctx, unsigned kinds) {

@@ -29,8 +29,9 @@ struct Place {
 void check_names(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
   std::vector<std::string_view> names;
   for (const ValueId id : graph.arguments()) names.push_back(graph[id].name);
+  const std::set<std::string_view> known(names.begin(), names.end());
   for (const auto& [name, given] : arguments)
-    if (!graph.find_argument(name).valid()) {
+    if (!known.contains(name)) {
       const std::string better = did_you_mean(name, names);
       throw UserError(fmt::format("@{} has no argument {}", graph.name, name), "argument_unknown",
                       better.empty() ? fmt::format("it takes: {}", fmt::join(names, ", ")) : better);

@@ -28,7 +28,8 @@ ValueId through_aliases(const Graph& graph, ValueId id) {
 
 class Search {
  public:
-  explicit Search(const Graph& graph) : subject_(graph), graph_(graph), group_of_(graph.nodes.size(), -1) {}
+  explicit Search(const AttentionSubject& subject)
+      : subject_(subject), graph_(subject.graph), group_of_(graph_.nodes.size(), -1) {}
 
   AttentionSearch run() {
     for (const ValueId id : all_values(graph_))
@@ -105,7 +106,7 @@ class Search {
     return found;
   }
 
-  AttentionSubject subject_;
+  const AttentionSubject& subject_;
   const Graph& graph_;
   std::vector<int> group_of_;
   std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first, by the product that makes the scores
@@ -122,9 +123,7 @@ class LateReaders {
   }
 
   Recomputation find() {
-    for (std::int32_t i = group_.members.front().index + 1; i < graph_.size(); ++i) {
-      const ValueId id{i};
-      if (inside_[static_cast<std::size_t>(i)] || subject_.is_transparent(id)) continue;
+    for (const ValueId id : outer_readers()) {
       bool late = false;
       for (const ValueId operand : graph_[id].operands) late = copy(operand) || late;
       if (late) found_.readers.push_back(id);
@@ -134,6 +133,26 @@ class LateReaders {
   }
 
  private:
+  /// The nodes outside that read a member, directly or through what stands in no memory; in order.
+  std::set<ValueId> outer_readers() const {
+    std::set<ValueId> readers;
+    std::vector<ValueId> work = group_.members;
+    std::set<ValueId> shown;
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      for (const ValueId user : subject_.users[static_cast<std::size_t>(id.index)]) {
+        if (inside_[static_cast<std::size_t>(user.index)]) continue;
+        if (!subject_.is_transparent(user)) {
+          readers.insert(user);
+        } else if (shown.insert(user).second) {
+          work.push_back(user);
+        }
+      }
+    }
+    return readers;
+  }
+
   /// Whether `id` is, or shows, a member over rows and columns; notes what must be copied for it.
   bool copy(ValueId id) {
     if (const auto known = known_.find(id); known != known_.end()) return known->second;
@@ -176,7 +195,7 @@ bool all_inside(const Graph& graph, const AttentionSearch& search, const std::ve
 
 }  // namespace
 
-AttentionSearch find_attention(const Graph& graph) { return Search(graph).run(); }
+AttentionSearch find_attention(const Graph& graph) { return Search(AttentionSubject(graph)).run(); }
 
 std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionGroup& group, ValueId consumer) {
   std::optional<MemberOperand> found;
@@ -211,8 +230,8 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
 }
 
 Graph recompute_attention(const Graph& graph) {
-  const AttentionSearch forward = find_attention(graph);
   const AttentionSubject subject(graph);
+  const AttentionSearch forward = Search(subject).run();
   std::vector<Recomputation> wanted;
   for (const AttentionGroup& group : forward.groups) {
     Recomputation late = LateReaders(graph, subject, group).find();
