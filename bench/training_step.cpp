@@ -14,13 +14,13 @@
 #include <sstream>
 
 #include "bench/memory_floor.h"
+#include "bench/step_cases.h"
 #include "frontend/training.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
 #include "runtime/trace/trace.h"
-#include "tools/bench/step_cases.h"
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
 #include "tools/arguments.h"
+#include "tools/bench/table.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -24,6 +25,8 @@ struct Options {
   std::string file;
   ArgumentOptions arguments;
   int threads = 0, repeat = 10, top = 12;
+  std::vector<std::string> only;
+  bool full = false, machine = false;
 };
 
 double median(std::vector<double> values) {
@@ -124,7 +127,11 @@ void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   double peak = 0;
   write_text("-", peak_text(threads, peak));
-  if (!options.file.empty()) bench_graph(options, threads, peak);
+  if (options.machine) return;
+  if (!options.file.empty())
+    bench_graph(options, threads, peak);
+  else
+    bench::print_table({.threads = threads, .full = options.full, .groups = options.only});
 }
 
 }  // namespace
@@ -132,8 +139,8 @@ void run(const Options& options) {
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("bench", "Measure the machine's peak, and a graph's runs and kernels against it");
-  command->add_option("FILE", options->file, "IR text (default: the machine alone)");
+      app.add_subcommand("bench", "Measure what Lathe reaches on this machine, or a graph's runs and kernels");
+  command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
   add_argument_options(*command, options->arguments);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
@@ -142,6 +149,11 @@ void add_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--top", options->top, "Kernels to list")->check(CLI::Range(0, 100000))->capture_default_str();
+  command->add_option("--only", options->only, "Parts of the table without FILE")
+      ->delimiter(',')
+      ->check(CLI::IsMember(bench::table_groups()));
+  command->add_flag("--full", options->full, "Attention over long sequences too");
+  command->add_flag("--machine", options->machine, "The machine's peaks alone");
   command->footer(
       "Arguments that no file has are made up.\n"
       "Example: lathe bench step.lathe --dim B=4,T=64");

@@ -31,6 +31,8 @@ const std::vector<Layer>& layers() {
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
       {"runtime/", {"runtime/", "codegen/", "passes/", "ir/"}},
       {"tools/include/", {"frontend/", "runtime/", "passes/", "ir/"}},
+      // `lathe bench` measures the cases of bench/.
+      {"tools/bench/", {"tools/", "bench/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
       {"tools/", {"tools/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
       {"bench/", {"bench/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
       {"examples/first_program/", {}},

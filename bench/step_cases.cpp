@@ -1,4 +1,4 @@
-#include "tools/bench/step_cases.h"
+#include "bench/step_cases.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+#include "ir/tensor/interpreter.h"
+
+/// Single ops as graphs whose tensors are states, so that a run allocates nothing and its results stay where they
+/// are.
+namespace lathe::bench {
+
+struct OpCase {
+  ir::Graph graph;
+  ir::Tensors states;
+  double flops = 0;
+};
+
+/// The three products of y = x W', W [n, k], for x [m, k]: y [m, n]; dX [m, k] from dy and W; dW [n, k] from dy and
+/// x.
+enum class Product { forward, input_gradient, weight_gradient };
+struct ProductShape {
+  std::string name;
+  std::int64_t m, n, k;
+  Product product = Product::forward;
+  double goal = 0.8;  ///< share of the FMA peak on one thread; 0: none
+};
+/// Large squares, GPT-2's layers at 256 and 1024 tokens, its output layer, and, without a goal, products of few rows.
+std::vector<ProductShape> product_shapes();
+OpCase product_case(const ProductShape& shape);
+
+struct AttentionShape {
+  std::int64_t batch = 4, heads = 12, length, d;
+  bool causal;
+  std::string name() const;
+};
+/// d = 64 and 128, causal and not, lengths 128 .. 2048, with `full` .. 8192.
+std::vector<AttentionShape> attention_shapes(bool full);
+/// softmax(q k' / sqrt(d), masked) v written out; with `backward` also the gradients of q, k and v from one of y. The
+/// backward's products count as 2.5 times the forward's (it computes the scores anew), a causal mask as one half.
+OpCase attention_case(const AttentionShape& shape, bool backward);
+
+/// The bytes that one token must read: every parameter that multiplies, and the caches of keys and values.
+struct DecodeCase {
+  OpCase step;
+  ir::Tensors inputs;
+  double bytes = 0;
+};
+/// One token through GPT-2 124M, whose keys and values of the tokens before it, `context` at most, are states of the
+/// graph that it updates; the logits are a state too.
+DecodeCase gpt2_decode_case(std::int64_t context);
+
+}  // namespace lathe::bench

@@ -1,0 +1,104 @@
+// Single ops, one at a time, for bench/run_ops.py: commands come as lines, answers go as lines of JSON.
+//   bench_ops [THREADS]
+//   attention BATCH HEADS LENGTH D CAUSAL BACKWARD     compiles that case: {"flops": ...}
+//   memory ROWS COLUMNS NAME                           one of bench_memory_bound's ops: {"bytes": ..., "floor": s}
+//   run N        runs it N times: {"seconds": [...]}
+//   peak         {"peak": ...}
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "bench/memory_cases.h"
+#include "bench/op_cases.h"
+#include "runtime/executable.h"
+#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/peak.h"
+
+namespace {
+
+using namespace lathe;
+using namespace lathe::bench;
+using Clock = std::chrono::steady_clock;
+
+class Server {
+ public:
+  explicit Server(int threads) : threads_(threads), pool_(threads) {}
+
+  std::string answer(const std::string& line) {
+    std::istringstream words(line);
+    std::string verb;
+    words >> verb;
+    if (verb == "attention") return open_attention(words);
+    if (verb == "memory") return open_memory(words);
+    if (verb == "run") return run(words);
+    if (verb == "peak") return fmt::format("{{\"peak\":{}}}", measure_fma_peak(threads_, 0.05).best);
+    return "{}";
+  }
+
+ private:
+  void open(const ir::Graph& graph, const ir::Tensors& states) {
+    executable_.reset();
+    executable_.emplace(compile(graph, {.threads = threads_}));
+    executable_->set_states(states);
+  }
+
+  std::string open_attention(std::istringstream& words) {
+    AttentionShape shape{.length = 128, .d = 64, .causal = true};
+    bool backward = false;
+    words >> shape.batch >> shape.heads >> shape.length >> shape.d >> shape.causal >> backward;
+    const OpCase made = attention_case(shape, backward);
+    inputs_.clear();
+    open(made.graph, made.states);
+    return fmt::format("{{\"flops\":{}}}", made.flops);
+  }
+
+  std::string open_memory(std::istringstream& words) {
+    std::int64_t rows = 1, columns = 1;
+    std::string name;
+    words >> rows >> columns >> std::ws;
+    std::getline(words, name);
+    for (const MemoryOp& op : memory_ops()) {
+      if (op.name != name) continue;
+      MemoryCase made = op.make(rows, columns);
+      double bytes = 0;
+      for (const Sweep& sweep : made.sweeps) bytes += sweep.bytes();
+      inputs_ = made.inputs;
+      open(made.graph, made.states);
+      return fmt::format("{{\"bytes\":{},\"floor\":{}}}", bytes, measure_floor(pool_, made.sweeps, 5));
+    }
+    throw UserError("there is no op " + name, "bench_op", "see memory_cases.cpp");
+  }
+
+  std::string run(std::istringstream& words) {
+    int count = 1;
+    words >> count;
+    std::vector<double> seconds;
+    for (int i = 0; i < count; ++i) {
+      const auto start = Clock::now();
+      executable_->run(inputs_);
+      seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    return fmt::format("{{\"seconds\":[{}]}}", fmt::join(seconds, ","));
+  }
+
+  int threads_;
+  ThreadPool pool_;
+  ir::Tensors inputs_;
+  std::optional<Executable> executable_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Server server(argc > 1 ? std::max(1, std::atoi(argv[1])) : usable_cpus());
+  std::cout << "{}" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) std::cout << server.answer(line) << std::endl;
+} catch (const lathe::Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}

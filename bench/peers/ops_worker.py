@@ -1,0 +1,101 @@
+"""One peer's single ops as a process that waits for commands: bench/run_ops.py starts it; the commands are those of
+bench/ops.cpp. ops_worker.py eager|compile THREADS"""
+import json
+import os
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+
+def attention(batch, heads, length, d, causal, backward):
+    torch.manual_seed(1)
+    q, k, v, dy = (torch.randn(batch, heads, length, d) for _ in range(4))
+
+    def forward(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
+    if not backward:
+        def run():
+            with torch.no_grad():
+                forward(q, k, v)
+        return run
+    for x in (q, k, v):
+        x.requires_grad_()
+
+    def both():
+        q.grad = k.grad = v.grad = None
+        forward(q, k, v).backward(dy)
+    return both
+
+
+def memory(rows, columns, name, wrap):
+    """The op as PyTorch has it; of backward passes the backward alone, from a graph that is kept."""
+    torch.manual_seed(1)
+    op, backward = name.removesuffix(' backward'), name.endswith(' backward')
+    x, dy = torch.randn(rows, columns), torch.randn(rows, columns)
+    weight, bias = torch.ones(columns), torch.zeros(columns)
+    ids = torch.arange(rows) * 7919 % 50257
+    targets = torch.arange(rows) * 7919 % columns
+    if name == 'AdamW':
+        parameter = torch.nn.Parameter(x)
+        parameter.grad = dy
+        return torch.optim.AdamW([parameter], fused=True).step
+    if name == 'global norm':
+        return lambda: torch.linalg.vector_norm(x)
+    table = torch.randn(50257, columns) if op == 'embedding' else None
+    functions = {
+        'softmax': lambda x: F.softmax(x, -1),
+        'layer norm': lambda x: F.layer_norm(x, (columns,), weight, bias),
+        'rms norm': lambda x: F.rms_norm(x, (columns,), weight, 1e-5),
+        'gelu': lambda x: F.gelu(x, approximate='tanh'),
+        'cross entropy': lambda x: F.cross_entropy(x, targets),
+        'cross entropy + gradient': lambda x: F.cross_entropy(x, targets),
+        'embedding': lambda table: F.embedding(ids, table),
+    }
+    if op not in functions:
+        return None
+    function = wrap(functions[op])
+    argument = table if op == 'embedding' else x
+    if not backward and '+ gradient' not in name:
+        def run():
+            with torch.no_grad():
+                function(argument)
+        return run
+    argument.requires_grad_()
+    trained = [argument]
+    if 'norm' in op:
+        trained += [w.requires_grad_() for w in ((weight, bias) if op == 'layer norm' else (weight,))]
+    if '+ gradient' in name:
+        return lambda: torch.autograd.grad(function(argument), trained)
+    y = function(argument)
+    return lambda: torch.autograd.grad(y, trained, dy, retain_graph=True)
+
+
+def main():
+    wrap = torch.compile if sys.argv[1] == 'compile' else (lambda f: f)
+    torch.set_num_threads(int(sys.argv[2]))
+    answers = os.fdopen(os.dup(1), 'w')
+    os.dup2(2, 1)
+    run = None
+    print(json.dumps({'version': torch.__version__}), file=answers, flush=True)
+    for line in sys.stdin:
+        words = line.split()
+        answer = {}
+        if words[0] == 'attention':
+            run = attention(*map(int, words[1:]))
+        elif words[0] == 'memory':
+            run = memory(int(words[1]), int(words[2]), ' '.join(words[3:]), wrap)
+            answer = {'known': run is not None}
+        elif words[0] == 'run':
+            seconds = []
+            for _ in range(int(words[1])):
+                start = time.perf_counter()
+                run()
+                seconds.append(time.perf_counter() - start)
+            answer = {'seconds': seconds}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == '__main__':
+    main()
