@@ -23,9 +23,19 @@ AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& loweri
       emitter_(context, part.epilogue, lowering.buffer_of),
       top_(emitter_, {}) {}
 
-void AttentionEnd::set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged) {
+void AttentionEnd::set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged,
+                               std::optional<ScratchMatrix> divisors) {
   sums_ = sums;
   staged_ = staged;
+  divisors_ = divisors;
+}
+
+void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows) {
+  if (!divisors_) return;
+  for (std::size_t v = 0; v < rows.size(); ++v) {
+    const Value divisor = b_.broadcast(emitter.emit(*part_.divisor, *rows[v]), tile_.lanes);
+    b_.store(divisors_->buffer, static_cast<int>(v) * tile_.lanes, divisor, {}, bytes());
+  }
 }
 
 void AttentionEnd::stage_columns(Value outer, Value columns) {
@@ -130,12 +140,14 @@ void AttentionEnd::epilogue(Value outer, Value first, Value count) {
   const DType compute = tile_.compute;
   const int lanes = tile_.lanes;
   b_.for_loop(0, count, 1, [&](Value position) {
+    const Value divisor = divisors_ ? b_.load(divisors_->buffer, position) : Value{};
     vector_loop(b_, b_.index(0), context_.dim(part_.depth), lanes, [&](Value d, Value mask) {
       PointEmitter::Scope scope(
           emitter_,
           {{part_.outer_dims, outer, 1}, {part_.position_dims, first + position, 1}, {part_.depth_dims, d, lanes}},
           mask, &top_);
-      const Value sum = b_.load(sums_.buffer, position * sums_.stride + d, lanes, {}, bytes());
+      Value sum = b_.load(sums_.buffer, position * sums_.stride + d, lanes, {}, bytes());
+      if (divisors_) sum = sum / divisor;
       scope.bind(0, compute == dtype_ ? sum : b_.cast(b_.cast(sum, dtype_), compute));
       for (const PointStore& store : part_.epilogue.stores)
         emitter_.store(store.node, part_.epilogue[store.value].dtype, store.form, emitter_.emit(store.value, scope),

@@ -18,7 +18,10 @@ class AttentionEnd {
   const AttentionParts::End& part() const { return part_; }
   OperandLoader& other() { return other_; }
   /// `sums`: [row or column][depth]; `staged`: a place for the other operand where it cannot be read in place.
-  void set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged);
+  /// `divisors`: one for each row of a strip, where the part has them.
+  void set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged, std::optional<ScratchMatrix> divisors);
+  /// Keeps what the sums of a strip's rows are divided by.
+  void keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows);
   /// Brings all columns of the other operand into its place, if it has one and is read by column.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 
@@ -50,7 +53,7 @@ class AttentionEnd {
   PointEmitter emitter_;
   PointEmitter::Scope top_;
   ScratchMatrix sums_;
-  std::optional<ScratchMatrix> staged_;
+  std::optional<ScratchMatrix> staged_, divisors_;
 };
 
 }  // namespace lathe

@@ -6,6 +6,7 @@
 #include "passes/lowering/attention_parts.h"
 #include "passes/lowering/column_bounds.h"
 #include "passes/lowering/column_guard.h"
+#include "passes/lowering/softmax_divisor.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/register_tile.h"
@@ -45,10 +46,18 @@ class AttentionKernel {
         lanes_(program_lanes(program_, lowering.target)),
         vectors_(lowering.target.bits >= 512 ? 4 : 3),
         tile_rows_(lowering.target.bits >= 512 ? 6 : 4) {
+    const std::uint64_t columns = 1ULL << parts_.columns_dim;
     std::vector<int> results;
-    for (const AttentionParts::End& end : parts_.ends) results.push_back(end.value);
+    for (AttentionParts::End& end : parts_.ends) {
+      const auto taken = parts_.sums_over_rows() ? std::nullopt : take_out_divisor(program_, end.value, columns);
+      if (taken) {
+        end.value = taken->value;
+        end.divisor = taken->divisor;
+      }
+      results.push_back(end.value);
+    }
     bounds_ = find_column_bounds(program_, parts_.row_dim, parts_.columns_dim, results);
-    plan_.emplace(lowering.graph, program_, 1ULL << parts_.columns_dim, std::move(results));
+    plan_.emplace(lowering.graph, program_, columns, std::move(results));
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<ScoreCode>(context_, lowering, part, parts_.compute));
     for (const AttentionParts::End& part : parts_.ends)
@@ -125,7 +134,9 @@ class AttentionKernel {
       std::optional<ScratchMatrix> staged;
       if (!part.other.plain)
         staged = scratch(part.over_rows ? strip : columns, part.depth, compute, "staged operand");
-      end->set_scratch(sums, staged);
+      std::optional<ScratchMatrix> divisors;
+      if (part.divisor) divisors = scratch(Dim(1), strip, compute, "divisors");
+      end->set_scratch(sums, staged, divisors);
     }
     const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, *plan_, shape, std::move(slots));
@@ -204,6 +215,7 @@ class AttentionKernel {
       }
       StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
       loops_->store_rows(rows);
+      for (auto& end : ends_) end->keep_divisors(emitter_, rows);
       then(rows);
     };
     const int few = vectors_ / 2;

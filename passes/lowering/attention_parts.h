@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "passes/lowering/attention_operand.h"
@@ -18,7 +19,8 @@ struct AttentionParts {
   /// sum over rows of value * other[row].
   struct End {
     ir::ValueId node;
-    int value = -1;  ///< what it reads, in the point program
+    int value = -1;                   ///< what it reads, in the point program
+    std::optional<int> divisor = {};  ///< a row value that divides its sums: see softmax_divisor.h
     bool over_rows = false;
     AttentionOperand other;
     Dim depth = 1;                                           ///< what it spreads out

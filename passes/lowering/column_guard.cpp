@@ -8,15 +8,24 @@ using kernel::Value;
 
 Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, Value outer, Value first, Value last, int lanes) {
   const DType compute = loader.compute();
-  const kernel::Var largest = b.var({compute, lanes}, b.constant(compute, 0, lanes));
+  // Several at once, since each maximum waits for the one before.
+  constexpr int chains = 8;
+  std::vector<kernel::Var> largest;
+  for (int i = 0; i < chains; ++i) largest.push_back(b.var({compute, lanes}, b.constant(compute, 0, lanes)));
   const Value depth = loader.context().dim(loader.operand().size);
-  b.for_loop(first, last, 1, [&](Value position) {
+  b.for_loop(first, last, chains, [&](Value position) {
     vector_loop(b, b.index(0), depth, lanes, [&](Value d, Value mask) {
-      const Value elements = loader.load(outer, position, d, schedule::LaneAxis::k, lanes, mask);
-      b.set(largest, max(b.get(largest), b.apply(ScalarOp::abs, {elements})));
+      for (int i = 0; i < chains; ++i) {
+        const Value here = i == 0 ? position : min(position + i, last - 1);
+        const Value elements = loader.load(outer, here, d, schedule::LaneAxis::k, lanes, mask);
+        const kernel::Var chain = largest[static_cast<std::size_t>(i)];
+        b.set(chain, max(b.get(chain), b.apply(ScalarOp::abs, {elements})));
+      }
     });
   });
-  return b.reduce(ScalarOp::max, b.get(largest));
+  Value found = b.get(largest[0]);
+  for (int i = 1; i < chains; ++i) found = max(found, b.get(largest[static_cast<std::size_t>(i)]));
+  return b.reduce(ScalarOp::max, found);
 }
 
 Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds, StripLoops::Rows& rows, Value magnitude) {

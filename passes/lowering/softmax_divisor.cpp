@@ -1,0 +1,67 @@
+#include "passes/lowering/softmax_divisor.h"
+
+#include <algorithm>
+
+#include "passes/lowering/point_emitter.h"
+
+namespace lathe {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+class Divisor {
+ public:
+  Divisor(PointProgram& program, std::uint64_t columns) : program_(program), columns_(columns) {}
+
+  std::optional<SoftmaxDivisor> take_out(int result) {
+    const PointInstruction& i = program_[result];
+    // Narrow floats are rounded after every op: the order of ops shows.
+    if (i.kind != Kind::scalar || compute_type(i.dtype) != i.dtype || is_stored(result)) return std::nullopt;
+    if (i.op == ScalarOp::div) {
+      if (varies(i.args[1]) || !is_exp_below_max(i.args[0])) return std::nullopt;
+      return SoftmaxDivisor{i.args[0], i.args[1]};
+    }
+    if (i.op != ScalarOp::mul) return std::nullopt;
+    for (int side = 0; side < 2; ++side) {
+      const auto inner = take_out(i.args[static_cast<std::size_t>(side)]);
+      if (!inner) continue;
+      PointInstruction scaled = program_[result];
+      scaled.args[static_cast<std::size_t>(side)] = inner->value;
+      const std::uint64_t depends = program_.depends[static_cast<std::size_t>(result)];
+      program_.code.push_back(std::move(scaled));
+      program_.depends.push_back(depends);
+      return SoftmaxDivisor{program_.size() - 1, inner->divisor};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool varies(int i) const { return (program_.depends[static_cast<std::size_t>(i)] & columns_) != 0; }
+
+  bool is_stored(int i) const {
+    return std::any_of(program_.stores.begin(), program_.stores.end(),
+                       [&](const PointStore& store) { return store.value == i; });
+  }
+
+  /// exp(a - m), m being the maximum of a along the columns.
+  bool is_exp_below_max(int i) const {
+    const PointInstruction& exp = program_[i];
+    if (exp.kind != Kind::scalar || exp.op != ScalarOp::exp) return false;
+    const PointInstruction& difference = program_[exp.args[0]];
+    if (difference.kind != Kind::scalar || difference.op != ScalarOp::sub) return false;
+    const PointInstruction& most = program_[difference.args[1]];
+    return most.kind == Kind::reduce && most.op == ScalarOp::max && most.args[0] == difference.args[0];
+  }
+
+  PointProgram& program_;
+  std::uint64_t columns_;
+};
+
+}  // namespace
+
+std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns) {
+  return Divisor(program, columns).take_out(result);
+}
+
+}  // namespace lathe

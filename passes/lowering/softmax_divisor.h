@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/lowering/point_program.h"
+
+namespace lathe {
+
+/// The weights of a softmax are exponentials divided by their sum. What a product sums over the columns of a row can
+/// as well be divided afterwards, once instead of once a column.
+struct SoftmaxDivisor {
+  int value;    ///< the instruction to sum instead
+  int divisor;  ///< the row value that divides the sum
+};
+
+/// Takes the division out of `result`, where that is exp(a - max of a) / divisor, perhaps times something: then every
+/// term is at most 1 in magnitude before it is scaled, and no sum overflows that would not have. Adds instructions to
+/// the program where it must. `columns`: the bits of the domain dims that are columns.
+std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns);
+
+}  // namespace lathe
