@@ -24,13 +24,21 @@ int depth(const Size& k, int limit, int lanes) {
   return static_cast<int>((share + lanes - 1) / lanes) * lanes;
 }
 
-/// The blocks of a task that packs its parts of both operands, the left one anew for every block of columns: flat
-/// blocks, so that these are wide.
+/// The blocks of a task that packs its parts of both operands, the left one anew for every block of columns, which
+/// are therefore wide.
 void fit_loaded(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   tile.kc = depth(query.k, 128, tile.lanes);
-  tile.nc = floor_to(144 * 4 / bytes, tile.n_step());
-  tile.mc = floor_to(256, tile.mr);
+  tile.nc = floor_to(192 * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(160, tile.mr);
+}
+
+/// The blocks of a task that packs its part of the left operand and finds the right one packed.
+void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
+  tile.nc = floor_to(384 * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(96, tile.mr);
 }
 
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
@@ -138,9 +146,12 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     plan.tile.nc = (query.lhs_axis == LaneAxis::k ? 1 : 2) * tile.n_step();  // a row operand is read once
     return plan;
   }
+  // A packed copy that no cache holds is written to memory and read from there: each task rather packs its part.
+  const bool huge = query.n && query.k && *query.n * *query.k > 8'000'000;
   plan.rhs = Source::loaded;
   if (plan.lhs == Source::loaded) {
-    fit_loaded(plan.tile, query);
+    plan.rhs = reused && !huge ? Source::packed : Source::loaded;
+    plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
     return plan;
   }
   fit_loaded_right(plan.tile, query);

@@ -56,6 +56,37 @@ TEST_CASE("skinny product: dot products along k") {
         }
 }
 
+TEST_CASE("skinny product: strips of a task, blocks of k, ragged columns") {
+  for (const std::int64_t m : {2, 4, 7})
+    for (const std::int64_t n : {8, 9, 21})
+      for (const std::int64_t k : {8, 17, 27})
+        for (const bool known : {false, true}) {
+          const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = 8, .mc = 4, .nc = 8};
+          check({.batch = 2, .m = m, .n = n, .k = k, .known = known},
+                {schedule::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
+        }
+}
+
+TEST_CASE("blocked product: tails of known rows, of one register tile and of many") {
+  for (const std::int64_t m : {1, 3, 4, 5, 11})
+    for (const LaneAxis lhs : axes)
+      for (const Source left : {Source::loaded, Source::direct, Source::packed})
+        for (const Source right : {Source::loaded, Source::packed}) {
+          const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 1, .kc = 8, .mc = 8, .nc = 8};
+          check({.m = m, .n = 10, .k = 19, .lhs = lhs, .known = true}, {.tile = tile, .lhs = left, .rhs = right});
+        }
+}
+
+TEST_CASE("packing: slivers of one, some and all rows, steps of k that are left over") {
+  for (const std::int64_t n : {1, 7, 8, 9, 13, 16})
+    for (const std::int64_t k : {1, 3, 4, 7, 8, 18})
+      for (const LaneAxis rhs : axes)
+        for (const bool known : {false, true})
+          for (const Source source : {Source::loaded, Source::packed})
+            check({.m = 3, .n = n, .k = k, .rhs = rhs, .known = known},
+                  {.tile = small_tile(f32), .lhs = Source::direct, .rhs = source});
+}
+
 TEST_CASE("every plan of plan_gemm works, whatever is known") {
   const std::int64_t sizes[][4] = {{1, 1, 40, 20}, {3, 1, 9, 4},  {1, 8, 33, 7},  {1, 20, 18, 9},
                                    {2, 15, 5, 6},  {2, 7, 70, 3}, {1, 30, 70, 18}};
@@ -86,6 +117,46 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).tile.mr == 1);
   const schedule::GemmQuery scores{.k = 64};  // batches of unknown sizes
   CHECK(plan_gemm(scores).rhs == Source::loaded);
+  q = {.batch = 1, .m = 32, .n = 768, .k = 768};  // some rows
+  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::skinny_dot);
+  CHECK(plan_gemm(q).tile.mr == 8);
+  q.k = 64;  // dot products are too short to be worth adding up lanes
+  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
+  q = {.batch = 1, .m = 256, .n = 768, .k = 50257, .lhs_cheap = false};  // a packed copy would go through memory
+  CHECK(plan_gemm(q).rhs == Source::loaded);
+  q.k = 768;
+  CHECK(plan_gemm(q).rhs == Source::packed);
+  q = {.batch = 1, .n = 64, .k = 768};  // one register tile as wide as the columns
+  CHECK(plan_gemm(q).tile.n_step() == 64);
+}
+
+TEST_CASE("plans: scratch fits, blocks are whole tiles") {
+  for (const DType compute : {f32, f64})
+    for (const int bits : {128, 256, 512})
+      for (const std::int64_t m : {0, 1, 7, 30, 200, 1024, 5000})
+        for (const std::int64_t n : {0, 33, 64, 768, 50257})
+          for (const std::int64_t k : {0, 64, 768, 3072, 50257})
+            for (int which = 0; which < 16; ++which) {
+              const auto size = [](std::int64_t s) { return s == 0 ? std::optional<std::int64_t>{} : s; };
+              schedule::GemmQuery q{
+                  .compute = compute, .vector_bits = bits, .m = size(m), .n = size(n), .k = size(k)};
+              q.lhs_axis = axes[which & 1], q.rhs_axis = axes[which >> 1 & 1];
+              q.lhs_cheap = (which & 4) == 0, q.rhs_shared = (which & 8) == 0;
+              const GemmPlan plan = schedule::plan_gemm(q);
+              const schedule::GemmTile& t = plan.tile;
+              const bool dot = plan.strategy == schedule::GemmStrategy::skinny_dot;
+              const std::int64_t bytes = static_cast<std::int64_t>(size_in_bytes(compute));
+              const bool single = !dot && k != 0 && k <= t.kc;
+              std::int64_t scratch = std::int64_t{t.nc} * (single ? t.mr : t.mc) * (dot ? t.lanes : 1);
+              if (plan.rhs == Source::loaded) scratch += std::int64_t{t.nc} * t.kc;
+              if (plan.lhs == Source::loaded) scratch += std::int64_t{std::max(t.mr, t.lanes)} * t.kc + t.lanes;
+              const bool whole = t.mc % t.mr == 0 && t.nc % (dot ? t.nv : t.n_step()) == 0;
+              if (scratch * bytes > 256 * 1024 || !whole) {
+                CAPTURE(bits, m, n, k, which, scratch, t.mr, t.nv, t.kc, t.mc, t.nc);
+                CHECK(scratch * bytes <= 256 * 1024);
+                CHECK(whole);
+              }
+            }
 }
 
 TEST_CASE("blocked product: dtypes") {
@@ -134,6 +205,10 @@ TEST_CASE("blocked product: bits do not depend on the split of the parallel rang
   GemmPlan loaded = plan;
   loaded.rhs = Source::loaded;
   CHECK(GemmRun(p, loaded).run(interpret_whole) == whole);
+  const schedule::GemmTile dots{.lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
+  const GemmPlan skinny{schedule::GemmStrategy::skinny_dot, dots, Source::direct, Source::direct};
+  const std::string sums = GemmRun(p, skinny).run(interpret_whole);
+  for (const std::int64_t piece : {1, 3}) CHECK(GemmRun(p, skinny).run(in_pieces(piece)) == sums);
 }
 
 }  // namespace
