@@ -19,7 +19,8 @@ LATHE_FUNCTION f32 sine(f32 x, i32 quadrant) {
   const f64 value = quadrant & 1 ? c : s;
   return static_cast<f32>(quadrant & 2 ? -value : value);
 }
-LATHE_FUNCTION f32 sin(f32 x) { return sine(x, 0); }
+/// The reduction would lose the sign of -0.
+LATHE_FUNCTION f32 sin(f32 x) { return x == 0.0f ? x : sine(x, 0); }
 LATHE_FUNCTION f32 cos(f32 x) { return sine(x, 1); }
 
 /// log2 of a positive f32 number: k + 2/ln 2 * atanh(s), s = (m - 1) / (m + 1).

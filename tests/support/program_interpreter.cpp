@@ -38,8 +38,20 @@ std::vector<HostTensor> bind_buffers(const Program& program, const ir::Tensors& 
   return memory;
 }
 
+/// The iterations of the parallel loop, the last half first.
+std::int64_t interpret_halves(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
+                              std::span<const std::int64_t> sizes) {
+  const std::int64_t extent = kernel::extent(kernel, sizes), middle = extent / 2;
+  for (const auto& [begin, end] : {std::pair{middle, extent}, std::pair{std::int64_t{0}, middle}}) {
+    if (begin >= end) continue;
+    const std::int64_t code = kernel::interpret(kernel, buffers, sizes, {.begin = begin, .end = end});
+    if (code != 0) return code;
+  }
+  return 0;
+}
+
 void run_launch(const Program& program, const Launch& launch, const DimBindings& dims,
-                std::vector<HostTensor>& memory) {
+                std::vector<HostTensor>& memory, const ProgramInterpreter::RunKernel& run_kernel) {
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
   std::vector<kernel::BoundBuffer> buffers;
   for (const int b : launch.buffers) {
@@ -48,12 +60,8 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
   }
   std::vector<std::int64_t> sizes;
   for (const Dim& dim : launch.dims) sizes.push_back(dim.evaluate(dims));
-  const std::int64_t extent = kernel::extent(kernel, sizes), middle = extent / 2;
-  for (const auto& [begin, end] : {std::pair{middle, extent}, std::pair{std::int64_t{0}, middle}}) {
-    if (begin >= end) continue;
-    const std::int64_t code = kernel::interpret(kernel, buffers, sizes, {.begin = begin, .end = end});
-    if (code != 0) throw UserError(launch.checks.at(static_cast<std::size_t>(code - 1)), "index_range", "");
-  }
+  const std::int64_t code = run_kernel(kernel, buffers, sizes);
+  if (code != 0) throw UserError(launch.checks.at(static_cast<std::size_t>(code - 1)), "index_range", "");
 }
 
 }  // namespace
@@ -66,12 +74,14 @@ ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const std::functi
   set_user_types(program_, graph);
 }
 
-ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments) const {
+ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments) const { return run(arguments, interpret_halves); }
+
+ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments, const RunKernel& run_kernel) const {
   std::map<std::string, ir::ArgumentShape> shapes;
   for (const auto& [name, tensor] : arguments) shapes[name] = {tensor.dtype(), tensor.shape()};
   const DimBindings dims = ir::bind_dims(signature_, shapes);
   std::vector<HostTensor> memory = bind_buffers(program_, arguments, dims);
-  for (const Launch& launch : program_.launches) run_launch(program_, launch, dims, memory);
+  for (const Launch& launch : program_.launches) run_launch(program_, launch, dims, memory, run_kernel);
   ir::Tensors results;
   for (const auto* slots : {&program_.outputs, &program_.states})
     for (const Program::Slot& slot : *slots) {

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe::gpu {
+
+/// The vectors that one thread loads and stores at once: 16 bytes of f32.
+inline constexpr VectorTarget vectors{128};
+inline constexpr int block_threads = 256;
+
+/// Element-wise nodes without reductions: a vector a thread, over all points of the domain.
+KernelContext::Built lower_points(const LoweringContext& context, const Region& region);
+/// Reductions over inner dims: some threads a row (by its length), some rows a block; each loop over the row strides
+/// by those threads, and a tree in shared memory joins what they reduced.
+KernelContext::Built lower_rows(const LoweringContext& context, const Region& region);
+/// A reduction over outer dims: threads side by side along the columns, others down the rows, joined by a tree. Long
+/// columns are cut into pieces of a number that does not depend on the machine; a second kernel adds the pieces.
+std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
+/// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
+/// chain adds the updates of the whole chain in order.
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
+/// A contraction with its epilogue: tiles of 64 x 64, 16 deep, through shared memory; 4 x 4 of them a thread.
+KernelContext::Built lower_product(const LoweringContext& context, const Region& region);
+/// Copies one buffer to another.
+KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);
+
+// What the schedules are built of.
+
+/// for i in 0..n step s @block.x { for t in 0..threads @thread.x { body(i + t * width) } }, s = threads * width:
+/// every thread gets the first of `width` indices; those at and beyond n get none.
+void for_threads(kernel::Builder& b, kernel::Value n, int width, const std::function<void(kernel::Value)>& body);
+
+/// body({}) where all of [at, at + lanes) lies below `end`, else body(mask of those that do). Where `size` (end is a
+/// multiple of it or it itself) is known to be a multiple of the lanes, only the first is written.
+void unmasked_or_masked(kernel::Builder& b, kernel::Value at, kernel::Value end, int lanes, const Dim& size,
+                        const std::function<void(kernel::Value)>& body);
+
+/// Joins one value a thread over the `width` threads of a group: `slot` is the thread's place in shared memory,
+/// groups lying one behind the other, `place` its number in the group (i64). All threads of the block call it; all
+/// get their group's results. Values are joined pairwise, the upper half with the lower half, by the ops of the same
+/// position.
+class SharedTree {
+ public:
+  /// Allocates the memory: in a block loop, outside the thread loops.
+  SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads);
+  std::vector<kernel::Value> join(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
+                                  const std::vector<kernel::Value>& values, kernel::Value slot, kernel::Value place,
+                                  int width);
+
+ private:
+  kernel::Builder& b_;
+  std::vector<kernel::Buffer> memory_;
+};
+
+}  // namespace lathe::gpu

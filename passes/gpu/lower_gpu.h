@@ -1,0 +1,13 @@
+#pragma once
+
+#include "passes/lowering/program.h"
+
+namespace lathe {
+
+/// Turns a graph of primitives into kernels for blocks and threads, as lower() does for CPUs: the same fused regions
+/// and the same point programs, under the schedules of gpu_kernels.h. Kernels are named after their ops and the line
+/// of the last one: "k3_rows_softmax_mha_cpp_14". There are no float atomics: every sum has a fixed order that
+/// follows from the shapes, so results are the same bits run to run.
+Program lower_gpu(const ir::Graph& graph);
+
+}  // namespace lathe

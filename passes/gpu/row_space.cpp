@@ -1,0 +1,51 @@
+#include "passes/gpu/row_space.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe::gpu {
+
+namespace {
+
+/// Whether every access steps through the dims from `first` by one stride.
+bool merges(const PointProgram& program, int first) {
+  std::vector<int> dims;
+  for (int d = first; d < program.domain.rank(); ++d) dims.push_back(d);
+  const auto fine = [&](const Linear& form) {
+    return form.coefficients.empty() || Place::merges(form, dims, program.domain);
+  };
+  return std::all_of(program.code.begin(), program.code.end(), [&](const auto& i) { return fine(i.form); }) &&
+         std::all_of(program.stores.begin(), program.stores.end(), [&](const auto& s) { return fine(s.form); });
+}
+
+}  // namespace
+
+RowSpace::RowSpace(const PointProgram& program, int inner_count) {
+  const int rank = program.domain.rank();
+  if (inner_count == 0) {
+    inner_count = std::min(rank, 1);
+    while (inner_count < rank && merges(program, rank - inner_count - 1)) ++inner_count;
+  }
+  for (int d = 0; d < rank; ++d) (d < rank - inner_count ? outer : inner).push_back(d);
+  for (const int d : inner) inner_bits |= 1ULL << d;
+  lanes = program_lanes(program, vectors);
+  if (const auto size = program.points(inner).value(); size && *size < lanes)
+    lanes = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
+}
+
+void emit_uniform(PointEmitter& emitter, PointEmitter::Scope& top) {
+  using Kind = PointInstruction::Kind;
+  const PointProgram& program = emitter.program();
+  std::vector<bool> waits;  // for a reduction, or for a product's result
+  for (int i = 0; i < program.size(); ++i) {
+    const PointInstruction& in = program[i];
+    waits.push_back(
+        in.kind == Kind::reduce || in.kind == Kind::accumulator ||
+        std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[static_cast<std::size_t>(a)]); }));
+    if (!waits.back() && program.depends[static_cast<std::size_t>(i)] == 0) emitter.emit(i, top);
+  }
+}
+
+}  // namespace lathe::gpu

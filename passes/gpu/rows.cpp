@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/row_space.h"
+#include "passes/lowering/row_loops.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Kind = PointInstruction::Kind;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// Emits a region of rows with reductions.
+class RowsKernel {
+ public:
+  RowsKernel(const LoweringContext& lowering, const Region& region)
+      : lowering_(lowering),
+        context_("rows"),
+        program_(region_program(lowering.graph, lowering.plan, region)),
+        emitter_(context_, program_, lowering.buffer_of),
+        b_(context_.builder),
+        space_(program_, region.inner),
+        loops_(lowering, program_, space_.inner_bits) {
+    declare_buffers(context_, {&program_}, lowering);
+    choose_threads();
+  }
+
+  KernelContext::Built run() {
+    Scope top(emitter_, {});
+    emit_uniform(emitter_, top);
+    const Value rows = context_.dim(program_.points(space_.outer));
+    const auto block = [&](Value first) {
+      SharedTree tree(b_, reduction_types(), row_threads_ * block_rows_);
+      tree_ = &tree;
+      const auto line = [&](Value y) {
+        b_.for_loop(
+            0, row_threads_, 1, [&](Value x) { thread(first + y, rows, x, y * row_threads_ + x, top); },
+            LoopKind::thread_x);
+      };
+      b_.for_loop(0, block_rows_, 1, line, LoopKind::thread_y);
+    };
+    b_.for_loop(0, rows, block_rows_, block, LoopKind::block_x);
+    return context_.finish();
+  }
+
+ private:
+  /// About four vectors of a row a thread, 32 to 256 threads a row where it is long enough; one row of all a block of
+  /// 1024. An unknown length counts as long.
+  void choose_threads() {
+    const auto width = program_.points(space_.inner).value();
+    const std::int64_t pieces = width ? (*width + space_.lanes - 1) / space_.lanes : 512;
+    const auto enough =
+        static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(pieces / 4, 32, 256))));
+    const auto most =
+        static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(pieces, 1, 1024))));
+    const bool alone = program_.points(space_.outer).is(1);
+    row_threads_ = alone ? most : std::min(enough, most);
+    block_rows_ = alone ? 1 : std::max(1, block_threads / row_threads_);
+  }
+
+  std::vector<DType> reduction_types() const {
+    std::vector<DType> types;
+    if (row_threads_ == 1) return types;
+    for (const RowLoop& loop : loops_.loops())
+      for (const int i : loop.reductions) types.push_back(compute_type(program_[i].dtype));
+    return types;
+  }
+
+  /// Threads of rows beyond the last stay to meet the barriers: they take the last row's place and run no iteration.
+  void thread(Value row, Value rows, Value x, Value slot, Scope& top) {
+    const Value exists = row < rows;
+    const Value here = block_rows_ > 1 ? kernel::min(row, rows - 1) : row;
+    const Value width = context_.dim(program_.points(space_.inner));
+    const Value n = block_rows_ > 1 ? b_.select(exists, width, b_.index(0)) : width;
+    Scope scope(emitter_, {{space_.outer, here, 1}}, {}, &top);
+    next_memory_ = 0;
+    kept_.clear();
+    for (const RowLoop& l : loops_.loops()) loop(l, here, x, slot, n, scope);
+    std::vector<const PointStore*> single;
+    for (const PointStore& store : program_.stores)
+      if (!loops_.varies(store)) single.push_back(&store);
+    if (single.empty()) return;
+    for (const PointStore* store : single) emitter_.emit(store->value, scope);
+    b_.if_(exists && equal(x, 0), [&] {
+      for (const PointStore* store : single) put(*store, scope);
+    });
+  }
+
+  void put(const PointStore& store, Scope& scope) {
+    emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
+  }
+
+  /// Computes, outside the loop over the row, what `i` needs and does not vary along it.
+  void hoist(int i, Scope& scope) {
+    if (scope.find(i) || program_[i].kind == Kind::reduce) return;
+    if (!loops_.varies(i)) {
+      emitter_.emit(i, scope);
+      return;
+    }
+    for (const int arg : program_[i].args) hoist(arg, scope);
+  }
+
+  /// Reads back, instead of computing it again, what earlier loops left in memory and `i` needs. It is the same
+  /// thread's.
+  void bind_kept(int i, Scope& scope, std::set<int>& seen) {
+    if (!seen.insert(i).second || scope.find(i) || program_[i].kind == Kind::reduce) return;
+    if (const auto at = kept_.find(i); at != kept_.end()) {
+      scope.bind(i, emitter_.reload(at->second->node, program_[i].dtype, at->second->form, scope));
+      return;
+    }
+    for (const int arg : program_[i].args) bind_kept(arg, scope, seen);
+  }
+
+  void loop(const RowLoop& l, Value row, Value x, Value slot, Value n, Scope& row_scope) {
+    if (l.reductions.empty() && l.stores.empty()) return;
+    for (const int i : l.reductions) hoist(program_[i].args[0], row_scope);
+    for (const PointStore* store : l.stores) hoist(store->value, row_scope);
+    std::vector<kernel::Var> accumulators;
+    for (const int i : l.reductions)
+      accumulators.push_back(
+          b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
+    b_.for_loop(x * space_.lanes, n, row_threads_ * space_.lanes, [&](Value at) {
+      unmasked_or_masked(b_, at, n, space_.lanes, program_.points(space_.inner),
+                         [&](Value mask) { piece(l, row, at, mask, accumulators, row_scope); });
+    });
+    finish(l, accumulators, x, slot, row_scope);
+    for (const PointStore* store : l.stores) keep(store->value, store);
+    for (const auto& [value, place] : l.parked) keep(value, place);
+  }
+
+  /// One vector of the row. All reads of kept values come first: the stores may go where they lie.
+  void piece(const RowLoop& l, Value row, Value at, Value mask, const std::vector<kernel::Var>& accumulators,
+             Scope& row_scope) {
+    Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
+    std::set<int> seen;
+    for (const int i : l.reductions) bind_kept(program_[i].args[0], scope, seen);
+    for (const PointStore* store : l.stores) bind_kept(store->value, scope, seen);
+    for (std::size_t r = 0; r < accumulators.size(); ++r) {
+      const PointInstruction& reduce = program_[l.reductions[r]];
+      Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
+      if (mask) value = b_.select(mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
+      b_.set(accumulators[r], b_.apply(reduce.op, {b_.get(accumulators[r]), value}));
+    }
+    for (const PointStore* store : l.stores) put(*store, scope);
+    for (const auto& [value, place] : l.parked)
+      emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);
+  }
+
+  /// Joins the lanes, then the threads.
+  void finish(const RowLoop& l, const std::vector<kernel::Var>& accumulators, Value x, Value slot, Scope& scope) {
+    std::vector<std::size_t> memory;
+    std::vector<ScalarOp> ops;
+    std::vector<Value> values;
+    for (std::size_t r = 0; r < accumulators.size(); ++r) {
+      const Value value = b_.get(accumulators[r]);
+      ops.push_back(program_[l.reductions[r]].op);
+      values.push_back(space_.lanes > 1 ? b_.reduce(ops.back(), value) : value);
+      memory.push_back(next_memory_++);
+    }
+    if (values.empty()) return;
+    values = tree_->join(memory, ops, values, slot, x, row_threads_);
+    for (std::size_t r = 0; r < values.size(); ++r) {
+      const DType dtype = program_[l.reductions[r]].dtype;
+      const bool narrow = compute_type(dtype) != dtype;
+      scope.bind(l.reductions[r], narrow ? b_.cast(b_.cast(values[r], dtype), f32) : values[r]);
+    }
+  }
+
+  /// What lay at the place before is gone.
+  void keep(int value, const PointStore* place) {
+    const int buffer = lowering_.buffer_of(place->node);
+    std::erase_if(kept_, [&](const auto& entry) { return lowering_.buffer_of(entry.second->node) == buffer; });
+    kept_[value] = place;
+  }
+
+  const LoweringContext& lowering_;
+  KernelContext context_;
+  PointProgram program_;
+  PointEmitter emitter_;
+  kernel::Builder& b_;
+  RowSpace space_;
+  RowLoops loops_;
+  int row_threads_ = 1, block_rows_ = 1;
+  SharedTree* tree_ = nullptr;
+  std::size_t next_memory_ = 0;
+  std::map<int, const PointStore*> kept_;  ///< by value: where earlier loops left it
+};
+
+}  // namespace
+
+KernelContext::Built lower_rows(const LoweringContext& context, const Region& region) {
+  return RowsKernel(context, region).run();
+}
+
+}  // namespace lathe::gpu

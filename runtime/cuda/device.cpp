@@ -1,0 +1,74 @@
+#include "runtime/cuda/device.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/mapping.h"
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const CompiledKernel& code)
+    : driver_(&driver), kernel_(kernel), module_(driver.load_module(code.code)) {
+  const Mapping mapping = mapping_of(kernel);
+  threads_ = mapping.threads;
+  try {
+    function_ = driver.find_function(module_, code.symbol);
+    if (mapping.shared_bytes > static_shared_bytes) {
+      dynamic_shared_ = mapping.shared_bytes;
+      driver.allow_shared_memory(function_, dynamic_shared_);
+    }
+  } catch (...) {
+    driver.unload_module(module_);
+    throw;
+  }
+}
+
+LoadedKernel::~LoadedKernel() {
+  if (module_) driver_->unload_module(module_);
+}
+
+LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
+    : driver_(other.driver_),
+      kernel_(std::move(other.kernel_)),
+      module_(std::exchange(other.module_, nullptr)),
+      function_(other.function_),
+      threads_(other.threads_),
+      dynamic_shared_(other.dynamic_shared_) {}
+
+LoadedKernel& LoadedKernel::operator=(LoadedKernel&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(kernel_, other.kernel_);
+  std::swap(module_, other.module_);
+  std::swap(function_, other.function_);
+  std::swap(threads_, other.threads_);
+  std::swap(dynamic_shared_, other.dynamic_shared_);
+  return *this;
+}
+
+void LoadedKernel::launch(std::span<const Driver::Pointer> buffers, std::span<const std::int64_t> dims,
+                          Driver::Pointer status, const Stream& stream) const {
+  if (buffers.size() != static_cast<std::size_t>(kernel_.parameter_count()) || dims.size() != kernel_.dims.size())
+    throw InternalError(
+        fmt::format("kernel {}: {} buffers and {} dims are bound", kernel_.name, buffers.size(), dims.size()));
+  std::vector<std::uint64_t> values(buffers.begin(), buffers.end());
+  for (const std::int64_t dim : dims) values.push_back(static_cast<std::uint64_t>(dim));
+  values.push_back(status);
+  std::vector<void*> arguments;
+  for (std::uint64_t& value : values) arguments.push_back(&value);
+  try {
+    driver_->launch({.function = function_,
+                     .grid = grid_of(kernel_, dims),
+                     .block = threads_,
+                     .shared_bytes = dynamic_shared_,
+                     .stream = stream.handle(),
+                     .arguments = arguments});
+  } catch (const UserError& error) {
+    throw error.with_note(
+        fmt::format("  in kernel {}{}", kernel_.name, kernel_.notes.empty() ? "" : ", from " + kernel_.notes.back()));
+  }
+}
+
+}  // namespace lathe::cuda

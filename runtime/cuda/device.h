@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/kernel_cache.h"
+
+namespace lathe::cuda {
+
+/// A stream: work in order. Move only.
+class Stream {
+ public:
+  explicit Stream(Driver& driver) : driver_(&driver), handle_(driver.create_stream()) {}
+  ~Stream() {
+    if (handle_) driver_->destroy_stream(handle_);
+  }
+  Stream(Stream&& other) noexcept : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    std::swap(driver_, other.driver_), std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Driver::Handle handle() const { return handle_; }
+  void synchronize() { driver_->synchronize(handle_); }
+
+ private:
+  Driver* driver_;
+  Driver::Handle handle_;
+};
+
+/// Device memory. Move only; empty memory has no address.
+class DeviceMemory {
+ public:
+  DeviceMemory(Driver& driver, std::size_t bytes)
+      : driver_(&driver), address_(bytes > 0 ? driver.allocate(bytes) : 0), bytes_(bytes) {}
+  ~DeviceMemory() {
+    if (address_) driver_->free(address_);
+  }
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : driver_(other.driver_), address_(std::exchange(other.address_, 0)), bytes_(std::exchange(other.bytes_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(driver_, other.driver_), std::swap(address_, other.address_), std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  Driver::Pointer address() const { return address_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Driver* driver_;
+  Driver::Pointer address_;
+  std::size_t bytes_;
+};
+
+/// One compiled kernel on a device, ready to launch. Move only.
+class LoadedKernel {
+ public:
+  /// `kernel` is what `code` was compiled from.
+  LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const CompiledKernel& code);
+  ~LoadedKernel();
+  LoadedKernel(LoadedKernel&& other) noexcept;
+  LoadedKernel& operator=(LoadedKernel&& other) noexcept;
+
+  /// Puts a launch on the stream: blocks by the dims, nothing where they leave no work. `status` is the address of
+  /// the status word (u64), which checks write. UserError [grid_size], and those of Driver::launch.
+  void launch(std::span<const Driver::Pointer> buffers, std::span<const std::int64_t> dims, Driver::Pointer status,
+              const Stream& stream) const;
+
+ private:
+  Driver* driver_;
+  kernel::Kernel kernel_;
+  Driver::Handle module_ = nullptr, function_ = nullptr;
+  std::array<int, 3> threads_ = {1, 1, 1};
+  std::int64_t dynamic_shared_ = 0;
+};
+
+}  // namespace lathe::cuda

@@ -1,0 +1,193 @@
+#include "runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+namespace {
+
+constexpr const char* library_name = "libcuda.so.1";
+
+// Numbers of cuda.h, which need not be installed.
+constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100;
+constexpr int attribute_major = 75, attribute_minor = 76;
+constexpr int function_max_dynamic_shared = 8;
+constexpr unsigned stream_non_blocking = 1;
+
+bool loses_device(int code) { return (code >= 700 && code != 701) || code == 214 || code == deinitialized; }
+bool refuses_launch(int code) { return code == 1 || code == 701 || code == 209 || code == 200; }
+
+/// The functions of libcuda, as versioned by cuda.h of CUDA 12 and 13.
+struct Functions {
+  int (*init)(unsigned);
+  int (*error_name)(int, const char**);
+  int (*device_count)(int*);
+  int (*device_name)(char*, int, int);
+  int (*device_attribute)(int*, int, int);
+  int (*total_memory)(std::size_t*, int);
+  int (*retain)(void**, int);
+  int (*release)(int);
+  int (*set_current)(void*);
+  int (*allocate)(Driver::Pointer*, std::size_t);
+  int (*free)(Driver::Pointer);
+  int (*to_device)(Driver::Pointer, const void*, std::size_t, void*);
+  int (*to_host)(void*, Driver::Pointer, std::size_t, void*);
+  int (*on_device)(Driver::Pointer, Driver::Pointer, std::size_t, void*);
+  int (*fill)(Driver::Pointer, unsigned char, std::size_t, void*);
+  int (*create_stream)(void**, unsigned);
+  int (*destroy_stream)(void*);
+  int (*synchronize)(void*);
+  int (*load_module)(void**, const void*);
+  int (*unload_module)(void*);
+  int (*find_function)(void**, void*, const char*);
+  int (*set_function)(void*, int, int);
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+};
+
+class NativeDriver final : public Driver {
+ public:
+  explicit NativeDriver(void* library) : library_(library) {
+    find("cuInit", f_.init), find("cuGetErrorName", f_.error_name), find("cuDeviceGetCount", f_.device_count);
+    find("cuDeviceGetName", f_.device_name), find("cuDeviceGetAttribute", f_.device_attribute);
+    find("cuDeviceTotalMem_v2", f_.total_memory), find("cuDevicePrimaryCtxRetain", f_.retain);
+    find("cuDevicePrimaryCtxRelease_v2", f_.release), find("cuCtxSetCurrent", f_.set_current);
+    find("cuMemAlloc_v2", f_.allocate), find("cuMemFree_v2", f_.free), find("cuMemcpyHtoDAsync_v2", f_.to_device);
+    find("cuMemcpyDtoHAsync_v2", f_.to_host), find("cuMemcpyDtoDAsync_v2", f_.on_device);
+    find("cuMemsetD8Async", f_.fill), find("cuStreamCreate", f_.create_stream);
+    find("cuStreamDestroy_v2", f_.destroy_stream), find("cuStreamSynchronize", f_.synchronize);
+    find("cuModuleLoadData", f_.load_module), find("cuModuleUnload", f_.unload_module);
+    find("cuModuleGetFunction", f_.find_function), find("cuFuncSetAttribute", f_.set_function);
+    find("cuLaunchKernel", f_.launch);
+    check("cuInit", f_.init(0));
+  }
+  NativeDriver(const NativeDriver&) = delete;
+  NativeDriver& operator=(const NativeDriver&) = delete;
+  ~NativeDriver() override { dlclose(library_); }
+
+  int device_count() override {
+    int count = 0;
+    check("cuDeviceGetCount", f_.device_count(&count));
+    return count;
+  }
+  std::string device_name(int device) override {
+    char name[256] = "";
+    check("cuDeviceGetName", f_.device_name(name, sizeof name, device));
+    return name;
+  }
+  int compute_capability(int device) override {
+    int major = 0, minor = 0;
+    check("cuDeviceGetAttribute", f_.device_attribute(&major, attribute_major, device));
+    check("cuDeviceGetAttribute", f_.device_attribute(&minor, attribute_minor, device));
+    return major * 10 + minor;
+  }
+  std::uint64_t total_memory(int device) override {
+    std::size_t bytes = 0;
+    check("cuDeviceTotalMem", f_.total_memory(&bytes, device));
+    return bytes;
+  }
+
+  Handle retain_context(int device) override {
+    Handle context = nullptr;
+    check("cuDevicePrimaryCtxRetain", f_.retain(&context, device));
+    make_current(context);
+    return context;
+  }
+  void release_context(int device) override { check("cuDevicePrimaryCtxRelease", f_.release(device)); }
+  void make_current(Handle context) override { check("cuCtxSetCurrent", f_.set_current(context)); }
+
+  Pointer allocate(std::size_t bytes) override {
+    Pointer memory = 0;
+    const int code = f_.allocate(&memory, bytes);
+    if (code != 0) throw_driver_error(fmt::format("cuMemAlloc of {} bytes", bytes), code, name_of(code));
+    return memory;
+  }
+  void free(Pointer memory) noexcept override { f_.free(memory); }
+  void copy_to_device(Pointer to, const void* from, std::size_t bytes, Handle stream) override {
+    check("cuMemcpyHtoDAsync", f_.to_device(to, from, bytes, stream));
+  }
+  void copy_to_host(void* to, Pointer from, std::size_t bytes, Handle stream) override {
+    check("cuMemcpyDtoHAsync", f_.to_host(to, from, bytes, stream));
+  }
+  void copy_on_device(Pointer to, Pointer from, std::size_t bytes, Handle stream) override {
+    check("cuMemcpyDtoDAsync", f_.on_device(to, from, bytes, stream));
+  }
+  void fill(Pointer to, unsigned char byte, std::size_t bytes, Handle stream) override {
+    check("cuMemsetD8Async", f_.fill(to, byte, bytes, stream));
+  }
+
+  Handle create_stream() override {
+    Handle stream = nullptr;
+    check("cuStreamCreate", f_.create_stream(&stream, stream_non_blocking));
+    return stream;
+  }
+  void destroy_stream(Handle stream) noexcept override { f_.destroy_stream(stream); }
+  void synchronize(Handle stream) override { check("cuStreamSynchronize", f_.synchronize(stream)); }
+
+  Handle load_module(std::string_view cubin) override {
+    Handle module = nullptr;
+    check("cuModuleLoadData", f_.load_module(&module, cubin.data()));
+    return module;
+  }
+  void unload_module(Handle module) noexcept override { f_.unload_module(module); }
+  Handle find_function(Handle module, const std::string& name) override {
+    Handle function = nullptr;
+    check("cuModuleGetFunction", f_.find_function(&function, module, name.c_str()));
+    return function;
+  }
+  void allow_shared_memory(Handle function, std::int64_t bytes) override {
+    check("cuFuncSetAttribute", f_.set_function(function, function_max_dynamic_shared, static_cast<int>(bytes)));
+  }
+
+  void launch(const Launch& l) override {
+    const auto u = [](auto n) { return static_cast<unsigned>(n); };
+    check("cuLaunchKernel",
+          f_.launch(l.function, u(l.grid[0]), u(l.grid[1]), u(l.grid[2]), u(l.block[0]), u(l.block[1]), u(l.block[2]),
+                    u(l.shared_bytes), l.stream, const_cast<void**>(l.arguments.data()), nullptr));
+  }
+
+ private:
+  template <class F>
+  void find(const char* name, F& function) {
+    function = reinterpret_cast<F>(dlsym(library_, name));
+    if (!function)
+      throw UserError(fmt::format("{} of this machine has no {}", library_name, name), "driver_missing",
+                      "install a driver for CUDA 12 or newer");
+  }
+  std::string name_of(int code) const {
+    const char* name = nullptr;
+    return f_.error_name(code, &name) == 0 && name ? name : fmt::format("error {}", code);
+  }
+  void check(std::string_view call, int code) const {
+    if (code != 0) throw_driver_error(call, code, name_of(code));
+  }
+
+  void* library_;
+  Functions f_ = {};
+};
+
+}  // namespace
+
+void throw_driver_error(std::string_view call, int code, std::string_view name) {
+  const std::string text = fmt::format("the GPU's driver: {}: {}", call, name);
+  if (code == out_of_memory)
+    throw UserError(text, "out_of_memory", "make the batch smaller, or free what else runs on this GPU");
+  if (code == no_device) throw UserError(text, "no_device", "this machine has a CUDA driver but shows no GPU");
+  if (loses_device(code))
+    throw UserError(text, "device_lost", "a kernel failed; its results and all device memory are lost");
+  if (refuses_launch(code) && call.find("Launch") != std::string_view::npos) throw UserError(text, "launch");
+  throw UserError(text, "driver");
+}
+
+std::unique_ptr<Driver> load_driver() {
+  void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    throw UserError(fmt::format("there is no CUDA driver on this machine: {} is not found", library_name),
+                    "driver_missing", "install NVIDIA's driver for the GPU, or compile for the CPU");
+  return std::make_unique<NativeDriver>(library);
+}
+
+}  // namespace lathe::cuda

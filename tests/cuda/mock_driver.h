@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+
+namespace lathe::test {
+
+/// A driver of a GPU whose memory is the host's. It counts what is alive, refuses what it never gave out, and fails
+/// where a test asks for it.
+class MockDriver final : public cuda::Driver {
+ public:
+  std::uint64_t memory_bytes = 1 << 20;  ///< of the device
+  int fail_at = -1;                      ///< the call, counted from 0, that fails with `fail_code`
+  int fail_code = 999;
+  int calls = 0;
+  /// What a launch does, by the function's name; pointers to the arguments as the driver gets them.
+  std::function<void(const std::string& function, const Launch&)> on_launch;
+
+  /// Everything given out and not given back: memory, streams, modules, contexts.
+  std::size_t alive() const { return memory_.size() + streams_.size() + modules_.size() + contexts_; }
+
+  int device_count() override;
+  std::string device_name(int device) override;
+  int compute_capability(int device) override;
+  std::uint64_t total_memory(int device) override;
+  Handle retain_context(int device) override;
+  void release_context(int device) override;
+  void make_current(Handle context) override;
+  Pointer allocate(std::size_t bytes) override;
+  void free(Pointer memory) noexcept override;
+  void copy_to_device(Pointer to, const void* from, std::size_t bytes, Handle stream) override;
+  void copy_to_host(void* to, Pointer from, std::size_t bytes, Handle stream) override;
+  void copy_on_device(Pointer to, Pointer from, std::size_t bytes, Handle stream) override;
+  void fill(Pointer to, unsigned char byte, std::size_t bytes, Handle stream) override;
+  Handle create_stream() override;
+  void destroy_stream(Handle stream) noexcept override;
+  void synchronize(Handle stream) override;
+  Handle load_module(std::string_view cubin) override;
+  void unload_module(Handle module) noexcept override;
+  Handle find_function(Handle module, const std::string& name) override;
+  void allow_shared_memory(Handle function, std::int64_t bytes) override;
+  void launch(const Launch& launch) override;
+
+ private:
+  void call(std::string_view name);
+  /// Whether [at, at + bytes) lies in one allocation.
+  void want(Pointer at, std::size_t bytes) const;
+  void want_stream(Handle stream) const;
+
+  std::map<Pointer, std::vector<std::byte>> memory_;
+  std::set<Handle> streams_, modules_;
+  std::map<Handle, std::string> functions_;
+  std::size_t contexts_ = 0;
+  std::uint64_t used_ = 0, next_ = 1;
+};
+
+}  // namespace lathe::test

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <math.h>
+
+#include <cstring>
+
+/// Enough of CUDA's language to build printed kernels with a C++ compiler of the host and run them: every thread of a
+/// block is a fiber, run in random order from barrier to barrier; shared memory is poisoned before each block.
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+// All shared memory lies in one section of the library, so that it can be found.
+#define __shared__ static __attribute__((section("cuda_shared")))
+
+struct ShimIndex {
+  unsigned x, y, z;
+};
+extern ShimIndex threadIdx, blockIdx;
+
+/// Gives way to the other threads of the block, until all have come here.
+void __syncthreads();
+
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
+inline float __fsqrt_rn(float a) { return sqrtf(a); }
+inline double __dsqrt_rn(double a) { return ::sqrt(a); }
+
+template <class To, class From>
+To shim_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+inline int __float_as_int(float a) { return shim_bits<int>(a); }
+inline float __int_as_float(int a) { return shim_bits<float>(a); }
+inline long long __double_as_longlong(double a) { return shim_bits<long long>(a); }
+inline double __longlong_as_double(long long a) { return shim_bits<double>(a); }
+
+/// One operating system thread runs all fibers.
+inline unsigned long long atomicCAS(unsigned long long* at, unsigned long long compare, unsigned long long value) {
+  const unsigned long long before = *at;
+  if (before == compare) *at = value;
+  return before;
+}

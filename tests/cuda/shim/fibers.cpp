@@ -1,0 +1,139 @@
+#include "tests/cuda/shim/launch.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+ShimIndex threadIdx, blockIdx;
+
+// The bounds of the section that __shared__ variables lie in; the linker defines them if there is one.
+extern "C" __attribute__((weak)) unsigned char __start_cuda_shared[], __stop_cuda_shared[];
+
+/// Saves the registers that a call keeps on the present stack, its place in *from, and goes on where `to` was saved.
+extern "C" void shim_switch(void** from, void* to);
+asm(R"(
+.text
+.globl shim_switch
+.type shim_switch,@function
+shim_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size shim_switch,.-shim_switch
+)");
+
+namespace {
+
+constexpr std::size_t stack_bytes = 128 * 1024;
+
+enum class State { waiting, running, finished };
+
+struct Fiber {
+  void* place = nullptr;
+  ShimIndex index = {};
+  State state = State::finished;
+};
+
+struct Block {
+  const ShimLaunch* launch = nullptr;
+  std::vector<Fiber> fibers;
+  std::vector<unsigned char*> stacks;
+  Fiber* current = nullptr;
+  void* scheduler = nullptr;
+};
+
+Block& block() {
+  static Block one;
+  return one;
+}
+
+void give_way(State state) {
+  Block& b = block();
+  b.current->state = state;
+  shim_switch(&b.current->place, b.scheduler);
+}
+
+/// Where every fiber starts; it never returns.
+void enter() {
+  block().launch->kernel(block().launch->arguments);
+  give_way(State::finished);
+}
+
+/// A stack as shim_switch left it: six registers, then the address to go on at, aligned as after a call.
+void prepare(Fiber& fiber, unsigned char* stack) {
+  auto* top = reinterpret_cast<std::uint64_t*>(stack + stack_bytes);
+  *--top = 0;  // where enter() would return to
+  *--top = reinterpret_cast<std::uint64_t>(&enter);
+  top -= 6;
+  std::fill_n(top, 6, 0);
+  fiber.place = top;
+  fiber.state = State::running;
+}
+
+void resume(Fiber& fiber) {
+  Block& b = block();
+  b.current = &fiber;
+  threadIdx = fiber.index;
+  shim_switch(&b.scheduler, fiber.place);
+}
+
+/// All threads from barrier to barrier. 1 where some finish while others wait.
+int run_block(std::mt19937_64& random) {
+  Block& b = block();
+  if (__start_cuda_shared) std::fill(__start_cuda_shared, __stop_cuda_shared, 0xff);
+  const int* size = b.launch->block;
+  b.fibers.clear();
+  for (int z = 0; z < size[2]; ++z)
+    for (int y = 0; y < size[1]; ++y)
+      for (int x = 0; x < size[0]; ++x)
+        b.fibers.push_back({nullptr, {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)}});
+  while (b.stacks.size() < b.fibers.size())
+    b.stacks.push_back(static_cast<unsigned char*>(
+        mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
+  for (std::size_t i = 0; i < b.fibers.size(); ++i) prepare(b.fibers[i], b.stacks[i]);
+  std::vector<std::size_t> order(b.fibers.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (;;) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) resume(b.fibers[i]);
+    const auto finished =
+        std::count_if(b.fibers.begin(), b.fibers.end(), [](const Fiber& f) { return f.state == State::finished; });
+    if (finished == static_cast<std::ptrdiff_t>(b.fibers.size())) return 0;
+    if (finished != 0) return 1;
+  }
+}
+
+}  // namespace
+
+void __syncthreads() { give_way(State::waiting); }
+
+int shim_run(const ShimLaunch& launch) {
+  block().launch = &launch;
+  std::mt19937_64 random(launch.seed);
+  std::vector<ShimIndex> blocks;
+  for (long long z = 0; z < launch.grid[2]; ++z)
+    for (long long y = 0; y < launch.grid[1]; ++y)
+      for (long long x = 0; x < launch.grid[0]; ++x)
+        blocks.push_back({static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)});
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  for (const ShimIndex& index : blocks) {
+    blockIdx = index;
+    if (run_block(random) != 0) return 1;
+  }
+  return 0;
+}
