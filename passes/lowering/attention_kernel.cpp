@@ -44,8 +44,10 @@ class AttentionKernel {
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
-        vectors_(lowering.target.bits >= 512 ? 4 : 3),
-        tile_rows_(lowering.target.bits >= 512 ? 6 : 4) {
+        vectors_(lowering.target.bits < 512 ? 3
+                 : parts_.sums_over_rows()  ? 2
+                                            : 4),
+        tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_) {
     const std::uint64_t columns = 1ULL << parts_.columns_dim;
     std::vector<int> results;
     for (AttentionParts::End& end : parts_.ends) {
@@ -61,7 +63,7 @@ class AttentionKernel {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<ScoreCode>(context_, lowering, part, parts_.compute));
     for (const AttentionParts::End& part : parts_.ends)
-      ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, tile(vectors_), bounds_));
+      ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_));
   }
 
   KernelContext::Built run() {
@@ -90,6 +92,9 @@ class AttentionKernel {
  private:
   int strip_rows() const { return vectors_ * lanes_; }
   RegisterTile tile(int vectors) const { return {parts_.compute, lanes_, tile_rows_, vectors}; }
+  RegisterTile end_tile() const {
+    return lowering_.target.bits >= 512 ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile(vectors_);
+  }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
   const Dim& column_count() const { return domain_[parts_.columns_dim]; }
@@ -130,7 +135,7 @@ class AttentionKernel {
     for (auto& end : ends_) {
       const AttentionParts::End& part = end->part();
       const ScratchMatrix sums =
-          scratch(part.over_rows ? padded : strip + Dim(tile_rows_), part.depth, compute, "sums");
+          scratch(part.over_rows ? padded : strip + Dim(end_tile().rows), part.depth, compute, "sums");
       std::optional<ScratchMatrix> staged;
       if (!part.other.plain)
         staged = scratch(part.over_rows ? strip : columns, part.depth, compute, "staged operand");
@@ -295,7 +300,11 @@ class AttentionKernel {
     for (const auto& end : ends_) depths = depths + end->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
-    built.launch.flops = Dim(2) * parts_.parallel * parts_.serial * rows * columns * depths;
+    // Of a causal attention half is needed, of a window as many columns as it is wide.
+    const Dim pairs = bounds_.upper && bounds_.lower ? Dim(2) * rows * (*bounds_.upper - *bounds_.lower + Dim(1))
+                      : bounds_.any()                ? rows * columns
+                                                     : Dim(2) * rows * columns;
+    built.launch.flops = parts_.parallel * parts_.serial * pairs * depths;
     const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows : Dim(strips_of_a_task * strip_rows());
     built.launch.work = task_rows * columns * Dim(8);
     return built;
