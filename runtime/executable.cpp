@@ -20,8 +20,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Scalar operations that one chunk of a parallel loop should hold, so that handing it out costs little.
-constexpr std::int64_t chunk_work = 1 << 16;
+/// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
+/// out costs little (these operations take 5 to 20 microseconds), and no more chunks than any number of threads needs
+/// to be evenly loaded, for each thread walks on through memory only inside a chunk.
+std::int64_t grain_of(std::int64_t extent, std::int64_t work) {
+  constexpr std::int64_t least_work = 1 << 18, most_chunks = 256;
+  const std::int64_t least = least_work / std::max<std::int64_t>(1, work);
+  return std::max({std::int64_t{1}, least, extent / most_chunks});
+}
 
 /// Collects who ran what, and when; threads report at the same time.
 class RangeRecorder {
@@ -119,7 +125,7 @@ void Executable::Impl::prepare(const DimBindings& dims) {
                         std::vector<void*>(launch.buffers.size()));
     for (const Dim& dim : launch.dims) call.dims.push_back(dim.evaluate(dims));
     call.extent = kernels[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
-    call.grain = std::max<std::int64_t>(1, chunk_work / std::max<std::int64_t>(1, launch.work.evaluate(dims)));
+    call.grain = grain_of(call.extent, launch.work.evaluate(dims));
     call.gflops = static_cast<double>(launch.flops.evaluate(dims)) * 1e-9;
     bound.calls.push_back(std::move(call));
   }
