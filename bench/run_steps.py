@@ -39,9 +39,10 @@ def start(case, options, folder):
 def measure(workers, options):
     """Seconds and losses of every worker's steps, the peaks, and each worker's most resident memory."""
     seconds, losses, memory, peaks = ({w.name: [] for w in workers}, {w.name: [] for w in workers}, {}, [])
-    for worker in workers:  # caches, allocators and clocks settle
-        losses[worker.name] += worker.ask('run 2')['losses']
-        worker.ask('forget')
+    with undisturbed(workers, options.lock, options.realtime):
+        for worker in workers:  # caches, allocators and clocks settle
+            losses[worker.name] += worker.ask('run 2')['losses']
+            worker.ask('forget')
     for _ in range(options.rounds):
         with undisturbed(workers, options.lock, options.realtime):
             peaks.append(workers[0].ask('peak')['peak'])
