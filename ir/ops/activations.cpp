@@ -50,11 +50,14 @@ TensorType infer_gelu(const InferContext& ctx) {
   return rules::elementwise_type(ctx, rules::floats);
 }
 
-/// The standard normal distribution function, or its tanh form.
+/// For large -x the exponential is infinite and the quotient 0; nothing gives NaN.
+Value logistic(const Value& x) { return div(1.0, add(exp(neg(x)), 1.0)); }
+
+/// The standard normal distribution function, or its tanh form: (1 + tanh u) / 2 = 1 / (1 + e^(-2u)), which is as
+/// accurate far below 0 as above.
 Value gelu_gate(const Value& x, bool tanh_form) {
-  const Value inner = tanh_form ? tanh(mul(add(x, mul(mul(mul(x, x), x), tanh_cubic)), tanh_scale))
-                                : erf(mul(x, std::numbers::sqrt2 / 2));
-  return mul(add(inner, 1.0), 0.5);
+  if (tanh_form) return logistic(mul(add(x, mul(mul(mul(x, x), x), tanh_cubic)), 2 * tanh_scale));
+  return mul(add(erf(mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
 }
 
 Value expand_gelu(GraphBuilder&, const Node& node, std::span<const Value> operands) {
@@ -75,9 +78,6 @@ void gelu_gradient(const GradientContext& g) {
     return add(gate, mul(x, mul(mul(gate, sub(1.0, gate)), slope)));
   });
 }
-
-/// For large -x the exponential is infinite and the quotient 0; nothing gives NaN.
-Value logistic(const Value& x) { return div(1.0, add(exp(neg(x)), 1.0)); }
 
 Value expand_sigmoid(GraphBuilder&, const Node&, std::span<const Value> operands) {
   return widely(operands[0], logistic);
