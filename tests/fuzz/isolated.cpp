@@ -67,8 +67,11 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
 std::string kind_of(const std::string& complaint) {
   for (const char* marker : {"InternalError", "UserError", "exception", "crashes", "is not done", "the process ends",
                              "ends with", "other bits", "prints differently", "changes its own result"})
-    if (const auto at = complaint.find(marker); at != std::string::npos)
-      return complaint.substr(at, std::min<std::size_t>(60, complaint.find('%', at) - at));
+    if (const auto at = complaint.find(marker); at != std::string::npos) {
+      std::string kind = complaint.substr(at, std::min<std::size_t>(100, complaint.find('%', at) - at));
+      std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+      return kind;
+    }
   return "wrong";
 }
 
