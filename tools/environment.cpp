@@ -14,4 +14,11 @@ std::filesystem::path cache_folder() {
   return {};
 }
 
+std::vector<std::filesystem::path> cuda_folders() {
+  std::vector<std::filesystem::path> folders;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* folder = std::getenv(name); folder && *folder) folders.emplace_back(folder);
+  return folders;
+}
+
 }  // namespace lathe::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 /// What `lathe` takes from its environment. No other part of Lathe reads it.
 namespace lathe::tools {
@@ -8,5 +9,8 @@ namespace lathe::tools {
 /// Where compiled code is kept: $LATHE_CACHE_DIR, else $XDG_CACHE_HOME/lathe, else ~/.cache/lathe. Empty, which turns
 /// the cache off, where LATHE_CACHE_DIR is set and empty, or where there is no home.
 std::filesystem::path cache_folder();
+
+/// Where CUDA lies: $CUDA_HOME and $CUDA_PATH, where they are set.
+std::vector<std::filesystem::path> cuda_folders();
 
 }  // namespace lathe::tools
