@@ -146,15 +146,15 @@ class SliverPacker {
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
-  /// Units of rows through register transposes; a last unit repeats the last row. A unit is a square of lanes where
-  /// the sliver consists of such, else the whole sliver. Steps of k that are left over go through masks.
+  /// Units of rows through register transposes; beyond the last row that one is repeated. A unit is a square of lanes
+  /// where the sliver consists of such, else the whole sliver. Steps of k that are left over go through masks.
   void along_k() {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
     const Value valid = whole ? b_.index(width_) : min(from_.rows - from_.row, width_);
     const Value even = from_.depth / lanes_ * lanes_;
-    const bool even_rows = known_multiple(b_, from_.rows, unit), even_k = known_multiple(b_, from_.depth, lanes_);
-    b_.for_loop(0, valid, unit, [&](Value row) {
+    const bool even_k = known_multiple(b_, from_.depth, lanes_);
+    b_.for_loop(0, width_, unit, [&](Value row) {
       const auto squares = [&](bool inside) {
         b_.for_loop(0, even, lanes_, [&](Value k) { transposed(row, k, unit, {.inside = inside}); });
         if (even_k) return;
@@ -163,7 +163,7 @@ class SliverPacker {
         b_.if_(even < from_.depth,
                [&] { transposed(row, even, unit, {.inside = inside, .left = from_.depth - even}); });
       };
-      if (even_rows) return squares(true);
+      if (whole) return squares(true);
       b_.if_(row + unit <= valid, [&] { squares(true); }, [&] { squares(false); });
     });
   }

@@ -46,14 +46,15 @@ void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
 /// where there are rows enough to make up for a packed strip that comes from L2, unless columns of the right operand
 /// are read along n: then wide blocks read longer runs.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
-  const int bytes = static_cast<int>(size_in_bytes(tile.compute)), right = 64 * 1024 / bytes;
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool deep = (rows || query.rhs_axis == LaneAxis::k) && !at_most(query.m, 128);
-  tile.kc = depth(query.k, (!deep ? 256 : rows ? 512 : 768) * 4 / bytes, tile.lanes);
-  const bool single = at_most(query.k, tile.kc);
-  tile.nc = (single || deep ? 1 : 2) * tile.n_step();
-  const int sums = (deep ? 240 : 192) * 1024 / bytes - (deep ? tile.nc * tile.kc : right);
-  tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, 1024), tile.mr);
+  const int strip = 144 * 1024 / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
+  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, strip), tile.lanes);
+  const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= 96 * 1024;
+  tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
+  const int sums = 240 * 1024 / bytes - tile.nc * tile.kc;
+  tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, deep ? 1024 : 336), tile.mr);
 }
 
 /// The blocks of a task that finds the right operand packed: many rows, one strip of columns and deep blocks; k of
@@ -103,6 +104,35 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
   tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
 }
 
+/// The scratch of a task: sums between blocks of k, and what it packs itself.
+std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
+  const GemmTile& tile = plan.tile;
+  const std::int64_t rows = at_most(query.k, tile.kc) ? tile.mr : tile.mc;
+  const std::int64_t left = tile.lanes % tile.mr == 0 ? tile.lanes : tile.mr;
+  std::int64_t elements = rows * tile.nc;
+  if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;
+  if (plan.rhs == Source::loaded) elements += std::int64_t{tile.nc} * tile.kc;
+  return elements * static_cast<std::int64_t>(size_in_bytes(tile.compute));
+}
+
+/// Makes blocks smaller until a task's scratch fits: rows first, then columns, then the depth.
+void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t most = 250 * 1024;
+  GemmTile& tile = plan.tile;
+  if (plan.strategy != GemmStrategy::blocked) return;
+  while (scratch_bytes(plan, query) > most) {
+    if (tile.mc > 8 * tile.mr) {
+      tile.mc = floor_to(tile.mc / 2, tile.mr);
+    } else if (tile.nc > tile.n_step()) {
+      tile.nc = floor_to(tile.nc / 2, tile.n_step());
+    } else {
+      tile.kc = floor_to(tile.kc / 2, tile.lanes);
+    }
+  }
+}
+
+GemmPlan choose_plan(const GemmQuery& query);
+
 }  // namespace
 
 GemmTile choose_tile(DType compute, int vector_bits) {
@@ -119,6 +149,14 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
+  GemmPlan plan = choose_plan(query);
+  fit_scratch(plan, query);
+  return plan;
+}
+
+namespace {
+
+GemmPlan choose_plan(const GemmQuery& query) {
   GemmTile tile = choose_tile(query.compute, query.vector_bits);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_cheap ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
@@ -160,5 +198,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   fit_packed_right(plan.tile, query);
   return plan;
 }
+
+}  // namespace
 
 }  // namespace lathe::schedule
