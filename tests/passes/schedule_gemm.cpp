@@ -134,7 +134,7 @@ TEST_CASE("plans: scratch fits, blocks are whole tiles") {
   for (const DType compute : {f32, f64})
     for (const int bits : {128, 256, 512})
       for (const std::int64_t m : {0, 1, 7, 30, 200, 1024, 5000})
-        for (const std::int64_t n : {0, 33, 64, 768, 50257})
+        for (const std::int64_t n : {0, 5, 17, 33, 64, 65, 80, 768, 50257})
           for (const std::int64_t k : {0, 64, 768, 3072, 50257})
             for (int which = 0; which < 16; ++which) {
               const auto size = [](std::int64_t s) { return s == 0 ? std::optional<std::int64_t>{} : s; };
