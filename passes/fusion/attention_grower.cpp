@@ -38,38 +38,6 @@ bool contains(const std::string& labels, char c) { return labels.find(c) != std:
 
 }  // namespace
 
-AttentionSubject::AttentionSubject(const Graph& g)
-    : graph(g),
-      users(g.users()),
-      inlined(choose_inlined(g)),
-      reads(g.nodes.size()),
-      in_memory(g.nodes.size(), false) {
-  const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
-  for (const ValueId id : all_values(g)) {
-    const Node& node = g[id];
-    const bool generated = node.type.dtype == boolean || is_integer(node.type.dtype) || is_splat(node) ||
-                           node.op == &ops::random_uniform || node.op == &ops::iota;
-    inlined[at(id)] = inlined[at(id)] && generated;
-  }
-  for (const ValueId id : all_values(g)) {
-    const Node& node = g[id];
-    const bool own = !is_alias(node) && !inlined[at(id)] && !node.op->as<Argument>() && node.op != &ops::constant;
-    if (own) reads[at(id)] = reads_of(g, id, inlined);
-  }
-  for (const Output& output : g.outputs) in_memory[at(output.value)] = true;
-  for (const Update& update : g.updates) in_memory[at(update.value)] = true;
-  for (std::int32_t i = g.size() - 1; i >= 0; --i) {
-    const Node& node = g[ValueId{i}];
-    if (!is_alias(node)) continue;
-    if (in_memory[static_cast<std::size_t>(i)] || node.op->as<View>()->map(g, node).reshape)
-      in_memory[at(node.operands[0])] = true;
-  }
-}
-
-bool AttentionSubject::is_transparent(ValueId id) const {
-  return is_alias(graph[id]) || inlined[static_cast<std::size_t>(id.index)];
-}
-
 AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns)
     : s_(subject), graph_(subject.graph), states_(graph_.nodes.size(), State::apart) {
   const Node& node = graph_[scores];
@@ -376,7 +344,9 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
     reject(at, std::move(reason));
     return std::nullopt;
   };
-  if (!reduces || !makes_weights()) return fail(scores, "nothing exponentiates and sums its columns");
+  // A backward pass may find the sums of its rows elsewhere: FlashAttention's from the result and its gradient.
+  if (!makes_weights() || !(reduces || seeds_.size() > 1))
+    return fail(scores, "nothing exponentiates and sums its columns");
   if (consumers_.empty()) return fail(region_.members.back(), "no product sums the weights");
   AttentionGroup group;
   group.domain = region_.domain;
@@ -395,7 +365,9 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   for (int d = 0; d + 1 < group.domain.rank(); ++d)
     if (d != group.row && std::find(group.serial.begin(), group.serial.end(), d) == group.serial.end())
       tasks = tasks * group.domain[d].unnamed();
-  if (summed_ && tasks.is(1)) return fail(scores, "its gradient has nothing to run in parallel");
+  // A classifier looks the same from behind, but has one product of scores, and is faster as it stands.
+  if (summed_ && tasks.is(1) && seeds_.size() == 1)
+    return fail(scores, "its gradient has nothing to run in parallel");
   if (group.domain[group.row].value().value_or(16) < 8)
     return fail(scores, fmt::format("{} rows are too few to gain from it", group.domain[group.row].to_string()));
   return group;

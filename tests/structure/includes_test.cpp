@@ -58,7 +58,7 @@ struct Foreign {
 const std::vector<Foreign>& foreign() {
   static const std::vector<Foreign> all{
       {"llvm", {"codegen/llvm"}, true},  {"cuda", {"codegen/cuda"}, true},
-      {"nvrtc", {"codegen/cuda"}, true}, {"CLI/", {"tools"}, true},
+      {"nvrtc", {"codegen/cuda"}, true}, {"CLI/", {"tools", "tests/fuzz"}, true},
       {"catch2/", {"tests"}, true},      {"nlohmann/", {"runtime", "tools", "tests"}, true},
       {"openssl/", {"runtime"}, false},
   };
