@@ -83,15 +83,39 @@ class Search {
            is_exp(graph_[through_aliases(graph_, graph_[id].operands[0])]);
   }
 
+  /// Whether a product of the model itself, not of its gradient, reads the exp or what is made of it point-wise.
+  bool weighs(ValueId exp) const {
+    std::vector<ValueId> work = {exp};
+    std::set<ValueId> seen = {exp};
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      for (const ValueId user : subject_.users[static_cast<std::size_t>(id.index)]) {
+        const Node& node = graph_[user];
+        if (node.loc.gradient()) continue;
+        if (node.op->as<Contraction>()) return true;
+        if ((is_point_wise(node) || node.op->as<View>()) && seen.insert(user).second) work.push_back(user);
+      }
+    }
+    return false;
+  }
+
   AttentionReport report(ValueId softmax) {
-    AttentionReport found{.softmax = softmax, .fused = group_of(softmax) >= 0, .at = softmax, .reason = ""};
+    AttentionReport found{.softmax = softmax,
+                          .attention = weighs(through_aliases(graph_, graph_[softmax].operands[0])),
+                          .fused = group_of(softmax) >= 0,
+                          .at = softmax,
+                          .reason = ""};
     if (found.fused) return found;
     ValueId source = through_aliases(graph_, graph_[softmax].operands[0]);
     while (is_point_wise(graph_[source])) {
       // The scores are the operand that spans most elements: the first of the widest.
       ValueId widest = graph_[source].operands[0];
-      for (const ValueId operand : graph_[source].operands)
-        if (graph_[operand].type.rank() > graph_[widest].type.rank()) widest = operand;
+      for (const ValueId operand : graph_[source].operands) {
+        const Node &one = graph_[operand], &best = graph_[widest];
+        if (one.type.rank() > best.type.rank() || (!is_float(best.type.dtype) && is_float(one.type.dtype)))
+          widest = operand;
+      }
       source = through_aliases(graph_, widest);
     }
     found.at = source;

@@ -27,7 +27,8 @@ struct AttentionGroup {
 
 /// What happened to a softmax: an exp that is summed along a row.
 struct AttentionReport {
-  ir::ValueId softmax;  ///< the sum
+  ir::ValueId softmax;     ///< the sum
+  bool attention = false;  ///< a product that is no gradient reads the exp, point-wise; a loss has none
   bool fused = false;
   ir::ValueId at;      ///< where the first condition fails
   std::string reason;  ///< which one, in words

@@ -285,7 +285,7 @@ Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions
   const Graph prepared = recompute_attention(prepare_for_fusion(graph));
   if (options.attention == AttentionFusion::required)
     for (const AttentionReport& report : find_attention(prepared).reports)
-      if (!report.fused) refuse_unfused(prepared, report);
+      if (report.attention && !report.fused) refuse_unfused(prepared, report);
   return Lowering(prepared, plan_fusion(prepared, {.attention = true}), target, schedules).run();
 }
 

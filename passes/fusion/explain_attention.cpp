@@ -1,0 +1,105 @@
+#include "passes/fusion/explain_attention.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/ops/list.h"
+#include "passes/fusion/attention.h"
+#include "passes/fusion/prepare.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+std::string counted(std::size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+class Explanation {
+ public:
+  explicit Explanation(const Graph& graph)
+      : graph_(graph), search_(find_attention(graph)), plan_(plan_fusion(graph, {.attention = true})) {}
+
+  std::string run() {
+    if (search_.reports.empty()) return "this graph has no softmax\n";
+    for (const AttentionReport& report : search_.reports) tell(report);
+    for (std::size_t g = 0; g < search_.groups.size(); ++g)
+      if (!told_.contains(g)) {
+        text_ += fmt::format("gradient of an attention at {}: fused\n", line(search_.groups[g].consumers.front()));
+        tell(g);
+      }
+    return text_;
+  }
+
+ private:
+  std::string line(ValueId id) const {
+    const Location& loc = graph_[id].loc;
+    return loc.known() ? fmt::format("{}:{}", loc.file(), loc.line()) : "an unknown line";
+  }
+  std::string node(ValueId id) const { return fmt::format("%{} {}", id.index, graph_[id].op->name.value); }
+
+  void tell(const AttentionReport& report) {
+    text_ += fmt::format("softmax at {}: {}\n", line(report.softmax), report.fused ? "fused" : "not fused");
+    if (!report.attention) text_ += "  it is no attention: no product sums its weights\n";
+    if (!report.fused && !report.attention) return;
+    if (!report.fused) {
+      text_ += fmt::format("  {} ({} at {})\n", report.reason, node(report.at), line(report.at));
+      return;
+    }
+    for (std::size_t g = 0; g < search_.groups.size(); ++g)
+      if (search_.groups[g].dims.contains(report.softmax) && told_.insert(g).second) tell(g);
+  }
+
+  void tell(std::size_t number) {
+    const AttentionGroup& group = search_.groups[number];
+    const auto scores = static_cast<std::size_t>(std::count_if(
+        group.members.begin(), group.members.end(), [&](ValueId id) { return graph_[id].op->as<Contraction>(); }));
+    const bool sums =
+        std::any_of(group.members.begin(), group.members.end(), [&](ValueId id) { return sums_exp(id); });
+    text_ += fmt::format("  {} over {}: {} scores, {} what became of them; rows run along {}\n",
+                         sums ? "one kernel" : "one kernel, its scores computed again,", group.domain.to_string(),
+                         counted(scores, "product makes", "products make"),
+                         counted(group.consumers.size(), "product sums", "products sum"),
+                         group.domain[group.row].to_string());
+    std::string rows, squares;
+    for (const ValueId id : group.members) {
+      if (!plan_.is_stored(id)) continue;
+      std::string& list = covers(group, id) ? squares : rows;
+      list += (list.empty() ? "" : ", ") + node(id);
+    }
+    if (!rows.empty()) text_ += fmt::format("    kept of each row: {}\n", rows);
+    if (squares.empty())
+      text_ += "    nothing over rows and columns is stored\n";
+    else
+      text_ += fmt::format("    stored over rows and columns, because something else reads it: {}\n", squares);
+  }
+
+  bool sums_exp(ValueId id) const {
+    return std::any_of(search_.reports.begin(), search_.reports.end(),
+                       [&](const AttentionReport& report) { return report.softmax == id; });
+  }
+
+  bool covers(const AttentionGroup& group, ValueId id) const {
+    const std::vector<int>& dims = group.dims.at(id);
+    const auto has = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+    return has(group.row) && has(group.domain.rank() - 1);
+  }
+
+  const Graph& graph_;
+  AttentionSearch search_;
+  FusionPlan plan_;
+  std::set<std::size_t> told_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string explain_attention(const Graph& graph) {
+  return Explanation(recompute_attention(prepare_for_fusion(graph))).run();
+}
+
+}  // namespace lathe

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe {
+
+/// Tells for every softmax of a graph of primitives (as lower takes it) whether it is fused with the products around
+/// it, and what its kernels keep in memory, or why it is not: the condition that fails first, at which node, on which
+/// source line.
+///
+///   softmax at mha.cpp:22: fused
+///     forward over [nbatches, h=8, n_seq, n_seq]: 1 product makes scores, 1 sums the weights
+///       kept of each row: %14 max, %17 sum
+///   softmax at mha.cpp:30: not fused
+///     it reads the weights through a reshape or a slice, or with both operands (%31 contract at mha.cpp:31)
+std::string explain_attention(const ir::Graph& graph);
+
+}  // namespace lathe

@@ -1,0 +1,65 @@
+#include "tests/attention/attention_check.h"
+
+#include <catch2/catch.hpp>
+
+#include "runtime/executable.h"
+#include "tests/support/compare.h"
+#include "tests/support/run_with_states.h"
+
+namespace lathe::test {
+
+namespace {
+
+Executable compiled(const ir::Graph& graph, AttentionFusion attention, codegen::ObjectStore* store) {
+  return compile(graph, {.threads = 2, .cache = store, .lower = {.attention = attention}});
+}
+
+HostTensor widened(const HostTensor& t) { return is_float(t.dtype()) ? t.cast(f64) : t; }
+
+/// Half a unit in the last place of the narrowest float of the graph, at 1.
+double resolution(const ir::Graph& graph) {
+  double coarsest = 0x1p-53;
+  for (const ir::Node& node : graph.nodes) {
+    const DType dtype = node.type.dtype;
+    coarsest = std::max(coarsest, dtype == bf16 ? 0x1p-9 : dtype == f16 ? 0x1p-12 : dtype == f32 ? 0x1p-24 : 0);
+  }
+  return coarsest;
+}
+
+void check_f64(const ir::Graph& graph, const AttentionCheck& check) {
+  Executable fused = compiled(graph, AttentionFusion::automatic, check.store);
+  for (const DimBindings& dims : check.sizes) {
+    INFO("f64 " << to_string(dims));
+    const ir::Tensors arguments = random_arguments(graph, dims);
+    const ir::Tensors expected = ir::interpret(graph, arguments), found = run_with_states(fused, arguments);
+    for (const auto& [name, value] : expected) {
+      INFO(name);
+      CHECK(error_of(found.at(name), value) <= 1e-11);
+    }
+  }
+}
+
+}  // namespace
+
+void check_attention(const std::function<ir::Graph(std::optional<DType>)>& graph, const AttentionCheck& check) {
+  if (check.thorough) check_f64(graph(f64), check);
+  const ir::Graph own = graph({});
+  const double floor = check.floor * resolution(own) / 0x1p-24;
+  Executable fused = compiled(own, AttentionFusion::automatic, check.store);
+  std::optional<Executable> plain;
+  if (check.thorough) plain.emplace(compiled(own, AttentionFusion::off, check.store));
+  for (const DimBindings& dims : check.sizes) {
+    INFO(to_string(dims));
+    const ir::Tensors arguments = random_arguments(own, dims);
+    const ir::Tensors expected = ir::interpret(own, arguments, {.round = false});
+    const ir::Tensors by_fused = run_with_states(fused, arguments);
+    const ir::Tensors by_plain = plain ? run_with_states(*plain, arguments) : ir::interpret(own, arguments);
+    for (const auto& [name, value] : expected) {
+      INFO(name);
+      const double limit = 2 * error_of(widened(by_plain.at(name)), widened(value)) + floor;
+      CHECK(error_of(widened(by_fused.at(name)), widened(value)) <= limit);
+    }
+  }
+}
+
+}  // namespace lathe::test

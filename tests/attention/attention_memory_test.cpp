@@ -1,0 +1,74 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/graph.h"
+#include "frontend/ops.h"
+#include "runtime/executable.h"
+#include "tests/attention/attention_search.h"
+#include "tests/attention/spelling.h"
+#include "tests/support/compare.h"
+#include "tests/support/golden.h"
+#include "tests/support/run_with_states.h"
+
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+Program program_of(const ir::Graph& graph, AttentionFusion attention) {
+  return lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}, {.attention = attention});
+}
+
+void check_linear(const ir::Graph& graph) {
+  const Program program = program_of(graph, AttentionFusion::required);
+  std::int64_t before = 0;
+  for (std::int64_t size = 256; size <= 16384; size *= 2) {
+    const DimBindings dims = {{"N", 1}, {"S", size}, {"B", 1}};
+    const std::int64_t arena = plan_memory(program, dims, 2).arena_bytes;
+    INFO("S " << size << " arena " << arena << " before " << before);
+    if (before) CHECK(static_cast<double>(arena) < 2.1 * static_cast<double>(before));
+    before = arena;
+    for (const ProgramBuffer& buffer : program.buffers) CHECK(buffer.elements.evaluate(dims) < size * size);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the memory of attention, forward and backward, grows linearly with the length") {
+  check_linear(build({.layout = Layout::split, .mask = Mask::causal_fill}));
+  check_linear(build({.layout = Layout::grouped_expand, .mask = Mask::causal_where}));
+  Graph g{"forward"};
+  const Dim N{"N"}, S{"S"}, h{"h", 2}, d{"d", 8};
+  const Tensor q = g.input("q", f32, {N, h, S, d});
+  g.output("y", matmul(matmul(q, q.transpose(-2, -1)).softmax(-1), q));
+  check_linear(g.finish());
+}
+
+TEST_CASE("fused attention gives the same bits for any number of threads") {
+  for (const Spelling& s : {Spelling{.layout = Layout::split, .mask = Mask::causal_fill},
+                            Spelling{.layout = Layout::grouped_repeat, .mask = Mask::alibi, .extra = Extra::dropout},
+                            Spelling{.layout = Layout::flat}}) {
+    INFO(s.name());
+    const ir::Graph graph = build(s);
+    const ir::Tensors arguments = random_arguments(graph, {{"N", 3}, {"S", 131}});
+    std::optional<ir::Tensors> first;
+    for (const int threads : {1, 2, 3, 7, 16}) {
+      Executable executable = compile(graph, {.threads = threads});
+      const ir::Tensors found = run_with_states(executable, arguments);
+      if (!first) first = found;
+      for (const auto& [name, value] : *first) CHECK(same_bits(found.at(name), value));
+    }
+  }
+}
+
+TEST_CASE("every attention of the goldens is fused") {
+  const auto folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+  for (const char* name :
+       {"attention_walkthrough", "encoder_decoder_pre_relu", "encoder_decoder_post_gelu",
+        "encoder_decoder_post_relu_dv", "llama_attention", "einsum_attention", "attention_forms", "mask_edges"}) {
+    INFO(name);
+    const auto files = golden::load(folder, name);
+    Graph g{name};
+    golden::find_case(name).build(g, files, f32);
+    CHECK_NOTHROW(program_of(g.finish(), AttentionFusion::required));
+  }
+}

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "passes/fusion/attention.h"
+#include "passes/fusion/prepare.h"
+#include "passes/lowering/lower.h"
+#include "passes/pipeline.h"
+
+namespace lathe::test {
+
+/// A graph as lowering fuses it.
+inline ir::Graph prepared(const ir::Graph& graph) {
+  return recompute_attention(prepare_for_fusion(ir::run_pipeline(graph, ir::default_pipeline()).graph));
+}
+
+/// Every softmax that is not fused, and why; empty where all are.
+inline std::string unfused(const ir::Graph& graph) {
+  const ir::Graph ready = prepared(graph);
+  std::string text;
+  for (const AttentionReport& report : find_attention(ready).reports)
+    if (!report.fused)
+      text += "%" + std::to_string(report.softmax.index) + ": " + report.reason + " at %" +
+              std::to_string(report.at.index) + " " + std::string(ready[report.at].op->name.value) + "\n";
+  return text;
+}
+
+/// The temporaries that hold at least `rows` * `columns` elements; for one batch and large S, those over rows and
+/// columns.
+inline std::string square_temporaries(const ir::Graph& graph, const DimBindings& dims, std::int64_t least) {
+  const Program program = lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512});
+  std::string text;
+  for (const ProgramBuffer& buffer : program.buffers)
+    if (buffer.kind == ProgramBuffer::Kind::temporary && buffer.elements.evaluate(dims) >= least)
+      text += buffer.name + " " + buffer.elements.to_string() + "\n";
+  return text;
+}
+
+}  // namespace lathe::test

@@ -1,0 +1,57 @@
+#include <catch2/catch.hpp>
+
+#include "tests/attention/attention_check.h"
+#include "tests/attention/attention_search.h"
+#include "tests/attention/spelling.h"
+#include "tests/support/memory_store.h"
+
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+/// What the compiler does not see through yet: scores viewed with other outer dims between product and softmax.
+bool has_reshaped_scores(const Spelling& s) { return s.layout == Layout::batched_viewed; }
+
+/// Whether a value over rows and columns is asked for by the graph as written: a gradient of a bias or of a scale
+/// that is summed over the batch, scores that a gradient needs and that are returned, a mask that is reshaped.
+bool asks_for_squares(const Spelling& s) {
+  const bool of_bias = s.mask == Mask::bias || s.mask == Mask::bias_shared || s.mask == Mask::bias_then_mask;
+  const bool reshaped_mask =
+      s.layout == Layout::batched ||
+      ((s.layout == Layout::grouped_broadcast || s.layout == Layout::grouped_einsum) && s.mask == Mask::alibi);
+  return of_bias || reshaped_mask || s.scale == Scale::by_parameter;
+}
+
+std::vector<DimBindings> sizes_for(std::size_t number) {
+  std::vector<DimBindings> sizes = {{{"N", 2}, {"S", 5}, {"T", 7}}, {{"N", 1}, {"S", 17}, {"T", 3}}};
+  if (number % 8 == 0) sizes.push_back({{"N", 1}, {"S", 1}, {"T", 1}});
+  if (number % 40 == 0) sizes.push_back({{"N", 1}, {"S", 65}, {"T", 130}});
+  if (number % 160 == 0) sizes.push_back({{"N", 1}, {"S", 130}, {"T", 65}});
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("every spelling of attention is fused, forward and backward") {
+  const auto all = spellings();
+  CHECK(all.size() >= 300);
+  for (const Spelling& spelling : all) {
+    if (has_reshaped_scores(spelling)) continue;
+    INFO(spelling.name());
+    const ir::Graph graph = build(spelling);
+    CHECK(unfused(graph) == "");
+    if (!asks_for_squares(spelling))
+      CHECK(square_temporaries(graph, {{"N", 1}, {"S", 997}, {"T", 997}}, 997 * 997) == "");
+  }
+}
+
+TEST_CASE("every spelling of attention gives what the interpreter gives") {
+  MemoryStore store;
+  const auto all = spellings();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    INFO(all[i].name());
+    check_attention([&](std::optional<DType> dtype) { return build(all[i], dtype); },
+                    {.sizes = sizes_for(i), .store = &store, .thorough = i % 5 == 0});
+  }
+}
