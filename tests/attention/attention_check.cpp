@@ -10,8 +10,11 @@ namespace lathe::test {
 
 namespace {
 
-Executable compiled(const ir::Graph& graph, AttentionFusion attention, codegen::ObjectStore* store) {
-  return compile(graph, {.threads = 2, .cache = store, .lower = {.attention = attention}});
+/// Short vectors make small kernels, which compile in less time.
+Executable compiled(const ir::Graph& graph, AttentionFusion attention, const AttentionCheck& check) {
+  Target target = Target::host();
+  if (!check.thorough) target.cpu.vector_bits = 128;
+  return compile(graph, {.target = target, .threads = 2, .cache = check.store, .lower = {.attention = attention}});
 }
 
 HostTensor widened(const HostTensor& t) { return is_float(t.dtype()) ? t.cast(f64) : t; }
@@ -27,7 +30,7 @@ double resolution(const ir::Graph& graph) {
 }
 
 void check_f64(const ir::Graph& graph, const AttentionCheck& check) {
-  Executable fused = compiled(graph, AttentionFusion::automatic, check.store);
+  Executable fused = compiled(graph, AttentionFusion::automatic, check);
   for (const DimBindings& dims : check.sizes) {
     INFO("f64 " << to_string(dims));
     const ir::Tensors arguments = random_arguments(graph, dims);
@@ -45,9 +48,9 @@ void check_attention(const std::function<ir::Graph(std::optional<DType>)>& graph
   if (check.thorough) check_f64(graph(f64), check);
   const ir::Graph own = graph({});
   const double floor = check.floor * resolution(own) / 0x1p-24;
-  Executable fused = compiled(own, AttentionFusion::automatic, check.store);
+  Executable fused = compiled(own, AttentionFusion::automatic, check);
   std::optional<Executable> plain;
-  if (check.thorough) plain.emplace(compiled(own, AttentionFusion::off, check.store));
+  if (check.thorough) plain.emplace(compiled(own, AttentionFusion::off, check));
   for (const DimBindings& dims : check.sizes) {
     INFO(to_string(dims));
     const ir::Tensors arguments = random_arguments(own, dims);
@@ -56,8 +59,14 @@ void check_attention(const std::function<ir::Graph(std::optional<DType>)>& graph
     const ir::Tensors by_plain = plain ? run_with_states(*plain, arguments) : ir::interpret(own, arguments);
     for (const auto& [name, value] : expected) {
       INFO(name);
-      const double limit = 2 * error_of(widened(by_plain.at(name)), widened(value)) + floor;
-      CHECK(error_of(widened(by_fused.at(name)), widened(value)) <= limit);
+      const auto limit = [&](const ir::Tensors& plainly) {
+        return 2 * error_of(widened(plainly.at(name)), widened(value)) + floor;
+      };
+      const double error = error_of(widened(by_fused.at(name)), widened(value));
+      if (error <= limit(by_plain)) continue;
+      // The interpreter that rounds adds up in another order: what counts is the unfused code.
+      if (!plain) plain.emplace(compiled(own, AttentionFusion::off, check));
+      CHECK(error <= limit(run_with_states(*plain, arguments)));
     }
   }
 }
