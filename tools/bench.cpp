@@ -24,6 +24,7 @@ namespace {
 struct Options {
   std::string file;
   ArgumentOptions arguments;
+  LowerOptions lower;
   int threads = 0, repeat = 10, top = 12;
   std::vector<std::string> only;
   bool full = false, machine = false;
@@ -86,8 +87,8 @@ void bench_graph(const Options& options, int threads, double peak) {
   from.random = true;
   const Arguments arguments = load_arguments(graph, from, false);
   DiskCache cache(cache_folder());
-  Executable executable =
-      compile(graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}});
+  Executable executable = compile(
+      graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}, .lower = options.lower});
   ir::Tensors inputs;
   for (const auto& [name, tensor] : arguments.tensors) {
     if (graph[graph.find_argument(name)].op->name.value == "input")
@@ -142,6 +143,7 @@ void add_bench(CLI::App& app) {
       app.add_subcommand("bench", "Measure what Lathe reaches on this machine, or a graph's runs and kernels");
   command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
   add_argument_options(*command, options->arguments);
+  add_lower_options(*command, options->lower);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

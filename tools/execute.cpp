@@ -20,8 +20,11 @@ ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Ar
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
   DiskCache cache(cache_folder());
-  Executable executable =
-      compile(graph, {.target = Target::host(), .threads = options.threads, .cache = &cache, .pipeline = {}});
+  Executable executable = compile(graph, {.target = Target::host(),
+                                          .threads = options.threads,
+                                          .cache = &cache,
+                                          .pipeline = {},
+                                          .lower = options.lower});
   const ir::Tensors inputs = bind_states(executable, graph, arguments);
   ir::Tensors results = executable.run(inputs);
   for (const ir::Update& update : graph.updates) {

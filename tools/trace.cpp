@@ -21,6 +21,7 @@ namespace {
 struct Options {
   std::string file, output;
   ArgumentOptions arguments;
+  LowerOptions lower;
   int threads = 0, steps = 3, warmup = 1, top = 20;
 };
 
@@ -36,8 +37,8 @@ void run(const Options& options) {
   from.random = true;
   const Arguments arguments = load_arguments(graph, from, false);
   DiskCache cache(cache_folder());
-  Executable executable =
-      compile(graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}});
+  Executable executable = compile(
+      graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}, .lower = options.lower});
   const ir::Tensors inputs = bind_states(executable, graph, arguments);
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
@@ -70,6 +71,7 @@ void add_trace(CLI::App& app) {
   command->add_option("-o,--output", options->output,
                       "Where to write the trace as Chrome trace JSON (chrome://tracing, ui.perfetto.dev)");
   add_argument_options(*command, options->arguments);
+  add_lower_options(*command, options->lower);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
