@@ -55,8 +55,8 @@ TEST_CASE("memory plan: blocks that live at the same time lie apart, and little 
           if (together && overlap) FAIL_CHECK(a.buffer << " and " << b.buffer << " overlap");
         }
       CHECK(plan.arena_bytes >= plan.lower_bound);
-      // The aim is 1.03 everywhere; the step of 1 MB at T = 7 has 1.077.
-      const double most = dims.at("T") == 7 ? 1.08 : 1.03;
+      // The aim is 1.03 everywhere; the step of 1 MB at T = 7 has 1.046.
+      const double most = dims.at("T") == 7 ? 1.05 : 1.03;
       CHECK(static_cast<double>(plan.arena_bytes) <= most * static_cast<double>(plan.lower_bound));
     }
 }
