@@ -270,8 +270,6 @@ HostTensor constant_tensor(const ProgramBuffer& buffer) {
 
 Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   auto impl = std::make_unique<Executable::Impl>();
-  const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int threads = options.threads > 0 ? options.threads : cpus;
   impl->signature = signature_of(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
 
@@ -282,15 +280,14 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  LowerOptions lowering = options.lower;
-  if (lowering.memory) lowering.memory->threads = threads;
-  impl->program = lower(passed.graph, {options.target.cpu.vector_bits}, lowering);
+  impl->program = lower(passed.graph, {options.target.cpu.vector_bits}, options.lower);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
 
   start = Clock::now();
+  const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const codegen::Jit jit({.target = options.target.cpu, .threads = cpus}, options.cache);
   impl->kernels = jit.compile(impl->program.kernels);
   impl->summary.compiled = impl->kernels.stats().compiled;
@@ -299,7 +296,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
 
   for (const ProgramBuffer& buffer : impl->program.buffers)
     if (buffer.kind == ProgramBuffer::Kind::constant) impl->constants.push_back(constant_tensor(buffer));
-  impl->threads = std::make_unique<ThreadPool>(threads);
+  impl->threads = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cpus);
   return Executable(std::move(impl));
 }
 

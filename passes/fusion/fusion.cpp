@@ -46,8 +46,7 @@ namespace {
 /// Grows regions node by node, in topological order.
 class Planner {
  public:
-  Planner(const Graph& graph, const FusionOptions& options)
-      : graph_(graph), options_(options), users_(graph.users()) {
+  Planner(const Graph& graph, const FusionOptions& options) : graph_(graph), users_(graph.users()) {
     const std::size_t n = graph.nodes.size();
     plan_.region_of.assign(n, -1);
     plan_.stored.assign(n, false);
@@ -72,7 +71,7 @@ class Planner {
       if (is_alias(node) || plan_.is_inlined(id) || node.op->as<Argument>() || literal) continue;
       if (plan_.region(id) < 0) place(id);
     }
-    merge_regions(plan_, reads_, options_.recomputed);
+    merge_regions(plan_, reads_);
     absorb_ends(plan_);
     mark_stored();
     order_regions(plan_, graph_, reads_);
@@ -173,7 +172,6 @@ class Planner {
     const Node& node = graph_[id];
     const bool reduction = node.op->as<Reduce>() != nullptr;
     if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
-    if (!may_come_as_early(options_.recomputed, {id}, region.members)) return false;
     if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
     const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
@@ -230,7 +228,6 @@ class Planner {
   }
 
   const Graph& graph_;
-  const FusionOptions& options_;
   std::vector<std::vector<ValueId>> users_;
   std::vector<std::vector<Read>> reads_;  // by node
   std::optional<RegionGraph> region_graph_;

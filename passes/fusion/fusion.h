@@ -56,9 +56,6 @@ struct FusionPlan {
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
 struct FusionOptions {
   bool attention = false;  ///< make attention regions
-  /// By node: copies made just before the readers that want them late. They join no region without such a copy, which
-  /// would compute them early. Empty: none.
-  std::vector<bool> recomputed = {};
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 

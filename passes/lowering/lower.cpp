@@ -12,7 +12,6 @@
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
-#include "passes/remat/rematerialize.h"
 
 namespace lathe {
 
@@ -282,20 +281,12 @@ namespace {
 
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
   const Schedules schedules = {.region = region_kernels, .copy = copy_kernel};
-  const bool attention = options.attention != AttentionFusion::off;
-  Graph prepared = prepare_for_fusion(graph);
-  if (attention) prepared = recompute_attention(prepared);
+  if (options.attention == AttentionFusion::off) return lower(graph, target, schedules);
+  const Graph prepared = recompute_attention(prepare_for_fusion(graph));
   if (options.attention == AttentionFusion::required)
     for (const AttentionReport& report : find_attention(prepared).reports)
       if (report.attention && !report.fused) refuse_unfused(prepared, report);
-  const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
-    return plan_fusion(g, {.attention = attention, .recomputed = recomputed});
-  };
-  const auto lower_planned = [&](const Graph& g, const std::vector<bool>& recomputed) {
-    return Lowering(g, plan(g, recomputed), target, schedules).run();
-  };
-  if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
-  return lower_planned(prepared, {});
+  return Lowering(prepared, plan_fusion(prepared, {.attention = true}), target, schedules).run();
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {

@@ -3,9 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "ir/support/error.h"
 
@@ -70,50 +67,6 @@ void find_lower_bound(MemoryPlan& plan, std::size_t launches) {
   }
 }
 
-/// Places the blocks one after the other, those of the largest weight first; gives the end of the last.
-std::int64_t place(std::vector<Block>& blocks, const std::function<double(const Block&)>& weight) {
-  std::vector<std::pair<double, Block*>> order;
-  for (Block& block : blocks) order.emplace_back(weight(block), &block);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::int64_t end = 0;
-  std::vector<const Block*> placed;  // by offset
-  for (const auto& [unused, block] : order) {
-    block->offset = best_offset(*block, placed);
-    const auto at = std::upper_bound(placed.begin(), placed.end(), block,
-                                     [](const Block* a, const Block* b) { return a->offset < b->offset; });
-    placed.insert(at, block);
-    end = std::max(end, block->offset + block->bytes);
-  }
-  return end;
-}
-
-/// The best of several orders. By size alone, a large block that lives briefly can lie where it parts what lives
-/// long.
-void place_blocks(MemoryPlan& plan) {
-  const auto bytes = [](const Block& b) { return static_cast<double>(b.bytes); };
-  const auto span = [](const Block& b) { return static_cast<double>(b.last - b.first + 1); };
-  const auto at_peak = [&](const Block& b) { return b.first <= plan.peak_launch && plan.peak_launch <= b.last; };
-  const double all = std::accumulate(plan.blocks.begin(), plan.blocks.end(), 1.0,
-                                     [&](double sum, const Block& b) { return sum + bytes(b); });
-  const std::vector<std::function<double(const Block&)>> orders = {
-      bytes,
-      [&](const Block& b) { return bytes(b) * std::sqrt(span(b)); },
-      [&](const Block& b) { return bytes(b) * span(b); },
-      [&](const Block& b) { return bytes(b) + (at_peak(b) ? all : 0); },
-      [&](const Block& b) { return span(b) + bytes(b) / all; },
-      [&](const Block& b) { return span(b) + bytes(b) / all + (at_peak(b) ? 1e9 : 0); }};
-  std::vector<Block> best;
-  for (const auto& order : orders) {
-    std::vector<Block> blocks = plan.blocks;
-    const std::int64_t end = place(blocks, order);
-    if (!best.empty() && end >= plan.arena_bytes) continue;
-    best = std::move(blocks);
-    plan.arena_bytes = end;
-    if (end == plan.lower_bound) break;
-  }
-  plan.blocks = std::move(best);
-}
-
 }  // namespace
 
 std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
@@ -124,8 +77,18 @@ std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) 
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads) {
   MemoryPlan plan;
   plan.blocks = lifetimes(program, dims, threads);
+  std::vector<Block*> order;
+  for (Block& block : plan.blocks) order.push_back(&block);
+  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+  std::vector<const Block*> placed;  // by offset
+  for (Block* block : order) {
+    block->offset = best_offset(*block, placed);
+    const auto at = std::upper_bound(placed.begin(), placed.end(), block,
+                                     [](const Block* a, const Block* b) { return a->offset < b->offset; });
+    placed.insert(at, block);
+    plan.arena_bytes = std::max(plan.arena_bytes, block->offset + block->bytes);
+  }
   find_lower_bound(plan, program.launches.size());
-  place_blocks(plan);
   for (const ProgramBuffer& buffer : program.buffers)
     if (!in_arena(buffer)) plan.argument_bytes += buffer_bytes(buffer, dims);
   return plan;
