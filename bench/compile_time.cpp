@@ -12,9 +12,7 @@
 #include <fstream>
 #include <map>
 
-#include "frontend/models/encoder_decoder.h"
-#include "frontend/models/gpt.h"
-#include "frontend/models/llama.h"
+#include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/verifier.h"
@@ -58,44 +56,23 @@ class Phases {
   std::map<std::string, std::vector<double>> times_;
 };
 
-ir::Graph gpt(int layers, int d_model, int heads) {
-  Graph g("gpt");
-  const models::Gpt model(g, {.vocab = Dim("vocab", 50257),
-                              .context = Dim("context", 1024),
-                              .d_model = Dim("d_model", d_model),
-                              .h = Dim("h", heads),
-                              .layers = layers});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  return g.finish();
-}
-
-ir::Graph llama() {
-  Graph g("llama");
-  const models::Llama model(g, {.vocab = Dim("vocab", 32000),
-                                .d_model = Dim("d_model", 4096),
-                                .d_ff = Dim("d_ff", 11008),
-                                .h = Dim("h", 32),
-                                .kv_heads = Dim("kv_heads", 8),
-                                .head_dim = Dim("head_dim", 128),
-                                .layers = 32});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  return g.finish();
-}
-
-ir::Graph encoder_decoder() {
-  Graph g("encoder_decoder");
-  const models::EncoderDecoder model(
-      g, {.src_vocab = Dim("src_vocab", 37000), .tgt_vocab = Dim("tgt_vocab", 37000), .dropout = 0.1});
-  const Tensor src = g.input("src", i64, {Dim("B"), Dim("S")});
-  g.output("loss", model.loss(src, g.input("tgt", i64, {Dim("B"), Dim("T") + 1})));
-  return g.finish();
-}
-
 ir::Graph forward(const std::string& model) {
-  if (model == "gpt2") return gpt(12, 768, 12);
-  if (model == "gpt48") return gpt(48, 1600, 25);
-  if (model == "llama32") return llama();
-  if (model == "encoder_decoder") return encoder_decoder();
+  using namespace models;
+  if (model == "gpt2") return loss_graph(gpt2_config()).graph;
+  if (model == "gpt48") return loss_graph(gpt2_config(48, 1600, 25)).graph;
+  if (model == "llama32")
+    return loss_graph(LlamaConfig{.vocab = Dim("vocab", 32000),
+                                  .d_model = Dim("d_model", 4096),
+                                  .d_ff = Dim("d_ff", 11008),
+                                  .h = Dim("h", 32),
+                                  .kv_heads = Dim("kv_heads", 8),
+                                  .head_dim = Dim("head_dim", 128),
+                                  .layers = 32})
+        .graph;
+  if (model == "encoder_decoder")
+    return loss_graph(EncoderDecoderConfig{
+                          .src_vocab = Dim("src_vocab", 37000), .tgt_vocab = Dim("tgt_vocab", 37000), .dropout = 0.1})
+        .graph;
   throw UserError("there is no model " + model, "bench_model", "gpt2, gpt48, llama32, encoder_decoder");
 }
 

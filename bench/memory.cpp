@@ -5,9 +5,7 @@
 
 #include <cstdlib>
 
-#include "frontend/models/encoder_decoder.h"
-#include "frontend/models/gpt.h"
-#include "frontend/models/llama.h"
+#include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "passes/lowering/lower.h"
 #include "passes/memory/memory_plan.h"
@@ -32,41 +30,9 @@ void report(const std::string& title, const ir::Graph& step, const DimBindings& 
   if (most > 0) fmt::print("{}", describe(plan, program, most));
 }
 
-ir::Graph gpt2_step() {
-  Graph g("gpt2");
-  const models::Gpt model(g, {.vocab = Dim("vocab", 50257),
-                              .context = Dim("context", 1024),
-                              .d_model = Dim("d_model", 768),
-                              .h = Dim("h", 12),
-                              .layers = 12});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  return training_step(g.finish(), "loss", AdamW{.lr = 3e-4});
-}
-
-ir::Graph llama_step() {
-  Graph g("llama");
-  const models::Llama model(g, {.vocab = Dim("vocab", 32000),
-                                .d_model = Dim("d_model", 1024),
-                                .d_ff = Dim("d_ff", 2816),
-                                .h = Dim("h", 16),
-                                .kv_heads = Dim("kv_heads", 4),
-                                .head_dim = Dim("head_dim", 64),
-                                .layers = 1});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  return training_step(g.finish(), "loss", AdamW{.lr = 3e-4});
-}
-
-ir::Graph encoder_decoder_step() {
-  Graph g("encoder_decoder");
-  const models::EncoderDecoder model(g, {.src_vocab = Dim("src_vocab", 32000),
-                                         .tgt_vocab = Dim("tgt_vocab", 32000),
-                                         .d_model = Dim("d_model", 512),
-                                         .d_ff = Dim("d_ff", 2048),
-                                         .h = Dim("h", 8),
-                                         .layers = 6});
-  const Tensor source = g.input("source", i64, {Dim("B"), Dim("S")});
-  g.output("loss", model.loss(source, g.input("target", i64, {Dim("B"), Dim("T") + 1})));
-  return training_step(g.finish(), "loss", AdamW{.lr = 3e-4});
+template <class Config>
+ir::Graph step(const Config& config) {
+  return training_step(models::loss_graph(config).graph, "loss", AdamW{.lr = 3e-4});
 }
 
 }  // namespace
@@ -74,9 +40,18 @@ ir::Graph encoder_decoder_step() {
 int main(int argc, char** argv) {
   const int most = argc > 1 ? std::atoi(argv[1]) : 0;
   fmt::print("{:<34} {:>8} {:>8} {:>6} {:>9} {:>9}\n", "training step", "arena", "live", "ratio", "arguments", "all");
-  const ir::Graph gpt2 = gpt2_step();
+  const ir::Graph gpt2 = step(models::gpt2_config());
   report("GPT-2 124M, B=4 T=64", gpt2, {{"B", 4}, {"T", 64}}, most);
   report("GPT-2 124M, B=1 T=1024", gpt2, {{"B", 1}, {"T", 1024}}, most);
-  report("Llama block d=1024, B=1 T=512", llama_step(), {{"B", 1}, {"T", 512}}, most);
-  report("encoder-decoder base, B=4 S=T=64", encoder_decoder_step(), {{"B", 4}, {"S", 64}, {"T", 64}}, most);
+  const ir::Graph llama = step(models::LlamaConfig{.vocab = Dim("vocab", 32000),
+                                                   .d_model = Dim("d_model", 1024),
+                                                   .d_ff = Dim("d_ff", 2816),
+                                                   .h = Dim("h", 16),
+                                                   .kv_heads = Dim("kv_heads", 4),
+                                                   .head_dim = Dim("head_dim", 64),
+                                                   .layers = 1});
+  report("Llama block d=1024, B=1 T=512", llama, {{"B", 1}, {"T", 512}}, most);
+  const ir::Graph encoder_decoder =
+      step(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 32000), .tgt_vocab = Dim("tgt_vocab", 32000)});
+  report("encoder-decoder base, B=4 S=T=64", encoder_decoder, {{"B", 4}, {"S", 64}, {"T", 64}}, most);
 }

@@ -7,9 +7,7 @@
 #include <array>
 #include <charconv>
 
-#include "frontend/models/encoder_decoder.h"
-#include "frontend/models/gpt.h"
-#include "frontend/models/llama.h"
+#include "frontend/models/loss_graph.h"
 #include "ir/support/error.h"
 
 namespace lathe::bench {
@@ -35,25 +33,29 @@ double count_parameters(const ir::Graph& graph, const std::vector<std::string>& 
   return count;
 }
 
+/// A case without its inputs, floating-point operations and words.
+StepCase case_of(std::string_view name, models::LossGraph model,
+                 std::vector<std::pair<std::string, std::int64_t>> sizes, std::int64_t tokens) {
+  StepCase made;
+  made.name = name;
+  made.forward = std::move(model.graph);
+  made.initializers = std::move(model.initializers);
+  made.sizes = std::move(sizes);
+  made.tokens = tokens;
+  return made;
+}
+
 struct GptSizes {
   std::int64_t layers, d_model, heads, vocab, batch, sequence;
 };
 
 StepCase gpt(std::string_view name, const GptSizes& s) {
-  StepCase made;
-  made.name = name;
-  Graph g("gpt");
-  const models::Gpt model(g, {.vocab = Dim("vocab", s.vocab),
-                              .context = Dim("context", std::max<std::int64_t>(s.sequence, 1024)),
-                              .d_model = Dim("d_model", s.d_model),
-                              .h = Dim("h", s.heads),
-                              .layers = static_cast<int>(s.layers)});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  made.initializers = g.initializers();
-  made.forward = g.finish();
+  models::GptConfig config = models::gpt2_config(static_cast<int>(s.layers), s.d_model, s.heads);
+  config.vocab = Dim("vocab", s.vocab);
+  config.context = Dim("context", std::max<std::int64_t>(s.sequence, 1024));
+  StepCase made = case_of(name, models::loss_graph(config),
+                          {{"layers", s.layers}, {"d_model", s.d_model}, {"heads", s.heads}}, s.batch * s.sequence);
   made.inputs["tokens"] = pattern(s.batch, s.sequence + 1, s.vocab);
-  made.sizes = {{"layers", s.layers}, {"d_model", s.d_model}, {"heads", s.heads}};
-  made.tokens = s.batch * s.sequence;
   made.flops = static_cast<double>(made.tokens) *
                (6 * count_parameters(made.forward) + 6.0 * static_cast<double>(s.layers * s.d_model * s.sequence));
   made.what = fmt::format("GPT: {} layers, d={}, {} heads, vocab {}, B={} T={}", s.layers, s.d_model, s.heads,
@@ -64,24 +66,17 @@ StepCase gpt(std::string_view name, const GptSizes& s) {
 /// The base model of Vaswani et al. 2017, post-norm as there.
 StepCase encoder_decoder() {
   constexpr std::int64_t layers = 6, d = 512, heads = 8, d_ff = 2048, vocab = 32000, batch = 8, length = 128;
-  StepCase made;
-  made.name = "encoder-decoder";
-  Graph g("encoder_decoder");
-  const models::EncoderDecoder model(g, {.src_vocab = Dim("src_vocab", vocab),
-                                         .tgt_vocab = Dim("tgt_vocab", vocab),
-                                         .d_model = Dim("d_model", d),
-                                         .d_ff = Dim("d_ff", d_ff),
-                                         .h = Dim("h", heads),
-                                         .layers = static_cast<int>(layers),
-                                         .pre_norm = false});
-  const Tensor src = g.input("src", i64, {Dim("B"), Dim("S")});
-  g.output("loss", model.loss(src, g.input("tgt", i64, {Dim("B"), Dim("T") + 1})));
-  made.initializers = g.initializers();
-  made.forward = g.finish();
+  const models::EncoderDecoderConfig config{.src_vocab = Dim("src_vocab", vocab),
+                                            .tgt_vocab = Dim("tgt_vocab", vocab),
+                                            .d_model = Dim("d_model", d),
+                                            .d_ff = Dim("d_ff", d_ff),
+                                            .h = Dim("h", heads),
+                                            .layers = static_cast<int>(layers),
+                                            .pre_norm = false};
+  StepCase made = case_of("encoder-decoder", models::loss_graph(config),
+                          {{"layers", layers}, {"d_model", d}, {"heads", heads}}, batch * length);
   made.inputs["src"] = pattern(batch, length, vocab);
   made.inputs["tgt"] = pattern(batch, length + 1, vocab);
-  made.sizes = {{"layers", layers}, {"d_model", d}, {"heads", heads}};
-  made.tokens = batch * length;
   // A pair of source and target tokens meets every matrix once. Encoder and cross attention are not causal.
   made.flops =
       static_cast<double>(made.tokens) * (6 * count_parameters(made.forward, {"src_embedding", "tgt_embedding"}) +
@@ -94,22 +89,16 @@ StepCase encoder_decoder() {
 /// One Llama block between a small embedding table and a small output layer.
 StepCase llama_block() {
   constexpr std::int64_t d = 1024, heads = 16, kv_heads = 4, d_ff = 2816, vocab = 256, batch = 1, length = 512;
-  StepCase made;
-  made.name = "llama-block";
-  Graph g("llama_block");
-  const models::Llama model(g, {.vocab = Dim("vocab", vocab),
-                                .d_model = Dim("d_model", d),
-                                .d_ff = Dim("d_ff", d_ff),
-                                .h = Dim("h", heads),
-                                .kv_heads = Dim("kv_heads", kv_heads),
-                                .head_dim = Dim("head_dim", d / heads),
-                                .layers = 1});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  made.initializers = g.initializers();
-  made.forward = g.finish();
+  const models::LlamaConfig config{.vocab = Dim("vocab", vocab),
+                                   .d_model = Dim("d_model", d),
+                                   .d_ff = Dim("d_ff", d_ff),
+                                   .h = Dim("h", heads),
+                                   .kv_heads = Dim("kv_heads", kv_heads),
+                                   .head_dim = Dim("head_dim", d / heads),
+                                   .layers = 1};
+  StepCase made = case_of("llama-block", models::loss_graph(config),
+                          {{"layers", 1}, {"d_model", d}, {"heads", heads}, {"kv_heads", kv_heads}}, batch * length);
   made.inputs["tokens"] = pattern(batch, length + 1, vocab);
-  made.sizes = {{"layers", 1}, {"d_model", d}, {"heads", heads}, {"kv_heads", kv_heads}};
-  made.tokens = batch * length;
   made.flops = static_cast<double>(made.tokens) *
                (6 * count_parameters(made.forward, {"embed"}) + 6.0 * static_cast<double>(d * length));
   made.what = fmt::format("Llama block: d={}, {}/{} heads, SwiGLU {}, vocab {}, B={} T={}", d, heads, kv_heads, d_ff,

@@ -1,9 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/initialize.h"
-#include "frontend/models/encoder_decoder.h"
-#include "frontend/models/gpt.h"
-#include "frontend/models/llama.h"
+#include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/memory_store.h"
@@ -26,53 +24,47 @@ struct Setting {
   Optimizer optimizer = AdamW{.lr = 1e-3};
 };
 
-Model training(Graph& g, const Setting& setting, std::vector<std::string> token_inputs) {
-  auto initializers = g.initializers();
-  return {training_step(g.finish(), "loss", setting.optimizer, {.clip_norm = 1.0}), std::move(initializers),
-          std::move(token_inputs)};
+template <class Config>
+Model training(const Config& config, const Setting& setting, std::vector<std::string> token_inputs) {
+  models::LossGraph forward = models::loss_graph(config);
+  return {training_step(forward.graph, "loss", setting.optimizer, {.clip_norm = 1.0}),
+          std::move(forward.initializers), std::move(token_inputs)};
 }
 
 Model gpt(const Setting& setting = {}) {
-  Graph g("gpt");
-  const models::Gpt model(g, {.vocab = Dim("vocab", 31),
-                              .context = Dim("context", 64),
-                              .d_model = Dim("d_model", 48),
-                              .h = Dim("h", 3),
-                              .layers = 2,
-                              .dropout = 0.1,
-                              .dtype = setting.dtype});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  return training(g, setting, {"tokens"});
+  return training(models::GptConfig{.vocab = Dim("vocab", 31),
+                                    .context = Dim("context", 64),
+                                    .d_model = Dim("d_model", 48),
+                                    .h = Dim("h", 3),
+                                    .layers = 2,
+                                    .dropout = 0.1,
+                                    .dtype = setting.dtype},
+                  setting, {"tokens"});
 }
 
 Model llama(const Setting& setting = {}) {
-  Graph g("llama");
-  const models::Llama model(g, {.vocab = Dim("vocab", 31),
-                                .d_model = Dim("d_model", 48),
-                                .d_ff = Dim("d_ff", 80),
-                                .h = Dim("h", 4),
-                                .kv_heads = Dim("kv_heads", 2),
-                                .head_dim = Dim("head_dim", 12),
-                                .layers = 2,
-                                .dtype = setting.dtype});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
-  return training(g, setting, {"tokens"});
+  return training(models::LlamaConfig{.vocab = Dim("vocab", 31),
+                                      .d_model = Dim("d_model", 48),
+                                      .d_ff = Dim("d_ff", 80),
+                                      .h = Dim("h", 4),
+                                      .kv_heads = Dim("kv_heads", 2),
+                                      .head_dim = Dim("head_dim", 12),
+                                      .layers = 2,
+                                      .dtype = setting.dtype},
+                  setting, {"tokens"});
 }
 
 Model encoder_decoder(const Setting& setting = {}) {
-  Graph g("encoder_decoder");
-  const models::EncoderDecoder model(g, {.src_vocab = Dim("src_vocab", 31),
-                                         .tgt_vocab = Dim("tgt_vocab", 31),
-                                         .d_model = Dim("d_model", 24),
-                                         .d_ff = Dim("d_ff", 40),
-                                         .h = Dim("h", 2),
-                                         .layers = 2,
-                                         .dropout = 0.1,
-                                         .label_smoothing = 0.1,
-                                         .dtype = setting.dtype});
-  const Tensor source = g.input("source", i64, {Dim("B"), Dim("S")});
-  g.output("loss", model.loss(source, g.input("target", i64, {Dim("B"), Dim("T") + 1})));
-  return training(g, setting, {"source", "target"});
+  return training(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 31),
+                                               .tgt_vocab = Dim("tgt_vocab", 31),
+                                               .d_model = Dim("d_model", 24),
+                                               .d_ff = Dim("d_ff", 40),
+                                               .h = Dim("h", 2),
+                                               .layers = 2,
+                                               .dropout = 0.1,
+                                               .label_smoothing = 0.1,
+                                               .dtype = setting.dtype},
+                  setting, {"src", "tgt"});
 }
 
 ir::Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {

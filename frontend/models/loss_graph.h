@@ -1,0 +1,26 @@
+#pragma once
+
+#include "frontend/init.h"
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "ir/tensor/graph.h"
+
+namespace lathe::models {
+
+/// A model whose only output is its "loss", and how its parameters start.
+struct LossGraph {
+  ir::Graph graph;
+  std::vector<Initializer> initializers;
+};
+
+/// Input: "tokens" i64 [B, T+1], each but the last predicts the next.
+LossGraph loss_graph(const GptConfig& config);
+LossGraph loss_graph(const LlamaConfig& config);
+/// Inputs: "src" i64 [B, S] and "tgt" i64 [B, T+1].
+LossGraph loss_graph(const EncoderDecoderConfig& config);
+
+/// GPT-2 124M of Radford et al. 2019; with other numbers of layers, widths and heads its larger sisters.
+GptConfig gpt2_config(int layers = 12, std::int64_t d_model = 768, std::int64_t heads = 12);
+
+}  // namespace lathe::models
