@@ -10,12 +10,14 @@
 #include "ir/support/error.h"
 #include "tests/codegen/harness.h"
 #include "tests/codegen/micro_kernel.h"
+#include "tests/support/memory_store.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
 using namespace lathe::testing;
 using codegen::Jit;
 using codegen::TargetCpu;
+using lathe::test::MemoryStore;
 
 namespace {
 
@@ -27,23 +29,6 @@ Kernel add_constant(double c, const std::string& buffer_name = "x", const std::s
   b.parallel_for(0, n, 1, [&](Value i) { b.store(x, i, b.load(x, i) + c); });
   return b.finish();
 }
-
-class MemoryStore : public codegen::ObjectStore {
- public:
-  std::optional<std::string> get(const std::string& key) override {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects.find(key);
-    return found == objects.end() ? std::nullopt : std::optional(found->second);
-  }
-  void put(const std::string& key, std::string_view bytes) override {
-    const std::lock_guard lock(mutex_);
-    objects[key] = bytes;
-  }
-  std::map<std::string, std::string> objects;
-
- private:
-  std::mutex mutex_;
-};
 
 float run_on_one(const codegen::CompiledKernel& code, float value) {
   void* buffers[] = {&value};

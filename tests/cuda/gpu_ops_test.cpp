@@ -2,7 +2,7 @@
 
 #include "codegen/cuda/mapping.h"
 #include "passes/gpu/lower_gpu.h"
-#include "tests/support/compare.h"
+#include "tests/support/check_results.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 
@@ -12,19 +12,10 @@ namespace lathe::ir::test {
 
 namespace {
 
-using lathe::test::error_of;
+using lathe::test::check_same;
 using lathe::test::Outcome;
 using lathe::test::outcome;
 using lathe::test::ProgramInterpreter;
-
-void check_same_results(const Outcome& found, const Outcome& expected, double tolerance) {
-  CHECK(found.label == expected.label);
-  if (!found.label.empty() || !expected.label.empty()) return;
-  for (const auto& [name, value] : expected.results) {
-    INFO(name);
-    CHECK(error_of(found.results.at(name), value) <= tolerance);
-  }
-}
 
 void check_samples(DType dtype, const SampleOptions& options, double tolerance,
                    const std::vector<std::int64_t (*)(std::int64_t)>& sizes, int at_least) {
@@ -48,7 +39,7 @@ void check_samples(DType dtype, const SampleOptions& options, double tolerance,
       // Where a gather copies nothing, the interpreter alone looks at its indices.
       const bool unread =
           found.label.empty() && found.results.at("y").numel() == 0 && expected.label == "index_range";
-      if (!unread) check_same_results(found, expected, tolerance);
+      if (!unread) check_same(found, expected, tolerance);
       ++runs;
     }
   });

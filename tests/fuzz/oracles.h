@@ -9,10 +9,13 @@
 
 namespace lathe::fuzz {
 
-/// Something that holds of every valid graph. `check` says what is wrong with a case, if anything.
+/// What is wrong, if anything.
+using Complaint = std::optional<std::string>;
+
+/// Something that holds of every valid graph.
 struct Oracle {
   std::string_view name, doc;
-  std::optional<std::string> (*check)(const Case&);
+  Complaint (*check)(const Case&);
 };
 
 /// Of the graph: oracles_graph.cpp. Of compiled code: oracles_compiled.cpp.

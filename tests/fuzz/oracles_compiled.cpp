@@ -14,8 +14,6 @@ using test::outcome;
 
 namespace {
 
-using Complaint = std::optional<std::string>;
-
 Complaint differing_bits(const Outcome& a, const Outcome& b) {
   for (const auto& [name, value] : a.results)
     if (b.results.contains(name) && !test::same_bits(value, b.results.at(name)))

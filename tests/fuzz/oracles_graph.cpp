@@ -20,8 +20,6 @@ using test::outcome;
 
 namespace {
 
-using Complaint = std::optional<std::string>;
-
 /// Whether the graph after some passes means what it meant before.
 Complaint changed_meaning(const Case& from, const std::vector<Graph>& after, const std::vector<std::string>& names) {
   for (const DimBindings& dims : from.sizes) {

@@ -15,6 +15,7 @@
 #include "ir/tensor/builder.h"
 #include "ir/tensor/interpreter.h"
 #include "ir/tensor/printer.h"
+#include "tests/support/distance.h"
 
 /// Graphs and tensors made of the samples that every op's record holds.
 namespace lathe::ir::test {
@@ -160,22 +161,6 @@ void for_each_sample(F f) {
     const auto samples = op->samples.value();
     for (std::size_t i = 0; i < samples.size(); ++i) f(*op, samples[i], describe(*op, i, samples[i]));
   }
-}
-
-/// The largest difference, relative to the larger of 1 and the value; infinite where dtypes, shapes or NaNs differ.
-inline double distance(const HostTensor& a, const HostTensor& b) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return infinity;
-  double worst = 0;
-  const auto part = [&](double x, double y) {
-    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) == std::isnan(y) ? 0 : infinity;
-    return x == y ? 0 : std::fabs(x - y) / std::max({1.0, std::fabs(x), std::fabs(y)});
-  };
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const auto x = a.get_complex(i), y = b.get_complex(i);
-    worst = std::max({worst, part(x.real(), y.real()), part(x.imag(), y.imag())});
-  }
-  return worst;
 }
 
 }  // namespace lathe::ir::test

@@ -1,9 +1,6 @@
 #include "tests/passes/support.h"
 
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <limits>
-#include <random>
 
 #include "ir/support/error.h"
 #include "ir/tensor/op.h"
@@ -12,31 +9,6 @@
 #include "ir/tensor/verifier.h"
 
 namespace lathe::ir::test {
-
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double distance(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? 0 : infinity;
-  if (a == b) return 0;
-  return std::fabs(a - b) / std::max({1.0, std::fabs(a), std::fabs(b)});
-}
-
-HostTensor random_tensor(DType dtype, std::vector<std::int64_t> sizes, std::mt19937& generator) {
-  HostTensor result(dtype, std::move(sizes));
-  std::uniform_real_distribution<double> real(-2, 2);
-  std::uniform_int_distribution<int> whole(0, dtype == boolean ? 1 : 2);
-  for (std::int64_t i = 0; i < result.numel(); ++i) {
-    if (is_complex(dtype))
-      result.set_complex(i, {real(generator), real(generator)});
-    else
-      result.set(i, is_float(dtype) ? real(generator) : whole(generator));
-  }
-  return result;
-}
-
-}  // namespace
 
 Graph parse(std::string_view text) {
   Graph graph = parse_graph(text, "test");
@@ -54,26 +26,6 @@ std::string text(const Graph& graph) {
     result += c;
   }
   return result;
-}
-
-Tensors random_arguments(const Graph& graph, const DimBindings& dims, unsigned seed) {
-  std::mt19937 generator(seed);
-  Tensors result;
-  for (const ValueId id : graph.arguments()) {
-    const Node& node = graph[id];
-    result.emplace(node.name, random_tensor(node.type.dtype, node.type.shape.evaluate(dims), generator));
-  }
-  return result;
-}
-
-double distance(const HostTensor& a, const HostTensor& b) {
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return infinity;
-  double worst = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const auto x = a.get_complex(i), y = b.get_complex(i);
-    worst = std::max({worst, distance(x.real(), y.real()), distance(x.imag(), y.imag())});
-  }
-  return worst;
 }
 
 void check_same_meaning(const Graph& before, const Graph& after, const Tensors& arguments, double tolerance) {

@@ -6,6 +6,8 @@
 
 #include "ir/tensor/graph.h"
 #include "ir/tensor/interpreter.h"
+#include "tests/support/compare.h"
+#include "tests/support/distance.h"
 
 /// What tests of passes share.
 namespace lathe::ir::test {
@@ -15,12 +17,7 @@ Graph parse(std::string_view text);
 /// The text of a graph without locations and without columns.
 std::string text(const Graph& graph);
 
-/// Values for every argument: floats in [-2, 2], booleans, integers in 0 .. 2; the same for the same seed.
-Tensors random_arguments(const Graph& graph, const DimBindings& dims = {}, unsigned seed = 1);
-
-/// The largest difference of two results, relative to the larger of 1 and the value; infinite where shapes, dtypes or
-/// NaNs differ.
-double distance(const HostTensor& a, const HostTensor& b);
+using lathe::test::random_arguments;
 
 /// Checks that both graphs verify and give the same outputs and updates within `tolerance`, computed in f64.
 void check_same_meaning(const Graph& before, const Graph& after, const Tensors& arguments, double tolerance = 1e-12);

@@ -5,6 +5,7 @@
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 
 namespace lathe::test {
@@ -15,22 +16,6 @@ Graph parse(std::string_view text) {
   Graph graph = parse_graph(text, "test");
   verify(graph);
   return graph;
-}
-
-void check_close(const Tensors& found, const Tensors& expected, double tolerance) {
-  for (const auto& [name, value] : expected) {
-    INFO(name);
-    REQUIRE(found.count(name) == 1);
-    const double error = error_of(found.at(name), value);
-    if (error > tolerance)
-      UNSCOPED_INFO("expected " << value.to_string() << "\nfound    " << found.at(name).to_string());
-    CHECK(error <= tolerance);
-  }
-}
-
-void check_same(const Outcome& found, const Outcome& expected, double tolerance) {
-  CHECK(found.label == expected.label);
-  if (found.label.empty() && expected.label.empty()) check_close(found.results, expected.results, tolerance);
 }
 
 void check_compiled(const Graph& graph, const CheckOptions& options) {
@@ -49,6 +34,12 @@ void check_compiled(const Graph& graph, const CheckOptions& options) {
       check_same(outcome([&] { return program.run(arguments); }), expected, options.tolerance);
     }
   }
+}
+
+void check(std::string_view text, CheckOptions options) {
+  static MemoryStore store;
+  options.store = &store;
+  check_compiled(parse(text), options);
 }
 
 }  // namespace lathe::test

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/support/compare.h"
+#include "tests/support/check_results.h"
 #include "tests/support/run_with_states.h"
 
 /// Graphs as machine code, and their kernels in the kernel interpreter, against the reference interpreter.
@@ -12,12 +12,6 @@ namespace lathe::test {
 
 /// Reads IR text and verifies it.
 ir::Graph parse(std::string_view text);
-
-/// Checks every expected tensor.
-void check_close(const ir::Tensors& found, const ir::Tensors& expected, double tolerance);
-
-/// Checks that both fail alike, or give the same results.
-void check_same(const Outcome& found, const Outcome& expected, double tolerance);
 
 struct CheckOptions {
   std::vector<DimBindings> sizes = {{}};  ///< the graph is compiled once and run with each
@@ -30,5 +24,9 @@ struct CheckOptions {
 };
 /// Compiles a graph and compares its runs, in every sense, with the reference interpreter.
 void check_compiled(const ir::Graph& graph, const CheckOptions& options = {});
+/// The same for IR text; equal kernels of all calls are compiled once.
+void check(std::string_view text, CheckOptions options = {});
+/// Sizes for graphs with one unknown dim: some, one, none, and more than a vector.
+inline const std::vector<DimBindings> n_sizes = {{{"n", 5}}, {{"n", 1}}, {{"n", 0}}, {{"n", 37}}};
 
 }  // namespace lathe::test

@@ -1,26 +1,11 @@
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/check_compiled.h"
-#include "tests/support/memory_store.h"
 
 /// Graphs that sit on the edges of fusion and lowering, each against the interpreter.
 using namespace lathe;
-using lathe::test::check_compiled;
-using lathe::test::CheckOptions;
-using lathe::test::parse;
-
-namespace {
-
-void check(std::string_view text, const CheckOptions& options = {}) {
-  static lathe::test::MemoryStore store;
-  CheckOptions with_store = options;
-  with_store.store = &store;
-  check_compiled(parse(text), with_store);
-}
-
-const std::vector<DimBindings> n_sizes = {{{"n", 5}}, {{"n", 1}}, {{"n", 0}}, {{"n", 37}}};
-
-}  // namespace
+using lathe::test::check;
+using lathe::test::n_sizes;
 
 // --------------------------------------------------------------------------------------------------------- products
 

@@ -13,17 +13,18 @@ class MemoryStore final : public codegen::ObjectStore {
  public:
   std::optional<std::string> get(const std::string& key) override {
     const std::lock_guard lock(mutex_);
-    const auto at = objects_.find(key);
-    return at == objects_.end() ? std::nullopt : std::optional(at->second);
+    const auto at = objects.find(key);
+    return at == objects.end() ? std::nullopt : std::optional(at->second);
   }
   void put(const std::string& key, std::string_view bytes) override {
     const std::lock_guard lock(mutex_);
-    objects_.insert_or_assign(key, std::string(bytes));
+    objects.insert_or_assign(key, std::string(bytes));
   }
+
+  std::map<std::string, std::string> objects;  ///< by key
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::string> objects_;
 };
 
 }  // namespace lathe::test
