@@ -5,16 +5,13 @@
 #include <chrono>
 #include <map>
 
-#include "ir/tensor/op.h"
 #include "passes/memory/memory_plan.h"
-#include "runtime/cache/disk_cache.h"
-#include "runtime/executable.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
 #include "tools/arguments.h"
 #include "tools/bench/table.h"
 #include "tools/commands.h"
-#include "tools/environment.h"
+#include "tools/execute.h"
 #include "tools/files.h"
 
 namespace lathe::tools {
@@ -81,20 +78,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const Options& options, int threads, double peak) {
-  const ir::Graph graph = load_graph(options.file);
-  ArgumentOptions from = options.arguments;
-  from.random = true;
-  const Arguments arguments = load_arguments(graph, from, false);
-  DiskCache cache(cache_folder());
-  Executable executable =
-      compile(graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}});
-  ir::Tensors inputs;
-  for (const auto& [name, tensor] : arguments.tensors) {
-    if (graph[graph.find_argument(name)].op->name.value == "input")
-      inputs.emplace(name, tensor);
-    else
-      executable.set_state(name, tensor);
-  }
+  auto [graph, executable, inputs] = prepare(options.file, options.arguments, {.threads = threads});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
   std::string text = fmt::format(

@@ -3,8 +3,14 @@
 #include "ir/tensor/op.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
+#include "tools/files.h"
 
 namespace lathe::tools {
+
+Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options) {
+  DiskCache cache(cache_folder());
+  return compile(graph, {.target = Target::host(), .threads = options.threads, .cache = &cache, .pipeline = {}});
+}
 
 ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {
   ir::Tensors inputs;
@@ -19,9 +25,7 @@ ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Ar
 
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
-  DiskCache cache(cache_folder());
-  Executable executable =
-      compile(graph, {.target = Target::host(), .threads = options.threads, .cache = &cache, .pipeline = {}});
+  Executable executable = compile_here(graph, options);
   const ir::Tensors inputs = bind_states(executable, graph, arguments);
   ir::Tensors results = executable.run(inputs);
   for (const ir::Update& update : graph.updates) {
@@ -30,6 +34,15 @@ ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const Ex
       throw UserError("an output and an updated state are both called " + name, "result_name", "rename the output");
   }
   return results;
+}
+
+Prepared prepare(const std::string& file, ArgumentOptions arguments, const ExecuteOptions& options) {
+  ir::Graph graph = load_graph(file);
+  arguments.random = true;
+  const Arguments values = load_arguments(graph, arguments, false);
+  Executable executable = compile_here(graph, options);
+  ir::Tensors inputs = bind_states(executable, graph, values);
+  return {std::move(graph), std::move(executable), std::move(inputs)};
 }
 
 }  // namespace lathe::tools

@@ -13,10 +13,22 @@ struct ExecuteOptions {
   int threads = 0;         ///< 0: one a CPU
 };
 
+/// Compiles for this machine, with the cache on disk.
+Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options);
+
 /// Gives a graph's executable the values of its parameters and states; what is left are the inputs of a run.
 ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments);
 
 /// Runs a graph once: its outputs, and the states and parameters that it updates, by name.
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
+
+/// A graph that is compiled and can run.
+struct Prepared {
+  ir::Graph graph;
+  Executable executable;
+  ir::Tensors inputs;
+};
+/// Reads, compiles and binds a graph for measuring it: values that no file has are made up.
+Prepared prepare(const std::string& file, ArgumentOptions arguments, const ExecuteOptions& options);
 
 }  // namespace lathe::tools

@@ -5,12 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
-#include "runtime/cache/disk_cache.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
-#include "tools/environment.h"
 #include "tools/execute.h"
 #include "tools/files.h"
 
@@ -31,14 +29,7 @@ MachineRates measure_machine(int threads) {
 
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
-  const ir::Graph graph = load_graph(options.file);
-  ArgumentOptions from = options.arguments;
-  from.random = true;
-  const Arguments arguments = load_arguments(graph, from, false);
-  DiskCache cache(cache_folder());
-  Executable executable =
-      compile(graph, {.target = Target::host(), .threads = threads, .cache = &cache, .pipeline = {}});
-  const ir::Tensors inputs = bind_states(executable, graph, arguments);
+  auto [graph, executable, inputs] = prepare(options.file, options.arguments, {.threads = threads});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
   Trace trace{.program = executable.program(),
