@@ -51,7 +51,7 @@ class ColumnsKernel {
     declare(context);
     const int lanes = program_lanes(program_, vectors);
     Scope top(emitter, {});
-    emit_uniform(emitter, top);
+    emitter.hoist(top);
     const Value columns = context.dim(program_.points(columns_)), rows = context.dim(program_.points(reduced_));
     const Value across = b.ceil_div(columns, column_threads * lanes), outer = context.dim(program_.points(outer_));
     const Value count = b.index(cut_ ? pieces : 1), length = b.ceil_div(rows, count);

@@ -14,25 +14,24 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
   const RowSpace space(program, region.inner);
   kernel::Builder& b = context.builder;
   Scope top(emitter, {});
-  emit_uniform(emitter, top);
+  emitter.hoist(top);
   const Dim width = program.points(space.inner);
   const Value n = context.dim(width);
-  const auto store_all = [&](const std::vector<IndexGroup>& row, Value at) {
+  const auto store_row = [&](const std::vector<IndexGroup>& row, Value at) {
     unmasked_or_masked(b, at, n, space.lanes, width, [&](Value mask) {
       auto groups = row;
       groups.push_back({space.inner, at, space.lanes});
       Scope scope(emitter, std::move(groups), mask, &top);
-      for (const PointStore& store : program.stores)
-        emitter.store(store.node, program[store.value].dtype, store.form, emitter.emit(store.value, scope), scope);
+      emitter.store_all(scope);
     });
   };
   if (space.outer.empty()) {
-    for_threads(b, n, space.lanes, [&](Value at) { store_all({}, at); });
+    for_threads(b, n, space.lanes, [&](Value at) { store_row({}, at); });
   } else {
     // Vectors are counted row by row, so that short rows fill the blocks too.
     const Value a_row = b.ceil_div(n, space.lanes);
     for_threads(b, context.dim(program.points(space.outer)) * a_row, 1,
-                [&](Value i) { store_all({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });
+                [&](Value i) { store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });
   }
   return context.finish();
 }

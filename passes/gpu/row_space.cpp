@@ -35,17 +35,4 @@ RowSpace::RowSpace(const PointProgram& program, int inner_count) {
     lanes = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
 }
 
-void emit_uniform(PointEmitter& emitter, PointEmitter::Scope& top) {
-  using Kind = PointInstruction::Kind;
-  const PointProgram& program = emitter.program();
-  std::vector<bool> waits;  // for a reduction, or for a product's result
-  for (int i = 0; i < program.size(); ++i) {
-    const PointInstruction& in = program[i];
-    waits.push_back(
-        in.kind == Kind::reduce || in.kind == Kind::accumulator ||
-        std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[static_cast<std::size_t>(a)]); }));
-    if (!waits.back() && program.depends[static_cast<std::size_t>(i)] == 0) emitter.emit(i, top);
-  }
-}
-
 }  // namespace lathe::gpu

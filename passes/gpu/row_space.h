@@ -18,7 +18,4 @@ struct RowSpace {
   RowSpace(const PointProgram& program, int inner);
 };
 
-/// Emits, outside all loops, what is the same at every point and needs no reduction.
-void emit_uniform(PointEmitter& emitter, PointEmitter::Scope& top);
-
 }  // namespace lathe::gpu

@@ -32,7 +32,7 @@ class RowsKernel {
 
   KernelContext::Built run() {
     Scope top(emitter_, {});
-    emit_uniform(emitter_, top);
+    emitter_.hoist(top);
     const Value rows = context_.dim(program_.points(space_.outer));
     const auto block = [&](Value first) {
       SharedTree tree(b_, reduction_types(), row_threads_ * block_rows_);
@@ -133,7 +133,7 @@ class RowsKernel {
     for (const auto& [value, place] : l.parked) keep(value, place);
   }
 
-  /// One vector of the row. All reads of kept values come first: the stores may go where they lie.
+  /// One vector of the row. All values come before the first store: it may go where others, or kept ones, are read.
   void piece(const RowLoop& l, Value row, Value at, Value mask, const std::vector<kernel::Var>& accumulators,
              Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
@@ -146,6 +146,7 @@ class RowsKernel {
       if (mask) value = b_.select(mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
       b_.set(accumulators[r], b_.apply(reduce.op, {b_.get(accumulators[r]), value}));
     }
+    for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
     for (const PointStore* store : l.stores) put(*store, scope);
     for (const auto& [value, place] : l.parked)
       emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);

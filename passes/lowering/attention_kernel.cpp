@@ -68,7 +68,7 @@ class AttentionKernel {
 
   KernelContext::Built run() {
     declare();
-    emit_uniform();
+    hoist();
     const Value tasks = context_.dim(parts_.parallel), serial = context_.dim(parts_.serial);
     if (parts_.sums_over_rows()) {
       b_.parallel_for(0, tasks, 1, [&](Value task) {
@@ -150,18 +150,13 @@ class AttentionKernel {
   }
 
   /// What depends on no index comes ahead of the parallel loop.
-  void emit_uniform() {
-    for (int i = 0; i < program_.size(); ++i) {
-      const PointInstruction& instruction = program_[i];
-      const bool leaf = instruction.kind == PointInstruction::Kind::constant ||
-                        (instruction.kind == PointInstruction::Kind::load && instruction.args.empty());
-      if (leaf && program_.depends[static_cast<std::size_t>(i)] == 0) emitter_.emit(i, top_);
-    }
+  void hoist() {
+    emitter_.hoist(top_);
     for (auto& score : scores_) {
-      score->rows.emit_uniform();
-      score->columns.emit_uniform();
+      score->rows.hoist();
+      score->columns.hoist();
     }
-    for (auto& end : ends_) end->other().emit_uniform();
+    for (auto& end : ends_) end->other().hoist();
   }
 
   // ------------------------------------------------------------------------------------------------------- strips

@@ -68,12 +68,6 @@ OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowe
       emitter_(context, operand_.code.program, lowering.buffer_of),
       top_(emitter_, {}) {}
 
-void OperandLoader::emit_uniform() {
-  const PointProgram& program = operand_.code.program;
-  for (int i = 0; i < program.size(); ++i)
-    if (program.depends[static_cast<std::size_t>(i)] == 0) emitter_.emit(i, top_);
-}
-
 Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
   kernel::Builder& b = emitter_.context().builder;
   const bool along_position = axis == LaneAxis::row;

@@ -48,7 +48,7 @@ class OperandLoader {
   DType compute() const { return compute_; }
   KernelContext& context() { return emitter_.context(); }
   /// Emits what depends on no index; call it outside of all loops.
-  void emit_uniform();
+  void hoist() { emitter_.hoist(top_); }
   /// `lanes` elements along the depth (or along the position), starting there.
   kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, schedule::LaneAxis axis,
                      int lanes, kernel::Value mask);

@@ -1,5 +1,7 @@
 #include "passes/lowering/point_emitter.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "passes/lowering/philox_emitter.h"
@@ -36,6 +38,17 @@ Value PointEmitter::emit(int instruction, Scope& scope) {
   const Value value = compute(program_[instruction], scope);
   scope.bind(instruction, value);
   return value;
+}
+
+void PointEmitter::hoist(Scope& scope, std::uint64_t varying) {
+  std::vector<bool> waits;
+  for (int i = 0; i < program_.size(); ++i) {
+    const PointInstruction& in = program_[i];
+    waits.push_back(
+        in.kind == Kind::reduce || in.kind == Kind::accumulator ||
+        std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[static_cast<std::size_t>(a)]); }));
+    if (!waits.back() && (program_.depends[static_cast<std::size_t>(i)] & varying) == 0) emit(i, scope);
+  }
 }
 
 Value PointEmitter::compute(const PointInstruction& i, Scope& scope) {
@@ -143,6 +156,12 @@ void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Valu
   } else {
     b.store_strided(buffer, at.base, context_.dim(at.stride), b.broadcast(value, lanes), scope.mask);
   }
+}
+
+void PointEmitter::store_all(Scope& scope) {
+  for (const PointStore& s : program_.stores) emit(s.value, scope);
+  for (const PointStore& s : program_.stores)
+    store(s.node, program_[s.value].dtype, s.form, emit(s.value, scope), scope);
 }
 
 Value PointEmitter::reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope) {

@@ -41,8 +41,14 @@ class PointEmitter {
   /// The value of an instruction in the scope, computed once: in its dtype, or f32 for bf16 and f16. A scalar where
   /// it does not vary along the lanes.
   kernel::Value emit(int instruction, Scope& scope);
+  /// Emits in the scope what depends on none of the `varying` domain dims (a bit for each; all of them by default)
+  /// and waits for no reduction or accumulator: what loops over these dims need not compute again.
+  void hoist(Scope& scope, std::uint64_t varying = ~std::uint64_t{0});
   /// Stores a value of dtype `dtype` (as emit gives it) at a linear form of a node's storage.
   void store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);
+  /// Everything that the program stores, at one place: all values before the first store, which may go where another
+  /// one is read.
+  void store_all(Scope& scope);
   /// Reads back what store() put there in the same iteration.
   kernel::Value reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope);
 

@@ -1,0 +1,99 @@
+#include "passes/lowering/product_operands.h"
+
+namespace lathe {
+
+using kernel::Value;
+using schedule::LaneAxis;
+
+namespace {
+
+/// The axis along which more of the operand's loads are contiguous.
+LaneAxis contiguous_axis(const ProductOperand& o) {
+  int votes = 0;
+  const PointProgram& program = o.operand.program;
+  const auto unit = [&](const Linear& form, const std::vector<int>& dims) {
+    for (auto d = dims.rbegin(); d != dims.rend(); ++d)
+      if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
+    return false;
+  };
+  for (const PointInstruction& i : program.code) {
+    if (i.kind != PointInstruction::Kind::load) continue;
+    votes += unit(i.form, o.rows) ? 1 : 0;
+    votes -= unit(i.form, o.k) ? 1 : 0;
+  }
+  return votes > 0 ? LaneAxis::row : LaneAxis::k;
+}
+
+}  // namespace
+
+Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch, Value row,
+                           Value at_k, LaneAxis along, int lanes, Value mask) const {
+  kernel::Builder& b = emitter.context().builder;
+  const bool along_row = along == LaneAxis::row;
+  PointEmitter::Scope scope(
+      emitter, {{batch, at_batch, 1}, {rows, row, along_row ? lanes : 1}, {k, at_k, along_row ? 1 : lanes}}, mask,
+      &top);
+  return b.broadcast(b.cast(emitter.emit(operand.result, scope), compute), lanes);
+}
+
+ProductOperands::ProductOperands(const LoweringContext& lowering, const ir::Node& contraction)
+    : dtype(contraction.type.dtype),
+      compute(compute_type(contraction.type.dtype)),
+      lowering_(lowering),
+      node_(contraction),
+      roles_(contraction.op->as<ir::Contraction>()->roles(contraction)) {
+  const std::string lhs_free = roles_.lhs_free();
+  const bool swap = !lhs_free.empty() && !roles_.out.empty() && roles_.out.back() == lhs_free.back();
+  left = operand(swap ? 1 : 0, swap ? roles_.rhs_free() : lhs_free);
+  right = operand(swap ? 0 : 1, swap ? lhs_free : roles_.rhs_free());
+  batch = size_of(roles_.batch()), m = size_of(left.free), n = size_of(right.free), k = size_of(roles_.contracted());
+  batch_dims = out_dims(roles_.batch()), m_dims = out_dims(left.free), n_dims = out_dims(right.free);
+}
+
+/// The size of a label, from whichever operand has it.
+Dim ProductOperands::size(char label) const {
+  const auto in_lhs = roles_.lhs.find(label);
+  const bool in_left = in_lhs != std::string::npos;
+  const auto at = in_left ? in_lhs : roles_.rhs.find(label);
+  return lowering_.graph[node_.operands[in_left ? 0 : 1]].type.shape[static_cast<int>(at)].unnamed();
+}
+
+Dim ProductOperands::size_of(const std::string& labels) const {
+  Dim product(1);
+  for (const char label : labels) product = product * size(label);
+  return product;
+}
+
+ProductOperand ProductOperands::operand(int which, std::string free) const {
+  ProductOperand o;
+  o.free = std::move(free);
+  Shape domain;
+  std::string order;
+  const auto extend = [&](const std::string& labels, std::vector<int>& dims) {
+    for (const char label : labels) {
+      dims.push_back(domain.rank());
+      domain.push_back(size(label));
+      order += label;
+    }
+  };
+  extend(roles_.batch(), o.batch);
+  extend(o.free, o.rows);
+  extend(roles_.contracted(), o.k);
+  std::vector<int> dims;
+  for (const char label : which == 0 ? roles_.lhs : roles_.rhs) dims.push_back(static_cast<int>(order.find(label)));
+  o.operand =
+      operand_program(lowering_.graph, lowering_.plan, node_.operands[static_cast<std::size_t>(which)], dims, domain);
+  o.compute = compute;
+  o.axis = contiguous_axis(o);
+  const PointProgram& program = o.operand.program;
+  o.plain = program.size() == 1 && program[0].kind == PointInstruction::Kind::load && program[0].dtype == compute;
+  return o;
+}
+
+std::vector<int> ProductOperands::out_dims(const std::string& labels) const {
+  std::vector<int> dims;
+  for (const char label : labels) dims.push_back(static_cast<int>(roles_.out.find(label)));
+  return dims;
+}
+
+}  // namespace lathe

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+#include "passes/schedule/gemm.h"
+
+namespace lathe {
+
+/// One operand of a contraction over its own little domain: batch labels, then its rows, then the contracted labels.
+struct ProductOperand {
+  std::string free;  ///< labels of its rows
+  OperandProgram operand;
+  std::vector<int> batch, rows, k;                  ///< domain dims
+  schedule::LaneAxis axis = schedule::LaneAxis::k;  ///< along which more of its loads are contiguous
+  DType compute = f32;
+  bool plain = false;  ///< one load of an element of the computing type
+
+  /// `lanes` elements along an axis, starting at (row, k), in the computing type.
+  kernel::Value load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
+                     kernel::Value at_k, schedule::LaneAxis along, int lanes, kernel::Value mask) const;
+};
+
+/// A contraction as result[batch, m, n] = sum over k of left[batch, m, k] * right[batch, n, k], before any code is
+/// written. The right operand is the one that owns the result's last dim, for vectors of the result run along it.
+class ProductOperands {
+ public:
+  ProductOperands(const LoweringContext& lowering, const ir::Node& contraction);
+
+  ProductOperand left, right;
+  Dim batch = 1, m = 1, n = 1, k = 1;
+  std::vector<int> batch_dims, m_dims, n_dims;  ///< of the result
+  DType dtype, compute;                         ///< of the result; that sums are computed in
+
+ private:
+  Dim size(char label) const;
+  Dim size_of(const std::string& labels) const;
+  ProductOperand operand(int which, std::string free) const;
+  std::vector<int> out_dims(const std::string& labels) const;
+
+  const LoweringContext& lowering_;
+  const ir::Node& node_;
+  ir::ContractionRoles roles_;
+};
+
+}  // namespace lathe
