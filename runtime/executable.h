@@ -12,18 +12,21 @@
 #include "passes/lowering/options.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
+#include "runtime/cuda/platform.h"
+#include "runtime/launch_time.h"
 #include "runtime/target.h"
-#include "runtime/threads/thread_pool.h"
 
 namespace lathe {
 
 struct CompileOptions {
   Target target = Target::host();
-  int threads = 0;  ///< that run the kernels; 0: one a CPU
+  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU
   codegen::ObjectStore* cache =
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
   LowerOptions lower = {};
+  /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
+  std::shared_ptr<const cuda::Platform> gpu = nullptr;
 };
 
 struct CompileSummary {
@@ -34,22 +37,6 @@ struct CompileSummary {
   int compiled = 0, from_cache = 0;
   double pass_seconds = 0, lower_seconds = 0, codegen_seconds = 0;
   std::vector<ir::PassRun> passes;
-};
-
-/// Some iterations of a launch's parallel loop, run in one go by one thread of the pool; 0 is the caller's.
-struct TaskRange {
-  int thread;
-  std::int64_t begin, end;
-  double start, seconds;  ///< since the start of the run
-};
-
-/// What happened in one launch of a traced run.
-struct LaunchTime {
-  int launch;
-  double start, seconds;          ///< since the start of the run
-  double gflops;                  ///< work done in it, in 10^9 operations; 0 where not counted
-  std::int64_t tasks;             ///< iterations of its parallel loop
-  std::vector<TaskRange> ranges;  ///< in order of their first iteration
 };
 
 /// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled
@@ -90,7 +77,8 @@ class Executable {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Passes, lowering and code generation. Throws UserErrors of the passes.
+/// Passes, lowering and code generation. Throws UserErrors of the passes; for Target::cuda() also [driver_missing],
+/// [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture asked for.
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

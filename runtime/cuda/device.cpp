@@ -10,6 +10,30 @@
 
 namespace lathe::cuda {
 
+Context::~Context() {
+  try {
+    driver_.release_context(device_);
+  } catch (const UserError&) {
+    // The device is lost: there is nothing to give back.
+  }
+}
+
+CapturedGraph::CapturedGraph(Driver& driver, const Stream& stream, const std::function<void()>& put)
+    : driver_(driver) {
+  driver.begin_capture(stream.handle());
+  try {
+    put();
+  } catch (...) {
+    try {
+      driver.destroy_graph(driver.end_capture(stream.handle()));
+    } catch (const UserError&) {
+      // What put() threw says more.
+    }
+    throw;
+  }
+  handle_ = driver.end_capture(stream.handle());
+}
+
 LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const CompiledKernel& code)
     : driver_(&driver), kernel_(kernel), module_(driver.load_module(code.code)) {
   const Mapping mapping = mapping_of(kernel);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,21 @@
 #include "runtime/cuda/kernel_cache.h"
 
 namespace lathe::cuda {
+
+/// The primary context of a device, kept alive. Calls of the driver are made in the thread where it is current.
+class Context {
+ public:
+  Context(Driver& driver, int device) : driver_(driver), device_(device), handle_(driver.retain_context(device)) {}
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  void make_current() { driver_.make_current(handle_); }
+
+ private:
+  Driver& driver_;
+  int device_;
+  Driver::Handle handle_;
+};
 
 /// A stream: work in order. Move only.
 class Stream {
@@ -27,6 +43,37 @@ class Stream {
   }
   Driver::Handle handle() const { return handle_; }
   void synchronize() { driver_->synchronize(handle_); }
+
+ private:
+  Driver* driver_;
+  Driver::Handle handle_;
+};
+
+/// Launches recorded once, to be run as one: `put` puts them on the stream.
+class CapturedGraph {
+ public:
+  CapturedGraph(Driver& driver, const Stream& stream, const std::function<void()>& put);
+  ~CapturedGraph() { driver_.destroy_graph(handle_); }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  void launch(const Stream& stream) const { driver_.launch_graph(handle_, stream.handle()); }
+
+ private:
+  Driver& driver_;
+  Driver::Handle handle_ = nullptr;
+};
+
+/// A point in a stream whose time is taken. Move only.
+class Event {
+ public:
+  explicit Event(Driver& driver) : driver_(&driver), handle_(driver.create_event()) {}
+  ~Event() {
+    if (handle_) driver_->destroy_event(handle_);
+  }
+  Event(Event&& other) noexcept : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+  void record(const Stream& stream) { driver_->record(handle_, stream.handle()); }
+  double seconds_since(const Event& start) const { return driver_->seconds_between(start.handle_, handle_); }
 
  private:
   Driver* driver_;

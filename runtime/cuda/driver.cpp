@@ -17,6 +17,7 @@ constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100;
 constexpr int attribute_major = 75, attribute_minor = 76;
 constexpr int function_max_dynamic_shared = 8;
 constexpr unsigned stream_non_blocking = 1;
+constexpr int capture_thread_local = 1;
 
 bool loses_device(int code) { return (code >= 700 && code != 701) || code == 214 || code == deinitialized; }
 bool refuses_launch(int code) { return code == 1 || code == 701 || code == 209 || code == 200; }
@@ -41,6 +42,16 @@ struct Functions {
   int (*create_stream)(void**, unsigned);
   int (*destroy_stream)(void*);
   int (*synchronize)(void*);
+  int (*begin_capture)(void*, int);
+  int (*end_capture)(void*, void**);
+  int (*instantiate)(void**, void*, unsigned long long);
+  int (*destroy_captured)(void*);
+  int (*launch_graph)(void*, void*);
+  int (*destroy_graph)(void*);
+  int (*create_event)(void**, unsigned);
+  int (*destroy_event)(void*);
+  int (*record)(void*, void*);
+  int (*elapsed)(float*, void*, void*);
   int (*load_module)(void**, const void*);
   int (*unload_module)(void*);
   int (*find_function)(void**, void*, const char*);
@@ -59,6 +70,11 @@ class NativeDriver final : public Driver {
     find("cuMemcpyDtoHAsync_v2", f_.to_host), find("cuMemcpyDtoDAsync_v2", f_.on_device);
     find("cuMemsetD8Async", f_.fill), find("cuStreamCreate", f_.create_stream);
     find("cuStreamDestroy_v2", f_.destroy_stream), find("cuStreamSynchronize", f_.synchronize);
+    find("cuStreamBeginCapture_v2", f_.begin_capture), find("cuStreamEndCapture", f_.end_capture);
+    find("cuGraphInstantiateWithFlags", f_.instantiate), find("cuGraphDestroy", f_.destroy_captured);
+    find("cuGraphLaunch", f_.launch_graph), find("cuGraphExecDestroy", f_.destroy_graph);
+    find("cuEventCreate", f_.create_event), find("cuEventDestroy_v2", f_.destroy_event);
+    find("cuEventRecord", f_.record), find("cuEventElapsedTime", f_.elapsed);
     find("cuModuleLoadData", f_.load_module), find("cuModuleUnload", f_.unload_module);
     find("cuModuleGetFunction", f_.find_function), find("cuFuncSetAttribute", f_.set_function);
     find("cuLaunchKernel", f_.launch);
@@ -126,6 +142,33 @@ class NativeDriver final : public Driver {
   }
   void destroy_stream(Handle stream) noexcept override { f_.destroy_stream(stream); }
   void synchronize(Handle stream) override { check("cuStreamSynchronize", f_.synchronize(stream)); }
+
+  void begin_capture(Handle stream) override {
+    check("cuStreamBeginCapture", f_.begin_capture(stream, capture_thread_local));
+  }
+  Handle end_capture(Handle stream) override {
+    Handle captured = nullptr, graph = nullptr;
+    check("cuStreamEndCapture", f_.end_capture(stream, &captured));
+    const int code = f_.instantiate(&graph, captured, 0);
+    f_.destroy_captured(captured);
+    check("cuGraphInstantiateWithFlags", code);
+    return graph;
+  }
+  void launch_graph(Handle graph, Handle stream) override { check("cuGraphLaunch", f_.launch_graph(graph, stream)); }
+  void destroy_graph(Handle graph) noexcept override { f_.destroy_graph(graph); }
+
+  Handle create_event() override {
+    Handle event = nullptr;
+    check("cuEventCreate", f_.create_event(&event, 0));
+    return event;
+  }
+  void destroy_event(Handle event) noexcept override { f_.destroy_event(event); }
+  void record(Handle event, Handle stream) override { check("cuEventRecord", f_.record(event, stream)); }
+  double seconds_between(Handle start, Handle end) override {
+    float milliseconds = 0;
+    check("cuEventElapsedTime", f_.elapsed(&milliseconds, start, end));
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
 
   Handle load_module(std::string_view cubin) override {
     Handle module = nullptr;

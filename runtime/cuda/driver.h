@@ -45,6 +45,21 @@ class Driver {
   /// Waits for all work of the stream; what its kernels did wrong shows here.
   virtual void synchronize(Handle stream) = 0;
 
+  /// From here to end_capture() what is put on the stream does not run but goes into a graph.
+  virtual void begin_capture(Handle stream) = 0;
+  /// The graph, ready to run.
+  virtual Handle end_capture(Handle stream) = 0;
+  /// Puts one run of a graph on the stream.
+  virtual void launch_graph(Handle graph, Handle stream) = 0;
+  virtual void destroy_graph(Handle graph) noexcept = 0;
+
+  virtual Handle create_event() = 0;
+  virtual void destroy_event(Handle event) noexcept = 0;
+  /// Puts the event on the stream: it takes the time when all before it is done.
+  virtual void record(Handle event, Handle stream) = 0;
+  /// Seconds between two events that have come to pass.
+  virtual double seconds_between(Handle start, Handle end) = 0;
+
   virtual Handle load_module(std::string_view cubin) = 0;
   virtual void unload_module(Handle module) noexcept = 0;
   virtual Handle find_function(Handle module, const std::string& name) = 0;

@@ -1,7 +1,9 @@
 #include "tests/cuda/mock_driver.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -25,6 +27,12 @@ void MockDriver::want(Pointer at, std::size_t bytes) const {
   if (after == memory_.begin()) throw std::logic_error("no such device memory");
   const auto& [start, data] = *std::prev(after);
   if (at + bytes > start + data.size()) throw std::logic_error("beyond the end of device memory");
+}
+
+std::size_t MockDriver::bytes_from(Pointer at) const {
+  want(at, 0);
+  const auto& [start, data] = *std::prev(memory_.upper_bound(at));
+  return start + data.size() - at;
 }
 
 void MockDriver::want_stream(Handle stream) const {
@@ -55,6 +63,7 @@ MockDriver::Pointer MockDriver::allocate(std::size_t bytes) {
   const auto address = reinterpret_cast<Pointer>(data.data());
   memory_.emplace(address, std::move(data));
   used_ += bytes;
+  most_bytes = std::max(most_bytes, used_);
   return address;
 }
 void MockDriver::free(Pointer memory) noexcept {
@@ -63,6 +72,7 @@ void MockDriver::free(Pointer memory) noexcept {
 }
 void MockDriver::copy_to_device(Pointer to, const void* from, std::size_t bytes, Handle stream) {
   call("cuMemcpyHtoDAsync");
+  copied_to_device += bytes;
   want(to, bytes), want_stream(stream);
   std::memcpy(handle<void*>(to), from, bytes);
 }
@@ -92,6 +102,53 @@ void MockDriver::synchronize(Handle stream) {
   want_stream(stream);
 }
 
+void MockDriver::begin_capture(Handle stream) {
+  call("cuStreamBeginCapture");
+  ++captures;
+  want_stream(stream);
+  if (capturing_) throw std::logic_error("a capture goes on");
+  capturing_ = stream;
+}
+MockDriver::Handle MockDriver::end_capture(Handle stream) {
+  if (capturing_ != stream) throw std::logic_error("no such capture");
+  capturing_ = nullptr;
+  std::vector<Recorded> launches = std::exchange(captured_, {});
+  call("cuStreamEndCapture");
+  const auto graph = handle<Handle>(++next_);
+  graphs_[graph] = std::move(launches);
+  return graph;
+}
+void MockDriver::launch_graph(Handle graph, Handle stream) {
+  call("cuGraphLaunch");
+  want_stream(stream);
+  ++graph_launches;
+  for (Recorded& recorded : graphs_.at(graph)) {
+    std::vector<void*> arguments;
+    for (std::uint64_t& value : recorded.values) arguments.push_back(&value);
+    Launch launch = recorded.launch;
+    launch.arguments = arguments;
+    run(launch);
+  }
+}
+void MockDriver::destroy_graph(Handle graph) noexcept { graphs_.erase(graph); }
+
+MockDriver::Handle MockDriver::create_event() {
+  call("cuEventCreate");
+  const auto event = handle<Handle>(++next_);
+  events_[event] = -1;
+  return event;
+}
+void MockDriver::destroy_event(Handle event) noexcept { events_.erase(event); }
+void MockDriver::record(Handle event, Handle stream) {
+  call("cuEventRecord");
+  want_stream(stream);
+  events_.at(event) = ++time_;
+}
+double MockDriver::seconds_between(Handle start, Handle end) {
+  call("cuEventElapsedTime");
+  return events_.at(end) - events_.at(start);
+}
+
 MockDriver::Handle MockDriver::load_module(std::string_view) {
   call("cuModuleLoadData");
   return *modules_.insert(handle<Handle>(++next_)).first;
@@ -109,6 +166,14 @@ void MockDriver::allow_shared_memory(Handle, std::int64_t) { call("cuFuncSetAttr
 void MockDriver::launch(const Launch& launch) {
   call("cuLaunchKernel");
   want_stream(launch.stream);
+  if (launch.stream != capturing_) return run(launch);
+  Recorded recorded{launch, {}};
+  for (const void* argument : launch.arguments)
+    recorded.values.push_back(*static_cast<const std::uint64_t*>(argument));
+  captured_.push_back(std::move(recorded));
+}
+
+void MockDriver::run(const Launch& launch) {
   if (on_launch) on_launch(functions_.at(launch.function), launch);
 }
 

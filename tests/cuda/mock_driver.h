@@ -21,8 +21,15 @@ class MockDriver final : public cuda::Driver {
   /// What a launch does, by the function's name; pointers to the arguments as the driver gets them.
   std::function<void(const std::string& function, const Launch&)> on_launch;
 
-  /// Everything given out and not given back: memory, streams, modules, contexts.
-  std::size_t alive() const { return memory_.size() + streams_.size() + modules_.size() + contexts_; }
+  /// Everything given out and not given back: memory, streams, modules, contexts, graphs, events.
+  std::size_t alive() const {
+    return memory_.size() + streams_.size() + modules_.size() + contexts_ + graphs_.size() + events_.size();
+  }
+  std::uint64_t most_bytes = 0;  ///< that were allocated at once
+  int captures = 0, graph_launches = 0;
+  std::uint64_t copied_to_device = 0;  ///< bytes
+  /// The bytes from an address to the end of its allocation.
+  std::size_t bytes_from(Pointer at) const;
 
   int device_count() override;
   std::string device_name(int device) override;
@@ -40,6 +47,14 @@ class MockDriver final : public cuda::Driver {
   Handle create_stream() override;
   void destroy_stream(Handle stream) noexcept override;
   void synchronize(Handle stream) override;
+  void begin_capture(Handle stream) override;
+  Handle end_capture(Handle stream) override;
+  void launch_graph(Handle graph, Handle stream) override;
+  void destroy_graph(Handle graph) noexcept override;
+  Handle create_event() override;
+  void destroy_event(Handle event) noexcept override;
+  void record(Handle event, Handle stream) override;
+  double seconds_between(Handle start, Handle end) override;
   Handle load_module(std::string_view cubin) override;
   void unload_module(Handle module) noexcept override;
   Handle find_function(Handle module, const std::string& name) override;
@@ -53,7 +68,19 @@ class MockDriver final : public cuda::Driver {
   void want_stream(Handle stream) const;
 
   std::map<Pointer, std::vector<std::byte>> memory_;
+  /// A launch with its own copy of what the arguments were.
+  struct Recorded {
+    Launch launch;
+    std::vector<std::uint64_t> values;
+  };
+  void run(const Launch& launch);
+
   std::set<Handle> streams_, modules_;
+  std::map<Handle, std::vector<Recorded>> graphs_;
+  std::map<Handle, double> events_;  ///< their times: each takes a second more than the last
+  Handle capturing_ = nullptr;       ///< a stream
+  std::vector<Recorded> captured_;
+  double time_ = 0;
   std::map<Handle, std::string> functions_;
   std::size_t contexts_ = 0;
   std::uint64_t used_ = 0, next_ = 1;

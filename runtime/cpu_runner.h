@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "codegen/llvm/jit.h"
+#include "runtime/program_runner.h"
+
+namespace lathe {
+
+/// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. The program must
+/// outlive it.
+std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads);
+
+}  // namespace lathe

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "runtime/cuda/platform.h"
+#include "runtime/program_runner.h"
+
+namespace lathe::cuda {
+
+/// Runs a program of lower_gpu() on a GPU. Parameters and states stay on the device from run to run and come back
+/// when the host asks for them. What depends on the dims (arena, arguments, the graph of all launches) is made once
+/// for each binding that occurs in a row; a run copies the inputs there, replays the graph and copies the outputs
+/// back. `kernels` are those of the program, compiled. The program must outlive the runner.
+std::unique_ptr<ProgramRunner> make_cuda_runner(const Program& program, std::span<const CompiledKernel> kernels,
+                                                std::shared_ptr<const Platform> platform);
+
+}  // namespace lathe::cuda

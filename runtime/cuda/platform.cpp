@@ -1,0 +1,54 @@
+#include "runtime/cuda/platform.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+std::shared_ptr<const Platform> local_platform(const std::vector<std::filesystem::path>& cuda_folders, int device) {
+  std::shared_ptr<Nvrtc> nvrtc;
+  std::optional<UserError> no_nvrtc;
+  try {
+    nvrtc = std::make_shared<Nvrtc>(cuda_folders);
+  } catch (const UserError& error) {
+    no_nvrtc = error;
+  }
+  auto platform = std::make_shared<Platform>();
+  platform->device = device;
+  try {
+    platform->driver = load_driver();
+  } catch (const UserError& error) {
+    throw no_nvrtc ? error.with_note(fmt::format("  and {}", no_nvrtc->what())) : error;
+  }
+  if (no_nvrtc) throw UserError(*no_nvrtc);
+  if (const int count = platform->driver->device_count(); device >= count)
+    throw UserError(fmt::format("there is no GPU number {}: the driver shows {}", device, count), "no_device");
+  platform->compile = [nvrtc](std::span<const kernel::Kernel> kernels, const Arch& arch,
+                              codegen::ObjectStore* store) {
+    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    return compile_kernels(*nvrtc, kernels, arch, Output::cubin, store, threads);
+  };
+  return platform;
+}
+
+Arch arch_of_device(const Platform& platform, const std::optional<Arch>& asked) {
+  const int capability = platform.driver->compute_capability(platform.device);
+  // What only one chip has is named from Hopper on.
+  const Arch own{.number = capability, .suffix = capability >= 90 ? "a" : ""};
+  if (!asked) return own;
+  // A cubin runs on chips of its major number that are not older; one for a chip's own features on that chip alone.
+  const bool runs = asked->suffix == "a" ? asked->number == capability
+                                         : asked->number / 10 == capability / 10 && asked->number <= capability;
+  if (!runs)
+    throw UserError(fmt::format("{} does not run {}: the GPU is {}", platform.driver->device_name(platform.device),
+                                asked->name(), own.name()),
+                    "arch_mismatch",
+                    fmt::format("compile for cuda:{}, or for cuda, which takes the GPU's own", own.name()));
+  return *asked;
+}
+
+}  // namespace lathe::cuda

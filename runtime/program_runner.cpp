@@ -1,0 +1,26 @@
+#include "runtime/program_runner.h"
+
+#include "ir/support/error.h"
+
+namespace lathe {
+
+void check_status(const Launch& launch, std::int64_t code) {
+  if (code == 0) return;
+  const auto at = static_cast<std::size_t>(code - 1);
+  const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
+  throw UserError(launch.loc, launch.names.empty() ? std::string("kernel") : launch.names.front(), message,
+                  "index_range", "look at the integers that are passed in");
+}
+
+std::map<int, HostTensor> constant_tensors(const Program& program) {
+  std::map<int, HostTensor> constants;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const ProgramBuffer& buffer = program.buffers[b];
+    if (buffer.kind == ProgramBuffer::Kind::constant)
+      constants.emplace(static_cast<int>(b),
+                        HostTensor::from({static_cast<std::int64_t>(buffer.data.size())}, buffer.data, buffer.dtype));
+  }
+  return constants;
+}
+
+}  // namespace lathe

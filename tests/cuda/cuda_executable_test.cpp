@@ -1,0 +1,183 @@
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/parser.h"
+#include "tests/cuda/mock_gpu.h"
+#include "tests/support/compare.h"
+#include "tests/support/run_with_states.h"
+
+/// Executables for Target::cuda(), on a GPU that is none: what they do with the driver.
+using namespace lathe;
+using lathe::test::MockDriver;
+using lathe::test::MockGpu;
+
+namespace {
+
+constexpr std::string_view model = R"(graph @model(input %x: f32[n, 4], input %i: i64[m], parameter %w: f32[5, 4],
+                                           state %s: f32[4], state %unread: f32[2]) {
+  %1 = linear %x, %w loc("model.cpp":7)
+  %2 = gather %w, %i {dim=0} loc("model.cpp":9)
+  %3 = add %s, %s
+  %4 = softmax %1 {dim=-1}
+  %5 = constant {dtype=f32, shape=[4], values=[1, 2, 3, 4]}
+  %6 = add %2, %5
+  output "l" %4
+  output "g" %6
+  output "x" %x
+  update %s <- %3
+})";
+
+ir::Graph graph() { return ir::parse_graph(model, "model"); }
+
+HostTensor counting(std::vector<std::int64_t> shape) {
+  HostTensor tensor(f32, std::move(shape));
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.set(i, 0.25 * static_cast<double>(i));
+  return tensor;
+}
+
+ir::Tensors inputs(std::int64_t n, std::int64_t m) {
+  HostTensor indices(i64, {m});
+  for (std::int64_t i = 0; i < m; ++i) indices.set_int(i, i % 5);
+  return {{"x", counting({n, 4})}, {"i", std::move(indices)}};
+}
+
+ir::Tensors states() { return {{"w", counting({5, 4})}, {"s", counting({4})}, {"unread", counting({2})}}; }
+
+/// Two runs with one size and one with another: the last results, and every state.
+ir::Tensors three_runs(const CompileOptions& options) {
+  Executable executable = compile(graph(), options);
+  executable.set_states(states());
+  executable.run(inputs(3, 2));
+  executable.run(inputs(3, 2));
+  ir::Tensors results = executable.run(inputs(7, 3));
+  for (const auto& [name, value] : executable.states()) results.emplace(name, value);
+  return results;
+}
+
+std::string error_of_run(Executable& executable, const ir::Tensors& arguments) {
+  try {
+    executable.run(arguments);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("an executable for a GPU runs as one for a CPU; each size is captured as a graph once") {
+  const ir::Tensors expected = three_runs({.threads = 1});
+  MockGpu gpu;
+  const ir::Tensors found = three_runs(gpu.options());
+  CHECK(found.size() == expected.size());
+  for (const auto& [name, value] : expected) {
+    INFO(name);
+    CHECK(lathe::test::error_of(found.at(name), value) <= 1e-6);
+  }
+  CHECK(gpu.driver().graph_launches == 3);
+  CHECK(gpu.driver().captures == 2);
+  CHECK(gpu.driver().alive() == 0);
+}
+
+TEST_CASE("states stay on the device until the host sets or asks for them") {
+  MockGpu gpu;
+  Executable executable = compile(graph(), gpu.options());
+  executable.set_states(states());
+  executable.run(inputs(3, 2));
+  const auto copies = gpu.driver().copied_to_device;
+  executable.run(inputs(3, 2));
+  CHECK(gpu.driver().copied_to_device - copies == 3 * 4 * 4 + 2 * 8);  // the inputs alone
+  CHECK(executable.state("s").get(3) == 4 * 0.75);
+  executable.set_state("s", counting({4}));
+  CHECK(executable.state("s").get(3) == 0.75);
+  executable.run(inputs(3, 2));
+  CHECK(executable.state("s").get(3) == 2 * 0.75);
+}
+
+TEST_CASE("a run on a GPU is timed launch by launch") {
+  MockGpu gpu;
+  Executable executable = compile(graph(), gpu.options());
+  executable.set_states(states());
+  std::vector<LaunchTime> times;
+  const ir::Tensors traced = executable.run_traced(inputs(3, 2), times), plain = executable.run(inputs(3, 2));
+  REQUIRE(times.size() == executable.program().launches.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    CHECK(times[i].start == static_cast<double>(i));  // the mock's second a launch
+    CHECK(times[i].seconds == 1);
+    CHECK(times[i].tasks > 0);
+  }
+  for (const auto& [name, value] : plain) CHECK(value.same_bits(traced.at(name)));
+}
+
+TEST_CASE("a check that fails on a GPU names the op and a line of its kernel, and the executable runs again") {
+  MockGpu gpu;
+  Executable executable = compile(graph(), gpu.options());
+  executable.set_states(states());
+  ir::Tensors wrong = inputs(3, 2);
+  wrong.at("i").set_int(1, 5);
+  const std::string text = error_of_run(executable, wrong);
+  INFO(text);
+  CHECK(text.find("gather: an index is not in [0, 5)  [index_range]") != std::string::npos);
+  CHECK(text.find("model:8") != std::string::npos);  // where the kernel's last op stands
+  CHECK(error_of_run(executable, inputs(3, 2)) == "no error");
+}
+
+TEST_CASE("memory of a GPU that does not suffice is said with the largest tensors of the plan") {
+  MockGpu gpu;
+  Executable executable = compile(graph(), gpu.options());
+  executable.set_states(states());
+  gpu.driver().memory_bytes = 4096;
+  const std::string text = error_of_run(executable, inputs(1000, 2));
+  INFO(text);
+  CHECK(text.find("[out_of_memory]") != std::string::npos);
+  CHECK(text.find("19.6 KiB  %5 contract  model.cpp:7") != std::string::npos);
+  CHECK(error_of_run(executable, inputs(3, 2)) == "no error");
+}
+
+TEST_CASE("whatever call of the driver fails, an executable leaves nothing behind and can be run again") {
+  MockGpu counting_calls;
+  three_runs(counting_calls.options());
+  const int calls = counting_calls.driver().calls - 1;  // the last gives the context back
+  CHECK(calls > 30);
+  for (int call = 0; call < calls; ++call) {
+    MockGpu gpu;
+    gpu.driver().fail_at = call;
+    CAPTURE(call);
+    CHECK_THROWS_WITH(three_runs(gpu.options()), Catch::Contains("CUDA_ERROR_ASKED_FOR"));
+    CHECK(gpu.driver().alive() == 0);
+  }
+}
+
+TEST_CASE("a GPU's architecture is its own unless one that it runs is named") {
+  MockGpu gpu;
+  const cuda::Platform& platform = *gpu.options().gpu;
+  const auto chosen = [&](const char* name) {
+    return cuda::arch_of_device(platform, cuda::Arch::named(name)).name();
+  };
+  CHECK(cuda::arch_of_device(platform, std::nullopt).name() == "sm_90a");
+  CHECK(chosen("sm_90a") == "sm_90a");
+  CHECK(chosen("sm_90") == "sm_90");
+  for (const char* name : {"sm_80", "sm_100a", "sm_120"})
+    CHECK_THROWS_WITH(chosen(name), Catch::Contains("[arch_mismatch]") && Catch::Contains("sm_90a"));
+}
+
+TEST_CASE("targets by name") {
+  CHECK(Target::named("host").kind == Target::Kind::cpu);
+  CHECK(Target::named("cuda").kind == Target::Kind::cuda);
+  CHECK_FALSE(Target::named("cuda").arch);
+  CHECK(Target::named("cuda:sm_90a").arch == cuda::Arch::named("sm_90a"));
+  CHECK_THROWS_WITH(Target::named("cuda:"), Catch::Contains("[unknown_arch]"));
+  CHECK_THROWS_WITH(Target::named("cuda:sm_70"), Catch::Contains("[unknown_arch]"));
+  CHECK_THROWS_WITH(Target::named("rocm"), Catch::Contains("[unknown_cpu]"));
+}
+
+TEST_CASE("without a driver or NVRTC an executable for a GPU says what is missing") {
+  try {
+    compile(graph(), {.target = Target::cuda("sm_90a")});
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    INFO(text);
+    CHECK((error.label() == "driver_missing" || error.label() == "nvrtc_missing" || error.label() == "no_device" ||
+           error.label() == "arch_mismatch"));
+    CHECK(text.find("install") + text.find("GPU") != 2 * std::string::npos);
+  }
+}

@@ -1,0 +1,84 @@
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "frontend/initialize.h"
+#include "frontend/models/loss_graph.h"
+#include "frontend/training.h"
+#include "tests/cuda/mock_gpu.h"
+#include "tests/support/compare.h"
+#include "tests/support/compiled_runner.h"
+#include "tests/support/run_with_states.h"
+#include "tests/support/sample_graphs.h"
+
+/// Whole programs as executables for a GPU: ops, a golden case, a training step. The ops' other samples, dtypes and
+/// sizes run through the same schedules in gpu_ops_test.cpp.
+using namespace lathe;
+using lathe::test::MockGpu;
+
+TEST_CASE("the first sample of every op, with its gradients, on a GPU") {
+  MockGpu gpu;
+  std::set<std::string_view> seen;
+  int ran = 0;
+  for (const DType dtype : {f32, f64})
+    ir::test::for_each_graph(dtype, {}, [&](const ir::Graph& graph, const ir::Sample& sample) {
+      const std::string_view op = graph[graph.outputs[0].value].op->name.value;
+      if (!seen.insert(op).second) return;
+      const ir::Tensors arguments =
+          ir::test::sample_arguments(graph, sample, ir::test::Layout::contiguous, ir::test::unknown_sizes(sample));
+      const test::Outcome expected = test::outcome([&] { return ir::interpret(graph, arguments); });
+      const test::Outcome found = test::outcome([&] {
+        Executable executable = compile(graph, gpu.options());
+        return test::run_with_states(executable, arguments);
+      });
+      CHECK(found.label == expected.label);
+      if (!found.label.empty()) return;
+      ++ran;
+      for (const auto& [name, value] : expected.results) {
+        INFO(op << " " << name);
+        CHECK(test::error_of(found.results.at(name), value) <= 1e-5);
+      }
+    });
+  CHECK(ran > 60);
+  CHECK(gpu.driver().alive() == 0);
+}
+
+TEST_CASE("a golden case, forward and backward, on a GPU") {
+  MockGpu gpu;
+  golden::CompiledRunner runner(gpu.options());
+  const char* name = "mask_edges";
+  const auto files = golden::load(std::filesystem::path(LATHE_TEST_DATA) / "goldens", name);
+  const auto found = golden::compare_values(golden::find_case(name), files, runner, f32, golden::f32_tolerance);
+  INFO(golden::report(found));
+  CHECK(golden::all_good(found));
+}
+
+TEST_CASE("training steps on a GPU, by the CUDA text itself, as on a CPU") {
+  const models::LossGraph forward = models::loss_graph(models::GptConfig{.vocab = Dim("vocab", 31),
+                                                                         .context = Dim("context", 16),
+                                                                         .d_model = Dim("d_model", 24),
+                                                                         .h = Dim("h", 3),
+                                                                         .layers = 1,
+                                                                         .dropout = 0.1});
+  // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+  const ir::Graph step = training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0});
+  const auto train = [&](const CompileOptions& options) {
+    Executable executable = compile(step, options);
+    executable.set_states(initial_values(step, forward.initializers, 7));
+    ir::Tensors results;
+    for (const std::int64_t length : {9, 9, 13}) {
+      HostTensor tokens(i64, {2, length + 1});
+      for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
+      results = executable.run({{"tokens", tokens}});
+    }
+    for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+    return results;
+  };
+  MockGpu gpu(MockGpu::By::cuda_text);
+  const ir::Tensors found = train(gpu.options());
+  if (!gpu.works()) return;
+  for (const auto& [name, value] : train({.threads = 2})) {
+    INFO(name);
+    CHECK(test::error_of(found.at(name), value) <= 1e-5);
+  }
+}
