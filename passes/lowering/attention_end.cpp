@@ -30,11 +30,13 @@ void AttentionEnd::set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> 
   divisors_ = divisors;
 }
 
-void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows) {
+void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, Value columns) {
   if (!divisors_) return;
+  const Value some = b_.broadcast(columns > 0, tile_.lanes);
   for (std::size_t v = 0; v < rows.size(); ++v) {
     const Value divisor = b_.broadcast(emitter.emit(*part_.divisor, *rows[v]), tile_.lanes);
-    b_.store(divisors_->buffer, static_cast<int>(v) * tile_.lanes, divisor, {}, bytes());
+    const Value kept = b_.select(some, divisor, b_.constant(tile_.compute, 1, tile_.lanes));
+    b_.store(divisors_->buffer, static_cast<int>(v) * tile_.lanes, kept, {}, bytes());
   }
 }
 

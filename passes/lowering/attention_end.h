@@ -20,8 +20,9 @@ class AttentionEnd {
   /// `sums`: [row or column][depth]; `staged`: a place for the other operand where it cannot be read in place.
   /// `divisors`: one for each row of a strip, where the part has them.
   void set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged, std::optional<ScratchMatrix> divisors);
-  /// Keeps what the sums of a strip's rows are divided by.
-  void keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows);
+  /// Keeps what the sums of a strip's rows are divided by: 1 where there are no columns, for no weight is divided
+  /// then.
+  void keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, kernel::Value columns);
   /// Brings all columns of the other operand into its place, if it has one and is read by column.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 

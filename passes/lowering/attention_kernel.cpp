@@ -215,7 +215,7 @@ class AttentionKernel {
       }
       StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
       loops_->store_rows(rows);
-      for (auto& end : ends_) end->keep_divisors(emitter_, rows);
+      for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
     const int few = vectors_ / 2;

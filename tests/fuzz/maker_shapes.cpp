@@ -92,7 +92,9 @@ GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
   const int d = any_dim(a);
   if (is_float(a.dtype()) && one_in(8)) {
     const Maybe steady = pick_steady(nullptr);
-    return steady && steady->rank() > 0 ? Maybe(argmax(*steady, any_dim(*steady))) : std::nullopt;
+    if (!steady || steady->rank() == 0) return std::nullopt;
+    const int along = any_dim(*steady);
+    return steady->shape()[along].is(0) ? std::nullopt : Maybe(argmax(*steady, along));
   }
   if (!is_float(a.dtype()))
     return one_in(3) ? sum(a, dims, keepdim) : one_in(2) ? max(a, dims, keepdim) : min(a, dims, keepdim);
