@@ -47,10 +47,12 @@ Value* ScalarOps::apply(ScalarOp op, DType dtype, llvm::ArrayRef<Value*> args) {
   return is_float(dtype) ? on_floats(op, a, b) : on_integers(op, a, b);
 }
 
-/// NaN if either is NaN; the second operand where both are equal.
+/// NaN if either is NaN; the second operand where both are equal. A NaN that is made of `a`, for LLVM would join two
+/// selections of `a` into one that no machine has an instruction for: now b waits for a single instruction, and a's
+/// mask is made meanwhile.
 Value* ScalarOps::min_max(llvm::CmpInst::Predicate better, Value* a, Value* b) {
   Value* chosen = b_.CreateSelect(b_.CreateFCmp(better, a, b), a, b);
-  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, chosen);
+  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), b_.CreateFSub(a, a), chosen);
 }
 
 Value* ScalarOps::on_floats(ScalarOp op, Value* a, Value* b) {
@@ -171,19 +173,30 @@ Value* ScalarOps::shift(ScalarOp op, Value* a, Value* amount) {
   return b_.CreateSelect(inside, shifted, llvm::Constant::getNullValue(type));
 }
 
+/// Among floats, min and max look for NaN once, in all lanes, instead of in every step.
 Value* ScalarOps::reduce(ScalarOp op, DType dtype, Value* vector) {
+  if (!is_float(dtype) || (op != ScalarOp::min && op != ScalarOp::max))
+    return halve(vector, [&](Value* a, Value* b) { return apply(op, dtype, {a, b}); });
+  const auto better = op == ScalarOp::min ? llvm::CmpInst::FCMP_OLT : llvm::CmpInst::FCMP_OGT;
+  Value* chosen =
+      halve(vector, [&](Value* a, Value* b) { return b_.CreateSelect(b_.CreateFCmp(better, a, b), a, b); });
+  Value* unordered = b_.CreateOrReduce(b_.CreateFCmpUNO(vector, vector));
+  // A plain constant would be narrowed with the result: there is no arithmetic on f16.
+  llvm::Constant* nan = llvm::ConstantFP::getNaN(chosen->getType());
+  return b_.CreateSelect(unordered, b_.CreateArithmeticFence(nan, chosen->getType()), chosen);
+}
+
+/// Lanes [0, n/2) combined with [n/2, n), the same on the result, until one is left.
+Value* ScalarOps::halve(Value* vector, llvm::function_ref<Value*(Value*, Value*)> combine) {
   auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   while (lanes > 1) {
     lanes /= 2;
     llvm::SmallVector<int, 32> low, high;
     for (int i = 0; i < lanes; ++i) low.push_back(i), high.push_back(i + lanes);
-    if (lanes == 1) {
-      Value* pair[] = {b_.CreateExtractElement(vector, std::uint64_t{0}),
-                       b_.CreateExtractElement(vector, std::uint64_t{1})};
-      return apply(op, dtype, pair);
-    }
-    Value* halves[] = {b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high)};
-    vector = apply(op, dtype, halves);
+    if (lanes == 1)
+      return combine(b_.CreateExtractElement(vector, std::uint64_t{0}),
+                     b_.CreateExtractElement(vector, std::uint64_t{1}));
+    vector = combine(b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
   }
   return vector;
 }

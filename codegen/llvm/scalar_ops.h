@@ -1,5 +1,6 @@
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/llvm/target_cpu.h"
@@ -29,6 +30,7 @@ class ScalarOps {
   llvm::Value* divide(ScalarOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* shift(ScalarOp op, llvm::Value* a, llvm::Value* amount);
   llvm::Value* min_max(llvm::CmpInst::Predicate better, llvm::Value* a, llvm::Value* b);
+  llvm::Value* halve(llvm::Value* vector, llvm::function_ref<llvm::Value*(llvm::Value*, llvm::Value*)> combine);
   llvm::Value* to_float(llvm::Value* value, DType from, DType to);
   llvm::Value* widen(llvm::Value* value, DType from);
   llvm::Value* narrow_bf16(llvm::Value* value);

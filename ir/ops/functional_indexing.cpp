@@ -58,8 +58,13 @@ Value scatter_add(const Value& indices, const Value& updates, const Dim& size, i
                                {{"size", size}, {"dim", from_front(dim, rank)}});
 }
 
+Value checked_index(const Value& indices, const Dim& size) {
+  return gather(iota(indices.builder(), {size}, 0, indices.dtype()), indices, 0);
+}
+
 /// Rows of a matrix: with `dim` last and the others joined, element [r, indices[r, k]] is at r*n + indices[r, k] of
-/// the flat operand. r*n is read off an iota of the flat operand, for n may be unknown until run time.
+/// the flat operand. r*n is read off an iota of the flat operand, for n may be unknown until run time. An index out
+/// of range would be one of another row, so each is checked on its own.
 Value take_along(const Value& a, const Value& indices, int dim) {
   const int rank = a.rank(), d = require_axis(a, dim, rank, "take_along");
   if (indices.rank() != rank)
@@ -79,7 +84,7 @@ Value take_along(const Value& a, const Value& indices, int dim) {
   const Value flat = reshape(permute(source, move.there), {rows * n});
   if (n.is(0)) return reshape(gather(flat, index), indices.shape());
   const Value starts = slice(view(iota(b, {rows * n}, 0, index.dtype()), {rows, n}), 1, 0, 1);  // [rows, 1]
-  const Value positions = add(reshape(index, {rows, k}), starts);                               // [rows, k]
+  const Value positions = add(reshape(checked_index(index, n), {rows, k}), starts);             // [rows, k]
   return permute(reshape(gather(flat, positions), index.shape()), move.back);
 }
 

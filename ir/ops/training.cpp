@@ -65,10 +65,17 @@ LossParts loss_parts(const Node& node, std::span<const Value> operands) {
   const Value z = less_row_max(wide(operands[0]), last);
   const Value exps = exp(z);
   const Value total = sum(exps, {last}, true);
-  const Value target = unsqueeze(operands[1], -1);  // [.., 1]
-  const Value is_target = eq(iota(b, {shape[last]}, 0, target.dtype()), target);
+  Value target = unsqueeze(operands[1], -1);  // [.., 1]
   std::optional<Value> valid;
-  if (ignored) valid = ne(target, *ignored);
+  if (ignored) {
+    valid = ne(target, *ignored);
+    target = where(*valid, target, 0.0);
+  }
+  // Positions are compared in i32, which is half as wide, where it holds all of them.
+  const auto classes = shape[last].value();
+  const DType position = classes && *classes <= std::numeric_limits<std::int32_t>::max() ? i32 : target.dtype();
+  const Value checked = cast(checked_index(target, shape[last]), position);
+  const Value is_target = eq(iota(b, {shape[last]}, 0, position), checked);
   const DType dtype = z.dtype();
   Shape rows = shape;
   rows[last] = 1;
@@ -83,7 +90,7 @@ Value expand_cross_entropy(GraphBuilder&, const Node& node, std::span<const Valu
   const LossParts parts = loss_parts(node, operands);
   const int last = parts.z.rank() - 1;
   const Value log_total = log(parts.total);
-  // max picks the one target, and makes the loss of a target out of range infinite.
+  // max picks the one target.
   const Value picked = max(where(parts.is_target, parts.z, -infinity), {last}, true);
   Value loss = sub(log_total, picked);
   if (parts.smoothing != 0) {
@@ -165,7 +172,7 @@ namespace ops {
 constinit const Op cross_entropy = composite(
     "cross_entropy",
     "the mean of -log softmax(logits)[target] over the targets that are not ignored, with label smoothing; NaN when "
-    "all are ignored, infinite for a target out of range",
+    "all are ignored; any other target out of range is an error",
     {2, 2}, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy, expand_cross_entropy,
     cross_entropy_gradient, cross_entropy_samples);
 

@@ -25,7 +25,7 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan) {
     region.row = group.row;
     region.serial = group.serial;
     region.parts.push_back(
-        {.kind = RegionKind::rows, .domain = group.domain, .inner = group.inner, .members = group.members});
+        {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
     // Whoever asks what the region depends on is told of the contractions that will end it.
     region.members.insert(region.members.end(), group.consumers.begin(), group.consumers.end());
     plan.regions.push_back(std::move(region));

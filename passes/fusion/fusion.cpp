@@ -10,9 +10,11 @@
 #include "passes/fusion/align.h"
 #include "passes/fusion/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/fusion/join_columns.h"
 #include "passes/fusion/merge.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/region_graph.h"
+#include "passes/fusion/scatter_base.h"
 #include "passes/fusion/schedule_order.h"
 
 namespace lathe {
@@ -46,7 +48,8 @@ namespace {
 /// Grows regions node by node, in topological order.
 class Planner {
  public:
-  Planner(const Graph& graph, const FusionOptions& options) : graph_(graph), users_(graph.users()) {
+  Planner(const Graph& graph, const FusionOptions& options)
+      : graph_(graph), options_(options), users_(graph.users()) {
     const std::size_t n = graph.nodes.size();
     plan_.region_of.assign(n, -1);
     plan_.stored.assign(n, false);
@@ -73,6 +76,7 @@ class Planner {
     }
     merge_regions(plan_, reads_);
     absorb_ends(plan_);
+    if (options_.columns) join_columns(plan_, graph_, reads_);
     mark_stored();
     order_regions(plan_, graph_, reads_);
     return std::move(plan_);
@@ -93,9 +97,21 @@ class Planner {
       start(id, RegionKind::scatter, node.type.shape, 0);
     } else if (node.op->as<Reduce>()) {
       place_reduction(id);
-    } else if (!join(id)) {
+    } else if (!add_in_place(id) && !join(id)) {
       start(id, RegionKind::rows, node.type.shape, 0);
     }
+  }
+
+  /// The base of a scatter_add lies in the storage of the sum from the start.
+  bool add_in_place(ValueId id) {
+    const auto found = options_.scatter_in_place ? scatter_base(graph_, plan_, users_, id) : std::nullopt;
+    if (!found || would_cycle(id, plan_.region(found->scatter))) return false;
+    plan_.region_of[at(id)] = plan_.region(found->scatter);
+    plan_.regions[static_cast<std::size_t>(plan_.region(found->scatter))].members.push_back(id);
+    plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
+    plan_.placement[at(found->base)] = {.base = id};
+    plan_.stored[at(found->base)] = true;
+    return true;
   }
 
   void place_reduction(ValueId id) {
@@ -228,6 +244,7 @@ class Planner {
   }
 
   const Graph& graph_;
+  FusionOptions options_;
   std::vector<std::vector<ValueId>> users_;
   std::vector<std::vector<Read>> reads_;  // by node
   std::optional<RegionGraph> region_graph_;

@@ -55,7 +55,9 @@ struct FusionPlan {
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
 struct FusionOptions {
-  bool attention = false;  ///< make attention regions
+  bool attention = false;         ///< make attention regions
+  bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
+  bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 

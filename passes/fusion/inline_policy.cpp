@@ -4,6 +4,7 @@
 
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/reads.h"
 
 namespace lathe {
 
@@ -29,7 +30,7 @@ std::vector<Uses> find_uses(const Graph& graph) {
   for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
     const Node& node = graph[ValueId{i}];
     const bool alias = is_alias(node);
-    if (reads_by_address(node)) at(node.operands[0]).memory = true;
+    if (reads_by_address(node) && !is_index_check(graph, node)) at(node.operands[0]).memory = true;
     for (const ValueId operand : node.operands) {
       Uses& use = at(operand);
       if (!alias) {
@@ -48,9 +49,9 @@ bool is_columns(const Graph& graph, const Node& node) {
   return node.op->as<Reduce>() && !folds_trailing_dims(graph, node);
 }
 
-bool computes_point_wise(const Node& node) {
-  return node.op->as<Elementwise>() || node.op == &ops::iota || node.op == &ops::random_uniform ||
-         node.op == &ops::concat || node.op == &ops::pad;
+bool computes_point_wise(const Graph& graph, const Node& node) {
+  return is_index_check(graph, node) || node.op->as<Elementwise>() || node.op == &ops::iota ||
+         node.op == &ops::random_uniform || node.op == &ops::concat || node.op == &ops::pad;
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ std::vector<bool> choose_inlined(const Graph& graph) {
       loads[at] = 0;
       continue;
     }
-    if (!computes_point_wise(node) || uses[at].memory) continue;
+    if (!computes_point_wise(graph, node) || uses[at].memory) continue;
     int total = arithmetic_cost(node), reads = 0;
     for (const ValueId operand : node.operands) {
       total += cost[static_cast<std::size_t>(operand.index)];
@@ -101,7 +102,8 @@ std::vector<bool> choose_inlined(const Graph& graph) {
     }
     const auto& readers = uses[at].readers;
     const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
-    const bool mask = node.type.dtype == boolean || node.op == &ops::random_uniform || node.op == &ops::iota;
+    const bool mask = node.type.dtype == boolean || node.op == &ops::random_uniform || node.op == &ops::iota ||
+                      is_index_check(graph, node);
     const bool operand_only = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ValueId reader) {
       const Node& r = graph[reader];
       return r.op->as<Contraction>() || r.op == &ops::scatter_add || is_columns(graph, r);

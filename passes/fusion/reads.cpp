@@ -39,6 +39,7 @@ std::vector<OperandRead> gather_reads(const Graph& graph, const Node& node) {
   AffineIndex index;
   for (int i = 0; i < graph[node.operands[1]].type.rank(); ++i)
     index.push_back({.dim = dim + i, .scale = 1, .offset = 0});
+  if (is_index_check(graph, node)) return {{node.operands[1], std::move(index)}};
   return {{node.operands[0], {}, false}, {node.operands[1], std::move(index)}};
 }
 
@@ -77,6 +78,11 @@ void look_through(const Graph& graph, const OperandRead& read, const std::vector
 }
 
 }  // namespace
+
+bool is_index_check(const Graph& graph, const Node& node) {
+  return node.op == &ops::gather && graph[node.operands[0]].op == &ops::iota &&
+         graph[node.operands[0]].type.rank() == 1;
+}
 
 const Shape& index_space(const Graph& graph, const Node& node) {
   return node.op->as<Reduce>() ? graph[node.operands[0]].type.shape : node.type.shape;

@@ -72,10 +72,14 @@ void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::
   std::vector<int> waiting(n, 0);
   for (std::size_t r = 0; r < n; ++r)
     for (const int next : order.after(static_cast<int>(r))) ++waiting[static_cast<std::size_t>(next)];
-  // Ready regions run in the order of their last member: forward before backward, as the graph was written.
+  // Ready regions run in the order of their last member: forward before backward, as the graph was written. What is
+  // added to in place counts as the sum: made just before it, it takes no room meanwhile.
   using Entry = std::pair<std::int32_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  const auto push = [&](int r) { ready.emplace(plan.regions[static_cast<std::size_t>(r)].members.back().index, r); };
+  const auto push = [&](int r) {
+    const ValueId last = plan.regions[static_cast<std::size_t>(r)].members.back();
+    ready.emplace(plan.placement[static_cast<std::size_t>(last.index)].base.index, r);
+  };
   for (std::size_t r = 0; r < n; ++r)
     if (waiting[r] == 0) push(static_cast<int>(r));
   std::vector<Region> ordered;

@@ -108,7 +108,9 @@ class Evaluator {
       case Kind::index:
       case Kind::in_bounds:
       case Kind::load:
+      case Kind::checked:
       case Kind::gather:
+      case Kind::column:
       case Kind::reduce: break;
     }
     return {};

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/fusion/fusion.h"
+#include "passes/fusion/join_columns.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe {
@@ -103,8 +103,16 @@ class ColumnKernel {
 
 }  // namespace
 
-KernelContext::Built lower_columns(const LoweringContext& context, const Region& region) {
-  return ColumnKernel(context, region).run();
+std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region) {
+  if (const int columns = column_dims(context.graph, region.members[0]); columns > 0) {
+    Region by_rows = region;
+    by_rows.kind = RegionKind::rows;
+    by_rows.inner = columns;
+    return lower_rows(context, by_rows);
+  }
+  std::vector<KernelContext::Built> built;
+  built.push_back(ColumnKernel(context, region).run());
+  return built;
 }
 
 }  // namespace lathe

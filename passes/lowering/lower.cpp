@@ -9,6 +9,7 @@
 #include "ir/ops/list.h"
 #include "passes/fusion/attention.h"
 #include "passes/fusion/prepare.h"
+#include "passes/fusion/reads.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
@@ -22,8 +23,8 @@ namespace {
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   switch (region.kind) {
-    case RegionKind::rows: built.push_back(lower_rows(context, region)); break;
-    case RegionKind::columns: built.push_back(lower_columns(context, region)); break;
+    case RegionKind::rows: built = lower_rows(context, region); break;
+    case RegionKind::columns: built = lower_columns(context, region); break;
     case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
     case RegionKind::product: built = lower_product(context, region); break;
     case RegionKind::attention: built.push_back(lower_attention(context, region)); break;
@@ -159,22 +160,30 @@ class Lowering {
   /// Whether the region that computes the new value reads the old one only at the element that it then writes.
   bool writes_where_it_reads(const Update& update) const {
     const Region& region = plan_.regions[static_cast<std::size_t>(plan_.region(update.value))];
+    if (region.kind == RegionKind::columns || region.kind == RegionKind::scatter) return !reads(region, update.state);
     if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
     const PointProgram code = region_program(graph_, plan_, region);
     const auto store = std::find_if(code.stores.begin(), code.stores.end(),
                                     [&](const PointStore& s) { return s.node == update.value; });
     LATHE_ASSERT(store != code.stores.end());
-    bool reduces = false, reads = false, elsewhere = false;
+    bool reduces = false, loads = false, elsewhere = false;
     for (const PointInstruction& i : code.code) {
       reduces = reduces || i.kind == PointInstruction::Kind::reduce;
       if (i.buffer != update.state) continue;
-      reads = true;
+      loads = true;
       elsewhere = elsewhere || i.kind != PointInstruction::Kind::load || i.form != store->form;
     }
     if (region.kind == RegionKind::product)
       for (const ValueId operand : graph_[region.members[0]].operands)
         if (looks_at(operand, update.state)) return false;
-    return !elsewhere && !(reduces && reads);
+    return !elsewhere && !(reduces && loads);
+  }
+
+  bool reads(const Region& region, ValueId value) const {
+    return std::any_of(region.members.begin(), region.members.end(), [&](ValueId member) {
+      const std::vector<Read> found = reads_of(graph_, member, plan_.inlined);
+      return std::any_of(found.begin(), found.end(), [&](const Read& read) { return read.value == value; });
+    });
   }
 
   /// Whether loading elements of a value reads those of `state`: through views and what is computed where it is read.
@@ -197,7 +206,7 @@ class Lowering {
                                          .elements = node.type.shape.numel(),
                                          .data = node.attrs.get<std::vector<double>>("values"),
                                          .loc = node.loc});
-      } else if (plan_.is_stored(id) && plan_.region(id) >= 0) {
+      } else if (plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id) {
         buffer_of_[at(id)] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
       }
     }
@@ -280,18 +289,21 @@ namespace {
 }  // namespace
 
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  const Schedules schedules = {.region = region_kernels, .copy = copy_kernel};
+  const Schedules schedules = {
+      .region = region_kernels, .copy = copy_kernel, .fusion = {.columns = true, .scatter_in_place = true}};
   if (options.attention == AttentionFusion::off) return lower(graph, target, schedules);
   const Graph prepared = recompute_attention(prepare_for_fusion(graph));
   if (options.attention == AttentionFusion::required)
     for (const AttentionReport& report : find_attention(prepared).reports)
       if (report.attention && !report.fused) refuse_unfused(prepared, report);
-  return Lowering(prepared, plan_fusion(prepared, {.attention = true}), target, schedules).run();
+  FusionOptions fusion = schedules.fusion;
+  fusion.attention = true;
+  return Lowering(prepared, plan_fusion(prepared, fusion), target, schedules).run();
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {
   const Graph prepared = prepare_for_fusion(graph);
-  return Lowering(prepared, plan_fusion(prepared), target, schedules).run();
+  return Lowering(prepared, plan_fusion(prepared, schedules.fusion), target, schedules).run();
 }
 
 }  // namespace lathe

@@ -16,6 +16,7 @@ Program lower(const ir::Graph& graph, const VectorTarget& target, const LowerOpt
 struct Schedules {
   std::vector<KernelContext::Built> (*region)(const LoweringContext&, const Region&);
   KernelContext::Built (*copy)(const VectorTarget&, DType, int from, int to, const Dim& elements);
+  FusionOptions fusion = {};  ///< regions that it can make something of
 };
 /// The same with another machine's schedules, and without attention regions.
 Program lower(const ir::Graph& graph, const VectorTarget& target, const Schedules& schedules);

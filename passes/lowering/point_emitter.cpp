@@ -61,10 +61,12 @@ Value PointEmitter::compute(const PointInstruction& i, Scope& scope) {
       return b.index(0) <= at && at < context_.dim(i.size);
     }
     case Kind::load: return load(i, scope);
+    case Kind::checked: return check_index(i, scope), emit(i.args[0], scope);
     case Kind::gather: return gather(i, scope);
     case Kind::random: return random(i, scope);
     case Kind::scalar: return scalar(i, scope);
     case Kind::reduce:
+    case Kind::column:
     case Kind::accumulator: break;
   }
   throw InternalError("a reduction or accumulator was read before it was bound");
@@ -98,16 +100,21 @@ Value PointEmitter::load(const PointInstruction& i, Scope& scope) {
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
 }
 
-Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
+/// Raises an error unless args[0] is in [0, size) wherever it is wanted; tells where it is both.
+Value PointEmitter::check_index(const PointInstruction& i, Scope& scope) {
   kernel::Builder& b = context_.builder;
-  const Value row = emit(i.args[0], scope);
-  Value wanted = row.type.lanes > 1 || scope.place.lanes() == 1 ? scope.mask : Value{};
+  const Value index = emit(i.args[0], scope);
+  Value wanted = index.type.lanes > 1 || scope.place.lanes() == 1 ? scope.mask : Value{};
   if (i.args.size() > 1) wanted = both(wanted, emit(i.args[1], scope));
-  const Value size = context_.dim(i.size);
-  const Value inside = b.index(0) <= row && row < size;
+  const Value inside = b.index(0) <= index && index < context_.dim(i.size);
   const Value fine = wanted ? inside || kernel::logical_not(wanted) : inside;
   const std::int64_t code = context_.check_code(fmt::format("an index is not in [0, {})", i.size.to_string()));
   b.check(fine.type.lanes > 1 ? b.reduce(ScalarOp::logical_and, fine) : fine, code);
+  return both(inside, wanted);
+}
+
+Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
+  const Value wanted = check_index(i, scope), row = emit(i.args[0], scope);
   Place::Position at = scope.place.position(i.form);
   const Value offset = row * context_.dim(i.stride);
   if (offset.type.lanes > 1) {
@@ -118,7 +125,7 @@ Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
   } else {
     at.base = at.base + offset;
   }
-  const Value mask = both(both(inside, lane_mask(at, scope)), wanted);
+  const Value mask = both(lane_mask(at, scope), wanted);
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
 }
 

@@ -58,6 +58,7 @@ class PointEmitter {
  private:
   kernel::Value compute(const PointInstruction& instruction, Scope& scope);
   kernel::Value load(const PointInstruction& instruction, Scope& scope);
+  kernel::Value check_index(const PointInstruction& instruction, Scope& scope);
   kernel::Value gather(const PointInstruction& instruction, Scope& scope);
   kernel::Value random(const PointInstruction& instruction, Scope& scope);
   kernel::Value scalar(const PointInstruction& instruction, Scope& scope);

@@ -4,6 +4,7 @@
 
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
+#include "passes/fusion/reads.h"
 
 namespace lathe {
 
@@ -30,8 +31,8 @@ constexpr int no_predicate = -1;
 /// Writes the point program of one region, or of one operand.
 class Writer {
  public:
-  Writer(const Graph& graph, const FusionPlan& plan, Shape domain)
-      : graph_(graph), plan_(plan), rank_(domain.rank()) {
+  Writer(const Graph& graph, const FusionPlan& plan, Shape domain, RegionKind kind = RegionKind::rows)
+      : graph_(graph), plan_(plan), kind_(kind), rank_(domain.rank()) {
     program_.domain = std::move(domain);
   }
 
@@ -43,7 +44,8 @@ class Writer {
       program_.depends[static_cast<std::size_t>(value)] = all_dims();
     } else if (const auto* reduce = node.op->as<Reduce>()) {
       const int operand = read(node.operands[0], spread(plan_.space_dims(id)), no_predicate);
-      value = emit({.kind = Kind::reduce,
+      const bool column = kind_ == RegionKind::rows && !folds_trailing_dims(graph_, node);
+      value = emit({.kind = column ? Kind::column : Kind::reduce,
                     .dtype = node.type.dtype,
                     .value = reduce->identity,
                     .op = reduce->combine,
@@ -193,6 +195,7 @@ class Writer {
     rest.push_back({.dim = -1, .scale = 0, .offset = 0});
     rest.insert(rest.end(), index.begin() + static_cast<std::ptrdiff_t>(dim + index_rank), index.end());
     const int row = scalar(ScalarOp::cast, i64, {read(indices, at, predicate)}, id);
+    if (is_index_check(graph_, node)) return index_check(type.shape[0], row, node.type.dtype, predicate);
     const Placement& placement = plan_.placement[static_cast<std::size_t>(table.index)];
     std::vector<int> args = {row};
     if (predicate != no_predicate) args.push_back(predicate);
@@ -204,6 +207,13 @@ class Writer {
                  .size = type.shape[static_cast<int>(dim)].unnamed(),
                  .args = std::move(args),
                  .node = id});
+  }
+
+  int index_check(const Dim& size, int index, DType dtype, int predicate) {
+    std::vector<int> args = {index};
+    if (predicate != no_predicate) args.push_back(predicate);
+    const int value = emit({.kind = Kind::checked, .dtype = i64, .size = size.unnamed(), .args = std::move(args)});
+    return dtype == i64 ? value : scalar(ScalarOp::cast, dtype, {value}, {});
   }
 
   int in_bounds(const AffineComponent& component, const Dim& size, int predicate) {
@@ -245,6 +255,7 @@ class Writer {
 
   const Graph& graph_;
   const FusionPlan& plan_;
+  RegionKind kind_;
   int rank_;
   PointProgram program_;
   std::map<ValueId, int> members_;
@@ -254,7 +265,7 @@ class Writer {
 }  // namespace
 
 PointProgram region_program(const Graph& graph, const FusionPlan& plan, const Region& region) {
-  Writer writer(graph, plan, region.domain);
+  Writer writer(graph, plan, region.domain, region.kind);
   for (const ValueId member : region.members) writer.member(member);
   return writer.finish();
 }

@@ -15,10 +15,12 @@ struct PointInstruction {
     index,      ///< the linear form itself, i64
     in_bounds,  ///< 0 <= form < size
     load,       ///< buffer[form]; 0 where the predicate args[0] is given and false
+    checked,    ///< args[0], an index that must be in [0, size); predicate args[1] if given
     gather,     ///< buffer[form + clamp(args[0]) * stride], args[0] checked against size; predicate args[1] if given
     random,     ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
     scalar,     ///< op of args
     reduce,     ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
+    column,     ///< in a rows region, op over the rows of args[0]: see partial_columns.h
     accumulator,  ///< the product's result at this point
   };
   Kind kind = Kind::constant;

@@ -21,12 +21,14 @@ struct LoweringContext {
 };
 
 /// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened
-/// domain), and in it as many loops over the row as its reductions depend on each other.
-KernelContext::Built lower_rows(const LoweringContext& context, const Region& region);
-/// A reduction over outer dims: blocks of columns in parallel, each walking down its rows.
-KernelContext::Built lower_columns(const LoweringContext& context, const Region& region);
-/// scatter_add: blocks of columns in parallel, each adding every update in order, so that the sum is the same on any
-/// number of threads.
+/// domain), and in it as many loops over the row as its reductions depend on each other. Reductions over the rows are
+/// summed up on the way, chunk by chunk; a second kernel adds the chunks.
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
+/// A reduction over outer dims: as in lower_rows where the columns are known and few; else blocks of columns in
+/// parallel, each walking down its rows.
+std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
+/// scatter_add: blocks of rows in parallel, each adding its updates in order, so that the sum is the same on any number
+/// of threads; to zeros, or to the operand of a second member that lies where the result goes.
 KernelContext::Built lower_scatter(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);

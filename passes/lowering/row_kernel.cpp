@@ -3,6 +3,8 @@
 #include <optional>
 #include <set>
 
+#include "passes/fusion/inline_policy.h"
+#include "passes/lowering/partial_columns.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/row_loops.h"
 
@@ -15,6 +17,8 @@ using Scope = PointEmitter::Scope;
 namespace {
 
 constexpr std::int64_t flat_chunk = 8192;
+constexpr int most_chains = 4;    // accumulators of one reduction, which wait for each other less
+constexpr int cheap_values = 12;  // instructions of a loop that is worth unrolling for that
 
 /// Emits the body of one rows region.
 class RowKernel {
@@ -25,8 +29,10 @@ class RowKernel {
         program_(region_program(lowering.graph, lowering.plan, region)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder) {
-    declare_buffers(context_, {&program_}, lowering);
     split_dims(region.inner);
+    columns_.emplace(lowering, program_, outer_dims_, inner_dims_);
+    declare_buffers(context_, {&program_}, lowering);
+    columns_->declare(context_);
     lanes_ = program_lanes(program_, lowering.target);
     if (const auto size = program_.points(inner_dims_).value(); size && *size < lanes_)
       lanes_ = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
@@ -35,18 +41,23 @@ class RowKernel {
                            [](const PointInstruction& i) { return i.kind == Kind::reduce; });
   }
 
-  KernelContext::Built run() {
+  std::vector<KernelContext::Built> run() {
     Scope top(emitter_, {});
     hoist_uniform(top);
-    if (!reduces_ && outer_dims_.empty()) {
+    const bool sums = columns_->any(), is_flat = !reduces_ && !sums && outer_dims_.empty();
+    const auto row_of = [&](Value row) { one_row(row, top); };
+    if (is_flat) {
       flat(top);
+    } else if (sums) {
+      columns_->run_rows(context_, lanes_, row_of);
     } else {
-      const Value rows = context_.dim(program_.points(outer_dims_));
-      b_.parallel_for(0, rows, 1, [&](Value row) { one_row(row, top); });
+      b_.parallel_for(0, context_.dim(program_.points(outer_dims_)), 1, row_of);
     }
-    auto built = context_.finish();
-    const Dim width = !reduces_ && outer_dims_.empty() ? Dim(flat_chunk) : program_.points(inner_dims_);
-    built.launch.work = width * Dim(program_.size());
+    std::vector<KernelContext::Built> built;
+    built.push_back(context_.finish());
+    const Dim width = is_flat ? Dim(flat_chunk) : program_.points(inner_dims_);
+    built[0].launch.work = width * Dim(program_.size() * (sums ? PartialColumns::least_rows : 1));
+    if (sums) built.push_back(columns_->finish(lanes_));
     return built;
   }
 
@@ -74,11 +85,11 @@ class RowKernel {
   }
 
   bool varies(int i) const { return loops_->varies(i); }
+  bool sums(int i) const { return program_[i].kind == Kind::reduce || program_[i].kind == Kind::column; }
 
   void hoist_uniform(Scope& top) {
     for (int i = 0; i < program_.size(); ++i)
-      if (program_.depends[static_cast<std::size_t>(i)] == 0 && loops_->level(i) == 0 &&
-          program_[i].kind != Kind::reduce)
+      if (program_.depends[static_cast<std::size_t>(i)] == 0 && loops_->level(i) == 0 && !sums(i))
         emitter_.emit(i, top);
   }
 
@@ -134,30 +145,66 @@ class RowKernel {
   }
 
   void loop(const RowLoop& l, Value row, Scope& row_scope) {
-    if (l.reductions.empty() && l.stores.empty()) return;
-    for (const int i : l.reductions) hoist(program_[i].args[0], row_scope);
-    for (const PointStore* store : l.stores) hoist(store->value, row_scope);
-    std::vector<kernel::Var> accumulators;
-    for (const int i : l.reductions)
-      accumulators.push_back(b_.var({compute_type(program_[i].dtype), lanes_}, reduction_identity(b_, program_[i])));
+    std::vector<int> results = l.reductions;
+    for (int& i : results) i = program_[i].args[0];
+    for (const int i : l.columns) results.push_back(program_[i].args[0]);
+    for (const PointStore* store : l.stores) results.push_back(store->value);
+    if (results.empty()) return;
+    for (const int i : results) hoist(i, row_scope);
+    const int chains = chains_of(l);
+    std::vector<std::vector<kernel::Var>> accumulators;  // by reduction, by chain
+    for (const int i : l.reductions) {
+      accumulators.emplace_back();
+      for (int c = 0; c < chains; ++c)
+        accumulators.back().push_back(
+            b_.var({compute_type(program_[i].dtype), lanes_}, reduction_identity(b_, program_[i])));
+    }
     const Value n = context_.dim(program_.points(inner_dims_));
-    vector_loop(b_, b_.index(0), n, lanes_, [&](Value at, Value mask) {
+    const auto body = [&](Value at, Value mask, int chain) {
       Scope scope(emitter_, {{outer_dims_, row, 1}, {inner_dims_, at, lanes_}}, mask, &row_scope);
       // All reads of kept values come first: the stores may go where they lie.
       std::set<int> seen;
-      for (const int i : l.reductions) bind_kept(program_[i].args[0], scope, seen);
-      for (const PointStore* store : l.stores) bind_kept(store->value, scope, seen);
-      for (std::size_t r = 0; r < accumulators.size(); ++r) accumulate(l.reductions[r], accumulators[r], scope);
+      for (const int i : results) bind_kept(i, scope, seen);
+      for (std::size_t r = 0; r < accumulators.size(); ++r)
+        accumulate(l.reductions[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
       for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
+      for (const int i : l.columns)
+        columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), lanes_), at, mask);
       for (const auto& [value, place] : l.parked) emitter_.emit(value, scope);
       for (const PointStore* store : l.stores) put(*store, scope);
       for (const auto& [value, place] : l.parked)
         emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);
-    });
+    };
+    const Value unrolled = chains > 1 ? n - n % (chains * lanes_) : b_.index(0);
+    if (chains > 1)
+      b_.for_loop(0, unrolled, chains * lanes_, [&](Value at) {
+        for (int c = 0; c < chains; ++c) body(at + c * lanes_, {}, c);
+      });
+    vector_loop(b_, unrolled, n, lanes_, [&](Value at, Value mask) { body(at, mask, 0); });
     for (std::size_t r = 0; r < accumulators.size(); ++r)
       finish_reduction(l.reductions[r], accumulators[r], row_scope);
     for (const PointStore* store : l.stores) keep(store->value, store);
     for (const auto& [value, place] : l.parked) keep(value, place);
+  }
+
+  /// Into how many accumulators each reduction of a loop goes by turns: several where adding to one takes longer than
+  /// computing what is added.
+  int chains_of(const RowLoop& l) const {
+    if (l.reductions.empty()) return 1;
+    std::set<int> needed;
+    const auto count = [&](const auto& self, int i) -> void {
+      if (!varies(i) || !needed.insert(i).second) return;
+      for (const int arg : program_[i].args) self(self, arg);
+    };
+    for (const int i : l.reductions) count(count, program_[i].args[0]);
+    const bool costly = std::any_of(needed.begin(), needed.end(), [&](int i) {
+      return program_[i].node.valid() && arithmetic_cost(lowering_.graph[program_[i].node]) > cheap_values / 2;
+    });
+    if (costly || static_cast<int>(needed.size()) > cheap_values) return 1;
+    const auto size = program_.points(inner_dims_).value();
+    int chains = most_chains;
+    while (size && chains > 1 && *size < chains * lanes_) chains /= 2;
+    return chains;
   }
 
   /// What lay at the place before is gone.
@@ -171,12 +218,17 @@ class RowKernel {
     const PointInstruction& reduce = program_[i];
     Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
     if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), lanes_));
-    b_.set(accumulator, b_.apply(reduce.op, {b_.get(accumulator), value}));
+    // min and max look for NaN in their first operand: so the next value does not wait for that.
+    b_.set(accumulator, b_.apply(reduce.op, {value, b_.get(accumulator)}));
   }
 
-  void finish_reduction(int i, kernel::Var accumulator, Scope& scope) {
+  void finish_reduction(int i, const std::vector<kernel::Var>& chains, Scope& scope) {
     const PointInstruction& reduce = program_[i];
-    Value value = b_.get(accumulator);
+    std::vector<Value> values;
+    for (const kernel::Var& chain : chains) values.push_back(b_.get(chain));
+    for (std::size_t n = values.size() / 2; n > 0; n /= 2)
+      for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(reduce.op, {values[c], values[c + n]});
+    Value value = values[0];
     if (lanes_ > 1) value = b_.reduce(reduce.op, value);
     if (compute_type(reduce.dtype) != reduce.dtype) value = b_.cast(b_.cast(value, reduce.dtype), f32);
     scope.bind(i, value);
@@ -190,6 +242,7 @@ class RowKernel {
   std::vector<int> outer_dims_, inner_dims_;
   std::uint64_t inner_bits_ = 0;
   int lanes_ = 1;
+  std::optional<PartialColumns> columns_;
   std::optional<RowLoops> loops_;
   bool reduces_ = false;
   std::map<int, const PointStore*> kept_;  ///< by value: where earlier loops left it
@@ -197,7 +250,7 @@ class RowKernel {
 
 }  // namespace
 
-KernelContext::Built lower_rows(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
   return RowKernel(context, region).run();
 }
 

@@ -17,6 +17,8 @@ RowLoops::RowLoops(const LoweringContext& lowering, const PointProgram& program,
   find_levels();
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::reduce) loops_[static_cast<std::size_t>(level(i) - 1)].reductions.push_back(i);
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind == Kind::column) loops_[static_cast<std::size_t>(level(i))].columns.push_back(i);
   for (const PointStore& store : program_.stores)
     if (varies(store)) loops_[static_cast<std::size_t>(level(store.value))].stores.push_back(&store);
   park();
@@ -67,6 +69,7 @@ std::vector<bool> RowLoops::needed_in(int loop) const {
   const RowLoop& l = loops_[static_cast<std::size_t>(loop)];
   std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
   for (const int r : l.reductions) needed[static_cast<std::size_t>(program_[r].args[0])] = true;
+  for (const int c : l.columns) needed[static_cast<std::size_t>(program_[c].args[0])] = true;
   for (const PointStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
   for (const PointStore& store : program_.stores)
     if (varies(store) && level(store.value) < loop) stored[static_cast<std::size_t>(store.value)] = true;

@@ -15,6 +15,7 @@ struct RowLoop {
     const PointStore* place;
   };
   std::vector<int> reductions;            ///< instructions that it finishes
+  std::vector<int> columns;               ///< reductions over the rows that it adds to
   std::vector<const PointStore*> stores;  ///< results along the row that it writes
   std::vector<Parked> parked;
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ir/ops/rules.h"
 #include "passes/lowering/region_kernels.h"
 
@@ -8,14 +10,22 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-constexpr int vectors = 4;
+constexpr std::int64_t most_tasks = 32;
+constexpr std::int64_t columns_for_a_task = 16;  // to read all indices is to cost less than to add the updates
+constexpr std::int64_t block_rows = 8;
 
-/// out[pre, size, post] = sum over t of updates[pre, t, post] where indices[t] names the row. The domain is the
-/// updates' own dims; t runs over those of the indices, in order.
+/// out[pre, size, post] = base + the sum over t of updates[pre, t, post] where indices[t] names the row; base is
+/// zero, or lies there already. The domain is the updates' own dims; t runs over those of the indices. Blocks of rows
+/// go to tasks by turns, and each task reads all indices in order: so sums are the same on any number of threads, and
+/// rows that come up often are spread.
 class ScatterKernel {
  public:
-  ScatterKernel(const LoweringContext& lowering, ir::ValueId id)
-      : lowering_(lowering), context_("scatter_add"), b_(context_.builder), node_(lowering.graph[id]) {
+  ScatterKernel(const LoweringContext& lowering, const Region& region)
+      : lowering_(lowering),
+        context_("scatter_add"),
+        b_(context_.builder),
+        node_(lowering.graph[region.members[0]]),
+        clears_(region.members.size() == 1) {
     const ir::Graph& graph = lowering.graph;
     const Shape& updates = graph[node_.operands[1]].type.shape;
     const int index_rank = graph[node_.operands[0]].type.rank();
@@ -27,10 +37,13 @@ class ScatterKernel {
     updates_ = operand_program(graph, lowering.plan, node_.operands[1], all, updates);
     indices_ = operand_program(graph, lowering.plan, node_.operands[0], index_, updates);
     declare_buffers(context_, {&updates_.program, &indices_.program}, lowering);
-    out_ = lowering.buffer_of(id);
+    out_ = lowering.buffer_of(region.members.back());
     context_.declare(out_, node_.type.dtype, true, true);
-    context_.touches({{out_, node_.type.shape.numel().unnamed()}});
+    const Dim added = updates_.program.points(all);
+    context_.touches({{out_, clears_ ? node_.type.shape.numel().unnamed() : added + added}});
     lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.target);
+    const auto columns = updates_.program.points(post_).value();
+    tasks_ = std::clamp<std::int64_t>(columns.value_or(128) / columns_for_a_task, 1, most_tasks);
   }
 
   KernelContext::Built run() {
@@ -38,37 +51,38 @@ class ScatterKernel {
     PointEmitter indices(context_, indices_.program, lowering_.buffer_of);
     const Shape& domain = updates_.program.domain;
     const Value columns = context_.dim(updates_.program.points(post_));
-    const Value blocks = b_.ceil_div(columns, vectors * lanes_);
-    b_.parallel_for(0, context_.dim(updates_.program.points(pre_)) * blocks, 1, [&](Value i) {
-      const Value pre = i / blocks, lo = i % blocks * (vectors * lanes_);
-      const Value hi = kernel::min(lo + vectors * lanes_, columns);
-      clear(pre, lo, hi, columns);
-      add(updates, indices, pre, lo, hi, columns);
+    b_.parallel_for(0, context_.dim(updates_.program.points(pre_)) * tasks_, 1, [&](Value i) {
+      const Value pre = i / tasks_, task = i % tasks_;
+      if (clears_) clear(pre, task, columns);
+      add(updates, indices, pre, task, columns);
     });
     auto built = context_.finish();
-    built.launch.work = (updates_.program.points(index_) + node_.type.shape[dim_].unnamed()) * Dim(vectors * lanes_);
+    const auto known = updates_.program.points(post_).value();
+    const Dim share = known ? Dim(std::max<std::int64_t>(*known / tasks_, 1)) : updates_.program.points(post_);
+    built.launch.work = (updates_.program.points(index_) + (clears_ ? rows() : Dim(0))) * share;
     built.launch.flops = domain.numel();
     return built;
   }
 
  private:
-  Value row_start(Value pre, Value row, Value columns) {
-    return (pre * context_.dim(node_.type.shape[dim_]) + row) * columns;
-  }
+  Dim rows() const { return node_.type.shape[dim_].unnamed(); }
+  Value row_start(Value pre, Value row, Value columns) { return (pre * context_.dim(rows()) + row) * columns; }
 
-  void clear(Value pre, Value lo, Value hi, Value columns) {
-    const Value size = context_.dim(node_.type.shape[dim_]);
-    b_.for_loop(0, size, 1, [&](Value row) {
-      const Value start = row_start(pre, row, columns);
+  /// Zeros in the task's blocks of rows.
+  void clear(Value pre, Value task, Value columns) {
+    const Value size = context_.dim(rows());
+    b_.for_loop(task * block_rows, size, tasks_ * block_rows, [&](Value first) {
+      const Value lo = row_start(pre, first, columns);
+      const Value hi = row_start(pre, kernel::min(first + block_rows, size), columns);
       vector_loop(b_, lo, hi, lanes_, [&](Value at, Value mask) {
         const Value zero = b_.cast(b_.constant(compute_type(node_.type.dtype), 0, lanes_), node_.type.dtype);
-        b_.store(context_.buffer(out_), start + at, zero, mask);
+        b_.store(context_.buffer(out_), at, zero, mask);
       });
     });
   }
 
-  void add(PointEmitter& updates, PointEmitter& indices, Value pre, Value lo, Value hi, Value columns) {
-    const Dim size = node_.type.shape[dim_].unnamed();
+  void add(PointEmitter& updates, PointEmitter& indices, Value pre, Value task, Value columns) {
+    const Dim size = rows();
     const std::int64_t code = context_.check_code("an index is not in [0, " + size.to_string() + ")");
     const kernel::Buffer out = context_.buffer(out_);
     b_.for_loop(0, context_.dim(updates_.program.points(index_)), 1, [&](Value t) {
@@ -76,9 +90,10 @@ class ScatterKernel {
       const Value row = b_.cast(indices.emit(indices_.result, index_scope), i64);
       const Value inside = b_.index(0) <= row && row < context_.dim(size);
       b_.check(inside, code);
-      b_.if_(inside, [&] {
+      const Value mine = tasks_ == 1 ? inside : inside && equal(row / block_rows % tasks_, task);
+      b_.if_(mine, [&] {
         const Value start = row_start(pre, row, columns);
-        vector_loop(b_, lo, hi, lanes_, [&](Value at, Value mask) {
+        vector_loop(b_, b_.index(0), columns, lanes_, [&](Value at, Value mask) {
           Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, at, lanes_}}, mask);
           const Value update = b_.broadcast(updates.emit(updates_.result, scope), lanes_);
           const DType compute = compute_type(node_.type.dtype);
@@ -95,13 +110,15 @@ class ScatterKernel {
   const ir::Node& node_;
   OperandProgram updates_, indices_;
   std::vector<int> pre_, index_, post_;
+  bool clears_;
   int dim_ = 0, lanes_ = 1, out_ = -1;
+  std::int64_t tasks_ = 1;
 };
 
 }  // namespace
 
 KernelContext::Built lower_scatter(const LoweringContext& context, const Region& region) {
-  return ScatterKernel(context, region.members[0]).run();
+  return ScatterKernel(context, region).run();
 }
 
 }  // namespace lathe

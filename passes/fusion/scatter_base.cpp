@@ -1,0 +1,40 @@
+#include "passes/fusion/scatter_base.h"
+
+#include <algorithm>
+
+#include "ir/ops/list.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+bool is_result(const Graph& graph, ValueId id) {
+  const auto is = [&](const auto& result) { return result.value == id; };
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(), is) ||
+         std::any_of(graph.updates.begin(), graph.updates.end(), is);
+}
+
+}  // namespace
+
+std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& plan,
+                                        const std::vector<std::vector<ValueId>>& users, ValueId add) {
+  const Node& node = graph[add];
+  if (node.op != &ops::add || node.operands[0] == node.operands[1] || is_result(graph, add)) return std::nullopt;
+  const auto only_here = [&](ValueId id) {
+    const TensorType& type = graph[id].type;
+    return users[static_cast<std::size_t>(id.index)].size() == 1 && !is_result(graph, id) &&
+           type.dtype == node.type.dtype && type.shape == node.type.shape && type.is_contiguous();
+  };
+  for (const std::size_t i : {0, 1}) {
+    const ScatterBase found{node.operands[i], node.operands[1 - i]};
+    if (graph[found.scatter].op != &ops::scatter_add || !only_here(found.scatter) || !only_here(found.base)) continue;
+    const bool computed = plan.region(found.base) >= 0 && graph[found.base].op != &ops::scatter_add;
+    const bool free = plan.regions[static_cast<std::size_t>(plan.region(found.scatter))].members.size() == 1;
+    if (computed && free) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lathe

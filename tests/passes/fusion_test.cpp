@@ -1,0 +1,181 @@
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/parser.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare.h"
+
+/// Partitions of graphs into regions, as text: "*" marks what is stored.
+using namespace lathe;
+
+namespace {
+
+std::string plan(std::string_view text, const FusionOptions& options = {}) {
+  const ir::Graph graph = prepare_for_fusion(ir::parse_graph(text));
+  return to_string(plan_fusion(graph, options), graph);
+}
+
+constexpr FusionOptions columns = {.columns = true}, in_place = {.scatter_in_place = true};
+
+/// The gradient of x * w over the last dim of x[n, 8], and of w: rows with a reduction, and a sum over the rows.
+constexpr std::string_view scaled = R"(graph @g(input %x: f32[n, 8], input %dy: f32[n, 8], input %w: f32[8]) {
+  %1 = mul %dy, %w
+  %2 = mul %1, %x
+  %3 = sum %2 {dims=[1], keepdim=true}
+  %4 = sub %1, %3
+  %5 = mul %dy, %x
+  %6 = sum %5 {dims=[0]}
+  output "dx" %4
+  output "dw" %6
+})";
+
+}  // namespace
+
+TEST_CASE("fusion: element-wise nodes and the reductions of their rows are one region") {
+  CHECK(plan(R"(graph @softmax(input %x: f32[n, 8]) {
+  %1 = max %x {dims=[1], keepdim=true}
+  %2 = sub %x, %1
+  %3 = exp %2
+  %4 = sum %3 {dims=[1], keepdim=true}
+  %5 = div %3, %4
+  output "y" %5
+})") == "region 0 rows [n, 8] inner=1: %1:max %2:sub %3:exp %4:sum %5:div*\n");
+}
+
+TEST_CASE("fusion: bias, activation and residual go with the product, an update with what it reads") {
+  CHECK(
+      plan(R"(graph @mlp(input %x: f32[n, 8], parameter %w: f32[8, 16], parameter %b: f32[16], input %r: f32[n, 16]) {
+  %1 = contract %x, %w {spec="ik,kj->ij"}
+  %2 = add %1, %b
+  %3 = tanh %2
+  %4 = add %3, %r
+  output "y" %4
+})") == "region 0 product [n, 16]: %4:contract %5:add %6:tanh %7:add*\n");
+  CHECK(plan(R"(graph @momentum(parameter %p: f32[64], state %m: f32[64], input %g: f32[64]) {
+  %1 = mul %m, %g
+  %2 = add %1, %g
+  %3 = sub %p, %2
+  update %m <- %2
+  update %p <- %3
+})") == "region 0 rows [64]: %3:mul %4:add* %5:sub*\n");
+}
+
+TEST_CASE("fusion: sums over rows join the pass that reads the same values") {
+  CHECK(plan(scaled) ==
+        "region 0 rows [n, 8] inner=1: %3:mul %4:mul %5:sum %6:sub*\n"
+        "region 1 columns [n, 8]: %8:sum*\n");
+  CHECK(plan(scaled, columns) == "region 0 rows [n, 8] inner=1: %3:mul %4:mul %5:sum %6:sub* %8:sum*\n");
+}
+
+TEST_CASE("fusion: sums over rows stay apart where the columns are unknown, or the rows wait for them") {
+  CHECK(plan(R"(graph @g(input %x: f32[n, m], input %dy: f32[n, m]) {
+  %1 = mul %dy, %x
+  %2 = sum %1 {dims=[1], keepdim=true}
+  %3 = sub %x, %2
+  %4 = sum %1 {dims=[0]}
+  output "a" %3
+  output "b" %4
+})",
+             columns) ==
+        "region 0 rows [n, m] inner=1: %2:mul* %3:sum %4:sub*\n"
+        "region 1 columns [n, m]: %5:sum*\n");
+  CHECK(plan(R"(graph @g(input %x: f32[n, 8]) {
+  %1 = sum %x {dims=[0], keepdim=true}
+  %2 = sub %x, %1
+  %3 = mul %2, %2
+  %4 = sum %3 {dims=[1]}
+  output "a" %4
+})",
+             columns) ==
+        "region 0 columns [n, 8]: %1:sum*\n"
+        "region 1 rows [n, 8] inner=1: %2:sub %3:mul %4:sum*\n");
+}
+
+TEST_CASE("fusion: a sum over rows that reads another one of the same pass stays apart") {
+  CHECK(plan(R"(graph @g(input %x: f32[n, 8]) {
+  %1 = exp %x
+  %2 = sum %1 {dims=[0]}
+  %3 = sum %1 {dims=[1]}
+  %4 = add %1, %2
+  %5 = sum %4 {dims=[0]}
+  output "a" %3
+  output "b" %5
+})",
+             columns) ==
+        "region 0 rows [n, 8] inner=1: %1:exp* %2:sum* %3:sum*\n"
+        "region 1 columns [n, 8]: %5:sum*\n");
+}
+
+TEST_CASE("fusion: updates of a table are added where the rest of its gradient lies") {
+  constexpr std::string_view tied = R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32],
+                                              input %b: f32[k, 8]) {
+  %1 = contract %a, %b {spec="kv,kd->vd"}
+  %2 = scatter_add %i, %u {size=32, dim=0}
+  %3 = add %1, %2
+  %4 = mul %3, %3
+  %5 = sum %4 {dims=[0, 1]}
+  output "norm" %5
+  output "half" %4
+})";
+  CHECK(plan(tied) ==
+        "region 0 scatter [32, 8]: %5:scatter_add*\n"
+        "region 1 product [32, 8]: %4:contract %6:add*\n"
+        "region 2 rows [32, 8] inner=1: %7:mul* %8:sum*\n"
+        "region 3 rows [32, 1] inner=2: %9:sum*\n");
+  CHECK(plan(tied, in_place) ==
+        "region 0 product [32, 8]: %4:contract*\n"
+        "region 1 scatter [32, 8]: %5:scatter_add %6:add*\n"
+        "region 2 rows [32, 8] inner=1: %7:mul* %8:sum*\n"
+        "region 3 rows [32, 1] inner=2: %9:sum*\n");
+}
+
+TEST_CASE("fusion: what updates are added to is made just before them") {
+  CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32], input %b: f32[k, 8]) {
+  %1 = contract %a, %b {spec="kv,kd->vd"}
+  %2 = contract %a, %a {spec="kv,kw->vw"}
+  %3 = contract %2, %2 {spec="kv,kw->vw"}
+  %4 = scatter_add %i, %u {size=32, dim=0}
+  %5 = add %4, %1
+  %6 = exp %5
+  output "square" %3
+  output "y" %6
+})",
+             in_place) ==
+        "region 0 product [32, 32]: %5:contract*\n"
+        "region 1 product [32, 32]: %6:contract*\n"
+        "region 2 product [32, 8]: %4:contract*\n"
+        "region 3 scatter [32, 8]: %7:scatter_add %8:add*\n"
+        "region 4 rows [32, 8]: %9:exp*\n");
+}
+
+TEST_CASE("fusion: updates are not added in place where the base is read elsewhere or the sum is a result") {
+  CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[32, 8]) {
+  %1 = exp %a
+  %2 = scatter_add %i, %u {size=32, dim=0}
+  %3 = add %1, %2
+  %4 = mul %3, %1
+  output "y" %4
+})",
+             in_place) ==
+        "region 0 scatter [32, 8]: %4:scatter_add*\n"
+        "region 1 rows [32, 8]: %3:exp %5:add %6:mul*\n");
+  CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[32, 8]) {
+  %1 = exp %a
+  %2 = scatter_add %i, %u {size=32, dim=0}
+  %3 = add %1, %2
+  output "y" %3
+})",
+             in_place) ==
+        "region 0 scatter [32, 8]: %4:scatter_add*\n"
+        "region 1 rows [32, 8]: %3:exp %5:add*\n");
+}
+
+TEST_CASE("fusion: the check of an index is part of what reads it") {
+  CHECK(plan(R"(graph @g(input %x: f32[n, 8], input %i: i64[n, 1]) {
+  %1 = iota {shape=[8], dim=0, dtype=i64}
+  %2 = gather %1, %i {dim=0}
+  %3 = eq %1, %2
+  %4 = constant {dtype=f32, shape=[], values=[0.0]}
+  %5 = where %3, %x, %4
+  output "y" %5
+})") == "region 0 rows [n, 8]: %6:where*\n");
+}

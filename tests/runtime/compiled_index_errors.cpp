@@ -1,0 +1,81 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/lathe.h"
+#include "runtime/executable.h"
+#include "tests/support/interpreted.h"
+#include "tests/support/memory_store.h"
+
+/// Indices out of range, in machine code: an error at the op's line, as in the interpreter.
+using namespace lathe;
+using lathe::test::MemoryStore;
+
+namespace {
+
+/// Compiles and runs a graph with one integer argument; the label of the error, or "" where there is none. The
+/// interpreter must agree.
+std::string label_with(const ir::Graph& graph, const ir::Tensors& others, const std::vector<std::int64_t>& shape,
+                       const std::vector<std::int64_t>& indices) {
+  static MemoryStore store;
+  ir::Tensors arguments = others;
+  arguments["indices"] = HostTensor::from_ints(shape, indices);
+  Executable exe = compile(graph, {.threads = 1, .cache = &store});
+  const std::string label = test::error_label([&] { exe.run(arguments); });
+  CHECK(label == test::error_label([&] { ir::interpret(graph, arguments); }));
+  return label;
+}
+
+HostTensor numbers(std::vector<std::int64_t> shape) {
+  HostTensor made(f32, std::move(shape));
+  for (std::int64_t i = 0; i < made.numel(); ++i) made.set(i, 0.25 * static_cast<double>(i % 7));
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("take_along never reads another row") {
+  Graph g("take");
+  const Dim n("n"), k("k");
+  const Tensor a = g.input("a", f32, {n, k});
+  const Tensor taken = take_along(a, g.input("indices", i64, {n, Dim("m")}), 1);
+  g.output("y", taken);
+  g.output("da", grad((taken * taken).sum(), {a})[0]);
+  const ir::Graph graph = g.finish();
+  const ir::Tensors others = {{"a", numbers({2, 20})}};
+  CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, 0, 19}).empty());
+  CHECK(label_with(graph, others, {2, 3}, {0, 20, 5, 1, 0, 19}) == "index_range");   // the second row's first
+  CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, -1, 19}) == "index_range");  // the first row's last
+}
+
+TEST_CASE("an embedding, its gradient and a table made of numbers check their indices") {
+  Graph g("embedding");
+  const Dim n("n");
+  const Tensor ids = g.input("indices", i64, {n}), table = g.input("table", f32, {6, 20});
+  const Tensor looked_up = embedding(ids, table);
+  g.output("y", looked_up);
+  g.output("dtable", grad((looked_up * looked_up).sum(), {table})[0]);
+  g.output("made", gather(g.arange(6, f32) * 2.0, ids));
+  g.output("same", gather(g.full({6}, 3.0, f32), ids));
+  g.output("position", gather(g.arange(6, i64), ids));
+  const ir::Graph graph = g.finish();
+  const ir::Tensors others = {{"table", numbers({6, 20})}};
+  CHECK(label_with(graph, others, {3}, {0, 5, 5}).empty());
+  CHECK(label_with(graph, others, {3}, {0, 6, 5}) == "index_range");
+  CHECK(label_with(graph, others, {3}, {-1, 0, 5}) == "index_range");
+}
+
+TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
+  for (const bool ignores : {false, true}) {
+    Graph g("loss");
+    const Tensor logits = g.input("logits", f32, {Dim("n"), 37});
+    const auto ignored = ignores ? std::optional<std::int64_t>(-100) : std::nullopt;
+    const Tensor loss = cross_entropy(logits, g.input("indices", i64, {Dim("n")}), ignored);
+    g.output("loss", loss);
+    g.output("dlogits", grad(loss, {logits})[0]);
+    const ir::Graph graph = g.finish();
+    const ir::Tensors others = {{"logits", numbers({3, 37})}};
+    CHECK(label_with(graph, others, {3}, {0, 36, 7}).empty());
+    CHECK(label_with(graph, others, {3}, {0, 37, 7}) == "index_range");
+    CHECK(label_with(graph, others, {3}, {0, -1, 7}) == "index_range");
+    CHECK(label_with(graph, others, {3}, {0, -100, 7}) == (ignores ? "" : "index_range"));
+  }
+}
