@@ -166,6 +166,8 @@ class Emitter {
     }
   }
 
+  void statement(const kernel::Prefetch& s) { line("prefetch({}, {});", buffers_[at(s.buffer)], text(s.index)); }
+
   void statement(const kernel::SetVar& s) {
     std::string& var = vars_[at(s.var)];
     if (s.declares) var = fmt::format("r{}", next_var_++);

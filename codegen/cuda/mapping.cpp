@@ -87,6 +87,7 @@ class Reader {
 
   void statement(const kernel::Compute& s) { scratch_use(value(kernel_, s.value).buffer); }
   void statement(const kernel::SetVar&) {}
+  void statement(const kernel::Prefetch&) {}
   void statement(const kernel::Barrier&) {}
   void statement(const kernel::Check&) {}
 

@@ -99,6 +99,13 @@ LATHE_FUNCTION void scatter_if(vec<bool, N> mask, T* p, vec<i64, N> at, vec<T, N
   for (int i = 0; i < N; ++i) store_if(mask.lane[i], p, at.lane[i], value.lane[i]);
 }
 
+template <class T>
+LATHE_FUNCTION void prefetch(const T* p, i64 at) {
+#ifdef __CUDA_ARCH__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p + at));
+#endif
+}
+
 /// Of all checks that fail in a launch, the least code stays in the status word, whatever the order of the threads.
 LATHE_FUNCTION void check(bool condition, u64 code, u64* status) {
   if (condition) return;

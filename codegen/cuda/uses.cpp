@@ -47,6 +47,7 @@ class Counter {
   void statement(const kernel::Store& s) {
     for (const ValueId id : {s.index, s.stride, s.value, s.mask}) use(id);
   }
+  void statement(const kernel::Prefetch& s) { use(s.index); }
   void statement(const kernel::SetVar& s) { use(s.value); }
   void statement(const kernel::Alloc&) {}
   void statement(const kernel::Barrier&) {}

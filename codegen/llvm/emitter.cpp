@@ -225,6 +225,11 @@ class Emitter {
     }
   }
 
+  void statement(const kernel::Prefetch& s) {
+    const bool to_write = kernel_.buffers[at(s.buffer)].access != kernel::Access::read;
+    memory_.prefetch(access(s.buffer, 1, none, 0), value(s.index), to_write);
+  }
+
   /// Stack slots stand in the entry block: one for each variable, whatever loop declares it.
   llvm::AllocaInst* slot(llvm::Type* type, const std::string& name) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);

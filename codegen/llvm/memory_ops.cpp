@@ -108,4 +108,11 @@ void MemoryOps::scatter(const MemoryAccess& access, Value* indices, Value* value
   b_.CreateMaskedScatter(to_memory(access, value), address(access, indices), alignment(access), access.mask);
 }
 
+void MemoryOps::prefetch(const MemoryAccess& access, Value* index, bool to_write) {
+  constexpr unsigned nearest = 3, data = 1;
+  b_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+      {address(access, index), b_.getInt32(to_write ? 1 : 0), b_.getInt32(nearest), b_.getInt32(data)});
+}
+
 }  // namespace lathe::codegen

@@ -27,6 +27,7 @@ class MemoryOps {
   void store(const MemoryAccess& access, llvm::Value* index, llvm::Value* value);
   void store_strided(const MemoryAccess& access, llvm::Value* base, llvm::Value* stride, llvm::Value* value);
   void scatter(const MemoryAccess& access, llvm::Value* indices, llvm::Value* value);
+  void prefetch(const MemoryAccess& access, llvm::Value* index, bool to_write);
   llvm::Value* ramp(llvm::Value* base, llvm::Value* stride, int lanes);
 
  private:

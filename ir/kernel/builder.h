@@ -128,6 +128,7 @@ class Builder {
   void store(Buffer buffer, Bound index, Value value, Value mask = {}, int alignment = 0);
   void store_strided(Buffer buffer, Bound base, Bound stride, Value value, Value mask = {});
   void scatter(Buffer buffer, Value indices, Value value, Value mask = {});
+  void prefetch(Buffer buffer, Bound index);  ///< of a parameter; the index may be out of bounds
 
   // Arithmetic. A scalar operand is broadcast where another operand is a vector.
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast

@@ -102,6 +102,8 @@ void Builder::scatter(Buffer buffer, Value indices, Value value, Value mask) {
       .kind = StoreKind::scatter, .buffer = buffer.id, .index = indices.id, .value = value.id, .mask = mask.id}});
 }
 
+void Builder::prefetch(Buffer buffer, Bound index) { emit({Prefetch{buffer.id, bound(index).id}}); }
+
 Value Builder::broadcast(Value scalar, int lanes) {
   if (at(scalar).type.lanes == lanes) return scalar;
   require(scalar.type.lanes == 1, "{} broadcast to {} lanes", to_string(scalar.type), lanes);

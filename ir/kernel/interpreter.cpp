@@ -209,6 +209,8 @@ class Interpreter {
     t.scratch[at_index(s.buffer)] = std::make_shared<Scratch>(kernel_.buffers[at_index(s.buffer)]);
   }
 
+  void statement(const Prefetch&, Thread&) const {}
+
   void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_place"); }
 
   void statement(const Check& s, Thread& t) {

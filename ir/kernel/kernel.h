@@ -111,6 +111,13 @@ struct Store {
   int alignment = 0;
 };
 
+/// Asks for the cache line that holds buffer[index], a parameter's; no value depends on it. The index may lie
+/// outside.
+struct Prefetch {
+  BufferId buffer = none;
+  ValueId index = none;
+};
+
 /// Declares (the first time) and assigns a register variable.
 struct SetVar {
   VarId var = none;
@@ -145,7 +152,7 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, SetVar, Alloc, Barrier, Check, Loop, Branch> node;
+  std::variant<Compute, Store, Prefetch, SetVar, Alloc, Barrier, Check, Loop, Branch> node;
 };
 
 struct VarInfo {

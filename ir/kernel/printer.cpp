@@ -180,6 +180,11 @@ class Printer {
     add("alloc {}: {}[{}] @{}\n", buffer(s.buffer), lathe::name(info.dtype), info.count, name(info.space));
   }
 
+  void statement(const Prefetch& s) {
+    indent();
+    add("prefetch {}[{}]\n", buffer(s.buffer), value(s.index));
+  }
+
   void statement(const Barrier&) {
     indent();
     out_ += "barrier\n";

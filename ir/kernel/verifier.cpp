@@ -264,6 +264,12 @@ class Verifier {
     alignment(s.alignment);
   }
 
+  void statement(const Prefetch& s) const {
+    require(s.buffer >= 0 && s.buffer < kernel_.parameter_count(), "prefetch_buffer",
+            "a prefetch of what is no parameter");
+    want(use(s.index), {i64, 1}, "the index of a prefetch");
+  }
+
   void statement(const SetVar& s) {
     if (s.declares) {
       require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",

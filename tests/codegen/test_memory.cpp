@@ -84,6 +84,20 @@ TEST_CASE("strided and gathered accesses of every dtype") {
   }
 }
 
+TEST_CASE("a prefetch asks for a line, inside a buffer or not, and changes nothing") {
+  Builder b("prefetched");
+  Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+  b.parallel_for(0, 3, 1, [&](Value i) {
+    b.prefetch(x, i + 1);
+    b.prefetch(y, i - 1000000);
+    b.store(y, i, b.load(x, i) + 1);
+  });
+  const Kernel kernel = b.finish();
+  compare(kernel, {Data::of(f32, std::vector<float>{1, 2, 3}), Data(f32, 3)}, {});
+  const std::string code = codegen::emit_llvm_ir(kernel, codegen::TargetCpu::host());
+  CHECK_THAT(code, Catch::Contains("llvm.prefetch"));
+}
+
 TEST_CASE("the last lane wins where a scatter writes an element twice") {
   Builder b("collisions");
   Buffer y = b.buffer("y", i64, Access::write);

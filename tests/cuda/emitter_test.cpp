@@ -58,6 +58,15 @@ scale(const f32* __restrict__ x, f32* __restrict__ y, const i64 n, u64* const st
 )");
 }
 
+TEST_CASE("a prefetch reads as CUDA C++") {
+  const Kernel kernel = one_block("ahead", 32, [](Builder& b, Value t) {
+    const Buffer x = b.buffer("x", f32, Access::read_write);
+    b.prefetch(x, t * 32);
+    b.store(x, t, b.load(x, t) + 1);
+  });
+  CHECK(holds(cuda::emit(kernel), "prefetch(x, mul(i1, 32LL));"));
+}
+
 TEST_CASE("shared memory and barriers read as CUDA C++") {
   CHECK(cuda::emit(reverse_kernel()) == R"(#include "lathe.cuh"
 

@@ -23,6 +23,7 @@ Kernel everything(const std::string& kernel_name, const std::string& prefix) {
     b.for_loop(i, m, 1, [&](Value j) {
       Value at = i * m + j;
       Value mask = b.tail_mask(m - j, 4);
+      b.prefetch(x, at);
       Value v = b.load(x, at, 4, mask, 16);
       Value column = b.load_strided(x, at, m, 4), old = b.get(sum);
       b.set(sum, b.fma(v, column, old));
@@ -64,6 +65,7 @@ TEST_CASE("kernels print as text") {
       %7 = ramp 0:i32, 1:i32 : i32x4
       %8 = broadcast %6 : i32x4
       %9 = lt %7, %8 : boolx4
+      prefetch x[%2]
       %10 = load x[%2] mask %9 align 16 : f32x4
       %11 = load x[%2 by m] : f32x4
       %12 = get v0 : f32x4

@@ -96,6 +96,11 @@ TEST_CASE("buffers are used as they were declared") {
     k.buffers.push_back({.name = "late", .access = Access::read_write, .space = Space::stack, .count = 4});
     first(k, Opcode::load).buffer = 2;
   });
+  rejects("prefetch_buffer", [](Kernel& k) {
+    k.buffers.push_back({.name = "tmp", .access = Access::read_write, .space = Space::stack, .count = 4});
+    parallel(k).body.push_back({Alloc{2}});
+    parallel(k).body.push_back({Prefetch{2, integer(k, 0)}});
+  });
   rejects("scratch_size", [](Kernel& k) {
     k.buffers.push_back({.name = "big", .access = Access::read_write, .space = Space::stack, .count = 1 << 17});
     parallel(k).body.insert(parallel(k).body.begin(), {Alloc{2}});
