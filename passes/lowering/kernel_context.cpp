@@ -17,8 +17,12 @@ void KernelContext::declare(int buffer, DType dtype, bool reads, bool writes) {
 
 kernel::Value KernelContext::dim(const Dim& size) {
   if (const auto number = size.value()) return builder.index(*number);
-  auto at = std::find(dims_.begin(), dims_.end(), size);
-  if (at == dims_.end()) at = dims_.insert(dims_.end(), size.unnamed());
+  return run_time(size);
+}
+
+kernel::Value KernelContext::run_time(const Dim& value) {
+  auto at = std::find(dims_.begin(), dims_.end(), value);
+  if (at == dims_.end()) at = dims_.insert(dims_.end(), value.unnamed());
   return builder.dim(fmt::format("d{}", at - dims_.begin()));
 }
 

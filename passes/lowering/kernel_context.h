@@ -31,6 +31,9 @@ class KernelContext {
   /// The value of a size: a constant, or one run-time argument for the whole polynomial.
   kernel::Value dim(const Dim& size);
 
+  /// A number that is passed at run time all the same, so that kernels that differ in it alone are one.
+  kernel::Value argument(std::int64_t number) { return run_time(number); }
+
   /// Registers a run-time check; gives its code.
   std::int64_t check_code(std::string message);
 
@@ -46,6 +49,8 @@ class KernelContext {
   Built finish();
 
  private:
+  kernel::Value run_time(const Dim& value);
+
   std::map<int, kernel::Buffer> parameters_;
   std::vector<int> order_;
   std::vector<Dim> dims_;

@@ -38,10 +38,13 @@ class Philox {
 
 }  // namespace
 
-Value emit_uniform(kernel::Builder& b, Value seed, Value step, std::int64_t stream, Value element, DType dtype) {
+std::int64_t stream_salt(std::int64_t stream) {
+  return static_cast<std::int64_t>(static_cast<std::uint32_t>(stream) * 0x9E3779B9u);
+}
+
+Value emit_uniform(kernel::Builder& b, Value seed, Value step, Value salt, Value element, DType dtype) {
   Philox philox(b);
-  const std::int64_t salt = static_cast<std::int64_t>(static_cast<std::uint32_t>(stream) * 0x9E3779B9u);
-  const std::array<Value, 2> key = {philox.exclusive_or(philox.low(seed), b.index(salt)), philox.high(seed)};
+  const std::array<Value, 2> key = {philox.exclusive_or(philox.low(seed), salt), philox.high(seed)};
   const Value word =
       philox.block({philox.low(element), philox.high(element), philox.low(step), philox.high(step)}, key);
   const int bits = dtype == f16 ? 11 : dtype == bf16 ? 8 : 24;

@@ -131,7 +131,9 @@ Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
 
 Value PointEmitter::random(const PointInstruction& i, Scope& scope) {
   const Value seed = emit(i.args[0], scope), step = emit(i.args[1], scope);
-  return rounded(emit_uniform(context_.builder, seed, step, i.stream, scope.place.value(i.form), i.dtype), i.dtype);
+  // An argument, so that layers that draw from streams of their own share code.
+  const Value salt = context_.argument(stream_salt(i.stream));
+  return rounded(emit_uniform(context_.builder, seed, step, salt, scope.place.value(i.form), i.dtype), i.dtype);
 }
 
 Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {

@@ -1,0 +1,40 @@
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include "tests/passes/support.h"
+#include "tests/support/program_interpreter.h"
+
+using namespace lathe;
+
+namespace {
+
+/// Draws of two streams for two inputs, as the layers of a model make them; `last` is %2 or what %3 makes of it.
+ir::Graph two_layers(int first, int second, std::string_view last = "%2", std::string_view more = "") {
+  return ir::test::parse(fmt::format(R"(graph @g(state %r: i64[2], input %x: f32[n, 7], input %y: f32[m, 7]) {{
+  %1 = dropout %x, %r {{p=0.5, stream={}}}
+  %2 = dropout %y, %r {{p=0.5, stream={}}}
+  {}
+  output "a" %1
+  output "b" {}
+}})",
+                                     first, second, more, last));
+}
+
+std::size_t kernels(const ir::Graph& graph) { return test::ProgramInterpreter(graph).program().kernels.size(); }
+
+}  // namespace
+
+TEST_CASE("layers that differ in the stream of their draws share a kernel and draw their own numbers") {
+  const ir::Graph graph = two_layers(3, 2000000000);
+  const test::ProgramInterpreter program(graph);
+  CHECK(program.program().regions == 2);
+  CHECK(program.program().kernels.size() == 1);
+  const ir::Tensors arguments = ir::test::random_arguments(graph, {{"n", 5}, {"m", 4}});
+  const ir::Tensors wanted = ir::interpret(graph, arguments), found = program.run(arguments);
+  for (const char* name : {"a", "b"}) CHECK(ir::test::distance(found.at(name), wanted.at(name)) == 0);
+}
+
+TEST_CASE("layers that do other things have kernels of their own") {
+  CHECK(kernels(two_layers(3, 4, "%3", "%3 = exp %2")) == 2);
+}
