@@ -54,6 +54,23 @@ bool computes_point_wise(const Graph& graph, const Node& node) {
          node.op == &ops::random_uniform || node.op == &ops::concat || node.op == &ops::pad;
 }
 
+/// Whether an operand that nobody else reads is stored if this value is not: then it is this value that is better
+/// stored, for its readers find it in place and no memory is saved by computing it there.
+bool stands_for_its_operand(const Graph& graph, ValueId id, const std::vector<Uses>& uses,
+                            const std::vector<bool>& inlined) {
+  const Node& node = graph[id];
+  return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+    const Node& from = graph[operand];
+    const Uses& use = uses[static_cast<std::size_t>(operand.index)];
+    const bool stored = !is_alias(from) && !from.op->as<Argument>() && from.op != &ops::constant &&
+                        !inlined[static_cast<std::size_t>(operand.index)];
+    const bool only = !use.memory && std::all_of(use.readers.begin(), use.readers.end(),
+                                                 [&](ValueId reader) { return reader == id; });
+    return stored && only && from.type.shape == node.type.shape &&
+           size_in_bytes(node.type.dtype) <= size_in_bytes(from.type.dtype);
+  });
+}
+
 }  // namespace
 
 int arithmetic_cost(const Node& node) {
@@ -114,6 +131,7 @@ std::vector<bool> choose_inlined(const Graph& graph) {
                       : readers.size() == 1 ? operand_limit
                                             : shared_limit;
     if (total > limit) continue;
+    if (!mask && !generated && stands_for_its_operand(graph, id, uses, inlined)) continue;
     inlined[at] = true;
     cost[at] = total;
     loads[at] = reads;

@@ -1,0 +1,51 @@
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include "ir/tensor/parser.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare.h"
+
+using namespace lathe;
+
+namespace {
+
+/// Whether the value named "left" of a graph is computed by the product that reads it. `left` makes it from %x:
+/// [n, 8], %h: bf16[n, 8] and %s: [8]; `more` is whatever else the graph does.
+bool inlined(std::string_view left, std::string_view more = "") {
+  const ir::Graph graph = prepare_for_fusion(ir::parse_graph(
+      fmt::format(
+          R"(graph @g(input %x: f32[n, 8], input %h: bf16[n, 8], input %s: f32[8], parameter %w: f32[4, 8]) {{
+  {}
+  %9 = contract %2, %w {{spec="ac,bc->ab"}}
+  output "y" %9
+  {}
+}})",
+          left, more),
+      "inline.lathe"));
+  const FusionPlan plan = plan_fusion(graph);
+  for (std::int32_t i = 0; i < graph.size(); ++i)
+    if (graph[ir::ValueId{i}].name == "left") return plan.is_inlined({i});
+  FAIL("no value named left");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("an operand of a product is stored in place of a value that only it reads", "[fusion]") {
+  CHECK_FALSE(inlined(R"(%1 = exp %x
+  %2 = mul %1, %s name("left"))"));
+}
+
+TEST_CASE("an operand of a product is computed there where that saves a buffer", "[fusion]") {
+  const std::string product = R"(%1 = exp %x
+  %2 = mul %1, %s name("left"))";
+  CHECK(inlined(product, R"(output "e" %1)"));
+  CHECK(inlined(product, R"(%3 = add %1, %x
+  output "e" %3)"));
+  CHECK(inlined(R"(%2 = mul %x, %s name("left"))"));
+  CHECK(inlined(R"(%1 = exp %s
+  %2 = mul %x, %1 name("left"))"));
+  CHECK(inlined(R"(%1 = exp %h
+  %2 = cast %1 {dtype=f32} name("left"))"));
+}
