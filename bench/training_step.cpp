@@ -1,6 +1,8 @@
 // Whole training steps beside the machine's FMA peak: forward, backward and AdamW.
-//   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--top LINES]
+//   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--top LINES]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM]
+// --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
+// the peers' steps.
 // NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT.
 // --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
 // parameters and the batch, from which the peers start.
@@ -32,7 +34,7 @@ struct Options {
   std::vector<std::string> names;
   int steps = 10, threads = usable_cpus(), top = 0;
   double clip = 0;
-  bool serve = false;
+  bool serve = false, norm = false;
   std::string exported;
 };
 
@@ -49,6 +51,8 @@ Options parse(int argc, char** argv) {
       options.top = std::atoi(value());
     } else if (argument == "--clip") {
       options.clip = std::atof(value());
+    } else if (argument == "--norm") {
+      options.norm = true;
     } else if (argument == "--export") {
       options.exported = value();
     } else if (argument == "--serve") {
@@ -77,7 +81,8 @@ class Step {
   Step(const std::string& name, const Options& options)
       : options_(options),
         case_(make_step_case(name)),
-        executable_(compiled(training_step(case_.forward, "loss", AdamW{.lr = 1e-3}, {.clip_norm = options.clip}))) {
+        executable_(compiled(training_step(case_.forward, "loss", AdamW{.lr = 1e-3},
+                                           {.clip_norm = options.clip, .report_norm = options.norm}))) {
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
     for (const ProgramBuffer& buffer : executable_.program().buffers)

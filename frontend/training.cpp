@@ -81,18 +81,21 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
   return complete;
 }
 
-/// Clips by the global norm; gives the norm before clipping.
-Value clip(std::vector<Trained>& trained, double limit) {
+/// The global norm of the gradients; nothing where neither clipping nor the user wants it.
+std::optional<Value> norm_of(const std::vector<Trained>& trained, const TrainingOptions& options) {
+  if (options.clip_norm == 0 && !options.report_norm) return std::nullopt;
   std::vector<Value> gradients;
   for (const Trained& each : trained) gradients.push_back(each.gradient);
-  const Value norm = global_norm(gradients);
-  if (limit == 0) return norm;
+  return global_norm(gradients);
+}
+
+/// Clips by the global norm.
+void clip(std::vector<Trained>& trained, double limit, const Value& norm) {
   const Value factor = ir::minimum(ir::div(limit, ir::add(norm, 1e-6)), 1.0);
   for (Trained& each : trained) {
     const DType dtype = wide(each.gradient.dtype());
     each.gradient = ir::mul(ir::cast(each.gradient, dtype), ir::cast(factor, dtype));
   }
-  return norm;
 }
 
 /// Counts updates, and gives what all parameters' updates share.
@@ -122,14 +125,15 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   const GraphBuilder::At at(builder, line.known() ? Location(line.file(), line.line(), "optimizer") : line);
   std::optional<Value> complete;
   if (options.accumulate > 1) complete = accumulate(trained, options.accumulate);
-  const Value norm = clip(trained, options.clip_norm);
+  const std::optional<Value> norm = norm_of(trained, options);
+  if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
   const OptimizerStep step = begin_update(builder, optimizer, complete);
   for (const Trained& each : trained) {
     const bool decay = !options.decayed || options.decayed(each.parameter.node());
     add_update(optimizer, step, each.parameter, each.gradient, decay);
   }
   advance_random_states(builder);
-  builder.output("grad_norm", ir::cast(norm, loss.dtype()));
+  if (options.report_norm) builder.output("grad_norm", ir::cast(*norm, loss.dtype()));
   builder.output("learning_rate", ir::cast(step.rate, loss.dtype()));
 }
 

@@ -15,6 +15,9 @@ struct TrainingOptions {
   /// Scales the gradients by min(1, clip_norm / (norm + 1e-6)), norm being the root of the sum of all squares, as
   /// torch.nn.utils.clip_grad_norm_ does. 0: no clipping.
   double clip_norm = 0;
+  /// Whether the norm of all gradients, before clipping, is an output: "grad_norm". Where nothing else wants it, each
+  /// gradient is otherwise used up where it is made.
+  bool report_norm = true;
   /// Micro-batches that make one update. Each run of the step adds its gradients, divided by this number, to the
   /// states "optimizer.accumulated.<parameter>"; every accumulate-th run updates the parameters and starts anew, the
   /// others leave them alone. So memory is that of one micro-batch, and the result is that of the big batch where

@@ -281,6 +281,25 @@ TEST_CASE("parameters that the loss does not use are left alone, and a person is
   CHECK(updated == std::vector<std::string>{"optimizer.step", "w"});
 }
 
+TEST_CASE("the norm of the gradients is an output unless nobody wants it", "[training]") {
+  const auto outputs = [](const Graph& step) {
+    std::vector<std::string> names;
+    for (const Output& output : step.outputs) names.push_back(output.name);
+    return names;
+  };
+  for (const double clip : {0.0, 0.1}) {
+    const Graph with = training_step(regression(), "loss", SGD{}, {.clip_norm = clip});
+    const Graph without = training_step(regression(), "loss", SGD{}, {.clip_norm = clip, .report_norm = false});
+    CHECK(outputs(with) == std::vector<std::string>{"loss", "grad_norm", "learning_rate"});
+    CHECK(outputs(without) == std::vector<std::string>{"loss", "learning_rate"});
+    const Problem problem = make_problem(5);
+    Tensors a = with_states(with, problem.given), b = with_states(without, problem.given);
+    advance(with, a), advance(without, b);
+    CHECK(a.at("w").same_bits(b.at("w")));
+    CHECK(!a.at("w").same_bits(problem.given.at("w")));
+  }
+}
+
 TEST_CASE("errors of training steps", "[training]") {
   const Graph graph = parse(R"(graph @g(input %x: f64[3], parameter %w: f64[3]) {
   %1 = mul %x, %w
