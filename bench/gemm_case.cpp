@@ -49,10 +49,14 @@ kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan,
   const schedule::GemmSizes s = Sizes(b, c, known).value;
   schedule::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
   schedule::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
-  schedule::emit_gemm(b, plan, s, left, right, [&](Value batch, Value m) {
-    const Value row = (batch * s.m + m) * s.n;
-    return [&b, result, row](Value n, int, Value acc, Value mask) { b.store(result, row + n, acc, mask); };
-  });
+  const auto row = [&](Value batch, Value m) { return (batch * s.m + m) * s.n; };
+  const auto epilogue = [&](Value batch, Value m) {
+    return [&b, result, first = row(batch, m)](Value n, int, Value acc, Value mask) {
+      b.store(result, first + n, acc, mask);
+    };
+  };
+  const auto ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, row(batch, m) + n); };
+  schedule::emit_gemm(b, plan, s, left, right, epilogue, ahead);
   return b.finish();
 }
 

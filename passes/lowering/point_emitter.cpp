@@ -173,6 +173,11 @@ void PointEmitter::store_all(Scope& scope) {
     store(s.node, program_[s.value].dtype, s.form, emit(s.value, scope), scope);
 }
 
+void PointEmitter::prefetch(ir::ValueId node, const Linear& form, Scope& scope) {
+  const Place::Position at = scope.place.position(form);
+  if (!at.vector && at.stride.is(1)) context_.builder.prefetch(context_.buffer(buffer_of_(node)), at.base);
+}
+
 Value PointEmitter::reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope) {
   (void)dtype;
   const Place::Position at = scope.place.position(form);

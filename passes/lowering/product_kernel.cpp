@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <map>
 #include <memory>
 
 #include "passes/lowering/product_operands.h"
@@ -94,7 +96,8 @@ class ProductKernels {
     const schedule::GemmOperand lhs = operand(operands_.left, lhs_packed, left_loads, left_top);
     const schedule::GemmOperand rhs = operand(operands_.right, rhs_packed, right_loads, right_top);
     const schedule::GemmSizes sizes{context.dim(batch), context.dim(m), context.dim(n), context.dim(k)};
-    emit_gemm(context.builder, plan, sizes, lhs, rhs, epilogue(emitter, top));
+    emit_gemm(context.builder, plan, sizes, lhs, rhs, epilogue(emitter, top),
+              prefetch(plan.tile.lanes, emitter, top));
     auto built = context.finish();
     built.launch.work = k * Dim(static_cast<std::int64_t>(plan.tile.mc) * plan.tile.nc / 8);
     built.launch.flops = Dim(2) * batch * m * n * k;
@@ -118,6 +121,31 @@ class ProductKernels {
         emitter.store_all(scope);
       };
     };
+  }
+
+  /// Asks for the elements that the epilogue reads or writes, one for each result: those of a parameter and its
+  /// moments, a residual, the result itself.
+  schedule::EpiloguePrefetch prefetch(int lanes, PointEmitter& emitter, Scope& top) const {
+    using Kind = PointInstruction::Kind;
+    std::map<int, std::pair<ir::ValueId, Linear>> places;  // by buffer
+    const auto add = [&](ir::ValueId node, const Linear& form) {
+      if (varies(form, operands_.m_dims) && varies(form, operands_.n_dims))
+        places.try_emplace(lowering_.buffer_of(node), std::pair(node, form));
+    };
+    for (const PointInstruction& i : epilogue_.code)
+      if (i.kind == Kind::load && i.args.empty()) add(i.buffer, i.form);
+    for (const PointStore& store : epilogue_.stores) add(store.node, store.form);
+    if (places.empty()) return {};
+    return [this, lanes, places, &emitter, &top](Value batch, Value m, Value n) {
+      const ProductOperands& o = operands_;
+      Scope scope(emitter, {{o.batch_dims, batch, 1}, {o.m_dims, m, 1}, {o.n_dims, n, lanes}}, Value{}, &top);
+      for (const auto& [buffer, place] : places) emitter.prefetch(place.first, place.second, scope);
+    };
+  }
+
+  static bool varies(const Linear& form, const std::vector<int>& dims) {
+    return std::any_of(dims.begin(), dims.end(),
+                       [&](int d) { return !form.coefficients[static_cast<std::size_t>(d)].is(0); });
   }
 
   const LoweringContext& lowering_;

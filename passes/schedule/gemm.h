@@ -124,9 +124,15 @@ using RowEpilogue = std::function<void(kernel::Value n, int lanes, kernel::Value
 /// shares (such as index arithmetic) and returns what to do for each vector of it. May be called several times.
 using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)>;
 
+/// Asks for what the epilogue reads and writes of `lanes` results (b, m, n .. n + tile.lanes) from memory; m may lie
+/// beyond the last row.
+using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m, kernel::Value n)>;
+
 /// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
-/// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say.
+/// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. `prefetch`, if any, is called in
+/// the blocked strategy for the results of a register tile while their last sums are made, row by row, unless k is
+/// known to be short.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-               const GemmOperand& rhs, const Epilogue& epilogue);
+               const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
 
 }  // namespace lathe::schedule

@@ -33,8 +33,15 @@ struct Pass {
 class BlockedGemm {
  public:
   BlockedGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-              const GemmOperand& rhs, const Epilogue& epilogue)
-      : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
+              const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch)
+      : b_(b),
+        plan_(plan),
+        tile_(plan.tile),
+        sizes_(sizes),
+        lhs_(lhs),
+        rhs_(rhs),
+        epilogue_(epilogue),
+        prefetch_(prefetch) {
     if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
   }
 
@@ -175,7 +182,7 @@ class BlockedGemm {
     });
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
-    b_.for_loop(0, p.depth, 1, [&](Value k) {
+    const auto step = [&](Value k) {
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < at.rows; ++i) {
@@ -185,9 +192,29 @@ class BlockedGemm {
           b_.set(sum, multiply_add(row, column[static_cast<std::size_t>(v)], b_.get(sum)));
         }
       }
-    });
+    };
+    asks_ahead() ? steps_and_prefetches(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
     for (int i = 0; i < at.rows; ++i)
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
+  }
+
+  /// Short sums are made before memory answers.
+  bool asks_ahead() const {
+    const auto k = b_.constant_value(sizes_.k);
+    return prefetch_ && (!k || *k >= 128);
+  }
+
+  /// All steps of k, in as many parts as the tile has rows; ahead of each, in the last pass, what the epilogue of one
+  /// row will want is asked for.
+  void steps_and_prefetches(const Task& t, const Pass& p, const Place& at, int nv, const Builder::Body& step) {
+    const Value part = b_.ceil_div(p.depth, at.rows);
+    b_.for_loop(0, at.rows, 1, [&](Value row) {
+      b_.if_(p.last, [&] {
+        for (int v = 0; v < nv; ++v) prefetch_(t.batch, at.m + row, at.n + v * tile_.lanes);
+      });
+      const Value first = row * part;
+      b_.for_loop(first, min(first + part, p.depth), 1, step);
+    });
   }
 
   static std::size_t index(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
@@ -271,6 +298,7 @@ class BlockedGemm {
   const GemmSizes& sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
+  const EpiloguePrefetch& prefetch_;
   Value passes_;
   Buffer sums_, left_, right_;
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
@@ -279,8 +307,8 @@ class BlockedGemm {
 }  // namespace
 
 void emit_blocked_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-                       const GemmOperand& rhs, const Epilogue& epilogue) {
-  BlockedGemm(b, plan, sizes, lhs, rhs, epilogue).emit();
+                       const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch) {
+  BlockedGemm(b, plan, sizes, lhs, rhs, epilogue, prefetch).emit();
 }
 
 }  // namespace lathe::schedule

@@ -193,7 +193,9 @@ GemmPlan choose_plan(const GemmQuery& query) {
     return plan;
   }
   fit_loaded_right(plan.tile, query);
-  if (!reused || at_most(query.m, plan.tile.mc)) return plan;
+  // Only rows that are known to be many make up for the traffic of a packed copy.
+  const bool many = query.m && query.k && !at_most(query.m, plan.tile.mc);
+  if (!reused || !many || huge) return plan;
   plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
   fit_packed_right(plan.tile, query);
   return plan;

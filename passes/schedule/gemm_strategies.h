@@ -8,7 +8,7 @@ namespace lathe::schedule {
 /// Register tiles over blocks of k. A task keeps its mc x nc sums in scratch between blocks and hands strips of mr
 /// rows to the epilogue after the last one, while they are near.
 void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-                       const GemmOperand& rhs, const Epilogue& epilogue);
+                       const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch);
 
 /// Few rows, both operands contiguous in k: mr x nv dot products at once with lanes along k, each summed across the
 /// lanes last. Reads the right operand once and packs nothing.

@@ -77,6 +77,17 @@ TEST_CASE("blocked product: tails of known rows, of one register tile and of man
         }
 }
 
+TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memory is asked for ahead") {
+  for (const std::int64_t m : {3, 4, 9})
+    for (const std::int64_t n : {5, 16, 21})
+      for (const std::int64_t k : {0, 1, 3, 8, 19})
+        for (const bool known : {false, true}) {
+          const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = 16};
+          check({.batch = 2, .m = m, .n = n, .k = k, .known = known, .prefetch = true},
+                {.tile = tile, .lhs = Source::direct, .rhs = Source::loaded});
+        }
+}
+
 TEST_CASE("packing: slivers of one, some and all rows, steps of k that are left over") {
   for (const std::int64_t n : {1, 7, 8, 9, 13, 16})
     for (const std::int64_t k : {1, 3, 4, 7, 8, 18})
@@ -105,8 +116,11 @@ TEST_CASE("every plan of plan_gemm works, whatever is known") {
 TEST_CASE("plans: what is streamed, loaded and packed") {
   schedule::GemmQuery q{.batch = 1, .n = 1536, .k = 384};
   CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
-  CHECK(plan_gemm(q).rhs == Source::packed);  // many rows, or unknown
+  CHECK(plan_gemm(q).rhs == Source::loaded);  // rows that may be few
   CHECK(plan_gemm(q).lhs == Source::direct);
+  q.m = 4096;
+  CHECK(plan_gemm(q).rhs == Source::packed);
+  q.m = {};
   q.lhs_cheap = false;
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.m = 1;  // decoding with weights [n, k]

@@ -29,6 +29,7 @@ struct GemmProblem {
   LaneAxis lhs = LaneAxis::k, rhs = LaneAxis::k;
   bool known = false;       ///< sizes compiled in
   bool shared_rhs = false;  ///< one right operand for all batches
+  bool prefetch = false;    ///< what the epilogue touches is asked for ahead
   bool whole = true;        ///< whole numbers: sums are exact in any order
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
@@ -199,13 +200,16 @@ class GemmRun {
     const schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = lhs};
     schedule::GemmOperand right{.axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = rhs};
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
-    schedule::emit_gemm(b, plan_, s, left, right, [&](Value batch, Value m) {
+    schedule::EpiloguePrefetch ahead;
+    if (p_.prefetch) ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, (batch * s.m + m) * s.n + n); };
+    const auto epilogue = [&](Value batch, Value m) {
       const Value row = (batch * s.m + m) * s.n, factor = b.load(scale, m);
       return [&b, bias, result, row, factor](Value n, int lanes, Value acc, Value mask) {
         const Value sum = acc * b.broadcast(factor, lanes) + b.load(bias, n, lanes, mask);
         b.store(result, row + n, b.load(result, row + n, lanes, mask) + sum, mask);
       };
-    });
+    };
+    schedule::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
     return b.finish();
   }
 
