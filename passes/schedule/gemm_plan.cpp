@@ -104,6 +104,14 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
   tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
 }
 
+/// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
+/// columns would compute it again, unless it is so large that the copy goes through memory.
+bool computed_once(const GemmQuery& query) {
+  constexpr std::int64_t large = 16384;
+  const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
+  return small && query.n && *query.n > 256;
+}
+
 /// The scratch of a task: sums between blocks of k, and what it packs itself.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
@@ -187,6 +195,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   // A packed copy that no cache holds is written to memory and read from there: each task rather packs its part.
   const bool huge = query.n && query.k && *query.n * *query.k > 8'000'000;
   plan.rhs = Source::loaded;
+  if (plan.lhs == Source::loaded && reused && computed_once(query)) plan.lhs = Source::packed;
   if (plan.lhs == Source::loaded) {
     plan.rhs = reused && !huge ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);

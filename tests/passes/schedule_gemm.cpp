@@ -99,8 +99,8 @@ TEST_CASE("packing: slivers of one, some and all rows, steps of k that are left 
 }
 
 TEST_CASE("every plan of plan_gemm works, whatever is known") {
-  const std::int64_t sizes[][4] = {{1, 1, 40, 20}, {3, 1, 9, 4},  {1, 8, 33, 7},  {1, 20, 18, 9},
-                                   {2, 15, 5, 6},  {2, 7, 70, 3}, {1, 30, 70, 18}};
+  const std::int64_t sizes[][4] = {{1, 1, 40, 20}, {3, 1, 9, 4},  {1, 8, 33, 7},   {1, 20, 18, 9},
+                                   {2, 15, 5, 6},  {2, 7, 70, 3}, {1, 30, 70, 18}, {1, 37, 300, 9}};
   for (const auto& [batch, m, n, k] : sizes)
     for (const LaneAxis lhs : axes)
       for (const LaneAxis rhs : axes)
@@ -122,7 +122,10 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).rhs == Source::packed);
   q.m = {};
   q.lhs_cheap = false;
+  CHECK(plan_gemm(q).lhs == Source::packed);  // computed once for many blocks of columns
+  q.n = 192;
   CHECK(plan_gemm(q).lhs == Source::loaded);
+  q.n = 1536;
   q.m = 1;  // decoding with weights [n, k]
   CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::skinny_dot);
   q.rhs_axis = LaneAxis::row;  // and with weights [k, n]
@@ -138,8 +141,9 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
   q = {.batch = 1, .m = 256, .n = 768, .k = 50257, .lhs_cheap = false};  // a packed copy would go through memory
   CHECK(plan_gemm(q).rhs == Source::loaded);
+  CHECK(plan_gemm(q).lhs == Source::loaded);
   q.k = 768;
-  CHECK(plan_gemm(q).rhs == Source::packed);
+  CHECK(plan_gemm(q).lhs == Source::packed);
   q = {.batch = 1, .n = 64, .k = 768};  // one register tile as wide as the columns
   CHECK(plan_gemm(q).tile.n_step() == 64);
 }
