@@ -26,8 +26,7 @@ schedule::LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows
 struct Sizes {
   schedule::GemmSizes value;
   Sizes(Builder& b, const GemmCase& c, bool known) {
-    const auto size = [&](const char* name, std::int64_t n) { return known ? b.index(n) : b.dim(name); };
-    value = {size("batch", c.batch), size("m", c.m), size("n", c.n), size("k", c.k)};
+    value = {b.index(c.batch), known ? b.index(c.m) : b.dim("m"), b.index(c.n), b.index(c.k)};
   }
 };
 
@@ -69,7 +68,7 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
   kernels_.push_back(pack_kernel(case_, plan_, known, true));
   kernels_.push_back(pack_kernel(case_, plan_, known, false));
   code_ = codegen::Jit({.target = target}).compile(kernels_);
-  if (!known) dims_ = {case_.batch, case_.m, case_.n, case_.k};
+  if (!known) dims_ = {case_.m};
   packed_lhs_ = float_arena(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
   packed_rhs_ = float_arena(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
 }

@@ -25,7 +25,7 @@ struct GemmCase {
 
 class CompiledGemm {
  public:
-  /// `known`: sizes are compiled in; otherwise they are dims.
+  /// `known`: sizes are compiled in; otherwise the rows are a dim.
   CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known, const codegen::TargetCpu& target);
   void pack(ThreadPool& threads, const float* lhs, const float* rhs);
   void multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result);

@@ -129,9 +129,9 @@ using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)
 using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m, kernel::Value n)>;
 
 /// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
-/// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. `prefetch`, if any, is called in
-/// the blocked strategy for the results of a register tile while their last sums are made, row by row, unless k is
-/// known to be short.
+/// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. With `prefetch` the
+/// blocked strategy hands a strip of rows to the epilogue while the next strip is summed, row by row, and asks ahead
+/// for the memory that the epilogue of this one touches; unless k is known to be short or n is not known.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
 

@@ -19,9 +19,10 @@ struct Task {
   Value batch, m0, m1, n0, n1;
 };
 
-/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums.
+/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums, and
+/// that of the tile above it.
 struct Place {
-  Value first, m, n, sums;
+  Value first, m, n, sums, above;
   int rows;
 };
 
@@ -85,7 +86,8 @@ class BlockedGemm {
   }
 
   void task(const Task& t) {
-    const int strips = b_.is_constant(passes_, 1) ? 1 : most_rows() / tile_.mr;
+    const int least = overlaps() ? 2 : 1;
+    const int strips = b_.is_constant(passes_, 1) ? least : std::max(most_rows() / tile_.mr, least);
     sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
       left_ =
@@ -112,10 +114,11 @@ class BlockedGemm {
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
   void strip(const Task& t, const Pass& p, Value first, Value m) {
-    const Value base = strip_base(t, m);
+    const Value base = strip_base(t, m), above = strip_base(t, m - tile_.mr);
     const auto tiles = [&](int rows) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-        columns(t, p, {.first = first, .m = m, .n = n, .sums = base + (n - t.n0) * tile_.mr, .rows = rows});
+        const Value column = (n - t.n0) * tile_.mr;
+        columns(t, p, {.first = first, .m = m, .n = n, .sums = base + column, .above = above + column, .rows = rows});
       });
     };
     const auto m_known = b_.constant_value(sizes_.m);
@@ -124,13 +127,17 @@ class BlockedGemm {
       tiles(tile_.mr);
     else
       b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr); }, [&] { tiles(last_rows); });
-    b_.if_(p.last, [&] { strip_epilogue(t, m, base); });
+    // What is finished while the next strip is summed needs no turn of its own.
+    const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
+    b_.if_(now, [&] { strip_epilogue(t, m, base); });
   }
 
-  /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough.
+  /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough, or two
+  /// in turn.
   Value strip_base(const Task& t, Value m) {
-    const Value own = (m - t.m0) * tile_.nc;
-    return b_.select(kernel::equal(passes_, 1), b_.index(0), own);
+    const Value row = m - t.m0;
+    const Value in_turn = overlaps() ? row / tile_.mr % 2 * (tile_.mr * tile_.nc) : b_.index(0);
+    return b_.select(kernel::equal(passes_, 1), in_turn, row * tile_.nc);
   }
 
   void pack_left(const Task& t, const Pass& p, Value m) {
@@ -193,28 +200,44 @@ class BlockedGemm {
         }
       }
     };
-    asks_ahead() ? steps_and_prefetches(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
+    overlaps() ? steps_and_epilogue(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
     for (int i = 0; i < at.rows; ++i)
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  /// Short sums are made before memory answers.
-  bool asks_ahead() const {
-    const auto k = b_.constant_value(sizes_.k);
-    return prefetch_ && (!k || *k >= 128);
+  /// Whether a strip's results go through the epilogue while the next strip is summed, and its memory is asked for
+  /// ahead. Short sums are made before memory answers.
+  bool overlaps() const {
+    const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
+    return prefetch_ && n && (!k || *k >= 128);
   }
 
-  /// All steps of k, in as many parts as the tile has rows; ahead of each, in the last pass, what the epilogue of one
-  /// row will want is asked for.
-  void steps_and_prefetches(const Task& t, const Pass& p, const Place& at, int nv, const Builder::Body& step) {
-    const Value part = b_.ceil_div(p.depth, at.rows);
-    b_.for_loop(0, at.rows, 1, [&](Value row) {
+  /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
+  /// row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside the
+  /// sums.
+  void steps_and_epilogue(const Task& t, const Pass& p, const Place& at, int nv, const Builder::Body& step) {
+    const Value part = b_.ceil_div(p.depth, tile_.mr);
+    b_.for_loop(0, tile_.mr, 1, [&](Value row) {
       b_.if_(p.last, [&] {
         for (int v = 0; v < nv; ++v) prefetch_(t.batch, at.m + row, at.n + v * tile_.lanes);
       });
+      b_.if_(p.last && at.m > t.m0, [&] { finish_above(t, at, row, nv); });
       const Value first = row * part;
       b_.for_loop(first, min(first + part, p.depth), 1, step);
     });
+  }
+
+  /// Hands a row of the tile above to the epilogue.
+  void finish_above(const Task& t, const Place& at, Value row, int nv) {
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
+    for (int v = 0; v < nv; ++v) {
+      const Value n = at.n + v * lanes,
+                  sums = b_.load(sums_, at.above + (row * tile_.n_step() + v * lanes), lanes, {}, bytes);
+      const bool whole = nv == tile_.nv && known_tail() != tile_.nv;
+      consume(n, lanes, sums,
+              whole || known_multiple(b_, sizes_.n, lanes) ? Value{} : b_.tail_mask(sizes_.n - n, lanes));
+    }
   }
 
   static std::size_t index(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }

@@ -105,17 +105,18 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
 }
 
 /// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
-/// columns would compute it again, unless it is so large that the copy goes through memory.
+/// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
+/// its rows is packed in whole lines by a task as well.
 bool computed_once(const GemmQuery& query) {
   constexpr std::int64_t large = 16384;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
-  return small && query.n && *query.n > 256;
+  return query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
 }
 
-/// The scratch of a task: sums between blocks of k, and what it packs itself.
+/// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
-  const std::int64_t rows = at_most(query.k, tile.kc) ? tile.mr : tile.mc;
+  const std::int64_t rows = std::max(2 * tile.mr, at_most(query.k, tile.kc) ? 0 : tile.mc);
   const std::int64_t left = tile.lanes % tile.mr == 0 ? tile.lanes : tile.mr;
   std::int64_t elements = rows * tile.nc;
   if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;

@@ -165,7 +165,7 @@ TEST_CASE("plans: scratch fits, blocks are whole tiles") {
               const bool dot = plan.strategy == schedule::GemmStrategy::skinny_dot;
               const std::int64_t bytes = static_cast<std::int64_t>(size_in_bytes(compute));
               const bool single = !dot && k != 0 && k <= t.kc;
-              std::int64_t scratch = std::int64_t{t.nc} * (single ? t.mr : t.mc) * (dot ? t.lanes : 1);
+              std::int64_t scratch = std::int64_t{t.nc} * std::max(2 * t.mr, single ? 0 : t.mc) * (dot ? t.lanes : 1);
               if (plan.rhs == Source::loaded) scratch += std::int64_t{t.nc} * t.kc;
               if (plan.lhs == Source::loaded) scratch += std::int64_t{std::max(t.mr, t.lanes)} * t.kc + t.lanes;
               const bool whole = t.mc % t.mr == 0 && t.nc % (dot ? t.nv : t.n_step()) == 0;
