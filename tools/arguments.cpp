@@ -101,6 +101,17 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("--seed", options.seed, "For --random")->capture_default_str();
 }
 
+void add_lower_options(CLI::App& command, LowerOptions& options) {
+  CLI::Option* required = command.add_flag_callback(
+      "--require-fused", [&options] { options.attention = AttentionFusion::required; },
+      "An attention that is not fused is an error");
+  command
+      .add_flag_callback(
+          "--no-fused-attention", [&options] { options.attention = AttentionFusion::off; },
+          "Run products and softmax of attentions one by one")
+      ->excludes(required);
+}
+
 Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
   Arguments arguments{.tensors = {}, .dims = parse_dims(options.dims)};
   check_dim_names(graph, arguments.dims);

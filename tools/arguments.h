@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/interpreter.h"
+#include "passes/lowering/options.h"
 
 namespace lathe::tools {
 
@@ -19,6 +20,9 @@ struct ArgumentOptions {
 
 /// Adds FILE.safetensors options: --input, --dim, --seed and --random.
 void add_argument_options(CLI::App& command, ArgumentOptions& options);
+
+/// Adds --require-fused and --no-fused-attention.
+void add_lower_options(CLI::App& command, LowerOptions& options);
 
 struct Arguments {
   ir::Tensors tensors;  ///< one for each argument of the graph

@@ -21,6 +21,7 @@ namespace {
 struct Options {
   std::string file;
   ArgumentOptions arguments;
+  LowerOptions lower;
   int threads = 0, repeat = 10, top = 12;
   std::vector<std::string> only;
   bool full = false, machine = false;
@@ -78,7 +79,8 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const Options& options, int threads, double peak) {
-  auto [graph, executable, inputs] = prepare(options.file, options.arguments, {.threads = threads});
+  auto [graph, executable, inputs] =
+      prepare(options.file, options.arguments, {.threads = threads, .lower = options.lower});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
   std::string text = fmt::format(
@@ -126,6 +128,7 @@ void add_bench(CLI::App& app) {
       app.add_subcommand("bench", "Measure what Lathe reaches on this machine, or a graph's runs and kernels");
   command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
   add_argument_options(*command, options->arguments);
+  add_lower_options(*command, options->lower);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

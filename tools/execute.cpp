@@ -9,7 +9,11 @@ namespace lathe::tools {
 
 Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options) {
   DiskCache cache(cache_folder());
-  return compile(graph, {.target = Target::host(), .threads = options.threads, .cache = &cache, .pipeline = {}});
+  return compile(graph, {.target = Target::host(),
+                         .threads = options.threads,
+                         .cache = &cache,
+                         .pipeline = {},
+                         .lower = options.lower});
 }
 
 ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {

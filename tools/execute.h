@@ -11,6 +11,7 @@ namespace lathe::tools {
 struct ExecuteOptions {
   bool interpret = false;  ///< by the reference interpreter instead of compiled code
   int threads = 0;         ///< 0: one a CPU
+  LowerOptions lower = {};
 };
 
 /// Compiles for this machine, with the cache on disk.

@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "passes/fusion/attention.h"
 #include "passes/fusion/explain_attention.h"
+#include "passes/fusion/prepare.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/files.h"
@@ -12,7 +14,7 @@ namespace lathe::tools {
 namespace {
 struct Options {
   std::string file, output = "-";
-  bool all = false, fusion = false;
+  bool all = false, fusion = false, require_fused = false;
 };
 }  // namespace
 
@@ -22,13 +24,16 @@ void add_explain(CLI::App& app) {
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_flag("--all", options->all, "Tell layers that repeat in full");
-  command->add_flag("--fusion", options->fusion,
-                    "Tell of every softmax instead: fused with the products around it, or why not");
+  CLI::Option* fusion = command->add_flag(
+      "--fusion", options->fusion, "Tell of every softmax instead: fused with the products around it, or why not");
+  command->add_flag("--require-fused", options->require_fused, "An attention that is not fused is an error")
+      ->needs(fusion);
   command->footer("Examples:\n  lathe explain mha.lathe\n  lathe explain step.lathe --fusion");
   command->callback([options] {
     if (options->fusion) {
       const ir::Graph graph = ir::run_pipeline(load_graph(options->file), ir::default_pipeline()).graph;
       write_text(options->output, explain_attention(graph));
+      if (options->require_fused) require_fused_attention(recompute_attention(prepare_for_fusion(graph)));
       return;
     }
     write_text(options->output, ir::explain(load_graph(options->file), {.collapse_layers = !options->all}));

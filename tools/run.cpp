@@ -40,6 +40,7 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a graph once; gives outputs and updated states");
   command->add_option("FILE", options->file, "IR text")->required();
   add_argument_options(*command, options->arguments);
+  add_lower_options(*command, options->execute.lower);
   command->add_option("-o,--output", options->output, "A .safetensors file for the results (default: print them)");
   command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));

@@ -19,6 +19,7 @@ namespace {
 struct Options {
   std::string file, output;
   ArgumentOptions arguments;
+  LowerOptions lower;
   int threads = 0, steps = 3, warmup = 1, top = 20;
 };
 
@@ -29,7 +30,8 @@ MachineRates measure_machine(int threads) {
 
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
-  auto [graph, executable, inputs] = prepare(options.file, options.arguments, {.threads = threads});
+  auto [graph, executable, inputs] =
+      prepare(options.file, options.arguments, {.threads = threads, .lower = options.lower});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
   Trace trace{.program = executable.program(),
@@ -61,6 +63,7 @@ void add_trace(CLI::App& app) {
   command->add_option("-o,--output", options->output,
                       "Where to write the trace as Chrome trace JSON (chrome://tracing, ui.perfetto.dev)");
   add_argument_options(*command, options->arguments);
+  add_lower_options(*command, options->lower);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

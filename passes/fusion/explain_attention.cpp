@@ -102,4 +102,15 @@ std::string explain_attention(const Graph& graph) {
   return Explanation(recompute_attention(prepare_for_fusion(graph))).run();
 }
 
+void require_fused_attention(const Graph& prepared) {
+  for (const AttentionReport& report : find_attention(prepared).reports) {
+    if (!report.attention || report.fused) continue;
+    const Node& at = prepared[report.at];
+    throw UserError(prepared[report.softmax].loc, "softmax",
+                    fmt::format("this attention is not fused: {} (%{} {} at {})", report.reason, report.at.index,
+                                at.op->name.value, at.loc.to_string()),
+                    "attention_unfused", "change the expression there, or do not require fused attention");
+  }
+}
+
 }  // namespace lathe

@@ -17,4 +17,8 @@ namespace lathe {
 ///     it reads the weights through a reshape or a slice, or with both operands (%31 contract at mha.cpp:31)
 std::string explain_attention(const ir::Graph& graph);
 
+/// Throws [attention_unfused] at the first attention of a graph (as recompute_attention gives it) that is not fused:
+/// the condition that fails, its node and source line. A softmax whose weights no product sums is no attention.
+void require_fused_attention(const ir::Graph& prepared);
+
 }  // namespace lathe

@@ -8,6 +8,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/attention.h"
+#include "passes/fusion/explain_attention.h"
 #include "passes/fusion/prepare.h"
 #include "passes/fusion/reads.h"
 #include "passes/lowering/region_kernels.h"
@@ -276,26 +277,12 @@ class Lowering {
 
 }  // namespace
 
-namespace {
-
-[[noreturn]] void refuse_unfused(const Graph& graph, const AttentionReport& report) {
-  const Node& at = graph[report.at];
-  throw UserError(
-      graph[report.softmax].loc, "softmax",
-      fmt::format("this attention is not fused: {} ({} at {})", report.reason, at.op->name.value, at.loc.to_string()),
-      "attention_unfused", "change the expression there, or do not require fused attention");
-}
-
-}  // namespace
-
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
   const Schedules schedules = {
       .region = region_kernels, .copy = copy_kernel, .fusion = {.columns = true, .scatter_in_place = true}};
   if (options.attention == AttentionFusion::off) return lower(graph, target, schedules);
   const Graph prepared = recompute_attention(prepare_for_fusion(graph));
-  if (options.attention == AttentionFusion::required)
-    for (const AttentionReport& report : find_attention(prepared).reports)
-      if (report.attention && !report.fused) refuse_unfused(prepared, report);
+  if (options.attention == AttentionFusion::required) require_fused_attention(prepared);
   FusionOptions fusion = schedules.fusion;
   fusion.attention = true;
   return Lowering(prepared, plan_fusion(prepared, fusion), target, schedules).run();

@@ -104,6 +104,31 @@ TEST_CASE("explain tells shapes and reasons", "[tools]") {
   CHECK_THAT(ran.out, Contains("small.cpp:7 in layer.0"));
 }
 
+TEST_CASE("fused attention can be required, and refused", "[tools]") {
+  const Scratch scratch;
+  const auto attention = [&](const std::string& name, int depth) {
+    return scratch.write(name, "graph @a(input %q: f32[S=8, d=" + std::to_string(depth) + R"(]) {
+  %scores = contract %q, %q {spec="ab,cb->ac"}  loc("wide.cpp":7)
+  %w = softmax %scores {dim=1}                  loc("wide.cpp":8)
+  %y = contract %w, %q {spec="ab,bc->ac"}       loc("wide.cpp":9)
+  output "y" %y
+})");
+  };
+  const std::string fine = attention("fine.lathe", 16), wide = attention("wide.lathe", 600);
+  for (const std::string command : {"run --random ", "bench --repeat 1 ", "trace --steps 1 ", "explain --fusion "}) {
+    INFO(command);
+    CHECK(run_lathe(scratch, command + "--require-fused " + fine).status == 0);
+    const auto refused = run_lathe(scratch, command + "--require-fused " + wide);
+    check_refused(refused, "[attention_unfused]");
+    CHECK_THAT(refused.err, Contains("wide.cpp:8") && Contains("contract at wide.cpp:7") && Contains("600 elements"));
+  }
+  CHECK(run_lathe(scratch, "run --random --no-fused-attention " + wide).status == 0);
+  CHECK(run_lathe(scratch, "run --random --no-fused-attention --require-fused " + fine).status == 2);
+  CHECK(run_lathe(scratch, "explain --require-fused " + fine).status == 2);
+  CHECK_THAT(run_lathe(scratch, "trace --steps 1 " + fine).out, Contains("attention"));
+  CHECK_THAT(run_lathe(scratch, "trace --steps 1 --no-fused-attention " + fine).out, !Contains("attention"));
+}
+
 TEST_CASE("opt runs passes", "[tools]") {
   const Scratch scratch;
   const std::string file =

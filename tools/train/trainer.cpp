@@ -114,7 +114,8 @@ class Trainer {
     fmt::print("\n{}\n", ir::print_short(model.forward));
     initializers_ = model.initializers;
     step_graph_ = model.step;
-    const CompileOptions options{.threads = s_.threads, .cache = cache_.enabled() ? &cache_ : nullptr};
+    const CompileOptions options{
+        .threads = s_.threads, .cache = cache_.enabled() ? &cache_ : nullptr, .pipeline = {}, .lower = s_.lower};
     exe_.emplace(compile(model.step, options));
     evaluate_.emplace(compile(model.evaluate, options));
     generate_.emplace(compile(model.generate, options));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "frontend/decoding.h"
+#include "passes/lowering/options.h"
 #include "tools/train/language_model.h"
 
 namespace lathe::tools {
@@ -21,6 +22,7 @@ struct TrainSettings {
   std::string prompt = "\n";
   Sampling sampling = {.temperature = 0.8, .top_k = 40};
   int threads = 0;
+  LowerOptions lower;
   bool fresh = false;           ///< start anew even if there is a checkpoint
   std::filesystem::path cache;  ///< compiled code; empty: none
 };
