@@ -45,7 +45,7 @@ class AttentionKernel {
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
         vectors_(lowering.target.bits < 512 ? 3
-                 : parts_.sums_over_rows()  ? 2
+                 : parts_.sums_over_rows()  ? 4
                                             : 4),
         tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_) {
     const std::uint64_t columns = 1ULL << parts_.columns_dim;
@@ -144,7 +144,7 @@ class AttentionKernel {
       end->set_scratch(sums, staged, divisors);
     }
     const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
-    loops_.emplace(emitter_, *plan_, shape, std::move(slots));
+    loops_.emplace(emitter_, *plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
   }
@@ -207,8 +207,10 @@ class AttentionKernel {
 
   /// The scores of a strip and what the point program makes of them; `then` sees its rows. A strip of few rows, as
   /// short sequences have, is done with fewer vectors.
-  void scores(const StripPlace& place, Value count, const std::function<void(StripLoops::Rows&)>& then) {
+  void scores(const StripPlace& strip, Value count, const std::function<void(StripLoops::Rows&)>& then) {
     const auto with = [&](int vectors) {
+      StripPlace place = strip;
+      find_ends(place, vectors);
       for (auto& score : scores_) {
         pack_rows(*score, place, vectors);
         score_product(*score, place, vectors);
@@ -240,7 +242,7 @@ class AttentionKernel {
     b_.for_loop(0, 2, 1, [&](Value) {
       b_.if_(b_.get(again), [&] {
         b_.set(again, b_.constant_int(boolean, 0));
-        scores({all.outer, all.row, b_.get(lo), b_.get(hi)}, count, [&](StripLoops::Rows& rows) {
+        scores({all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)}, count, [&](StripLoops::Rows& rows) {
           const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
           b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
             b_.set(again, b_.constant_int(boolean, 1));
@@ -252,6 +254,19 @@ class AttentionKernel {
       });
     });
     return {all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)};
+  }
+
+  /// Beyond a diagonal no vector of rows needs the columns, but those that the products read along with others.
+  void find_ends(StripPlace& place, int vectors) {
+    if (!bounds_.upper || !place.skips || vectors == 1) return;
+    const int tile = std::max(tile_rows_, end_tile().rows);
+    const Value diagonal = place.row + context_.dim(*bounds_.upper);
+    for (int v = 0; v + 1 < vectors; ++v) {
+      const Value end = b_.round_up(max(diagonal + ((v + 1) * lanes_ + tile), 0), tile_rows_);
+      place.ends.push_back(b_.select(place.skips, max(min(end, place.hi), place.lo), place.hi));
+    }
+    place.ends.push_back(place.hi);
+    place.inside = max(min(diagonal + 1, place.ends[0]), place.lo);
   }
 
   void pack_rows(ScoreCode& score, const StripPlace& place, int vectors) {
@@ -268,10 +283,20 @@ class AttentionKernel {
     emit_pack_sliver(b_, gemm, from, {.buffer = score.packed_rows.buffer, .base = b_.index(0)});
   }
 
-  /// slot[column][row] = sum over the depth.
+  /// slot[column][row] = sum over the depth, for the vectors of rows that look at the column.
   void score_product(ScoreCode& score, const StripPlace& place, int vectors) {
+    score_tiles(score, place, place.lo, place.end(0), {0, vectors}, vectors);
+    if (place.ends.empty()) return;
+    for (int v = 1; v < vectors; ++v)
+      score_tiles(score, place, place.end(v - 1), place.end(v), {v, vectors}, vectors);
+  }
+
+  /// Columns lo .. hi of vectors first .. last of the rows, of which `packed` are packed.
+  void score_tiles(ScoreCode& score, const StripPlace& place, Value lo, Value hi, std::pair<int, int> vectors,
+                   int packed) {
     const ScratchMatrix& slot = loops_->slot(score.part.value);
-    b_.for_loop(place.lo, place.hi, tile_rows_, [&](Value column) {
+    const int first = vectors.first;
+    b_.for_loop(lo, hi, tile_rows_, [&](Value column) {
       std::vector<Value> positions;
       for (int r = 0; r < tile_rows_; ++r) positions.push_back(r == 0 ? column : min(column + r, columns_ - 1));
       const auto element = [&](Value k, int r) {
@@ -280,12 +305,13 @@ class AttentionKernel {
         return score.columns.load(place.outer, position, k, LaneAxis::k, 1, {});
       };
       const auto vector = [&](Value k, int v) {
-        return b_.load(score.packed_rows.buffer, k * (vectors * lanes_) + v * lanes_, lanes_, {}, bytes());
+        return b_.load(score.packed_rows.buffer, k * (packed * lanes_) + (first + v) * lanes_, lanes_, {}, bytes());
       };
       const auto sink = [&](int r, int v, Value sum) {
-        b_.store(slot.buffer, (column + r) * slot.stride + v * lanes_, sum, {}, bytes());
+        b_.store(slot.buffer, (column + r) * slot.stride + (first + v) * lanes_, sum, {}, bytes());
       };
-      emit_register_tile(b_, tile(vectors), b_.index(0), context_.dim(score.part.depth), element, vector, {}, sink);
+      emit_register_tile(b_, tile(vectors.second - first), b_.index(0), context_.dim(score.part.depth), element,
+                         vector, {}, sink);
     });
   }
 

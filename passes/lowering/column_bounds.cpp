@@ -60,8 +60,16 @@ class Evaluator {
     for (int i = 0; i < program_.size(); ++i) known_.push_back(varies(i) ? evaluate(i) : row_value(i));
     for (int i = 0; i < program_.size(); ++i)
       if (program_[i].kind == Kind::reduce && !ignored_by(i)) return false;
-    return std::all_of(results.begin(), results.end(),
-                       [&](int i) { return known_[at(i)].is_zero(); });
+    return std::all_of(results.begin(), results.end(), [&](int i) { return known_[at(i)].is_zero(); });
+  }
+
+  std::vector<std::pair<int, bool>> comparisons() {
+    std::vector<std::pair<int, bool>> found;
+    known_.resize(program_.code.size());
+    for (int i = 0; i < program_.size(); ++i)
+      if (program_[i].kind == Kind::scalar && (program_[i].op == ScalarOp::lt || program_[i].op == ScalarOp::le))
+        if (const Known holds = comparison(i); holds.is_constant()) found.emplace_back(i, holds.upper != 0);
+    return found;
   }
 
  private:
@@ -380,6 +388,8 @@ ColumnBounds find_column_bounds(const PointProgram& program, int row_dim, int co
       (above ? bounds.upper : bounds.lower) = edge;
     }
   }
+  if (bounds.upper)
+    bounds.inside = Evaluator(program, row_dim, column_dim, false, *bounds.upper + Dim(1)).comparisons();
   for (auto* rows : {&bounds.finite, &bounds.nonzero}) {
     std::sort(rows->begin(), rows->end());
     rows->erase(std::unique(rows->begin(), rows->end()), rows->end());

@@ -25,6 +25,8 @@ struct ColumnBounds {
   std::vector<Check> checks;
   std::vector<int> finite;   ///< row values that must be less than 1e30 in magnitude
   std::vector<int> nonzero;  ///< row values that must not be zero (nor NaN)
+  /// Comparisons of row and column and what they are at all columns <= row + upper.
+  std::vector<std::pair<int, bool>> inside;
   bool any() const { return upper || lower; }
 };
 

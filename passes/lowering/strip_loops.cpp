@@ -44,20 +44,44 @@ void StripLoops::loop(const StripPlan::Loop& l, const StripPlace& place, Rows& r
       accumulators.back().push_back(
           b.var({compute_type(program[i].dtype), shape_.lanes}, reduction_identity(b, program[i])));
   }
-  b.for_loop(place.lo, place.hi, 1, [&](Value column) {
-    for (int v = 0; v < static_cast<int>(rows.size()); ++v) {
+  for (const Block& part : blocks(place, static_cast<int>(rows.size()))) block(l, place, part, rows, accumulators);
+  for (std::size_t v = 0; v < rows.size(); ++v)
+    for (std::size_t r = 0; r < l.reductions.size(); ++r)
+      rows[v]->bind(l.reductions[r], rounded(b.get(accumulators[v][r]), program[l.reductions[r]].dtype));
+}
+
+/// Where there is a diagonal: what lies before it, then what fewer and fewer vectors of rows look at.
+std::vector<StripLoops::Block> StripLoops::blocks(const StripPlace& place, int vectors) const {
+  if (place.ends.empty()) return {{place.lo, place.hi, 0, false}};
+  std::vector<Block> found;
+  Value lo = place.lo;
+  if (!inside_.empty()) {
+    found.push_back({lo, place.inside, 0, true});
+    lo = place.inside;
+  }
+  for (int v = 0; v < vectors; ++v) {
+    found.push_back({lo, place.end(v), v, false});
+    lo = place.end(v);
+  }
+  return found;
+}
+
+void StripLoops::block(const StripPlan::Loop& l, const StripPlace& place, const Block& part, Rows& rows,
+                       const std::vector<std::vector<kernel::Var>>& accumulators) {
+  kernel::Builder& b = emitter_.context().builder;
+  b.for_loop(part.lo, part.hi, 1, [&](Value column) {
+    for (int v = part.first; v < static_cast<int>(rows.size()); ++v) {
       Scope& row = *rows[static_cast<std::size_t>(v)];
       Scope scope(emitter_,
                   {{shape_.outer, place.outer, 1},
                    {{shape_.row_dim}, place.row + v * shape_.lanes, shape_.lanes},
                    {{shape_.columns_dim}, column, 1}},
                   row.mask, &row);
+      if (part.inside)
+        for (const auto& [comparison, holds] : inside_) scope.bind(comparison, b.constant_int(boolean, holds));
       point(l, scope, column, v, accumulators[static_cast<std::size_t>(v)]);
     }
   });
-  for (std::size_t v = 0; v < rows.size(); ++v)
-    for (std::size_t r = 0; r < l.reductions.size(); ++r)
-      rows[v]->bind(l.reductions[r], rounded(b.get(accumulators[v][r]), program[l.reductions[r]].dtype));
 }
 
 /// One column of one vector of rows. All reads come first: the writes may go where they lie.

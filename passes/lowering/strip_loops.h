@@ -14,6 +14,11 @@ namespace lathe {
 struct StripPlace {
   kernel::Value outer, row, lo, hi;
   kernel::Value skips = {};  ///< whether columns are left out: see column_bounds.h; empty: never
+  /// By vector of rows: where the columns end that it looks at, ascending, the last one hi. Empty: hi for all.
+  std::vector<kernel::Value> ends = {};
+  kernel::Value inside = {};  ///< with ends: up to here no row has reached its diagonal
+
+  kernel::Value end(int vector) const { return ends.empty() ? hi : ends[static_cast<std::size_t>(vector)]; }
 };
 
 /// Runs the point program of an attention over a strip: slot[column][row], lanes along the rows, so that reductions
@@ -25,8 +30,15 @@ class StripLoops {
     int row_dim, columns_dim;
     int lanes;
   };
-  StripLoops(PointEmitter& emitter, const StripPlan& plan, Shape shape, std::vector<ScratchMatrix> slots)
-      : emitter_(emitter), plan_(plan), shape_(std::move(shape)), slots_(std::move(slots)) {}
+  /// Comparisons and what they are before the diagonal.
+  using Decided = std::vector<std::pair<int, bool>>;
+  StripLoops(PointEmitter& emitter, const StripPlan& plan, Shape shape, std::vector<ScratchMatrix> slots,
+             Decided inside)
+      : emitter_(emitter),
+        plan_(plan),
+        shape_(std::move(shape)),
+        slots_(std::move(slots)),
+        inside_(std::move(inside)) {}
 
   const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
 
@@ -39,6 +51,14 @@ class StripLoops {
 
  private:
   void loop(const StripPlan::Loop& loop, const StripPlace& place, Rows& rows);
+  struct Block {
+    kernel::Value lo, hi;  ///< columns
+    int first;             ///< vector of rows; all that follow belong to it
+    bool inside;           ///< before the diagonal of every row
+  };
+  std::vector<Block> blocks(const StripPlace& place, int vectors) const;
+  void block(const StripPlan::Loop& loop, const StripPlace& place, const Block& block, Rows& rows,
+             const std::vector<std::vector<kernel::Var>>& accumulators);
   void point(const StripPlan::Loop& loop, PointEmitter::Scope& scope, kernel::Value column, int vector,
              const std::vector<kernel::Var>& accumulators);
   kernel::Value rounded(kernel::Value value, DType dtype);
@@ -47,6 +67,7 @@ class StripLoops {
   const StripPlan& plan_;
   Shape shape_;
   std::vector<ScratchMatrix> slots_;
+  Decided inside_;
 };
 
 }  // namespace lathe
