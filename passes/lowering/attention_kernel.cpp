@@ -170,15 +170,23 @@ class AttentionKernel {
     b_.for_loop(first, last, strip_rows(), [&](Value row) { strip(outer, row, magnitude); });
   }
 
-  /// A bound of every score of these rows, at least 1; infinite or NaN where an element of an operand is out of
-  /// bounds.
+  /// A bound of every score of these rows that matters, at least 1; infinite or NaN where an element of an operand is
+  /// out of bounds.
   Value score_magnitude(Value outer, Value first, Value last) {
+    std::vector<std::pair<const AttentionOperand*, Value>> known;  // the products share operands
     const auto largest = [&](OperandLoader& loader) {
+      for (const auto& [operand, magnitude] : known)
+        if (same_elements(*operand, loader.operand())) return magnitude;
       const bool columns = loader.operand().by_column;
-      return largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
+      const Value found =
+          largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
+      known.emplace_back(&loader.operand(), found);
+      return found;
     };
     Value bound = b_.constant(parts_.compute, 1);
     for (auto& score : scores_) {
+      const auto& free = bounds_.anything;
+      if (std::find(free.begin(), free.end(), score->part.value) != free.end()) continue;
       const Value depth = b_.cast(context_.dim(score->part.depth), parts_.compute);
       bound = max(bound, largest(score->rows) * largest(score->columns) * depth * 1.01);
     }
@@ -220,11 +228,16 @@ class AttentionKernel {
       for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
-    const int few = vectors_ / 2;
+    few_or_all(1, count, with);
+  }
+
+  /// with(vectors): as few as hold so many rows of a strip, doubling up to all.
+  void few_or_all(int vectors, Value count, const std::function<void(int)>& with) {
     const auto known = row_count().value();
-    if (known && *known <= few * lanes_) return with(few);
+    const int rows = vectors * lanes_;
+    if (vectors >= vectors_ || (known && *known <= rows)) return with(std::min(vectors, vectors_));
     if (known && *known % strip_rows() == 0) return with(vectors_);
-    b_.if_(count <= few * lanes_, [&] { with(few); }, [&] { with(vectors_); });
+    b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.

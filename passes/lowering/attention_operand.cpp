@@ -61,6 +61,11 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
   return found;
 }
 
+bool same_elements(const AttentionOperand& a, const AttentionOperand& b) {
+  return a.by_column == b.by_column && a.code.program.domain == b.code.program.domain &&
+         a.code.program.code == b.code.program.code && a.code.result == b.code.result;
+}
+
 OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
                              DType compute)
     : operand_(operand),

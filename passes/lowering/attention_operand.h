@@ -25,6 +25,9 @@ struct AttentionOperand {
   static constexpr int depth_dim = -2;
 };
 
+/// Whether both are the same element at the same place.
+bool same_elements(const AttentionOperand& a, const AttentionOperand& b);
+
 /// Describes an operand. `dims`: by dim of the operand, as above; `outer_dims`: the attention's outer dims in the
 /// order in which one index counts them.
 AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,

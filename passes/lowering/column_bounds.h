@@ -27,10 +27,12 @@ struct ColumnBounds {
   std::vector<int> nonzero;  ///< row values that must not be zero (nor NaN)
   /// Comparisons of row and column and what they are at all columns <= row + upper.
   std::vector<std::pair<int, bool>> inside;
+  std::vector<int> anything;  ///< scores that need not be looked at: at such columns nothing depends on them
   bool any() const { return upper || lower; }
 };
 
-/// What is checked besides: every element of every operand, and every score, is less than 1e15 in magnitude.
+/// What is checked besides: every element of every operand, and every score, is less than 1e15 in magnitude, but for
+/// those in `anything` and what only they are made of.
 inline constexpr double magnitude_limit = 1e15, row_limit = 1e30;
 
 /// `results`: the instructions that the products read.
