@@ -4,6 +4,9 @@
 #include <bit>
 #include <set>
 
+#include "ir/ops/list.h"
+#include "passes/lowering/philox_emitter.h"
+
 namespace lathe {
 
 using namespace ir;
@@ -85,7 +88,7 @@ class KeyWriter {
     number((member ? 1 : 0) + (context_.plan.is_stored(at) ? 2 : 0) + (context_.plan.is_inlined(at) ? 4 : 0));
     number(has_buffer(at) ? position(key_.buffers, context_.buffer_of(at)) : -1);
     if (!member && !splat && !looks_through(at)) return;  // in memory, whatever made it
-    attributes(node.attrs);
+    attributes(node);
     number(static_cast<std::int64_t>(node.operands.size()));
     for (const ValueId operand : node.operands) id(operand);
     if (!member) return;
@@ -124,8 +127,20 @@ class KeyWriter {
     for (const T& each : values) value(each);
   }
 
-  void attributes(const Attributes& attrs) {
-    for (const auto& [name, attribute] : attrs.entries()) {
+  /// The number of a stream among those of the region.
+  void stream(const Node& draw) {
+    const std::int64_t salt = stream_salt(draw.attrs.get<std::int64_t>("stream"));
+    const auto at = std::find(key_.salts.begin(), key_.salts.end(), salt);
+    number(at - key_.salts.begin());
+    if (at == key_.salts.end()) key_.salts.push_back(salt);
+  }
+
+  void attributes(const Node& node) {
+    for (const auto& [name, attribute] : node.attrs.entries()) {
+      if (node.op == &ops::random_uniform && name == "stream") {
+        stream(node);
+        continue;
+      }
       number(static_cast<std::int64_t>(attribute.index()));
       std::visit([this](const auto& v) { value(v); }, attribute);
     }

@@ -11,15 +11,23 @@ std::optional<std::vector<Launch>> RegionMemo::find(const RegionKey& key,
   std::vector<int> buffers = key.buffers;
   for (const ProgramBuffer& buffer : known->second.workspaces) buffers.push_back(workspace(buffer));
   std::vector<Launch> launches = known->second.launches;
-  for (Launch& launch : launches)
+  for (Launch& launch : launches) {
     for (int& b : launch.buffers) b = buffers[static_cast<std::size_t>(b)];
+    // Sizes that are known stand in the code: a number among the arguments is a salt.
+    for (Dim& dim : launch.dims) {
+      const auto& salts = known->second.salts;
+      const auto at = dim.value() ? std::find(salts.begin(), salts.end(), *dim.value()) : salts.end();
+      if (at != salts.end()) dim = Dim(key.salts[static_cast<std::size_t>(at - salts.begin())]);
+    }
+  }
   return launches;
 }
 
 void RegionMemo::keep(const RegionKey& key, std::span<const Launch> launches, std::span<const ProgramBuffer> buffers,
                       std::size_t first_workspace) {
   Entry entry{{launches.begin(), launches.end()},
-              {buffers.begin() + static_cast<std::ptrdiff_t>(first_workspace), buffers.end()}};
+              {buffers.begin() + static_cast<std::ptrdiff_t>(first_workspace), buffers.end()},
+              key.salts};
   for (Launch& launch : entry.launches)
     for (int& b : launch.buffers) {
       const auto at = std::find(key.buffers.begin(), key.buffers.end(), b);

@@ -9,7 +9,8 @@
 
 namespace lathe {
 
-/// The launches of regions lowered so far, to run again for regions with the same key over their own buffers.
+/// The launches of regions lowered so far, to run again for regions with the same key over their own buffers and
+/// draws.
 class RegionMemo {
  public:
   /// The launches for a region, where one with this key was kept. `workspace` adds a buffer to the program.
@@ -24,6 +25,7 @@ class RegionMemo {
   struct Entry {
     std::vector<Launch> launches;  // their buffers: positions in RegionKey::buffers, then workspaces
     std::vector<ProgramBuffer> workspaces;
+    std::vector<std::int64_t> salts;
   };
   std::unordered_map<std::string, Entry> entries_;
 };

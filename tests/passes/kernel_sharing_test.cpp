@@ -35,6 +35,28 @@ TEST_CASE("layers that differ in the stream of their draws share a kernel and dr
   for (const char* name : {"a", "b"}) CHECK(ir::test::distance(found.at(name), wanted.at(name)) == 0);
 }
 
+TEST_CASE("regions that differ in their streams are lowered once and draw their own numbers") {
+  // The third draws twice from one stream, the others from two.
+  const ir::Graph graph =
+      ir::test::parse(R"(graph @g(state %r: i64[2], input %x: f32[n, 8], parameter %w: f32[8, 8]) {
+  %1 = contract %x, %w {spec="ac,bc->ab"}
+  %2 = dropout %1, %r {p=0.5, stream=3}
+  %3 = dropout %2, %r {p=0.25, stream=4}
+  %4 = contract %3, %w {spec="ac,bc->ab"}
+  %5 = dropout %4, %r {p=0.5, stream=7}
+  %6 = dropout %5, %r {p=0.25, stream=3}
+  %7 = contract %6, %w {spec="ac,bc->ab"}
+  %8 = dropout %7, %r {p=0.5, stream=9}
+  %9 = dropout %8, %r {p=0.25, stream=9}
+  output "y" %9
+})");
+  const test::ProgramInterpreter program(graph);
+  CHECK(program.program().launches.size() == 3);
+  CHECK(program.program().kernels.size() == 2);
+  const ir::Tensors arguments = ir::test::random_arguments(graph, {{"n", 5}});
+  CHECK(ir::test::distance(program.run(arguments).at("y"), ir::interpret(graph, arguments).at("y")) < 1e-5);
+}
+
 TEST_CASE("layers that do other things have kernels of their own") {
   CHECK(kernels(two_layers(3, 4, "%3", "%3 = exp %2")) == 2);
 }
