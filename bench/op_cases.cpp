@@ -13,19 +13,20 @@ namespace lathe::bench {
 namespace {
 
 /// A state with values of a standard normal distribution.
-Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::vector<std::int64_t>& sizes) {
-  made.states[name] = initial_value(Init::normal(1), name, f32, sizes, 1);
+Tensor random_state(Graph& g, OpCase& made, const std::string& name, const std::vector<std::int64_t>& sizes,
+                    DType dtype) {
+  made.states[name] = initial_value(Init::normal(1), name, dtype, sizes, 1);
   Shape shape;
   for (const std::int64_t size : sizes) shape.push_back(Dim(size));
-  return g.state(name, f32, shape);
+  return g.state(name, dtype, shape);
 }
 
 /// Stores a result over a state of its own.
 void keep(Graph& g, OpCase& made, const std::string& name, const Tensor& value) {
   std::vector<std::int64_t> sizes;
   for (int d = 0; d < value.rank(); ++d) sizes.push_back(*value.shape()[d].value());
-  made.states[name] = HostTensor(f32, sizes);
-  g.update(g.state(name, f32, value.shape()), value);
+  made.states[name] = HostTensor(value.dtype(), sizes);
+  g.update(g.state(name, value.dtype(), value.shape()), value);
 }
 
 }  // namespace
@@ -51,9 +52,9 @@ std::vector<ProductShape> product_shapes() {
 OpCase product_case(const ProductShape& shape) {
   OpCase made;
   Graph g("product");
-  const auto x = [&] { return random_state(g, made, "x", {shape.m, shape.k}); };
-  const auto w = [&] { return random_state(g, made, "W", {shape.n, shape.k}); };
-  const auto dy = [&] { return random_state(g, made, "dy", {shape.m, shape.n}); };
+  const auto x = [&] { return random_state(g, made, "x", {shape.m, shape.k}, shape.dtype); };
+  const auto w = [&] { return random_state(g, made, "W", {shape.n, shape.k}, shape.dtype); };
+  const auto dy = [&] { return random_state(g, made, "dy", {shape.m, shape.n}, shape.dtype); };
   switch (shape.product) {
     case Product::forward: keep(g, made, "y", linear(x(), w())); break;
     case Product::input_gradient: keep(g, made, "dX", matmul(dy(), w())); break;
@@ -81,8 +82,8 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   OpCase made;
   Graph g("attention");
   const std::vector<std::int64_t> sizes = {s.batch, s.heads, s.length, s.d};
-  const Tensor q = random_state(g, made, "q", sizes), k = random_state(g, made, "k", sizes),
-               v = random_state(g, made, "v", sizes);
+  const Tensor q = random_state(g, made, "q", sizes, s.dtype), k = random_state(g, made, "k", sizes, s.dtype),
+               v = random_state(g, made, "v", sizes, s.dtype);
   Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(s.d));  // [B, h, S, S]
   if (s.causal)
     scores =
@@ -90,7 +91,7 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   const Tensor y = matmul(softmax(scores, -1), v);  // [B, h, S, d]
   keep(g, made, "y", y);
   if (backward) {
-    const std::vector<Tensor> gradients = grad(y, {q, k, v}, random_state(g, made, "dy", sizes));
+    const std::vector<Tensor> gradients = grad(y, {q, k, v}, random_state(g, made, "dy", sizes, s.dtype));
     for (std::size_t i = 0; i < 3; ++i) keep(g, made, fmt::format("gradient_{}", i), gradients[i]);
   }
   made.flops = (s.causal ? 0.5 : 1) * (backward ? 3.5 : 1) * 4 * static_cast<double>(s.batch * s.heads * s.d) *

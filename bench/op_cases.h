@@ -25,6 +25,7 @@ struct ProductShape {
   std::int64_t m, n, k;
   Product product = Product::forward;
   double goal = 0.8;  ///< share of the FMA peak on one thread; 0: none
+  DType dtype = f32;
 };
 /// Large squares, GPT-2's layers at 256 and 1024 tokens, its output layer, and, without a goal, products of few rows.
 std::vector<ProductShape> product_shapes();
@@ -33,6 +34,7 @@ OpCase product_case(const ProductShape& shape);
 struct AttentionShape {
   std::int64_t batch = 4, heads = 12, length, d;
   bool causal;
+  DType dtype = f32;
   std::string name() const;
 };
 /// d = 64 and 128, causal and not, lengths 128 .. 2048, with `full` .. 8192.

@@ -49,9 +49,10 @@ struct GptSizes {
   std::int64_t layers, d_model, heads, vocab, batch, sequence;
 };
 
-StepCase gpt(std::string_view name, const GptSizes& s) {
+StepCase gpt(std::string_view name, const GptSizes& s, DType dtype) {
   models::GptConfig config = models::gpt2_config(static_cast<int>(s.layers), s.d_model, s.heads);
   config.vocab = Dim("vocab", s.vocab);
+  config.dtype = dtype;
   config.context = Dim("context", std::max<std::int64_t>(s.sequence, 1024));
   StepCase made = case_of(name, models::loss_graph(config),
                           {{"layers", s.layers}, {"d_model", s.d_model}, {"heads", s.heads}}, s.batch * s.sequence);
@@ -64,7 +65,7 @@ StepCase gpt(std::string_view name, const GptSizes& s) {
 }
 
 /// The base model of Vaswani et al. 2017, post-norm as there.
-StepCase encoder_decoder() {
+StepCase encoder_decoder(DType dtype) {
   constexpr std::int64_t layers = 6, d = 512, heads = 8, d_ff = 2048, vocab = 32000, batch = 8, length = 128;
   const models::EncoderDecoderConfig config{.src_vocab = Dim("src_vocab", vocab),
                                             .tgt_vocab = Dim("tgt_vocab", vocab),
@@ -72,7 +73,8 @@ StepCase encoder_decoder() {
                                             .d_ff = Dim("d_ff", d_ff),
                                             .h = Dim("h", heads),
                                             .layers = static_cast<int>(layers),
-                                            .pre_norm = false};
+                                            .pre_norm = false,
+                                            .dtype = dtype};
   StepCase made = case_of("encoder-decoder", models::loss_graph(config),
                           {{"layers", layers}, {"d_model", d}, {"heads", heads}}, batch * length);
   made.inputs["src"] = pattern(batch, length, vocab);
@@ -87,7 +89,7 @@ StepCase encoder_decoder() {
 }
 
 /// One Llama block between a small embedding table and a small output layer.
-StepCase llama_block() {
+StepCase llama_block(DType dtype) {
   constexpr std::int64_t d = 1024, heads = 16, kv_heads = 4, d_ff = 2816, vocab = 256, batch = 1, length = 512;
   const models::LlamaConfig config{.vocab = Dim("vocab", vocab),
                                    .d_model = Dim("d_model", d),
@@ -95,7 +97,8 @@ StepCase llama_block() {
                                    .h = Dim("h", heads),
                                    .kv_heads = Dim("kv_heads", kv_heads),
                                    .head_dim = Dim("head_dim", d / heads),
-                                   .layers = 1};
+                                   .layers = 1,
+                                   .dtype = dtype};
   StepCase made = case_of("llama-block", models::loss_graph(config),
                           {{"layers", 1}, {"d_model", d}, {"heads", heads}, {"kv_heads", kv_heads}}, batch * length);
   made.inputs["tokens"] = pattern(batch, length + 1, vocab);
@@ -107,7 +110,7 @@ StepCase llama_block() {
 }
 
 /// "6x384x6x65x4x256".
-StepCase gpt_of_sizes(std::string_view text) {
+StepCase gpt_of_sizes(std::string_view text, DType dtype) {
   std::array<std::int64_t, 6> sizes = {};
   const char* at = text.data();
   const char* const end = text.data() + text.size();
@@ -120,7 +123,7 @@ StepCase gpt_of_sizes(std::string_view text) {
           fmt::format("{}, or a GPT as LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE", fmt::join(step_names(), ", ")));
     at = next + 1;
   }
-  return gpt(text, {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]});
+  return gpt(text, {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]}, dtype);
 }
 
 }  // namespace
@@ -130,12 +133,12 @@ const std::vector<std::string>& step_names() {
   return names;
 }
 
-StepCase make_step_case(std::string_view name) {
-  if (name == "gpt2") return gpt(name, {12, 768, 12, 50257, 4, 64});
-  if (name == "gpt2-1024") return gpt(name, {12, 768, 12, 50257, 1, 1024});
-  if (name == "encoder-decoder") return encoder_decoder();
-  if (name == "llama-block") return llama_block();
-  return gpt_of_sizes(name);
+StepCase make_step_case(std::string_view name, DType dtype) {
+  if (name == "gpt2") return gpt(name, {12, 768, 12, 50257, 4, 64}, dtype);
+  if (name == "gpt2-1024") return gpt(name, {12, 768, 12, 50257, 1, 1024}, dtype);
+  if (name == "encoder-decoder") return encoder_decoder(dtype);
+  if (name == "llama-block") return llama_block(dtype);
+  return gpt_of_sizes(name, dtype);
 }
 
 }  // namespace lathe::bench

@@ -30,6 +30,7 @@ const std::vector<std::string>& step_names();
 /// flops: N counts the parameters that multiply activations, the positions' table of a GPT with them as is usual, and
 /// no table that is only looked up. L C T is half of the attention's products, as a causal mask leaves them;
 /// attention without such a mask counts twice as much.
-StepCase make_step_case(std::string_view name);
+/// `dtype`: of parameters and values.
+StepCase make_step_case(std::string_view name, DType dtype = f32);
 
 }  // namespace lathe::bench

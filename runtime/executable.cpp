@@ -148,6 +148,8 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
 
   start = Clock::now();
   const bool gpu = options.target.kind == Target::Kind::cuda;
+  if (gpu && options.lower.attention == AttentionFusion::required)
+    throw UserError("attentions are not fused on GPUs", "attention_unfused", "compile for the host, or do not ask");
   impl->program =
       gpu ? lower_gpu(passed.graph) : lower(passed.graph, {options.target.cpu.vector_bits}, options.lower);
   set_user_types(impl->program, graph);

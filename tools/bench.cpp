@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/target.h"
 
 namespace lathe::tools {
 
@@ -22,6 +23,7 @@ struct Options {
   std::string file;
   ArgumentOptions arguments;
   LowerOptions lower;
+  std::string target = "host";
   int threads = 0, repeat = 10, top = 12;
   std::vector<std::string> only;
   bool full = false, machine = false;
@@ -32,12 +34,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-std::string peak_text(int threads, double& peak) {
-  const Rate fma = measure_fma_peak(threads, 0.2),
-             read = measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.2);
-  peak = fma.best;
-  return fmt::format("machine: {} thread{}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s\n", threads,
-                     threads == 1 ? "" : "s", widest_vector_unit().name, fma.best * 1e-9, read.best * 1e-9);
+std::string peak_text(const std::string& target, int threads, double& peak) {
+  const CompileOptions machine = compile_options(target);
+  const MachineRates rates = machine_rates(machine, threads);
+  peak = rates.flops;
+  return fmt::format("machine: {}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s\n",
+                     machine_name(machine, threads), machine.gpu ? "f32" : widest_vector_unit().name,
+                     rates.flops * 1e-9, rates.bytes * 1e-9);
 }
 
 /// Seconds and work of all launches of one kernel.
@@ -79,8 +82,8 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const Options& options, int threads, double peak) {
-  auto [graph, executable, inputs] =
-      prepare(options.file, options.arguments, {.threads = threads, .lower = options.lower});
+  auto [graph, executable, inputs] = prepare(options.file, options.arguments,
+                                             {.threads = threads, .lower = options.lower, .target = options.target});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
   std::string text = fmt::format(
@@ -112,8 +115,10 @@ void bench_graph(const Options& options, int threads, double peak) {
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   double peak = 0;
-  write_text("-", peak_text(threads, peak));
+  write_text("-", peak_text(options.target, threads, peak));
   if (options.machine) return;
+  if (options.file.empty() && options.target != "host")
+    throw UserError("the table of ops and steps is for the host", "unknown_target", "name a graph's FILE as well");
   if (!options.file.empty())
     bench_graph(options, threads, peak);
   else
@@ -129,6 +134,7 @@ void add_bench(CLI::App& app) {
   command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
+  add_target_option(*command, options->target);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

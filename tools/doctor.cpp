@@ -1,12 +1,16 @@
-#include <dlfcn.h>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/target_cpu.h"
+#include "ir/support/error.h"
+#include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
 #include "tools/commands.h"
@@ -17,54 +21,44 @@ namespace lathe::tools {
 
 namespace {
 
-/// A shared library for as long as this object lives.
-class Library {
- public:
-  explicit Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
-  ~Library() {
-    if (handle_) dlclose(handle_);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  explicit operator bool() const { return handle_ != nullptr; }
-  template <class Function>
-  Function* find(const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(handle_, name));
-  }
-
- private:
-  void* handle_;
-};
-
 std::string row(std::string_view what, std::string_view text) { return fmt::format("{:<12} {}\n", what, text); }
 
-std::string nvrtc_text() {
-  for (const char* name : {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"}) {
-    const Library library(name);
-    auto* version = library ? library.find<int(int*, int*)>("nvrtcVersion") : nullptr;
-    int major = 0, minor = 0;
-    if (version && version(&major, &minor) == 0) return fmt::format("{}.{} ({})", major, minor, name);
-  }
-  return "not found: CUDA code cannot be compiled here";
+/// An error's lines as one: what is missing, and how to get it.
+std::string one_line(const UserError& error) {
+  std::string text;
+  for (const char c : std::string_view(error.what()))
+    if (c != '\n')
+      text += c;
+    else if (!text.empty())
+      text += ';';
+  return text;
 }
 
-/// Version of the driver and names of the devices. Handles of the driver API are plain ints.
-std::string driver_text() {
-  const Library library("libcuda.so.1");
-  if (!library) return "no CUDA driver: kernels run on the CPU";
-  auto* init = library.find<int(unsigned)>("cuInit");
-  auto* version = library.find<int(int*)>("cuDriverGetVersion");
-  auto* count = library.find<int(int*)>("cuDeviceGetCount");
-  auto* device_name = library.find<int(char*, int, int)>("cuDeviceGetName");
-  int number = 0, devices = 0;
-  if (!init || !version || !count || !device_name || version(&number) != 0) return "libcuda.so.1 does not answer";
-  std::string text = fmt::format("CUDA {}.{}", number / 1000, number % 1000 / 10);
-  if (init(0) != 0 || count(&devices) != 0 || devices == 0) return text + ", no device";
-  for (int i = 0; i < devices; ++i) {
-    char name[128] = "";
-    if (device_name(name, sizeof name, i) == 0) text += fmt::format(", device {}: {}", i, name);
+std::string nvrtc_text() {
+  try {
+    const cuda::Nvrtc nvrtc(cuda_folders());
+    return fmt::format("{} ({}), for sm_{}", nvrtc.version(), nvrtc.library(),
+                       fmt::join(nvrtc.architectures(), ", sm_"));
+  } catch (const UserError& error) {
+    return one_line(error);
   }
-  return text;
+}
+
+std::string driver_text() {
+  try {
+    const auto driver = cuda::load_driver();
+    std::string text;
+    for (int i = 0; i < driver->device_count(); ++i) {
+      const cuda::Driver::Peak peak = driver->peak(i);
+      text += fmt::format("{}device {}: {}, sm_{}, {}, {:.1f} TFLOP/s of f32 multiply-adds and {:.2f} TB/s at most",
+                          i > 0 ? "; " : "", i, driver->device_name(i), driver->compute_capability(i),
+                          format_bytes(static_cast<std::int64_t>(driver->total_memory(i))), peak.flops * 1e-12,
+                          peak.bytes * 1e-12);
+    }
+    return text.empty() ? "there, but it shows no GPU" : text;
+  } catch (const UserError& error) {
+    return one_line(error);
+  }
 }
 
 std::string cache_text() {

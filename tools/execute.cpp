@@ -4,16 +4,17 @@
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/target.h"
 
 namespace lathe::tools {
 
 Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options) {
   DiskCache cache(cache_folder());
-  return compile(graph, {.target = Target::host(),
-                         .threads = options.threads,
-                         .cache = &cache,
-                         .pipeline = {},
-                         .lower = options.lower});
+  CompileOptions how = compile_options(options.target);
+  how.threads = options.threads;
+  how.cache = &cache;
+  how.lower = options.lower;
+  return compile(graph, how);
 }
 
 ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {

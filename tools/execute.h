@@ -12,9 +12,10 @@ struct ExecuteOptions {
   bool interpret = false;  ///< by the reference interpreter instead of compiled code
   int threads = 0;         ///< 0: one a CPU
   LowerOptions lower = {};
+  std::string target = "host";
 };
 
-/// Compiles for this machine, with the cache on disk.
+/// Compiles for a target on this machine, with the cache on disk.
 Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options);
 
 /// Gives a graph's executable the values of its parameters and states; what is left are the inputs of a run.

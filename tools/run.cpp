@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/target.h"
 
 namespace lathe::tools {
 
@@ -45,6 +46,7 @@ void add_run(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   command->add_flag("--interpret", options->execute.interpret, "Use the reference interpreter, not compiled code");
+  add_target_option(*command, options->execute.target);
   command->add_option("--threads", options->execute.threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -33,7 +33,7 @@ std::string launches_text(const Program& program) {
 bool is_code_stage(std::string_view stage) { return stage == "kernels" || stage == "llvm" || stage == "asm"; }
 
 std::string code_text(const ir::Graph& graph, std::string_view stage, std::string_view cpu) {
-  const codegen::TargetCpu target = Target::named(cpu).cpu;
+  const codegen::TargetCpu target = cpu == "host" ? codegen::TargetCpu::host() : codegen::TargetCpu::named(cpu);
   const Program program = lower(graph, {target.vector_bits});
   std::string text = stage == "kernels" ? launches_text(program) : std::string();
   for (std::size_t i = 0; i < program.kernels.size(); ++i) {

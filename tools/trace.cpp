@@ -6,11 +6,11 @@
 #include <chrono>
 
 #include "runtime/machine/cpu_info.h"
-#include "runtime/machine/peak.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/target.h"
 
 namespace lathe::tools {
 
@@ -20,24 +20,21 @@ struct Options {
   std::string file, output;
   ArgumentOptions arguments;
   LowerOptions lower;
+  std::string target = "host";
   int threads = 0, steps = 3, warmup = 1, top = 20;
 };
 
-MachineRates measure_machine(int threads) {
-  return {.flops = measure_fma_peak(threads, 0.2).best,
-          .bytes = measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.2).best};
-}
-
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
-  auto [graph, executable, inputs] =
-      prepare(options.file, options.arguments, {.threads = threads, .lower = options.lower});
+  const CompileOptions machine = compile_options(options.target);
+  auto [graph, executable, inputs] = prepare(options.file, options.arguments,
+                                             {.threads = threads, .lower = options.lower, .target = options.target});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
   Trace trace{.program = executable.program(),
               .plan = executable.memory_plan(dims),
               .dims = dims,
-              .machine = measure_machine(threads),
+              .machine = machine_rates(machine, threads),
               .runs = {}};
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -50,7 +47,7 @@ void run(const Options& options) {
   }
   if (!options.output.empty()) write_text(options.output, chrome_trace_json(trace));
   if (options.output != "-")
-    write_text("-", fmt::format("graph @{} on {} thread{}: ", graph.name, threads, threads == 1 ? "" : "s") +
+    write_text("-", fmt::format("graph @{} on {}: ", graph.name, machine_name(machine, threads)) +
                         top_table(trace, options.top));
 }
 
@@ -64,6 +61,7 @@ void add_trace(CLI::App& app) {
                       "Where to write the trace as Chrome trace JSON (chrome://tracing, ui.perfetto.dev)");
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
+  add_target_option(*command, options->target);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
+#include "tools/target.h"
 #include "tools/train/trainer.h"
 
 namespace lathe::tools {
@@ -39,6 +40,7 @@ void add_train(CLI::App& app) {
   command->add_option("--prompt", s->prompt, "What the sample begins with");
   command->add_option("--temperature", s->sampling.temperature, "0 is greedy")->capture_default_str();
   command->add_option("--top-k", s->sampling.top_k, "0: all")->capture_default_str();
+  add_target_option(*command, s->target);
   command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
   add_lower_options(*command, s->lower);
   command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");

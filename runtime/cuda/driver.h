@@ -27,6 +27,12 @@ class Driver {
   /// "sm_90": the architecture, without the suffix that a chip's own features have.
   virtual int compute_capability(int device) = 0;
   virtual std::uint64_t total_memory(int device) = 0;
+  /// What a device reaches at most in a second, by its clocks: f32 multiply-adds, counted as two, and bytes of
+  /// memory.
+  struct Peak {
+    double flops = 0, bytes = 0;
+  };
+  virtual Peak peak(int device) = 0;
 
   /// The primary context of a device, made current for this thread.
   virtual Handle retain_context(int device) = 0;

@@ -43,6 +43,7 @@ int MockDriver::device_count() { return call("cuDeviceGetCount"), 1; }
 std::string MockDriver::device_name(int) { return call("cuDeviceGetName"), "a mock"; }
 int MockDriver::compute_capability(int) { return call("cuDeviceGetAttribute"), 90; }
 std::uint64_t MockDriver::total_memory(int) { return call("cuDeviceTotalMem"), memory_bytes; }
+MockDriver::Peak MockDriver::peak(int) { return call("cuDeviceGetAttribute"), Peak{6e13, 4e12}; }
 
 MockDriver::Handle MockDriver::retain_context(int) {
   call("cuDevicePrimaryCtxRetain");

@@ -35,6 +35,7 @@ class MockDriver final : public cuda::Driver {
   std::string device_name(int device) override;
   int compute_capability(int device) override;
   std::uint64_t total_memory(int device) override;
+  Peak peak(int device) override;
   Handle retain_context(int device) override;
   void release_context(int device) override;
   void make_current(Handle context) override;

@@ -234,6 +234,22 @@ TEST_CASE("bench measures a graph, doctor the machine", "[tools]") {
   CHECK_THAT(doctor.out, Contains(scratch.path("cache")));
 }
 
+TEST_CASE("commands run on a GPU, or say what is missing for it", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  for (const std::string& command :
+       {"run --random --dim n=16 " + file, "bench --dim n=16 " + file, "trace --dim n=16 " + file,
+        "train --text " + file + " --context 4 --steps 1 -o " + scratch.path("run")}) {
+    const auto ran = run_lathe(scratch, command + " --target=cuda");
+    INFO(command << "\n" << ran.err);
+    if (ran.status == 0) continue;
+    CHECK_THAT(ran.err, Contains("[driver_missing]") || Contains("[nvrtc_missing]") || Contains("[no_device]"));
+    CHECK_THAT(ran.err, Contains("install") || Contains("GPU"));
+  }
+  check_refused(run_lathe(scratch, "run --random " + file + " --target=tpu"), "name host, cuda or cuda:sm_90a");
+  check_refused(run_lathe(scratch, "run --random " + file + " --target=cuda:sm_1"), "[unknown_arch]");
+}
+
 TEST_CASE("bad files end in one clear message", "[tools]") {
   const Scratch scratch;
   check_refused(run_lathe(scratch, "dump " + scratch.path("nowhere.lathe")), "nowhere.lathe");

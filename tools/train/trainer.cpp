@@ -15,6 +15,7 @@
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/sha256.h"
 #include "tools/files.h"
+#include "tools/target.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/progress.h"
 
@@ -114,8 +115,10 @@ class Trainer {
     fmt::print("\n{}\n", ir::print_short(model.forward));
     initializers_ = model.initializers;
     step_graph_ = model.step;
-    const CompileOptions options{
-        .threads = s_.threads, .cache = cache_.enabled() ? &cache_ : nullptr, .pipeline = {}, .lower = s_.lower};
+    CompileOptions options = compile_options(s_.target);
+    options.threads = s_.threads;
+    options.cache = cache_.enabled() ? &cache_ : nullptr;
+    options.lower = s_.lower;
     exe_.emplace(compile(model.step, options));
     evaluate_.emplace(compile(model.evaluate, options));
     generate_.emplace(compile(model.generate, options));

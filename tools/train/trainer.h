@@ -23,6 +23,7 @@ struct TrainSettings {
   Sampling sampling = {.temperature = 0.8, .top_k = 40};
   int threads = 0;
   LowerOptions lower;
+  std::string target = "host";
   bool fresh = false;           ///< start anew even if there is a checkpoint
   std::filesystem::path cache;  ///< compiled code; empty: none
 };

@@ -1,0 +1,168 @@
+// Times of Lathe on this machine's GPU, one line of JSON a case, for tests/gpu/run.sh:
+//   gpu_measure products|attention|steps|decode [SECONDS]
+// A case that fails is a line with its error, and the next one follows. No case starts after SECONDS. What is timed
+// are whole runs, from the host's call to its return; a run's sum over launches is told beside it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+#include "bench/op_cases.h"
+#include "bench/step_cases.h"
+#include "frontend/training.h"
+#include "ir/support/error.h"
+#include "tests/gpu/gpu_device.h"
+
+namespace {
+
+using namespace lathe;
+using namespace lathe::bench;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Case {
+  ir::Graph graph;
+  ir::Tensors states, inputs;
+  double flops = 0, bytes = 0, tokens = 0;
+};
+
+std::string json_text(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) result += c == '\n' ? ' ' : c == '"' || c == '\\' ? '\'' : c;
+  return result + "\"";
+}
+
+class Measuring {
+ public:
+  Measuring(CompileOptions options, double seconds) : options_(std::move(options)), seconds_(seconds) {}
+
+  void one(const std::string& name, const std::function<Case()>& make) {
+    if (seconds_since(begin_) > seconds_) return line(name, "\"error\":\"no time left\"");
+    try {
+      line(name, times(make()));
+    } catch (const Error& error) {
+      line(name, "\"error\":" + json_text(error.what()));
+    }
+  }
+
+ private:
+  static void line(const std::string& name, const std::string& fields) {
+    fmt::print("{{\"program\":\"Lathe\",\"case\":{},{}}}\n", json_text(name), fields);
+    std::fflush(stdout);
+  }
+
+  /// Two runs to settle, then the median of as many as a second holds, 3 to 50.
+  std::string times(const Case& c) const {
+    Executable executable = compile(c.graph, options_);
+    const CompileSummary& s = executable.summary();
+    executable.set_states(c.states);
+    const auto run = [&] {
+      const auto start = Clock::now();
+      executable.run(c.inputs);
+      return seconds_since(start);
+    };
+    run();
+    const double once = run();
+    std::vector<double> seconds;
+    for (int i = 0; i < std::clamp(static_cast<int>(1 / once), 3, 50); ++i) seconds.push_back(run());
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
+                     seconds.end());
+    std::vector<LaunchTime> launches;
+    executable.run_traced(c.inputs, launches);
+    double kernels = 0;
+    for (const LaunchTime& launch : launches) kernels += launch.seconds;
+    return fmt::format("\"seconds\":{},\"in_kernels\":{},\"flops\":{},\"bytes\":{},\"tokens\":{},\"compile\":{}",
+                       seconds[seconds.size() / 2], kernels, c.flops, c.bytes, c.tokens,
+                       s.pass_seconds + s.lower_seconds + s.codegen_seconds);
+  }
+
+  CompileOptions options_;
+  double seconds_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+Case of(OpCase made) {
+  return {.graph = std::move(made.graph), .states = std::move(made.states), .inputs = {}, .flops = made.flops};
+}
+
+/// 4096^3 and 8192^3, and GPT-2's products for 64 sequences of 1024 tokens.
+void products(Measuring& measuring) {
+  struct Layer {
+    const char* name;
+    std::int64_t n, k;
+  };
+  std::vector<ProductShape> shapes;
+  for (const std::int64_t n : {4096, 8192}) shapes.push_back({fmt::format("{}^3", n), n, n, n});
+  for (const Layer& layer : {Layer{"qkv", 2304, 768}, {"proj", 768, 768}, {"fc", 3072, 768}, {"out", 768, 3072}})
+    for (const auto& [suffix, product] :
+         {std::pair{"", Product::forward}, {" dX", Product::input_gradient}, {" dW", Product::weight_gradient}})
+      shapes.push_back({fmt::format("{}{}", layer.name, suffix), 65536, layer.n, layer.k, product});
+  for (ProductShape& shape : shapes)
+    for (const DType dtype : {bf16, f32}) {
+      shape.dtype = dtype;
+      measuring.one(fmt::format("product {} {}", shape.name, lathe::name(dtype)),
+                    [&] { return of(product_case(shape)); });
+    }
+}
+
+/// 16384 tokens of width 2048, causal.
+void attention(Measuring& measuring) {
+  for (const std::int64_t d : {64, 128})
+    for (std::int64_t length = 512; length <= 16384; length *= 2)
+      for (const bool backward : {false, true}) {
+        const AttentionShape shape{
+            .batch = 16384 / length, .heads = 2048 / d, .length = length, .d = d, .causal = true, .dtype = bf16};
+        measuring.one(fmt::format("attention d={} S={} {}", d, length, backward ? "both" : "forward"),
+                      [&] { return of(attention_case(shape, backward)); });
+      }
+}
+
+Case step(const std::string& name, DType dtype) {
+  StepCase made = make_step_case(name, dtype);
+  ir::Graph graph = training_step(made.forward, "loss", AdamW{.lr = 1e-4});
+  ir::Tensors states = initial_values(graph, made.initializers, 1);
+  return {.graph = std::move(graph),
+          .states = std::move(states),
+          .inputs = std::move(made.inputs),
+          .flops = made.flops,
+          .tokens = static_cast<double>(made.tokens)};
+}
+
+void steps(Measuring& measuring) {
+  for (const DType dtype : {bf16, f32}) {
+    measuring.one(fmt::format("llama-block {}", lathe::name(dtype)), [&] { return step("llama-block", dtype); });
+    for (const int batch : {4, 16, 64})
+      measuring.one(fmt::format("gpt2 B={} T=1024 {}", batch, lathe::name(dtype)),
+                    [&] { return step(fmt::format("12x768x12x50257x{}x1024", batch), dtype); });
+  }
+}
+
+void decode(Measuring& measuring) {
+  measuring.one("decode gpt2 context 1024 f32", [] {
+    DecodeCase made = gpt2_decode_case(1024);
+    Case c = of(std::move(made.step));
+    c.inputs = std::move(made.inputs);
+    c.bytes = made.bytes;
+    c.tokens = 1;
+    return c;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const auto options = test::gpu_options();
+  if (!options) return 0;
+  Measuring measuring(*options, argc > 2 ? std::atof(argv[2]) : 120);
+  if (what == "products") products(measuring);
+  if (what == "attention") attention(measuring);
+  if (what == "steps") steps(measuring);
+  if (what == "decode") decode(measuring);
+} catch (const lathe::Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}

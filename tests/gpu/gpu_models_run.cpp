@@ -1,0 +1,151 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/initialize.h"
+#include "frontend/models/loss_graph.h"
+#include "frontend/training.h"
+#include "ir/tensor/parser.h"
+#include "tests/gpu/gpu_device.h"
+#include "tests/support/compare.h"
+#include "tests/support/compiled_runner.h"
+
+/// Golden cases and training steps on a real GPU.
+using namespace lathe;
+
+namespace {
+
+struct Model {
+  ir::Graph step;
+  std::vector<Initializer> initializers;
+  std::vector<std::string> inputs;
+};
+
+// Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+Model training(models::LossGraph forward, std::vector<std::string> inputs) {
+  return {training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0}),
+          std::move(forward.initializers), std::move(inputs)};
+}
+
+Model gpt(DType dtype = f32) {
+  return training(models::loss_graph(models::GptConfig{.vocab = Dim("vocab", 31),
+                                                       .context = Dim("context", 64),
+                                                       .d_model = Dim("d_model", 48),
+                                                       .h = Dim("h", 3),
+                                                       .layers = 2,
+                                                       .dropout = 0.1,
+                                                       .dtype = dtype}),
+                  {"tokens"});
+}
+
+Model llama() {
+  return training(models::loss_graph(models::LlamaConfig{.vocab = Dim("vocab", 31),
+                                                         .d_model = Dim("d_model", 48),
+                                                         .d_ff = Dim("d_ff", 80),
+                                                         .h = Dim("h", 4),
+                                                         .kv_heads = Dim("kv_heads", 2),
+                                                         .head_dim = Dim("head_dim", 12),
+                                                         .layers = 2}),
+                  {"tokens"});
+}
+
+Model encoder_decoder() {
+  return training(models::loss_graph(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 31),
+                                                                  .tgt_vocab = Dim("tgt_vocab", 31),
+                                                                  .d_model = Dim("d_model", 24),
+                                                                  .d_ff = Dim("d_ff", 40),
+                                                                  .h = Dim("h", 2),
+                                                                  .layers = 2,
+                                                                  .dropout = 0.1,
+                                                                  .label_smoothing = 0.1}),
+                  {"src", "tgt"});
+}
+
+/// Steps with batches of several sizes: the last results, and every state. `traced`: launch by launch instead of as a
+/// captured graph.
+ir::Tensors train(const Model& model, const CompileOptions& options, bool traced = false) {
+  Executable executable = compile(model.step, options);
+  executable.set_states(initial_values(model.step, model.initializers, 7));
+  ir::Tensors results;
+  for (const auto& [batch, length] : {std::pair{3, 20}, {3, 20}, {5, 9}, {8, 33}}) {
+    ir::Tensors inputs;
+    for (const std::string& name : model.inputs) {
+      HostTensor& values = inputs[name] = HostTensor(i64, {batch, length + 1});
+      for (std::int64_t i = 0; i < values.numel(); ++i) values.set_int(i, i * 5 % 31);
+    }
+    std::vector<LaunchTime> times;
+    results = traced ? executable.run_traced(inputs, times) : executable.run(inputs);
+  }
+  for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+  return results;
+}
+
+void check_close(const ir::Tensors& found, const ir::Tensors& expected, double tolerance) {
+  for (const auto& [name, value] : expected) {
+    INFO(name);
+    CHECK(test::error_of(found.at(name), value) <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("golden cases, forward, backward and training", "[golden]") {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  golden::CompiledRunner runner(*options);
+  for (const golden::Case& which : golden::cases()) {
+    const auto files = golden::load(std::filesystem::path(LATHE_TEST_DATA) / "goldens", which.name);
+    for (const DType dtype : {f64, f32}) {
+      const golden::Tolerance& tolerance = dtype == f64 ? golden::f64_tolerance : golden::f32_tolerance;
+      for (const auto& found : {golden::compare_values(which, files, runner, dtype, tolerance),
+                                golden::compare_training(which, files, runner, dtype, tolerance)}) {
+        INFO(which.name << " " << lathe::name(dtype) << "\n" << golden::report(found));
+        CHECK(golden::all_good(found));
+      }
+    }
+  }
+}
+
+TEST_CASE("training steps as on a CPU", "[models]") {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  for (const Model& model : {gpt(), llama(), encoder_decoder()}) {
+    INFO(model.step.name);
+    check_close(train(model, *options), train(model, {}), 1e-5);
+  }
+}
+
+TEST_CASE("three runs give the same bits, as a graph and launch by launch", "[models]") {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  for (const Model& model : {gpt(), gpt(bf16), llama(), encoder_decoder()}) {
+    INFO(model.step.name);
+    const ir::Tensors once = train(model, *options);
+    for (const bool traced : {false, false, true})
+      for (const auto& [name, value] : train(model, *options, traced)) {
+        INFO(name);
+        CHECK(value.same_bits(once.at(name)));
+      }
+  }
+}
+
+TEST_CASE("a small step for compute-sanitizer", "[sanitize]") {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  CHECK(train(gpt(), *options).contains("loss"));
+}
+
+TEST_CASE("a check that fails is said, and the GPU goes on", "[errors]") {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  Executable executable = compile(ir::parse_graph(R"(graph @errors(input %x: f32[n], input %i: i64[m]) {
+  %1 = gather %x, %i {dim=0}
+  output "y" %1
+})",
+                                                  "errors"),
+                                  *options);
+  const auto error = [&](std::int64_t index) {
+    const HostTensor indices = HostTensor::from_ints({1}, {index});
+    return test::outcome([&] { return executable.run({{"x", HostTensor(f32, {4})}, {"i", indices}}); }).label;
+  };
+  CHECK(error(4) == "index_range");
+  CHECK(error(3).empty());
+}

@@ -1,0 +1,79 @@
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "tests/gpu/gpu_device.h"
+#include "tests/support/compare.h"
+#include "tests/support/run_with_states.h"
+#include "tests/support/sample_graphs.h"
+
+/// Every sample of every op, with its gradients, on a real GPU against the interpreter.
+using namespace lathe;
+using ir::test::Layout;
+using test::Outcome;
+
+namespace {
+
+struct Run {
+  std::string what;
+  ir::Graph graph;
+  ir::Tensors arguments;
+  Outcome expected = {}, found = {};
+};
+
+std::vector<Run> runs_of(DType dtype, const ir::test::SampleOptions& options) {
+  std::vector<Run> runs;
+  ir::test::for_each_graph(dtype, options, [&](const ir::Graph& graph, const ir::Sample& sample) {
+    const std::string_view op = graph[graph.outputs[0].value].op->name.value;
+    runs.push_back({fmt::format("{} {} number {}", op, lathe::name(dtype), runs.size()), graph,
+                    ir::test::sample_arguments(graph, sample, options.layout, ir::test::unknown_sizes(sample))});
+  });
+  return runs;
+}
+
+/// Compiling takes most of the time: all CPUs compile, and the GPU takes what comes.
+void run_all(std::vector<Run>& runs, const CompileOptions& options) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < runs.size(); i = next++) {
+      Run& run = runs[i];
+      run.expected = test::outcome([&] { return ir::interpret(run.graph, run.arguments); });
+      run.found = test::outcome([&] {
+        Executable executable = compile(run.graph, options);
+        return test::run_with_states(executable, run.arguments);
+      });
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+}
+
+void check(DType dtype, Layout layout, double tolerance) {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  std::vector<Run> runs = runs_of(dtype, {.layout = layout});
+  run_all(runs, *options);
+  CHECK(runs.size() > 300);
+  for (const Run& run : runs) {
+    INFO(run.what);
+    CHECK(run.found.label == run.expected.label);
+    if (!run.found.label.empty() || !run.expected.label.empty()) continue;
+    for (const auto& [name, value] : run.expected.results) {
+      INFO(name);
+      CHECK(test::error_of(run.found.results.at(name), value) <= tolerance);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ops in f32", "[ops]") { check(f32, Layout::contiguous, 1e-5); }
+TEST_CASE("ops in f64", "[ops]") { check(f64, Layout::contiguous, 1e-12); }
+TEST_CASE("ops in bf16", "[ops]") { check(bf16, Layout::contiguous, 1.6e-2); }
+TEST_CASE("ops in f16", "[ops]") { check(f16, Layout::contiguous, 2e-3); }
+TEST_CASE("ops of strided operands", "[ops]") { check(f32, Layout::strided, 1e-5); }

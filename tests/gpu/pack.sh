@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Puts what tests/gpu/run.sh runs into .gpu, with the libraries that it needs, for a machine that has a GPU but not what
+# building takes. tests/gpu/pack.sh [BUILD]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=${1:-build}
+rm -rf .gpu; mkdir .gpu
+for program in test_gpu gpu_measure; do
+  strip -o ".gpu/$program" "$build/tests/gpu/$program"
+  ldd "$build/tests/gpu/$program" | awk '$3 ~ /^\// {print $3}'
+done | sort -u | grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' | while read -r library; do
+  cp -L "$library" .gpu/
+done
+xz -T0 -6 .gpu/*
+du -sh .gpu
