@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/memory_ops.h"
@@ -96,6 +97,8 @@ class Emitter {
     } else {
       when(b_.CreateICmpSLT(begin_, end_), [&] { block(kernel_.body); });
     }
+    // Streamed lines are in order with nothing else: whoever learns that this kernel has ended must find them.
+    if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
   }
 
@@ -218,7 +221,10 @@ class Emitter {
   void statement(const kernel::Store& s) {
     const MemoryAccess to = access(s.buffer, info(s.value).type.lanes, s.mask, s.alignment);
     switch (s.kind) {
-      case kernel::StoreKind::contiguous: return memory_.store(to, value(s.index), value(s.value));
+      case kernel::StoreKind::contiguous:
+        streams_ = streams_ || s.streams;
+        return s.streams ? memory_.stream(to, value(s.index), value(s.value))
+                         : memory_.store(to, value(s.index), value(s.value));
       case kernel::StoreKind::strided:
         return memory_.store_strided(to, value(s.index), value(s.stride), value(s.value));
       case kernel::StoreKind::scatter: return memory_.scatter(to, value(s.index), value(s.value));
@@ -322,6 +328,7 @@ class Emitter {
   llvm::Function* body_ = nullptr;
   std::vector<Value*> values_, vars_, buffers_, dims_;
   Value *begin_ = nullptr, *end_ = nullptr, *status_ = nullptr;
+  bool streams_ = false;
 };
 
 }  // namespace

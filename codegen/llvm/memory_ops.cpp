@@ -62,6 +62,28 @@ void MemoryOps::store(const MemoryAccess& access, Value* index, Value* value) {
   b_.CreateMaskedStore(value, at, alignment(access), mask);
 }
 
+void MemoryOps::stream(const MemoryAccess& access, Value* index, Value* value) {
+  constexpr std::uint64_t line = 64;
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  llvm::LLVMContext& context = b_.getContext();
+  if (size_in_bytes(access.dtype) * access.lanes % line != 0) return store(access, index, value);
+  Value* at = address(access, index);
+  Value* offset = b_.CreateAnd(b_.CreatePtrToInt(at, b_.getInt64Ty()), b_.getInt64(line - 1));
+  auto* past = llvm::BasicBlock::Create(context, "past", function);
+  auto* through = llvm::BasicBlock::Create(context, "through", function);
+  auto* after = llvm::BasicBlock::Create(context, "after", function);
+  b_.CreateCondBr(b_.CreateICmpEQ(offset, b_.getInt64(0)), past, through);
+  b_.SetInsertPoint(past);
+  llvm::StoreInst* streamed = b_.CreateAlignedStore(to_memory(access, value), at, llvm::Align(line));
+  llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+  streamed->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context, one));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(through);
+  store(access, index, value);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
 Value* MemoryOps::ramp(Value* base, Value* stride, int lanes) {
   llvm::SmallVector<llvm::Constant*, 64> steps;
   for (int i = 0; i < lanes; ++i) steps.push_back(llvm::ConstantInt::getSigned(base->getType(), i));

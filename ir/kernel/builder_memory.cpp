@@ -74,6 +74,16 @@ void Builder::store(Buffer buffer, Bound index, Value value, Value mask, int ali
               .alignment = alignment}});
 }
 
+void Builder::stream(Buffer buffer, Bound index, Value value) {
+  require(value.type.scalar == buffer.dtype, "a stream of {} to a buffer of {}", to_string(value.type),
+          lathe::name(buffer.dtype));
+  emit({Store{.kind = StoreKind::contiguous,
+              .streams = true,
+              .buffer = buffer.id,
+              .index = bound(index).id,
+              .value = value.id}});
+}
+
 void Builder::store_strided(Buffer buffer, Bound base, Bound stride, Value value, Value mask) {
   require(value.type.scalar == buffer.dtype, "a store of {} to a buffer of {}", to_string(value.type),
           lathe::name(buffer.dtype));

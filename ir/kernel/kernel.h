@@ -100,9 +100,11 @@ struct Compute {
 enum class StoreKind : std::uint8_t { contiguous, strided, scatter };
 
 /// buffer[index + lane] / buffer[index + lane * stride] / buffer[index.lane] = value; lanes that write the same
-/// element leave the last lane's value. Lanes where the mask is false write nothing.
+/// element leave the last lane's value. Lanes where the mask is false write nothing. What `streams` goes past the
+/// caches where the machine can: whole contiguous vectors, which nobody reads soon.
 struct Store {
   StoreKind kind = StoreKind::contiguous;
+  bool streams = false;
   BufferId buffer = none;
   ValueId index = none;
   ValueId stride = none;

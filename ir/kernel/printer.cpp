@@ -155,7 +155,7 @@ class Printer {
 
   void statement(const Store& s) {
     indent();
-    const char* verb = s.kind == StoreKind::scatter ? "scatter" : "store";
+    const char* verb = s.kind == StoreKind::scatter ? "scatter" : s.streams ? "stream" : "store";
     add("{} {}[{}", verb, buffer(s.buffer), value(s.index));
     if (s.kind == StoreKind::strided) add(" by {}", value(s.stride));
     add("] = {}", value(s.value));

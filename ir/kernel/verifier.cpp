@@ -262,6 +262,8 @@ class Verifier {
     if (s.kind == StoreKind::strided) want(use(s.stride), {i64, 1}, "the stride of a store");
     mask(s.mask, type.lanes);
     alignment(s.alignment);
+    require(!s.streams || (s.kind == StoreKind::contiguous && s.mask == none), "streams",
+            "a stream of less than a whole vector");
   }
 
   void statement(const Prefetch& s) const {

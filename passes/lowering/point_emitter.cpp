@@ -149,6 +149,14 @@ Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {
 }
 
 void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Value value, Scope& scope) {
+  store(node, dtype, form, value, scope, false);
+}
+
+void PointEmitter::stream(ir::ValueId node, DType dtype, const Linear& form, Value value, Scope& scope) {
+  store(node, dtype, form, value, scope, true);
+}
+
+void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Value value, Scope& scope, bool streams) {
   kernel::Builder& b = context_.builder;
   if (compute_type(dtype) != dtype) value = b.cast(value, dtype);
   const kernel::Buffer buffer = context_.buffer(buffer_of_(node));
@@ -160,6 +168,8 @@ void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Valu
     // One element for all lanes, of which the first exists where any does.
     const auto first = [&](Value v) { return v && v.type.lanes > 1 ? b.extract(v, 0) : v; };
     b.store(buffer, at.base, first(value), first(scope.mask));
+  } else if (at.stride.is(1) && streams && !scope.mask) {
+    b.stream(buffer, at.base, b.broadcast(value, lanes));
   } else if (at.stride.is(1)) {
     b.store(buffer, at.base, b.broadcast(value, lanes), scope.mask);
   } else {

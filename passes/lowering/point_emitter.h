@@ -46,6 +46,8 @@ class PointEmitter {
   void hoist(Scope& scope, std::uint64_t varying = ~std::uint64_t{0});
   /// Stores a value of dtype `dtype` (as emit gives it) at a linear form of a node's storage.
   void store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);
+  /// The same past the caches, for whole vectors.
+  void stream(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);
   /// Everything that the program stores, at one place: all values before the first store, which may go where another
   /// one is read.
   void store_all(Scope& scope);
@@ -59,6 +61,7 @@ class PointEmitter {
   KernelContext& context() { return context_; }
 
  private:
+  void store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope, bool streams);
   kernel::Value compute(const PointInstruction& instruction, Scope& scope);
   kernel::Value load(const PointInstruction& instruction, Scope& scope);
   kernel::Value check_index(const PointInstruction& instruction, Scope& scope);

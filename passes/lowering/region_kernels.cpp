@@ -55,6 +55,12 @@ Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce) {
                         low ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max());
 }
 
+bool outgrows_caches(const ir::TensorType& type) {
+  constexpr std::int64_t caches = 32 << 20;  // bytes: the last level of large servers
+  const auto elements = type.shape.numel().value();
+  return elements && *elements * size_in_bytes(type.dtype) > caches;
+}
+
 int program_lanes(const PointProgram& program, const VectorTarget& target) {
   const bool wide =
       std::any_of(program.code.begin(), program.code.end(), [](const PointInstruction& i) { return i.dtype == f64; });

@@ -27,14 +27,14 @@ std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, con
 /// A reduction over outer dims: as in lower_rows where the columns are known and few; else blocks of columns in
 /// parallel, each walking down its rows.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
-/// scatter_add: blocks of rows in parallel, each adding its updates in order, so that the sum is the same on any number
-/// of threads; to zeros, or to the operand of a second member that lies where the result goes.
+/// scatter_add: blocks of rows in parallel, each adding its updates in order, so that the sum is the same on any
+/// number of threads; to zeros, or to the operand of a second member that lies where the result goes.
 KernelContext::Built lower_scatter(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 
-/// An attention region: strips of rows, each with all its columns in scratch, from the products that make the scores to
-/// those that end it.
+/// An attention region: strips of rows, each with all its columns in scratch, from the products that make the scores
+/// to those that end it.
 KernelContext::Built lower_attention(const LoweringContext& context, const Region& region);
 
 /// Declares the buffers that programs load from and store to; `extra` are written besides.
@@ -43,6 +43,8 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
 
 /// The identity of a reduction in the type it is computed in; infinities become the ends of an integer's range.
 kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce);
+/// Whether a tensor is known to be larger than the caches: what is written there is gone from them when it is read.
+bool outgrows_caches(const ir::TensorType& type);
 /// How many lanes the instructions of a program want: the widest type among them decides.
 int program_lanes(const PointProgram& program, const VectorTarget& target);
 

@@ -37,6 +37,7 @@ class RowKernel {
     if (const auto size = program_.points(inner_dims_).value(); size && *size < lanes_)
       lanes_ = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
     loops_.emplace(lowering, program_, inner_bits_);
+    make_parked_rows();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const PointInstruction& i) { return i.kind == Kind::reduce; });
   }
@@ -107,7 +108,10 @@ class RowKernel {
 
   /// All values of a place are computed before the first is stored: it may go where another one is read.
   void put(const PointStore& store, Scope& scope) {
-    emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
+    const DType dtype = program_[store.value].dtype;
+    const Value value = emitter_.emit(store.value, scope);
+    if (streams(store)) return emitter_.stream(store.node, dtype, store.form, value, scope);
+    emitter_.store(store.node, dtype, store.form, value, scope);
   }
 
   void one_row(Value row, Scope& top) {
@@ -135,13 +139,16 @@ class RowKernel {
   }
 
   /// Reads back, instead of computing it again, what earlier loops left in memory and `i` needs.
-  void bind_kept(int i, Scope& scope, std::set<int>& seen) {
+  void bind_kept(int i, Value column, Scope& scope, std::set<int>& seen) {
     if (!seen.insert(i).second || scope.find(i) || program_[i].kind == Kind::reduce) return;
-    if (const auto at = kept_.find(i); at != kept_.end()) {
-      scope.bind(i, emitter_.reload(at->second->node, program_[i].dtype, at->second->form, scope));
+    if (const auto kept = kept_.find(i); kept != kept_.end()) {
+      const PointStore* place = kept->second;
+      const auto row = parked_rows_.find(place);
+      scope.bind(i, row == parked_rows_.end() ? emitter_.reload(place->node, program_[i].dtype, place->form, scope)
+                                              : b_.load(context_.buffer(row->second), column, lanes_, scope.mask));
       return;
     }
-    for (const int arg : program_[i].args) bind_kept(arg, scope, seen);
+    for (const int arg : program_[i].args) bind_kept(arg, column, scope, seen);
   }
 
   void loop(const RowLoop& l, Value row, Scope& row_scope) {
@@ -164,7 +171,7 @@ class RowKernel {
       Scope scope(emitter_, {{outer_dims_, row, 1}, {inner_dims_, at, lanes_}}, mask, &row_scope);
       // All reads of kept values come first: the stores may go where they lie.
       std::set<int> seen;
-      for (const int i : results) bind_kept(i, scope, seen);
+      for (const int i : results) bind_kept(i, at, scope, seen);
       for (std::size_t r = 0; r < accumulators.size(); ++r)
         accumulate(l.reductions[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
       for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
@@ -172,8 +179,7 @@ class RowKernel {
         columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), lanes_), at, mask);
       for (const auto& [value, place] : l.parked) emitter_.emit(value, scope);
       for (const PointStore* store : l.stores) put(*store, scope);
-      for (const auto& [value, place] : l.parked)
-        emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);
+      for (const RowLoop::Parked& parked : l.parked) park(parked, at, scope);
     };
     const Value unrolled = chains > 1 ? n - n % (chains * lanes_) : b_.index(0);
     if (chains > 1)
@@ -185,6 +191,36 @@ class RowKernel {
       finish_reduction(l.reductions[r], accumulators[r], row_scope);
     for (const PointStore* store : l.stores) keep(store->value, store);
     for (const auto& [value, place] : l.parked) keep(value, place);
+  }
+
+  void park(const RowLoop::Parked& parked, Value column, Scope& scope) {
+    const auto& [i, place] = parked;
+    const Value value = emitter_.emit(i, scope);
+    if (const auto row = parked_rows_.find(place); row != parked_rows_.end())
+      return b_.store(context_.buffer(row->second), column, b_.broadcast(value, lanes_), scope.mask);
+    emitter_.store(place->node, program_[i].dtype, place->form, value, scope);
+  }
+
+  /// Whether a result goes past the caches: it is larger than they are, nothing there is read, and no other loop over
+  /// the row follows. Else each line of it would be read before it is written: a third of a copy's traffic.
+  bool streams(const PointStore& store) const {
+    const int buffer = lowering_.buffer_of(store.node);
+    const bool reads = std::any_of(program_.code.begin(), program_.code.end(), [&](const PointInstruction& i) {
+      return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
+    });
+    const bool last = loops_->level(store.value) + 1 == static_cast<int>(loops_->loops().size());
+    return last && !reads && outgrows_caches(lowering_.graph[store.node].type);
+  }
+
+  /// What would be parked where a result streams lies in scratch of the thread instead, by column.
+  void make_parked_rows() {
+    for (const RowLoop& loop : loops_->loops())
+      for (const auto& [i, place] : loop.parked) {
+        if (!streams(*place)) continue;
+        const DType dtype = compute_type(program_[i].dtype);
+        parked_rows_[place] = lowering_.scratch(dtype, program_.points(inner_dims_), "parked row");
+        context_.declare(parked_rows_[place], dtype, true, true);
+      }
   }
 
   /// Into how many accumulators each reduction of a loop goes by turns: several where adding to one takes longer than
@@ -245,7 +281,8 @@ class RowKernel {
   std::optional<PartialColumns> columns_;
   std::optional<RowLoops> loops_;
   bool reduces_ = false;
-  std::map<int, const PointStore*> kept_;  ///< by value: where earlier loops left it
+  std::map<const PointStore*, int> parked_rows_;  ///< by place: the program buffer that stands for it
+  std::map<int, const PointStore*> kept_;         ///< by value: where earlier loops left it
 };
 
 }  // namespace

@@ -71,12 +71,14 @@ class ScatterKernel {
   /// Zeros in the task's blocks of rows.
   void clear(Value pre, Value task, Value columns) {
     const Value size = context_.dim(rows());
+    const bool streams = outgrows_caches(node_.type);
     b_.for_loop(task * block_rows, size, tasks_ * block_rows, [&](Value first) {
       const Value lo = row_start(pre, first, columns);
       const Value hi = row_start(pre, kernel::min(first + block_rows, size), columns);
       vector_loop(b_, lo, hi, lanes_, [&](Value at, Value mask) {
         const Value zero = b_.cast(b_.constant(compute_type(node_.type.dtype), 0, lanes_), node_.type.dtype);
-        b_.store(context_.buffer(out_), at, zero, mask);
+        streams && !mask ? b_.stream(context_.buffer(out_), at, zero)
+                         : b_.store(context_.buffer(out_), at, zero, mask);
       });
     });
   }

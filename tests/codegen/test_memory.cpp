@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/printer.h"
 #include "tests/codegen/harness.h"
 
 using namespace lathe;
@@ -52,6 +53,22 @@ TEST_CASE("masked lanes load zero and keep what a store would overwrite") {
   const auto loads = result.buffers[3].as<float>();
   for (std::size_t i = 0; i < 64; ++i)
     if (!kept[i]) CHECK(loads[i] == 0);
+}
+
+TEST_CASE("streams write what stores write, at whole cache lines and across them") {
+  for (const DType dtype : real_dtypes)
+    for (const int lanes : {16, 64}) {
+      Builder b(fmt::format("stream_{}_{}", name(dtype), lanes));
+      Buffer x = b.buffer("x", dtype, Access::read), y = b.buffer("y", dtype, Access::write);
+      Value start = b.dim("start");
+      b.parallel_for(0, 3, 1, [&](Value i) { b.stream(y, start + i * lanes, b.load(x, i * lanes, lanes)); });
+      const Kernel kernel = b.finish();
+      CHECK_THAT(print(kernel), Catch::Contains("stream y["));
+      // Memory comes aligned to 16 bytes: one of the four is a line.
+      for (const std::int64_t quarter : {0, 1, 2, 3})
+        compare(kernel, {samples(dtype, 3 * lanes, 3), Data(dtype, 3 * lanes + 48)},
+                {quarter * 16 / static_cast<std::int64_t>(size_in_bytes(dtype))});
+    }
 }
 
 TEST_CASE("strided and gathered accesses of every dtype") {

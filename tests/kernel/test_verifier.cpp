@@ -80,6 +80,11 @@ TEST_CASE("types must agree") {
   rejects("complex", [](Kernel& k) { k.buffers[0].dtype = c64; });
   rejects("constant_range", [](Kernel& k) { add_value(k, {.op = Opcode::constant, .type = {f32, 1}, .real = 0.1}); });
   rejects("alignment", [](Kernel& k) { first(k, Opcode::load).alignment = 12; });
+  rejects("streams", [](Kernel& k) {
+    Store& store = std::get<Store>(parallel(k).body[4].node);
+    store.streams = true;
+    store.kind = StoreKind::scatter;
+  });
   rejects("narrow_float", [](Kernel& k) {
     k.buffers[0].dtype = k.buffers[1].dtype = bf16;
     k.vars[0].type.scalar = bf16;

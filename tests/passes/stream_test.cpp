@@ -1,0 +1,55 @@
+#include <catch2/catch.hpp>
+
+#include "ir/kernel/printer.h"
+#include "ir/tensor/parser.h"
+#include "passes/lowering/lower.h"
+#include "passes/pipeline.h"
+
+/// What is stored past the caches.
+using namespace lathe;
+
+namespace {
+
+/// Whether a kernel of the graph streams, and how many buffers of a thread's own the kernels have.
+struct Streams {
+  bool any = false;
+  int scratch = 0;
+  bool operator==(const Streams&) const = default;
+};
+
+Streams streams(std::string_view text) {
+  const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "streams.lathe"), ir::default_pipeline()).graph;
+  const Program program = lower(graph, {512});
+  Streams found;
+  for (const kernel::Kernel& code : program.kernels)
+    found.any = found.any || kernel::print(code).find("stream ") != std::string::npos;
+  for (const ProgramBuffer& buffer : program.buffers) found.scratch += buffer.kind == ProgramBuffer::Kind::scratch;
+  return found;
+}
+
+std::string softmax(const std::string& shape) {
+  return "graph @g(input %x: f32" + shape + ") {\n  %1 = softmax %x {dim=-1}\n  output \"y\" %1\n}";
+}
+
+}  // namespace
+
+TEST_CASE("results larger than the caches are streamed; what would be parked there lies in scratch") {
+  CHECK(streams(softmax("[16384, 1024]")) == Streams{true, 1});
+  CHECK(streams(R"(graph @g(input %x: f32[16384, 1024]) {
+  %1 = exp %x
+  output "y" %1
+})") == Streams{true, 0});
+  CHECK(streams(R"(graph @g(input %i: i64[8], input %u: f32[8, 768]) {
+  %1 = scatter_add %i, %u {size=50257, dim=0}
+  output "y" %1
+})") == Streams{true, 0});
+}
+
+TEST_CASE("results that fit the caches, whose size is unknown, or that are read where they are written are not") {
+  CHECK(streams(softmax("[1024, 1024]")) == Streams{});
+  CHECK(streams(softmax("[n, 1024]")) == Streams{});
+  CHECK(streams(R"(graph @g(state %s: f32[16384, 1024]) {
+  %1 = exp %s
+  update %s <- %1
+})") == Streams{});
+}
