@@ -1,6 +1,7 @@
 #include "ir/support/host_tensor.h"
 
 #include <fmt/core.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +14,7 @@ namespace lathe {
 
 namespace {
 
-constexpr std::size_t alignment = 64;
+constexpr std::size_t alignment = 64, huge_page = std::size_t{2} << 20;
 
 /// Calls f with a value of the C++ type that holds elements of `dtype`; a boolean is a uint8_t.
 template <class F>
@@ -187,13 +188,16 @@ void HostTensor::allocate() {
                     "host_tensor_shape");
   if (size == 0) return;
   // calloc takes large zeroed memory straight from the system, untouched.
-  const auto room = static_cast<std::size_t>(size) + alignment - 1;
+  const auto bytes = static_cast<std::size_t>(size);
+  const std::size_t unit = bytes >= huge_page ? huge_page : alignment, room = bytes + unit - 1;
   storage_.reset(std::calloc(room, 1));
   if (!storage_)
     throw UserError(fmt::format("no memory for {}{}: {} bytes", name(dtype_), shape_to_string(shape_), size),
                     "out_of_memory");
   const auto address = reinterpret_cast<std::uintptr_t>(storage_.get());
-  data_ = static_cast<std::byte*>(storage_.get()) + (alignment - address % alignment) % alignment;
+  data_ = static_cast<std::byte*>(storage_.get()) + (unit - address % unit) % unit;
+  // A wish: walking through memory by columns is up to half faster with huge pages.
+  if (unit == huge_page) (void)::madvise(data_, bytes / huge_page * huge_page, MADV_HUGEPAGE);
 }
 
 void HostTensor::wrong_type(std::size_t element_size) const {

@@ -1,5 +1,6 @@
 #include "passes/fusion/schedule_order.h"
 
+#include <algorithm>
 #include <queue>
 #include <set>
 
@@ -37,6 +38,25 @@ class Order {
     return false;
   }
 
+  /// How many regions each must wait for.
+  std::vector<int> waiting() const {
+    std::vector<int> count(after_.size(), 0);
+    for (const std::set<int>& next : after_)
+      for (const int r : next) ++count[static_cast<std::size_t>(r)];
+    return count;
+  }
+
+  /// Some order in which they can run.
+  std::vector<int> sorted() const {
+    std::vector<int> result, left = waiting();
+    for (int r = 0; r < static_cast<int>(left.size()); ++r)
+      if (left[static_cast<std::size_t>(r)] == 0) result.push_back(r);
+    for (std::size_t i = 0; i < result.size(); ++i)
+      for (const int next : after(result[i]))
+        if (--left[static_cast<std::size_t>(next)] == 0) result.push_back(next);
+    return result;
+  }
+
   const std::set<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
   std::size_t size() const { return after_.size(); }
 
@@ -63,23 +83,53 @@ void readers_before_updates(FusionPlan& plan, const Graph& graph, const std::vec
   }
 }
 
+/// Whether a region keeps only sums of what it reads, and no value as large as its domain.
+bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
+  if (region.kind != RegionKind::columns && (region.kind != RegionKind::rows || region.inner == 0)) return false;
+  const Dim points = region.domain.numel();
+  return std::none_of(region.members.begin(), region.members.end(),
+                      [&](ValueId id) { return plan.is_stored(id) && graph[id].type.shape.numel() == points; });
+}
+
+/// When each region wants to run, as a place in the graph: at its last member, but
+///   a product at its contraction or when the last that its epilogue reads is there, so that a gradient that ends in
+///   an optimizer's update is summed as soon as it can be, and what it is made of dies; one that only sums up what it
+///   reads (a bias's gradient, a gradient's norm) when that is there, which then dies; and no later than those that
+///   wait for it: the optimizer's scalars, which wait for nothing, come before the first update. What a scatter_add
+///   adds to in place counts as the sum: made just before it, it takes no room meanwhile.
+std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, const Order& order) {
+  std::vector<std::int32_t> at(plan.regions.size(), 0), there(plan.regions.size(), 0);
+  const std::vector<int> sorted = order.sorted(), waits = order.waiting();
+  for (const int r : sorted) {
+    const auto i = static_cast<std::size_t>(r);
+    const Region& region = plan.regions[i];
+    const ValueId last = region.members.back(), place = plan.placement[static_cast<std::size_t>(last.index)].base;
+    at[i] = place.index;
+    if (region.kind == RegionKind::product && place == last)
+      at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
+    if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
+    for (const int next : order.after(r))
+      if (waits[i] > 0)
+        there[static_cast<std::size_t>(next)] = std::max(there[static_cast<std::size_t>(next)], at[i]);
+  }
+  for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
+    for (const int next : order.after(*r))
+      at[static_cast<std::size_t>(*r)] =
+          std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
+  return at;
+}
+
 }  // namespace
 
 void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads) {
   Order order(plan, reads);
   readers_before_updates(plan, graph, reads, order);
   const std::size_t n = plan.regions.size();
-  std::vector<int> waiting(n, 0);
-  for (std::size_t r = 0; r < n; ++r)
-    for (const int next : order.after(static_cast<int>(r))) ++waiting[static_cast<std::size_t>(next)];
-  // Ready regions run in the order of their last member: forward before backward, as the graph was written. What is
-  // added to in place counts as the sum: made just before it, it takes no room meanwhile.
+  const std::vector<std::int32_t> wanted = positions(plan, graph, order);
+  std::vector<int> waiting = order.waiting();
   using Entry = std::pair<std::int32_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  const auto push = [&](int r) {
-    const ValueId last = plan.regions[static_cast<std::size_t>(r)].members.back();
-    ready.emplace(plan.placement[static_cast<std::size_t>(last.index)].base.index, r);
-  };
+  const auto push = [&](int r) { ready.emplace(wanted[static_cast<std::size_t>(r)], r); };
   for (std::size_t r = 0; r < n; ++r)
     if (waiting[r] == 0) push(static_cast<int>(r));
   std::vector<Region> ordered;

@@ -21,10 +21,18 @@ using namespace ir;
 
 namespace {
 
+std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, const Region& region) {
+  auto update = lower_row_update(context, region);
+  if (!update) return lower_rows(context, region);
+  std::vector<KernelContext::Built> built;
+  built.push_back(std::move(*update));
+  return built;
+}
+
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   switch (region.kind) {
-    case RegionKind::rows: built = lower_rows(context, region); break;
+    case RegionKind::rows: built = row_kernels(context, region); break;
     case RegionKind::columns: built = lower_columns(context, region); break;
     case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
     case RegionKind::product: built = lower_product(context, region); break;

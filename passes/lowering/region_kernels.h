@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "passes/lowering/kernel_context.h"
@@ -24,6 +25,9 @@ struct LoweringContext {
 /// domain), and in it as many loops over the row as its reductions depend on each other. Reductions over the rows are
 /// summed up on the way, chunk by chunk; a second kernel adds the chunks.
 std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
+/// An element-wise region whose results are where(iota == row, new, state), written over that state: only the row is
+/// touched, as in a cache of keys to which a token is added. Nothing for other regions.
+std::optional<KernelContext::Built> lower_row_update(const LoweringContext& context, const Region& region);
 /// A reduction over outer dims: as in lower_rows where the columns are known and few; else blocks of columns in
 /// parallel, each walking down its rows.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
+#include "passes/memory/placement.h"
 
 namespace lathe {
 
@@ -37,21 +38,6 @@ std::vector<Block> lifetimes(const Program& program, const DimBindings& dims, in
   return blocks;
 }
 
-/// The tightest gap among the placed blocks that live at the same time; behind them all if none fits.
-std::int64_t best_offset(const Block& block, const std::vector<const Block*>& placed) {
-  std::int64_t best = -1, best_gap = 0, end = 0;
-  for (const Block* other : placed) {
-    if (other->last < block.first || block.last < other->first) continue;
-    const std::int64_t gap = other->offset - end;
-    if (gap >= block.bytes && (best < 0 || gap < best_gap)) {
-      best = end;
-      best_gap = gap;
-    }
-    end = std::max(end, other->offset + other->bytes);
-  }
-  return best < 0 ? end : best;
-}
-
 void find_lower_bound(MemoryPlan& plan, std::size_t launches) {
   std::vector<std::int64_t> change(launches + 1, 0);
   for (const Block& block : plan.blocks) {
@@ -77,18 +63,8 @@ std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) 
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads) {
   MemoryPlan plan;
   plan.blocks = lifetimes(program, dims, threads);
-  std::vector<Block*> order;
-  for (Block& block : plan.blocks) order.push_back(&block);
-  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
-  std::vector<const Block*> placed;  // by offset
-  for (Block* block : order) {
-    block->offset = best_offset(*block, placed);
-    const auto at = std::upper_bound(placed.begin(), placed.end(), block,
-                                     [](const Block* a, const Block* b) { return a->offset < b->offset; });
-    placed.insert(at, block);
-    plan.arena_bytes = std::max(plan.arena_bytes, block->offset + block->bytes);
-  }
   find_lower_bound(plan, program.launches.size());
+  plan.arena_bytes = place_blocks(plan.blocks, plan.lower_bound);
   for (const ProgramBuffer& buffer : program.buffers)
     if (!in_arena(buffer)) plan.argument_bytes += buffer_bytes(buffer, dims);
   return plan;

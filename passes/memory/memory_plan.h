@@ -22,8 +22,7 @@ struct MemoryPlan {
   std::int64_t argument_bytes = 0;  ///< inputs, states, outputs and constants, outside the arena
 };
 
-/// Offsets by best fit over decreasing sizes: the largest block first, each at the lowest place where it overlaps no
-/// block that lives at the same time (Pisarchyk and Lee 2020, greedy by size). Blocks are aligned to 64 bytes.
+/// Lifetimes by launch, offsets by place_blocks (passes/memory/placement.h). Blocks are aligned to 64 bytes.
 /// `threads`: how many have scratch. Throws UserError [dim_overflow] where a size does not fit 64 bits.
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads = 1);
 

@@ -73,16 +73,30 @@ int rows_of_strip(std::int64_t m, int mr) {
   return static_cast<int>((m + strips - 1) / strips);
 }
 
+/// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
+/// through a few of its rows at a time, over many columns: long runs, several side by side, that the machine's own
+/// prefetching follows; narrow strips down all of k read another page at every step.
+void fit_streamed(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.nv = std::min(tile.nv, 6);
+  tile.kc = 16;
+  const std::int64_t quarter = (query.n.value_or(2048) + 3) / 4;
+  const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), 4096 / bytes);
+  tile.nc = static_cast<int>((columns + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
+}
+
 /// One task does all rows; nothing is packed and the right operand is streamed once. Where more than two strips read
 /// it, a block of it is to stay near.
-void fit_rows(GemmTile& tile, int vector_bits, std::int64_t m) {
+void fit_rows(GemmTile& tile, const GemmQuery& query) {
+  const std::int64_t m = *query.m;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
   tile.mr = rows_of_strip(m, tile.mr);
-  tile.nv = std::clamp(accumulators(vector_bits) / tile.mr, 1, 8);
+  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
   tile.kc = again ? 256 * 4 / bytes : 4096;
   tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
+  if (m <= 4) fit_streamed(tile, query);
 }
 
 /// Rows times columns of dot products at once. A strip's block of the left operand fits into L1.
@@ -180,7 +194,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   }
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_cheap) {
     plan.rhs = Source::direct;
-    fit_rows(plan.tile, query.vector_bits, *query.m);
+    fit_rows(plan.tile, query);
     // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
     const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
     if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);

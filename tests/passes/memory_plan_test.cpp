@@ -1,0 +1,141 @@
+#include "passes/memory/memory_plan.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "frontend/models/loss_graph.h"
+#include "frontend/training.h"
+#include "ir/tensor/parser.h"
+#include "passes/lowering/lower.h"
+#include "passes/memory/placement.h"
+#include "passes/pipeline.h"
+
+/// Where temporaries lie, and how much of the arena that wastes.
+using namespace lathe;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Program lowered(const ir::Graph& graph) {
+  return lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512});
+}
+
+template <class Config>
+ir::Graph step(const Config& config) {
+  return training_step(models::loss_graph(config).graph, "loss", AdamW{.lr = 1e-3});
+}
+
+ir::Graph gpt_step() {
+  return step(
+      models::GptConfig{.vocab = Dim("vocab", 997), .d_model = Dim("d_model", 96), .h = Dim("h", 3), .layers = 3});
+}
+
+ir::Graph llama_step() {
+  return step(models::LlamaConfig{.vocab = Dim("vocab", 997),
+                                  .d_model = Dim("d_model", 96),
+                                  .d_ff = Dim("d_ff", 264),
+                                  .h = Dim("h", 4),
+                                  .kv_heads = Dim("kv_heads", 2),
+                                  .head_dim = Dim("head_dim", 24),
+                                  .layers = 3});
+}
+
+void check_apart(const std::vector<MemoryPlan::Block>& blocks) {
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto &a = blocks[i], &b = blocks[j];
+      const bool together = a.first <= b.last && b.first <= a.last;
+      const bool overlap = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+      if (together && overlap) FAIL_CHECK(i << " and " << j << " overlap");
+    }
+}
+
+/// A full memory of `size` units cut up at random: at each launch some blocks end and others take their places, so
+/// that a plan of exactly that size exists.
+std::vector<MemoryPlan::Block> cut_up(std::int64_t size, int launches, std::uint32_t seed) {
+  std::minstd_rand random(seed);
+  std::vector<MemoryPlan::Block> blocks;
+  std::vector<std::size_t> live;  // by offset
+  const auto fill = [&](std::int64_t from, std::int64_t to, int launch) {
+    std::vector<std::size_t> made;
+    while (from < to) {
+      const std::int64_t bytes = std::min<std::int64_t>(to - from, 64 * (1 + random() % 40));
+      made.push_back(blocks.size());
+      blocks.push_back({.buffer = static_cast<int>(blocks.size()),
+                        .offset = from,
+                        .bytes = bytes,
+                        .first = launch,
+                        .last = launches - 1});
+      from += bytes;
+    }
+    return made;
+  };
+  live = fill(0, size, 0);
+  for (int launch = 1; launch < launches; ++launch) {
+    const std::size_t first = random() % live.size(),
+                      count = std::min<std::size_t>(1 + random() % 3, live.size() - first);
+    const std::size_t end = first + count;
+    const auto to = blocks[live[end - 1]].offset + blocks[live[end - 1]].bytes;
+    const std::vector<std::size_t> made = fill(blocks[live[first]].offset, to, launch);
+    for (std::size_t i = first; i < end; ++i) blocks[live[i]].last = launch - 1;
+    const auto at = live.erase(live.begin() + static_cast<std::ptrdiff_t>(first),
+                               live.begin() + static_cast<std::ptrdiff_t>(end));
+    live.insert(at, made.begin(), made.end());
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("placement: a memory cut up at random is put together again, the same way each time") {
+  const std::int64_t size = 64 * 1000;
+  for (const std::uint32_t seed : {1, 2, 3, 4, 5, 6}) {
+    std::vector<MemoryPlan::Block> blocks = cut_up(size, 40, seed);
+    check_apart(blocks);
+    const std::int64_t end = place_blocks(blocks, size);
+    check_apart(blocks);
+    INFO("seed " << seed << ": " << static_cast<double>(end) / size);
+    CHECK(end >= size);
+    CHECK(static_cast<double>(end) <= 1.15 * size);
+    std::vector<MemoryPlan::Block> again = cut_up(size, 40, seed);
+    CHECK(place_blocks(again, size) == end);
+    for (std::size_t i = 0; i < blocks.size(); ++i) CHECK(again[i].offset == blocks[i].offset);
+  }
+  std::vector<MemoryPlan::Block> none;
+  CHECK(place_blocks(none, 0) == 0);
+}
+
+TEST_CASE("memory plan: blocks that live at the same time lie apart, and at most 3% is wasted") {
+  for (const Program& program : {lowered(gpt_step()), lowered(llama_step())})
+    for (const std::int64_t batch : {1, 3, 4})
+      for (const std::int64_t length : {1, 2, 3, 5, 7, 12, 17, 33, 64, 65, 200, 511}) {
+        const MemoryPlan plan = plan_memory(program, {{"B", batch}, {"T", length}}, 2);
+        INFO(program.name << " B=" << batch << " T=" << length);
+        check_apart(plan.blocks);
+        CHECK(plan.arena_bytes >= plan.lower_bound);
+        CHECK(static_cast<double>(plan.arena_bytes) <= 1.03 * static_cast<double>(plan.lower_bound));
+      }
+}
+
+TEST_CASE("memory plan: the peak is told with who lives at it") {
+  const Program program = lowered(ir::parse_graph(R"(graph @g(input %x: f32[64, 1024]) {
+  %1 = exp %x
+  %2 = contract %1, %1 {spec="ik,jk->ij"}
+  %3 = contract %1, %1 {spec="ki,kj->ij"}
+  output "a" %2
+  output "b" %3
+})",
+                                                  "plan.lathe"));
+  const MemoryPlan plan = plan_memory(program, {});
+  const std::string text = describe(plan, program, 1);
+  CHECK_THAT(text, Contains("memory: arena ") && Contains("(lower bound " + format_bytes(plan.lower_bound) + ")") &&
+                       Contains("at the peak, in ") && Contains("plan.lathe:"));
+  CHECK(plan.lower_bound > 0);
+}
+
+TEST_CASE("memory plan: a state updated by a product takes no second place") {
+  const Program program = lowered(gpt_step());
+  int copies = 0;
+  for (const Launch& launch : program.launches) copies += launch.names[0].starts_with("copy ") ? 1 : 0;
+  CHECK(copies <= 3);  // the position table's three, whose kernel sums over rows that it writes
+}
