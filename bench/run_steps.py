@@ -25,12 +25,15 @@ STOCK = {'eager-stock': 'PyTorch eager, MKL as installed', 'compile-stock': 'tor
 def start(case, options, folder):
     weights = folder / 'weights.safetensors'
     lathe = Worker('Lathe', [str(options.build / 'bench/bench_training_step'), case, '--serve', '--export',
-                             str(weights), '--threads', str(options.threads), '--clip', str(options.clip)])
+                             str(weights), '--threads', str(options.threads), '--clip', str(options.clip),
+                             '--precision', options.precision])
     workers = [lathe]
     for kind in options.only:
+        if kind == 'jax' and options.precision != 'f32':
+            continue
         name = {**PEERS, **STOCK}[kind]
         command = [str(options.peers / 'bin/python'), str(here / 'peers/step_worker.py'), kind.removesuffix('-stock'),
-                   case, str(weights), json.dumps(lathe.ready['sizes']), str(options.threads), str(options.clip)]
+                   case, str(weights), json.dumps(lathe.ready['sizes']), str(options.threads), str(options.clip), options.precision]
         workers.append(Worker(name, command, peer_environment(options.peers, options.threads, kind in STOCK)))
         print(f"  {workers[-1].name}: {workers[-1].ready}", file=sys.stderr)
     return workers
@@ -88,19 +91,21 @@ def main():
     add_common_options(parser)
     parser.add_argument('--steps', type=int, default=2, help='of each program in a round')
     parser.add_argument('--clip', type=float, default=0, help='clip the gradients to this norm; 0: do not')
+    parser.add_argument('--precision', choices=['f32', 'bf16'], default='f32',
+                        help='bf16: mixed precision; of the peers PyTorch, by torch.autocast')
     parser.add_argument('--only', type=lambda text: [k for k in text.split(',') if k], default=list(PEERS),
                         help='peers to start: ' + ','.join([*PEERS, *STOCK]) + '; -stock: see workers.py')
     parser.add_argument('cases', nargs='*', default=CASES)
     options = parser.parse_args()
-    print(f'{machine()}, {options.threads} threads')
-    wrong = False
+    print(f'{machine()}, {options.threads} threads, {options.precision}')
+    wrong, allowed = False, 1e-3 if options.precision == 'f32' else 1.6e-2
     for case in options.cases:
         with tempfile.TemporaryDirectory() as folder:
             workers = start(case, options, pathlib.Path(folder))
             seconds, losses, memory, peak = measure(workers, options)
         report(case, workers, seconds, losses, memory, peak)
         for worker in workers:
-            if worker.name != 'Lathe' and loss_difference(losses, worker.name) > 1e-3:
+            if worker.name != 'Lathe' and loss_difference(losses, worker.name) > allowed:
                 print(f'{case}: {worker.name} computes other losses: {losses[worker.name][:3]}, not '
                       f'{losses["Lathe"][:3]}', file=sys.stderr)
                 wrong = True

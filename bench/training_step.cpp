@@ -1,6 +1,7 @@
 // Whole training steps beside the machine's FMA peak: forward, backward and AdamW.
-//   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--top LINES]
-//   bench_training_step NAME --serve [--export FILE] [--clip NORM]
+//   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
+//                       [--top LINES]
+//   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
 // --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
 // the peers' steps.
 // NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT.
@@ -34,6 +35,7 @@ struct Options {
   std::vector<std::string> names;
   int steps = 10, threads = usable_cpus(), top = 0;
   double clip = 0;
+  DType precision = f32;
   bool serve = false, norm = false;
   std::string exported;
 };
@@ -53,6 +55,8 @@ Options parse(int argc, char** argv) {
       options.clip = std::atof(value());
     } else if (argument == "--norm") {
       options.norm = true;
+    } else if (argument == "--precision") {
+      options.precision = parse_dtype(value()).value_or(f32);
     } else if (argument == "--export") {
       options.exported = value();
     } else if (argument == "--serve") {
@@ -81,8 +85,9 @@ class Step {
   Step(const std::string& name, const Options& options)
       : options_(options),
         case_(make_step_case(name)),
-        executable_(compiled(training_step(case_.forward, "loss", AdamW{.lr = 1e-3},
-                                           {.clip_norm = options.clip, .report_norm = options.norm}))) {
+        executable_(compiled(training_step(
+            case_.forward, "loss", AdamW{.lr = 1e-3},
+            {.clip_norm = options.clip, .report_norm = options.norm, .precision = options.precision}))) {
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
     for (const ProgramBuffer& buffer : executable_.program().buffers)

@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "passes/autodiff.h"
+#include "passes/mixed_precision.h"
 #include "passes/rebuild.h"
 
 namespace lathe {
@@ -35,10 +38,16 @@ void check(const Value& loss, const TrainingOptions& options) {
   if (!(options.clip_norm >= 0))
     throw UserError(fmt::format("training_step: clipping to the norm {}", options.clip_norm), "train_options",
                     "clip_norm is 0 (no clipping) or positive");
+  const LossScaling& scaling = options.loss_scaling;
+  if (!(scaling.start > 0 && std::isfinite(scaling.start)) || scaling.growth_interval < 1)
+    throw UserError(fmt::format("training_step: a loss scale from {}, doubled after {} steps", scaling.start,
+                                scaling.growth_interval),
+                    "train_options", "the scale is positive, the steps 1 or more");
 }
 
-/// The trainable parameters that the loss depends on, with their gradients.
-std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& options) {
+/// The trainable parameters that the loss depends on, with the gradients of loss * scale.
+std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& options,
+                                   const std::optional<Value>& scale) {
   GraphBuilder& builder = loss.builder();
   std::vector<Value> parameters;
   for (const ir::ValueId id : builder.graph().arguments()) {
@@ -47,7 +56,7 @@ std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& opt
         (!options.trainable || options.trainable(node)))
       parameters.emplace_back(builder, id);
   }
-  const auto found = ir::gradients(builder, loss, std::nullopt, parameters, ir::Unused::zeros);
+  const auto found = ir::gradients(builder, loss, scale, parameters, ir::Unused::zeros);
   std::vector<Trained> trained;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (found.reached[i])
@@ -83,7 +92,7 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
 
 /// The global norm of the gradients; nothing where neither clipping nor the user wants it.
 std::optional<Value> norm_of(const std::vector<Trained>& trained, const TrainingOptions& options) {
-  if (options.clip_norm == 0 && !options.report_norm) return std::nullopt;
+  if (options.clip_norm == 0 && !options.report_norm && options.precision != f16) return std::nullopt;
   std::vector<Value> gradients;
   for (const Trained& each : trained) gradients.push_back(each.gradient);
   return global_norm(gradients);
@@ -98,11 +107,28 @@ void clip(std::vector<Trained>& trained, double limit, const Value& norm) {
   }
 }
 
+/// Declares updates that happen where `condition` holds.
+auto only_if(GraphBuilder& builder, const std::optional<Value>& condition) {
+  return [&builder, condition](const Value& state, const Value& value) {
+    builder.update(state, condition ? ir::where(*condition, value, state) : value);
+  };
+}
+
+/// Lets the scale go its way and gives the condition of an update: that the micro-batches are `complete` and their
+/// gradients finite, which they are when the norm is (or it is beyond f32, and no step is to be trusted).
+Value skip_if_not_finite(const LossScale& scaling, const Value& norm, const std::optional<Value>& complete) {
+  GraphBuilder& builder = norm.builder();
+  const Value finite = ir::le(norm, std::numeric_limits<float>::max());
+  scaling.advance(finite, only_if(builder, complete));
+  const Value overflow = ir::logical_not(finite);
+  builder.output("loss_scale", scaling.scale());
+  builder.output("skipped", complete ? ir::logical_and(*complete, overflow) : overflow);
+  return complete ? ir::logical_and(*complete, finite) : finite;
+}
+
 /// Counts updates, and gives what all parameters' updates share.
 OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, const std::optional<Value>& complete) {
-  const auto update = [&builder, complete](const Value& state, const Value& value) {
-    builder.update(state, complete ? ir::where(*complete, value, state) : value);
-  };
+  const auto update = only_if(builder, complete);
   const Value done = builder.argument(ir::ops::state, "optimizer.step", i64, {});
   const Value next = ir::add(done, 1.0);
   update(done, next);
@@ -110,23 +136,23 @@ OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, co
   return {count, learning_rate(optimizer).at(count), update};
 }
 
-void add_loss_output(const Value& loss) {
-  const auto& outputs = loss.builder().graph().outputs;
-  const auto declared = [&](const ir::Output& output) { return output.name == "loss" && output.value == loss.id(); };
-  if (std::none_of(outputs.begin(), outputs.end(), declared)) loss.builder().output("loss", loss);
-}
-
 /// Everything but the output of the loss itself.
 void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
   check(loss, options);
   GraphBuilder& builder = loss.builder();
-  auto trained = differentiate(loss, options);
+  std::optional<LossScale> scaling;
+  if (options.precision == f16) scaling.emplace(builder, options.loss_scaling);
+  auto trained =
+      differentiate(loss, options, scaling ? std::optional(ir::cast(scaling->scale(), loss.dtype())) : std::nullopt);
   const Location line = builder.location().known() ? builder.location() : loss.node().loc;
   const GraphBuilder::At at(builder, line.known() ? Location(line.file(), line.line(), "optimizer") : line);
+  if (scaling)
+    for (Trained& each : trained) each.gradient = scaling->unscaled(each.gradient);
   std::optional<Value> complete;
   if (options.accumulate > 1) complete = accumulate(trained, options.accumulate);
   const std::optional<Value> norm = norm_of(trained, options);
   if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
+  if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
   const OptimizerStep step = begin_update(builder, optimizer, complete);
   for (const Trained& each : trained) {
     const bool decay = !options.decayed || options.decayed(each.parameter.node());
@@ -170,19 +196,30 @@ void advance_random_states(GraphBuilder& builder) {
   for (const Value& state : states) builder.update(state, ir::add(state, ir::literal(builder, {2}, {0, 1}, i64)));
 }
 
+void add_loss_output(const Value& loss) {
+  const auto& outputs = loss.builder().graph().outputs;
+  const auto declared = [&](const ir::Output& output) { return output.name == "loss" && output.value == loss.id(); };
+  if (std::none_of(outputs.begin(), outputs.end(), declared)) loss.builder().output("loss", loss);
+}
+
 void add_training_step(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
+  if (options.precision != f32)
+    throw UserError(fmt::format("training_step: {} in a graph that is under construction", name(options.precision)),
+                    "train_options", "finish the graph, then make a training_step of it");
   build(loss, optimizer, options);
   add_loss_output(loss);
 }
 
 ir::Graph training_step(const ir::Graph& forward, std::string_view loss, const Optimizer& optimizer,
-                        const TrainingOptions& options) {
-  GraphBuilder builder(forward.name);
-  ir::Rebuilder to(builder, forward);
+                        const TrainingOptions& options, const Location& line) {
+  const ir::Graph from = options.precision == f32 ? forward : ir::mixed_precision(forward, options.precision);
+  GraphBuilder builder(from.name);
+  ir::Rebuilder to(builder, from);
   to.copy_rest();
   to.close();
-  for (const ir::Output& output : forward.outputs)
+  for (const ir::Output& output : from.outputs)
     if (output.name == loss) {
+      const GraphBuilder::At at(builder, line);
       build(to[output.value], optimizer, options);
       return builder.finish();
     }

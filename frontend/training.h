@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/loss_scaling.h"
 #include "frontend/optim.h"
 #include "ir/tensor/builder.h"
 
@@ -23,6 +24,12 @@ struct TrainingOptions {
   /// others leave them alone. So memory is that of one micro-batch, and the result is that of the big batch where
   /// each micro-batch's loss is a mean over equally many items.
   std::int64_t accumulate = 1;
+  /// What products are computed in: f32, as the graph is written, or bf16 or f16 in mixed precision
+  /// (passes/mixed_precision.h). With f16 the loss is scaled, and a step whose gradients are not finite leaves
+  /// parameters and optimizer states as they are. In f16 there are two more outputs, "loss_scale" (f32) and "skipped"
+  /// (bool).
+  DType precision = f32;
+  LossScaling loss_scaling = {};
   /// Which parameters are trained; empty: every float parameter.
   ParameterFilter trainable = {};
   /// Which of them decay, for optimizers with weight decay; empty: all.
@@ -36,12 +43,17 @@ struct TrainingOptions {
 /// the dtype of the loss. New states: "optimizer.step" (i64, updates done), those of the optimizer, and with
 /// accumulation "optimizer.micro_step" (i64, runs since the last update). Every state starts at zero. Random states
 /// ({seed, step} read by dropout and other draws) advance by one step a run. Parameters that the loss does not depend
-/// on stay as they are. Throws UserError [train_loss], [train_parameters], [train_options].
+/// on stay as they are. Throws UserError [train_loss], [train_parameters], [train_options]; the last also for mixed
+/// precision, which rewrites a finished graph: see below.
 void add_training_step(const ir::Value& loss, const Optimizer& optimizer, const TrainingOptions& options = {});
 
-/// The same for a finished graph: `loss` names an output, which keeps its name.
+/// Makes the loss the output "loss", unless it is.
+void add_loss_output(const ir::Value& loss);
+
+/// The same for a finished graph: `loss` names an output, which keeps its name; `line`, if known, is where the step
+/// is asked for.
 ir::Graph training_step(const ir::Graph& forward, std::string_view loss, const Optimizer& optimizer,
-                        const TrainingOptions& options = {});
+                        const TrainingOptions& options = {}, const Location& line = {});
 
 /// Adds {0, 1} to every i64[2] state that a random op reads and that has no update yet.
 void advance_random_states(ir::GraphBuilder& builder);

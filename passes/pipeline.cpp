@@ -16,6 +16,7 @@
 #include "passes/dce.h"
 #include "passes/decompose_complex.h"
 #include "passes/expand.h"
+#include "passes/mixed_precision.h"
 
 namespace lathe::ir {
 
@@ -86,7 +87,8 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
 }
 
 Pipeline parse_pipeline(std::string_view names) {
-  const Pipeline known = all_passes();
+  Pipeline known = all_passes();
+  for (Pass& pass : precision_passes()) known.push_back(std::move(pass));
   Pipeline pipeline;
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());

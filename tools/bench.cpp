@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 #include "tools/target.h"
 
 namespace lathe::tools {
@@ -20,7 +21,7 @@ namespace lathe::tools {
 namespace {
 
 struct Options {
-  std::string file;
+  std::string file, precision = "f32";
   ArgumentOptions arguments;
   LowerOptions lower;
   std::string target = "host";
@@ -82,8 +83,9 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const Options& options, int threads, double peak) {
-  auto [graph, executable, inputs] = prepare(options.file, options.arguments,
-                                             {.threads = threads, .lower = options.lower, .target = options.target});
+  auto [graph, executable, inputs] =
+      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+              {.threads = threads, .lower = options.lower, .target = options.target});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
   std::string text = fmt::format(
@@ -135,6 +137,7 @@ void add_bench(CLI::App& app) {
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);
+  add_precision_option(*command, options->precision);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

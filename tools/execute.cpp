@@ -3,7 +3,6 @@
 #include "ir/tensor/op.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
-#include "tools/files.h"
 #include "tools/target.h"
 
 namespace lathe::tools {
@@ -41,8 +40,7 @@ ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const Ex
   return results;
 }
 
-Prepared prepare(const std::string& file, ArgumentOptions arguments, const ExecuteOptions& options) {
-  ir::Graph graph = load_graph(file);
+Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOptions& options) {
   arguments.random = true;
   const Arguments values = load_arguments(graph, arguments, false);
   Executable executable = compile_here(graph, options);

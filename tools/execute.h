@@ -30,7 +30,7 @@ struct Prepared {
   Executable executable;
   ir::Tensors inputs;
 };
-/// Reads, compiles and binds a graph for measuring it: values that no file has are made up.
-Prepared prepare(const std::string& file, ArgumentOptions arguments, const ExecuteOptions& options);
+/// Compiles and binds a graph for measuring it: values that no file has are made up.
+Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOptions& options);
 
 }  // namespace lathe::tools

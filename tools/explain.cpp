@@ -8,12 +8,13 @@
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 
 namespace lathe::tools {
 
 namespace {
 struct Options {
-  std::string file, output = "-";
+  std::string file, output = "-", precision = "f32";
   bool all = false, fusion = false, require_fused = false;
 };
 }  // namespace
@@ -28,15 +29,17 @@ void add_explain(CLI::App& app) {
       "--fusion", options->fusion, "Tell of every softmax instead: fused with the products around it, or why not");
   command->add_flag("--require-fused", options->require_fused, "An attention that is not fused is an error")
       ->needs(fusion);
+  add_precision_option(*command, options->precision);
   command->footer("Examples:\n  lathe explain mha.lathe\n  lathe explain step.lathe --fusion");
   command->callback([options] {
+    const ir::Graph graph = with_precision(load_graph(options->file), options->precision);
     if (options->fusion) {
-      const ir::Graph graph = ir::run_pipeline(load_graph(options->file), ir::default_pipeline()).graph;
-      write_text(options->output, explain_attention(graph));
-      if (options->require_fused) require_fused_attention(recompute_attention(prepare_for_fusion(graph)));
+      const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
+      write_text(options->output, explain_attention(passed));
+      if (options->require_fused) require_fused_attention(recompute_attention(prepare_for_fusion(passed)));
       return;
     }
-    write_text(options->output, ir::explain(load_graph(options->file), {.collapse_layers = !options->all}));
+    write_text(options->output, ir::explain(graph, {.collapse_layers = !options->all}));
   });
 }
 

@@ -12,13 +12,14 @@
 #include "ir/tensor/printer.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct Options {
-  std::string name, output = "-";
+  std::string name, output = "-", precision = "f32";
   int layers = 2;
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0;
   double dropout = 0, lr = 3e-4;
@@ -112,7 +113,9 @@ void run(const Options& options) {
   if ((options.loss || options.step) && !loss)
     throw UserError(fmt::format("{} has no loss", options.name), "usage", "leave out --loss and --step");
   if (options.loss && !options.step) g.output("loss", *loss);
-  const ir::Graph graph = options.step ? training_step(g, *loss, AdamW{.lr = options.lr}) : g.finish();
+  const ir::Graph graph =
+      options.step ? training_step(g, *loss, AdamW{.lr = options.lr}, {.precision = *parse_dtype(options.precision)})
+                   : with_precision(g.finish(), options.precision);
   write_text(options.output, ir::print(graph));
 }
 
@@ -141,6 +144,7 @@ void add_model(CLI::App& app) {
   command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
   command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
   command->add_option("--lr", options->lr, "Learning rate of --step")->capture_default_str();
+  add_precision_option(*command, options->precision);
   command->footer(footer + "Example: lathe model gpt --layers 12 --step -o step.lathe");
   command->callback([options] { run(*options); });
 }

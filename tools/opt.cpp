@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/tensor/printer.h"
+#include "passes/mixed_precision.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/files.h"
@@ -21,7 +22,9 @@ std::string list_passes() {
   std::string text = "the default pipeline, in order:\n";
   for (const ir::Pass& pass : ir::default_pipeline()) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
   text += "every pass for --passes:\n";
-  for (const ir::Pass& pass : ir::all_passes()) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
+  ir::Pipeline every = ir::all_passes();
+  for (ir::Pass& pass : ir::precision_passes()) every.push_back(std::move(pass));
+  for (const ir::Pass& pass : every) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
   return text;
 }
 

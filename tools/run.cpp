@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 #include "tools/target.h"
 
 namespace lathe::tools {
@@ -15,7 +16,7 @@ namespace lathe::tools {
 namespace {
 
 struct Options {
-  std::string file, output, dtype;
+  std::string file, output, dtype, precision = "f32";
   ArgumentOptions arguments;
   ExecuteOptions execute;
 };
@@ -23,6 +24,7 @@ struct Options {
 void run(const Options& options) {
   ir::Graph graph = load_graph(options.file);
   if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
+  graph = with_precision(graph, options.precision);
   const Arguments arguments = load_arguments(graph, options.arguments, !options.dtype.empty());
   const ir::Tensors results = execute(graph, arguments, options.execute);
   if (!options.output.empty()) {
@@ -45,6 +47,7 @@ void add_run(CLI::App& app) {
   command->add_option("-o,--output", options->output, "A .safetensors file for the results (default: print them)");
   command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
+  add_precision_option(*command, options->precision);
   command->add_flag("--interpret", options->execute.interpret, "Use the reference interpreter, not compiled code");
   add_target_option(*command, options->execute.target);
   command->add_option("--threads", options->execute.threads, "0: one a CPU")

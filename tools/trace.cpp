@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 #include "tools/target.h"
 
 namespace lathe::tools {
@@ -17,7 +18,7 @@ namespace lathe::tools {
 namespace {
 
 struct Options {
-  std::string file, output;
+  std::string file, output, precision = "f32";
   ArgumentOptions arguments;
   LowerOptions lower;
   std::string target = "host";
@@ -27,8 +28,9 @@ struct Options {
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const CompileOptions machine = compile_options(options.target);
-  auto [graph, executable, inputs] = prepare(options.file, options.arguments,
-                                             {.threads = threads, .lower = options.lower, .target = options.target});
+  auto [graph, executable, inputs] =
+      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+              {.threads = threads, .lower = options.lower, .target = options.target});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
   Trace trace{.program = executable.program(),
@@ -62,6 +64,7 @@ void add_trace(CLI::App& app) {
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);
+  add_precision_option(*command, options->precision);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
+#include "tools/precision.h"
 #include "tools/target.h"
 #include "tools/train/trainer.h"
 
@@ -10,6 +11,7 @@ namespace lathe::tools {
 
 void add_train(CLI::App& app) {
   auto s = std::make_shared<TrainSettings>();
+  auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("train", "Train a language model on text, by compiled code");
   const auto size = CLI::PositiveNumber;
   command->add_option("--text", s->text, "The text to learn; without it, the source files below --sources");
@@ -25,6 +27,7 @@ void add_train(CLI::App& app) {
   command->add_option("--dropout", s->model.dropout, "Dropout (gpt)")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
+  add_precision_option(*command, *precision);
   command->add_option("--lr", s->optimizer.lr, "Peak learning rate")->check(size)->capture_default_str();
   command->add_option("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most")
       ->check(CLI::NonNegativeNumber)
@@ -48,7 +51,8 @@ void add_train(CLI::App& app) {
       "Goes on from the newest checkpoint in --output. Ctrl-C stops after the present step and saves.\n"
       "Example:\n"
       "  lathe train --text shakespeare.txt -o run");
-  command->callback([s] {
+  command->callback([s, precision] {
+    s->model.precision = *parse_dtype(*precision);
     s->cache = cache_folder();
     train(*s);
   });

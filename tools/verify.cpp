@@ -12,13 +12,14 @@
 #include "tools/compare_values.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct Options {
-  std::string file, dtype;
+  std::string file, dtype, precision = "f32";
   ArgumentOptions arguments;
   int threads = 0;
   double tolerance = -1;  ///< negative: by dtype
@@ -78,6 +79,7 @@ DType result_dtype(const ir::Graph& graph, const std::string& name) {
 void run(const Options& options) {
   ir::Graph graph = load_graph(options.file);
   if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
+  graph = with_precision(graph, options.precision);
   ArgumentOptions from = options.arguments;
   from.random = true;
   const Arguments arguments = load_arguments(graph, from, !options.dtype.empty());
@@ -115,6 +117,7 @@ void add_verify(CLI::App& app) {
   add_argument_options(*command, options->arguments);
   command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
+  add_precision_option(*command, options->precision);
   command
       ->add_option("--tolerance", options->tolerance,
                    "Largest relative error in the Euclidean norm (default: by dtype)")

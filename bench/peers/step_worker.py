@@ -1,6 +1,6 @@
 """One peer's training step as a process that waits for commands: bench/run_steps.py starts it.
 
-step_worker.py eager|compile|jax CASE WEIGHTS SIZES THREADS CLIP
+step_worker.py eager|compile|jax CASE WEIGHTS SIZES THREADS CLIP f32|bf16
 Commands are lines: "run N" runs N steps and answers {"seconds": [...], "losses": [...], "memory": bytes}, "forget"
 starts counting the peak of resident memory anew. WEIGHTS is what `bench_training_step CASE --export` wrote, SIZES its
 sizes as JSON.
@@ -37,7 +37,7 @@ def resident(field):
     return 0
 
 
-def torch_step(kind, case, parameters, batch, sizes, threads, clip):
+def torch_step(kind, case, parameters, batch, sizes, threads, clip, precision):
     import torch
     import torch_ops
     torch.set_num_threads(threads)
@@ -47,7 +47,8 @@ def torch_step(kind, case, parameters, batch, sizes, threads, clip):
     model = models.model_of(case)
 
     def loss_of(p, batch):
-        return model(torch_ops, p, batch, sizes)
+        with torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bf16'):
+            return model(torch_ops, p, batch, sizes)
     if kind == 'compile':
         loss_of = torch.compile(loss_of)
 
@@ -97,7 +98,7 @@ def jax_step(case, parameters, batch, sizes, clip):
 
 
 def main():
-    kind, case, weights, sizes, threads, clip = sys.argv[1:7]
+    kind, case, weights, sizes, threads, clip, precision = sys.argv[1:8]
     tensors = read_safetensors(weights)
     batch = {name[len('input.'):]: value for name, value in tensors.items() if name.startswith('input.')}
     parameters = {name: value for name, value in tensors.items() if not name.startswith('input.')}
@@ -109,7 +110,7 @@ def main():
     if kind == 'jax':
         step, version = jax_step(case, parameters, batch, sizes, clip)
     else:
-        step, version = torch_step(kind, case, parameters, batch, sizes, threads, clip)
+        step, version = torch_step(kind, case, parameters, batch, sizes, threads, clip, precision)
     del parameters
     loss = step()
     ready = {'version': version, 'loss': loss, 'first': time.perf_counter() - started}

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ir/ops/list.h"
+#include "ir/ops/precision.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/printer.h"
 
@@ -107,6 +108,15 @@ struct GradientText {
   std::string operator()(const NotDifferentiable& none) const { return fmt::format("none: {}", none.why); }
 };
 
+std::string_view precision_text(Precision precision) {
+  switch (precision) {
+    case Precision::narrow: return "narrow (bf16 or f16)";
+    case Precision::wide: return "f32";
+    case Precision::follow: return "as its operands";
+  }
+  throw InternalError("a precision out of range");
+}
+
 std::string example_text(const Op& op) {
   if (op.as<Argument>()) return {};
   Example example;
@@ -136,6 +146,7 @@ std::string document_op(const Op& op) {
                       std::visit(MeaningText{op}, meaning_of(op)));
   const std::variant<GradientRule, FromExpansion, NotDifferentiable>& gradient = op.gradient;
   text += fmt::format("- gradient: {}\n", std::visit(GradientText{}, gradient));
+  text += fmt::format("- in mixed precision: {}\n", precision_text(precision_of(op)));
   if (!op.labels.value.empty())
     text += fmt::format("- constraints: {}\n", code_list({op.labels.value.begin(), op.labels.value.end()}));
   return text + attribute_table(op) + example_text(op);

@@ -2,30 +2,40 @@
 #include <vector>
 
 #include "ir/ops/list.h"
+#include "ir/ops/precision.h"
 
 namespace lathe::ir {
 
 namespace {
 
+/// Every record, in the list of where mixed precision computes it (ir/ops/precision.h).
 // clang-format off
-constexpr const Op* records[] = {
+constexpr const Op* narrow[] = {
+    &ops::contract, &ops::matmul, &ops::linear, &ops::einsum, &ops::attention,
+};
+constexpr const Op* wide[] = {
+    &ops::exp, &ops::log, &ops::pow, &ops::rsqrt, &ops::reciprocal, &ops::square,
+    &ops::sum, &ops::mean, &ops::var, &ops::logsumexp, &ops::softmax, &ops::log_softmax,
+    &ops::layer_norm, &ops::rms_norm, &ops::cross_entropy, &ops::scatter_add,
+    &ops::view_as_complex, &ops::polar,
+};
+constexpr const Op* follow[] = {
     &ops::input, &ops::parameter, &ops::state,
     &ops::constant, &ops::iota, &ops::random_uniform,
-    &ops::add, &ops::sub, &ops::mul, &ops::div, &ops::rem, &ops::minimum, &ops::maximum, &ops::pow,
+    &ops::add, &ops::sub, &ops::mul, &ops::div, &ops::rem, &ops::minimum, &ops::maximum,
     &ops::neg, &ops::abs, &ops::sign, &ops::floor, &ops::round,
-    &ops::exp, &ops::log, &ops::sqrt, &ops::rsqrt, &ops::sin, &ops::cos, &ops::tanh, &ops::erf,
+    &ops::sqrt, &ops::sin, &ops::cos, &ops::tanh, &ops::erf,
     &ops::eq, &ops::ne, &ops::lt, &ops::le, &ops::logical_and, &ops::logical_or, &ops::logical_not,
     &ops::where, &ops::cast,
     &ops::transpose, &ops::permute, &ops::expand, &ops::slice, &ops::view, &ops::unsqueeze, &ops::squeeze,
     &ops::diagonal, &ops::reshape, &ops::contiguous,
-    &ops::sum, &ops::max, &ops::min, &ops::contract,
-    &ops::gather, &ops::scatter_add, &ops::concat, &ops::pad,
-    &ops::view_as_complex, &ops::view_as_real, &ops::conj, &ops::polar,
-    &ops::matmul, &ops::linear, &ops::einsum, &ops::mean, &ops::var, &ops::logsumexp, &ops::argmax,
-    &ops::softmax, &ops::log_softmax, &ops::layer_norm, &ops::rms_norm,
-    &ops::relu, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::square, &ops::reciprocal, &ops::clamp,
+    &ops::max, &ops::min,
+    &ops::gather, &ops::concat, &ops::pad,
+    &ops::view_as_real, &ops::conj,
+    &ops::argmax,
+    &ops::relu, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::clamp,
     &ops::masked_fill, &ops::tril, &ops::triu, &ops::one_hot, &ops::stop_gradient,
-    &ops::cross_entropy, &ops::dropout, &ops::attention, &ops::rope,
+    &ops::dropout, &ops::rope,
 };
 // clang-format on
 
@@ -33,7 +43,9 @@ bool by_name(const Op* a, const Op* b) { return a->name.value < b->name.value; }
 
 const std::vector<const Op*>& sorted() {
   static const std::vector<const Op*> ops = [] {
-    std::vector<const Op*> all(std::begin(records), std::end(records));
+    std::vector<const Op*> all(std::begin(narrow), std::end(narrow));
+    all.insert(all.end(), std::begin(wide), std::end(wide));
+    all.insert(all.end(), std::begin(follow), std::end(follow));
     std::sort(all.begin(), all.end(), by_name);
     return all;
   }();
@@ -50,5 +62,12 @@ const Op* find_op(std::string_view name) {
 }
 
 std::span<const Op* const> all_ops() { return sorted(); }
+
+Precision precision_of(const Op& op) {
+  const auto holds = [&](const auto& list) {
+    return std::find(std::begin(list), std::end(list), &op) != std::end(list);
+  };
+  return holds(narrow) ? Precision::narrow : holds(wide) ? Precision::wide : Precision::follow;
+}
 
 }  // namespace lathe::ir

@@ -22,12 +22,15 @@ struct Model {
 struct Setting {
   DType dtype = f32;
   Optimizer optimizer = AdamW{.lr = 1e-3};
+  DType precision = f32;
+  LossScaling loss_scaling = {};
 };
 
 template <class Config>
 Model training(const Config& config, const Setting& setting, std::vector<std::string> token_inputs) {
   models::LossGraph forward = models::loss_graph(config);
-  return {training_step(forward.graph, "loss", setting.optimizer, {.clip_norm = 1.0}),
+  return {training_step(forward.graph, "loss", setting.optimizer,
+                        {.clip_norm = 1.0, .precision = setting.precision, .loss_scaling = setting.loss_scaling}),
           std::move(forward.initializers), std::move(token_inputs)};
 }
 
@@ -134,4 +137,44 @@ TEST_CASE("training gives the same numbers on every target") {
 TEST_CASE("one compilation serves several batch and sequence sizes, as the interpreter computes them") {
   for (const Model& model : {gpt({.dtype = f64}), encoder_decoder({.dtype = f64})})
     check_close(train(model, {.threads = 2}), interpreted_training(model), 1e-8);
+}
+
+TEST_CASE("training in mixed precision gives the same bits in every run and on any number of threads") {
+  check_same_bits(gpt({.precision = bf16}));
+  check_same_bits(llama({.precision = f16}));
+}
+
+TEST_CASE("training in mixed precision: as the interpreter, on every target, attention fused or not") {
+  for (const auto& [precision, tolerance] : {std::pair{bf16, 1.6e-2}, std::pair{f16, 2e-3}}) {
+    const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}, .precision = precision};
+    for (const Model& model : {gpt(setting), llama(setting)}) {
+      INFO(lathe::name(precision));
+      const ir::Tensors host = train(model, {.threads = 2});
+      check_close(host, interpreted_training(model), tolerance);
+      check_close(train(model, {.target = Target::named("x86-64-v3"), .threads = 2}), host, tolerance);
+      check_close(train(model, {.threads = 2, .lower = {.attention = AttentionFusion::off}}), host, tolerance);
+    }
+  }
+}
+
+TEST_CASE("training in f16 skips steps that overflow, and goes on from its states bit for bit") {
+  const Model model = gpt({.precision = f16, .loss_scaling = {.start = 0x1p30, .growth_interval = 2}});
+  lathe::test::MemoryStore store;
+  const auto start = [&] { return compile(model.step, {.threads = 2, .cache = &store}); };
+  Executable straight = start();
+  straight.set_states(initial_values(model.step, model.initializers, 7));
+  int skipped = 0, taken = 0;
+  for (int i = 0; i < 24; ++i) {
+    Executable resumed = start();
+    resumed.set_states(straight.states());
+    const HostTensor before = straight.state("optimizer.step");
+    const ir::Tensors results = straight.run(tokens(model, 3, 20)), again = resumed.run(tokens(model, 3, 20));
+    const bool skips = results.at("skipped").get(0) != 0;
+    (skips ? skipped : taken) += 1;
+    CHECK(straight.state("optimizer.step").same_bits(before) == skips);
+    for (const auto& [name, value] : results) CHECK(again.at(name).same_bits(value));
+    for (const auto& [name, value] : straight.states()) CHECK(resumed.state(name).same_bits(value));
+  }
+  CHECK(skipped > 5);
+  CHECK(taken > 5);
 }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "passes/autodiff.h"
+#include "passes/mixed_precision.h"
 
 namespace lathe::golden {
 
@@ -150,7 +151,8 @@ std::vector<Comparison> compare_values(const Case& which, const Files& files, Go
                                        const Tolerance& tolerance) {
   Graph g(which.name);
   which.build(g, files, dtype);
-  const ir::Graph forward = with_intermediates(g.finish(), files);
+  ir::Graph forward = with_intermediates(g.finish(), files);
+  if (tolerance.precision != f32) forward = ir::mixed_precision(forward, tolerance.precision);
   const auto request = request_for(forward, files);
   const ir::Graph graph = request.wrt.empty() ? forward : ir::differentiate(forward, request);
   const ir::Tensors arguments = arguments_for(graph, files);
@@ -184,6 +186,7 @@ std::vector<Comparison> compare_training(const Case& which, const Files& files, 
   which.build(g, files, dtype);
   TrainingOptions options;
   options.clip_norm = training.clip_norm;
+  options.precision = tolerance.precision;
   const ir::Graph graph = training_step(g.finish(), "loss", training.optimizer, options);
   const auto program = runner.prepare(graph);
   ir::Tensors arguments = arguments_for(graph, files);

@@ -77,6 +77,7 @@ struct Tolerance {
   /// A golden gradient smaller than this share of the case's largest is compared with that share: the gradient of a
   /// bias of keys is zero but for rounding.
   double floor = 1e-6;
+  DType precision = f32;  ///< bf16 or f16: the case runs in mixed precision
 };
 inline constexpr Tolerance f64_tolerance{};
 inline constexpr Tolerance f32_tolerance{

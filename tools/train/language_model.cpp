@@ -58,7 +58,8 @@ std::map<std::string, std::string> ModelSettings::to_strings() const {
           {"heads", fmt::format("{}", heads)},
           {"context", fmt::format("{}", context)},
           {"vocab", fmt::format("{}", vocab)},
-          {"dropout", fmt::format("{}", dropout)}};
+          {"dropout", fmt::format("{}", dropout)},
+          {"precision", std::string(name(precision))}};
 }
 
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {
@@ -81,7 +82,8 @@ LanguageModel build_language_model(const ModelSettings& model, const OptimizerSe
                     .beta1 = 0.9,
                     .beta2 = 0.99,
                     .weight_decay = optimizer.weight_decay};
-  m.step = training_step(m.forward, "loss", adamw, {.clip_norm = optimizer.clip, .decayed = matrices()});
+  m.step = training_step(m.forward, "loss", adamw,
+                         {.clip_norm = optimizer.clip, .precision = model.precision, .decayed = matrices()});
   return m;
 }
 

@@ -16,6 +16,7 @@ struct ModelSettings {
   std::string model = "llama";  ///< llama or gpt
   std::int64_t layers = 6, d_model = 384, heads = 6, context = 64, vocab = 0;
   double dropout = 0;
+  DType precision = f32;  ///< bf16 and f16: mixed precision
   /// The settings by name, as a checkpoint keeps them; a run resumes only where they are the same.
   std::map<std::string, std::string> to_strings() const;
 };
@@ -32,8 +33,8 @@ struct OptimizerSettings {
 /// The graphs of a decoder-only language model, dims of batch and sequence unknown.
 struct LanguageModel {
   ir::Graph forward;   ///< tokens i64 [B, T+1] -> "loss", for reading
-  ir::Graph step;      ///< the same with backward and AdamW
-  ir::Graph evaluate;  ///< tokens i64 [B, T+1] -> "loss", without dropout
+  ir::Graph step;      ///< the same with backward and AdamW, in the precision asked for
+  ir::Graph evaluate;  ///< tokens i64 [B, T+1] -> "loss", without dropout, in f32
   ir::Graph generate;  ///< tokens i64 [B, T] -> "logits" [B, T, vocab], without dropout
   std::vector<Initializer> initializers;
 };

@@ -181,6 +181,9 @@ class Trainer {
                         "try a smaller --lr, or --clip");
       }
       progress.step(step_, loss, out.at("learning_rate").get(0));
+      if (const auto skipped = out.find("skipped"); skipped != out.end() && skipped->second.get(0) != 0)
+        progress.line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", step_,
+                                  out.at("loss_scale").get(0)));
       if (step_ % s_.evaluate_every == 0 && step_ < last) {
         validation_.push_back({step_, validation_loss(8)});
         progress.line(fmt::format("step {:>5}  validation loss {:.3f}", step_, validation_.back().loss));

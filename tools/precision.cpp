@@ -1,0 +1,21 @@
+#include "tools/precision.h"
+
+#include <CLI/CLI.hpp>
+
+#include "passes/mixed_precision.h"
+
+namespace lathe::tools {
+
+CLI::Option* add_precision_option(CLI::App& command, std::string& precision) {
+  return command
+      .add_option("--precision", precision,
+                  "f32, or what products are computed in by mixed precision: bf16, f16; parameters stay f32")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->capture_default_str();
+}
+
+ir::Graph with_precision(const ir::Graph& graph, const std::string& precision) {
+  return precision == "f32" ? graph : ir::mixed_precision(graph, *parse_dtype(precision));
+}
+
+}  // namespace lathe::tools
