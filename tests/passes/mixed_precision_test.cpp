@@ -122,8 +122,8 @@ TEST_CASE("mixed precision: explicit casts keep their meaning", "[mixed_precisio
 }
 
 TEST_CASE("mixed precision: states are updated in their dtype", "[mixed_precision]") {
-  CHECK_THAT(mixed("  %1 = matmul %c, %c\n  update %c %1\n", bf16, ", state %c: f32[3, 3]"),
-             Contains("matmul %1, %1 : bf16[3, 3]\n  %3 = cast %2 {dtype=f32} : f32[3, 3]\n  update %c %3"));
+  CHECK_THAT(mixed("  %1 = matmul %c, %c\n  update %c <- %1\n", bf16, ", state %c: f32[3, 3]"),
+             Contains("matmul %1, %1 : bf16[3, 3]\n  %3 = cast %2 {dtype=f32} : f32[3, 3]\n  update %c <- %3"));
 }
 
 TEST_CASE("mixed precision: every op of the table is computed where its list says", "[mixed_precision]") {
@@ -177,7 +177,7 @@ TEST_CASE("mixed precision: many ops in f32 verify and run, those in f64 are lef
 TEST_CASE("mixed precision: errors, and its names as passes", "[mixed_precision]") {
   const Graph graph = parse(network);
   CHECK_THAT(error_text([&] { mixed_precision(graph, f64); }), Contains("[mixed_precision]"));
-  const Graph step = parse("graph @s(parameter %w: f32[2]) {\n  %1 = neg %w\n  update %w %1\n}");
+  const Graph step = parse("graph @s(parameter %w: f32[2]) {\n  %1 = neg %w\n  update %w <- %1\n}");
   CHECK_THAT(error_text([&] { mixed_precision(step, bf16); }),
              Contains("updates the parameter w") && Contains("[mixed_precision]"));
   CHECK(text(run_pipeline(graph, parse_pipeline("mixed-f16,dce")).graph) == text(mixed_precision(graph, f16)));
