@@ -58,7 +58,7 @@ TEST_CASE("mixed precision golden llama_training") { check_values("llama_trainin
 TEST_CASE("attention fuses in mixed precision, in one op and spelled out") {
   for (const DType narrow : {bf16, f16})
     for (const char* between :
-         {"  %3 = softmax %2 {dim=-1}\n", "  %2 = masked_fill %2a, %m {value=-1e9}\n  %3 = softmax %2 {dim=-1}\n"}) {
+         {"  %3 = softmax %2 {dim=-1}\n", "  %2 = masked_fill %s, %m {value=-1e9}\n  %3 = softmax %2 {dim=-1}\n"}) {
       const bool masked = std::string(between).find("masked") != std::string::npos;
       const std::string text =
           std::string(
@@ -67,7 +67,7 @@ TEST_CASE("attention fuses in mixed precision, in one op and spelled out") {
               "  %1 = constant {dtype=f32, shape=[], values=[0.35]}\n"
               "  %t = transpose %k {dim0=-2, dim1=-1}\n"
               "  %p = matmul %q, %t\n") +
-          (masked ? "  %2a = mul %p, %1\n" : "  %2 = mul %p, %1\n") + between +
+          (masked ? "  %s = mul %p, %1\n" : "  %2 = mul %p, %1\n") + between +
           "  %4 = matmul %3, %v\n  output \"o\" %4\n}";
       INFO(text);
       const ir::Graph graph = ir::mixed_precision(test::parse(text), narrow);
