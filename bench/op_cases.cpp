@@ -91,7 +91,8 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   const Tensor y = matmul(softmax(scores, -1), v);  // [B, h, S, d]
   keep(g, made, "y", y);
   if (backward) {
-    const std::vector<Tensor> gradients = grad(y, {q, k, v}, random_state(g, made, "dy", sizes, s.dtype));
+    // As in a model the gradient of y comes after y, so that the passes do not become one.
+    const std::vector<Tensor> gradients = grad(y, {q, k, v}, y * random_state(g, made, "dy", sizes, s.dtype));
     for (std::size_t i = 0; i < 3; ++i) keep(g, made, fmt::format("gradient_{}", i), gradients[i]);
   }
   made.flops = (s.causal ? 0.5 : 1) * (backward ? 3.5 : 1) * 4 * static_cast<double>(s.batch * s.heads * s.d) *

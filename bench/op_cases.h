@@ -39,8 +39,9 @@ struct AttentionShape {
 };
 /// d = 64 and 128, causal and not, lengths 128 .. 2048, with `full` .. 8192.
 std::vector<AttentionShape> attention_shapes(bool full);
-/// softmax(q k' / sqrt(d), masked) v written out; with `backward` also the gradients of q, k and v from one of y. The
-/// backward's products count as 2.5 times the forward's (it computes the scores anew), a causal mask as one half.
+/// softmax(q k' / sqrt(d), masked) v written out; with `backward` also the gradients of q, k and v from one of y,
+/// which depends on y. The backward's products count as 2.5 times the forward's (it computes the scores anew), a
+/// causal mask as one half.
 OpCase attention_case(const AttentionShape& shape, bool backward);
 
 /// The bytes that one token must read: every parameter that multiplies, and the caches of keys and values.
