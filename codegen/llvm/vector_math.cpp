@@ -74,13 +74,19 @@ Value* VectorMath::call_library(const char* name, llvm::ArrayRef<Value*> args) {
   const llvm::SmallVector<llvm::Type*, 2> types(args.size(), f64);
   llvm::FunctionCallee callee = module->getOrInsertFunction(name, llvm::FunctionType::get(f64, types, false));
   llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+  // LLVM would make calls of functions that loader.cpp does not offer of some, such as ldexp of pow(2, n).
+  const auto call = [&](llvm::ArrayRef<Value*> operands) {
+    llvm::CallInst* made = b_.CreateCall(callee, operands);
+    made->addFnAttr(llvm::Attribute::NoBuiltin);
+    return made;
+  };
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
-  if (!vector) return b_.CreateCall(callee, args);
+  if (!vector) return call(args);
   Value* result = llvm::PoisonValue::get(vector);
   for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
     llvm::SmallVector<Value*, 2> of_lane;
     for (Value* arg : args) of_lane.push_back(b_.CreateExtractElement(arg, lane));
-    result = b_.CreateInsertElement(result, b_.CreateCall(callee, of_lane), lane);
+    result = b_.CreateInsertElement(result, call(of_lane), lane);
   }
   return result;
 }

@@ -154,6 +154,24 @@ TEST_CASE("casts between all dtypes") {
     }
 }
 
+TEST_CASE("powers, exponentials and logarithms of whole numbers in f64 call functions that are there") {
+  check(R"(graph @g(input %i: i64[n], input %x: f64[n]) {
+  %1 = cast %i {dtype=f64}
+  %2 = constant {dtype=f64, shape=[], values=[2.0]}
+  %3 = pow %2, %1
+  %4 = constant {dtype=f64, shape=[], values=[10.0]}
+  %5 = pow %4, %x
+  %6 = pow %x, %2
+  %7 = log %3
+  %8 = exp %7
+  output "two" %3
+  output "ten" %5
+  output "square" %6
+  output "again" %8
+})",
+        {.sizes = n_sizes});
+}
+
 TEST_CASE("narrow floats are rounded after every op, in memory or not") {
   for (const std::string dtype : {"bf16", "f16"})
     check("graph @g(input %x: " + dtype + "[n, 20], input %w: " + dtype + R"([20, 6], state %s: )" + dtype +

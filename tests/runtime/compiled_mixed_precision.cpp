@@ -15,13 +15,15 @@ namespace {
 const std::filesystem::path folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
 
 /// By the L2 norm. A bf16 number has a relative error of at most 2^-9, 2e-3, and a value behind a dozen roundings in
-/// a row several times that: outputs and gradients stay within the 1.6e-2 that bf16 is held to. f16 has 8 times less.
-/// Gradients smaller than `floor` of the largest are those of biases of keys, which are rounding alone.
+/// a row several times that: outputs and losses stay within the 1.6e-2 that bf16 is held to. A gradient has come
+/// through both passes and is held to twice that: torch.autocast (PyTorch 2.15) is off by up to 2.5e-2 where Lathe is
+/// by 2.6e-2, both in a k_proj of llama_training. f16 has 8 times less (there 2.8e-3 and 2.2e-3). Gradients smaller
+/// than `floor` of the largest are those of biases of keys, which are rounding alone.
 golden::Tolerance tolerance(DType precision) {
   const double error = precision == bf16 ? 1.6e-2 : 2e-3;
   return {.metric = golden::Metric::l2,
           .outputs = error,
-          .gradients = error,
+          .gradients = 2 * error,
           .curves = error,
           .curve_steps = 10,
           .floor = 0.1,

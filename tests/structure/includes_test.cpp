@@ -25,7 +25,9 @@ const std::vector<Layer>& layers() {
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
       {"passes/", {"passes/", "ir/"}},
       // Training steps are made of gradients.
-      {"frontend/", {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff.h", "passes/rebuild.h"}},
+      {"frontend/",
+       {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff.h", "passes/mixed_precision.h",
+        "passes/rebuild.h"}},
       {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/support/"}},
       {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
