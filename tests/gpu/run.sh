@@ -24,7 +24,9 @@ left() { echo $((total - SECONDS + begin)); }
 # What pack.sh made lies compressed, with its libraries; NVRTC may lie in a Python package.
 if ls "$programs"/*.xz > /dev/null 2>&1; then
   unpacked=$(mktemp -d); trap 'rm -rf "$unpacked"' EXIT
-  for file in "$programs"/*.xz; do xz -dc "$file" > "$unpacked/$(basename "$file" .xz)"; done
+  unpack() { xz -dc "$1" 2> /dev/null || python3 -c 'import lzma, shutil, sys
+shutil.copyfileobj(lzma.open(sys.argv[1]), sys.stdout.buffer)' "$1"; }
+  for file in "$programs"/*.xz; do unpack "$file" > "$unpacked/$(basename "$file" .xz)"; done
   chmod +x "$unpacked"/*; programs=$unpacked
   export LD_LIBRARY_PATH=$programs:${LD_LIBRARY_PATH:-}
 fi
