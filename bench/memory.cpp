@@ -1,9 +1,12 @@
 // The memory of whole training steps by their plans: arena, the largest live set, arguments and states; and who is
 // live at the peak. Nothing is compiled to machine code.
-//   bench_memory [most lines about the peak]
+//   bench_memory [most lines about the peak [budgets]]
+// With `budgets`: each step that rematerialisation takes, down to the least.
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
@@ -30,6 +33,30 @@ void report(const std::string& title, const ir::Graph& step, const DimBindings& 
   if (most > 0) fmt::print("{}", describe(plan, program, most));
 }
 
+void budgets(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most) {
+  const ir::Graph graph = ir::run_pipeline(step, ir::default_pipeline()).graph;
+  std::string peak;
+  const auto took = [&](std::int64_t budget) {
+    const Program program = lower(graph, {512}, {.memory = MemoryBudget{budget, dims}});
+    const MemoryPlan plan = plan_memory(program, dims);
+    peak = most > 0 ? describe(plan, program, most) : "";
+    return plan.arena_bytes + plan.argument_bytes;
+  };
+  fmt::print("{}:\n", title);
+  try {
+    for (std::int64_t budget = std::numeric_limits<std::int64_t>::max();;) {
+      const auto start = std::chrono::steady_clock::now();
+      const std::int64_t bytes = took(budget);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      fmt::print("  budget {:>9} takes {:>9}  found in {:.1f} s\n",
+                 budget > bytes * 2 ? "none" : format_bytes(budget), format_bytes(bytes), seconds);
+      budget = bytes - 1;
+    }
+  } catch (const UserError& error) {
+    fmt::print("  {}\n{}", error.what(), peak);
+  }
+}
+
 template <class Config>
 ir::Graph step(const Config& config) {
   return training_step(models::loss_graph(config).graph, "loss", AdamW{.lr = 3e-4});
@@ -54,4 +81,7 @@ int main(int argc, char** argv) {
   const ir::Graph encoder_decoder =
       step(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 32000), .tgt_vocab = Dim("tgt_vocab", 32000)});
   report("encoder-decoder base, B=4 S=T=64", encoder_decoder, {{"B", 4}, {"S", 64}, {"T", 64}}, most);
+  if (argc <= 2) return 0;
+  budgets("GPT-2 124M, B=4 T=64", gpt2, {{"B", 4}, {"T", 64}}, most);
+  budgets("GPT-2 124M, B=1 T=1024", gpt2, {{"B", 1}, {"T", 1024}}, most);
 }

@@ -4,11 +4,9 @@
 
 namespace lathe::ir {
 
-namespace {
-
-/// Which nodes an output or an update needs, by position.
-std::vector<bool> live_nodes(const Graph& graph) {
+std::vector<bool> needed_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes.size());
+  for (const ValueId id : graph.arguments()) live[static_cast<std::size_t>(id.index)] = true;
   const auto mark = [&](ValueId id) { live[static_cast<std::size_t>(id.index)] = true; };
   for (const Output& output : graph.outputs) mark(output.value);
   for (const Update& update : graph.updates) {
@@ -21,16 +19,14 @@ std::vector<bool> live_nodes(const Graph& graph) {
   return live;
 }
 
-}  // namespace
-
 Graph dce(Graph graph) {
-  const auto live = live_nodes(graph);
+  const auto needed = needed_nodes(graph);
   std::vector<ValueId> now(graph.nodes.size());
   ValueId next{0};
   const auto move = [&](ValueId& id) { id = now[static_cast<std::size_t>(id.index)]; };
   for (const ValueId id : all_values(graph)) {
     Node& node = graph[id];
-    if (!live[static_cast<std::size_t>(id.index)] && !node.op->as<Argument>()) continue;
+    if (!needed[static_cast<std::size_t>(id.index)]) continue;
     for (ValueId& operand : node.operands) move(operand);
     now[static_cast<std::size_t>(id.index)] = next;
     if (next != id) graph[next] = std::move(node);

@@ -114,14 +114,16 @@ DimBindings Executable::bind(const ir::Tensors& inputs) const { return impl_->bi
 
 namespace {
 
+int all_cpus() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int threads_of(const CompileOptions& options) { return options.threads > 0 ? options.threads : all_cpus(); }
+
 std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const Program& program,
                                           CompileSummary& summary) {
-  const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const codegen::Jit jit({.target = options.target.cpu, .threads = cpus}, options.cache);
+  const codegen::Jit jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache);
   codegen::CompiledKernels kernels = jit.compile(program.kernels);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
-  return make_cpu_runner(program, std::move(kernels), options.threads > 0 ? options.threads : cpus);
+  return make_cpu_runner(program, std::move(kernels), threads_of(options));
 }
 
 std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Program& program,
@@ -150,8 +152,11 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   const bool gpu = options.target.kind == Target::Kind::cuda;
   if (gpu && options.lower.attention == AttentionFusion::required)
     throw UserError("attentions are not fused on GPUs", "attention_unfused", "compile for the host, or do not ask");
-  impl->program =
-      gpu ? lower_gpu(passed.graph) : lower(passed.graph, {options.target.cpu.vector_bits}, options.lower);
+  if (gpu && options.lower.memory)
+    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
+  LowerOptions lowering = options.lower;
+  if (lowering.memory) lowering.memory->threads = threads_of(options);
+  impl->program = gpu ? lower_gpu(passed.graph) : lower(passed.graph, {options.target.cpu.vector_bits}, lowering);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

@@ -112,9 +112,14 @@ void add_lower_options(CLI::App& command, LowerOptions& options) {
       ->excludes(required);
 }
 
+DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options) {
+  DimBindings dims = parse_dims(options);
+  check_dim_names(graph, dims);
+  return dims;
+}
+
 Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
-  Arguments arguments{.tensors = {}, .dims = parse_dims(options.dims)};
-  check_dim_names(graph, arguments.dims);
+  Arguments arguments{.tensors = {}, .dims = given_dims(graph, options.dims)};
   for (const std::string& path : options.files) {
     const SafetensorsFile file = SafetensorsFile::open(path);
     bool useful = false;

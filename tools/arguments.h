@@ -23,6 +23,8 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options);
 
 /// Adds --require-fused and --no-fused-attention.
 void add_lower_options(CLI::App& command, LowerOptions& options);
+/// The sizes that --dim options give to unknown dims of the graph. UserError [dim_option].
+DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options);
 
 struct Arguments {
   ir::Tensors tensors;  ///< one for each argument of the graph

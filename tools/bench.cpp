@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
 
@@ -21,7 +22,7 @@ namespace lathe::tools {
 namespace {
 
 struct Options {
-  std::string file, precision = "f32";
+  std::string file, precision = "f32", memory_budget;
   ArgumentOptions arguments;
   LowerOptions lower;
   std::string target = "host";
@@ -83,9 +84,9 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const Options& options, int threads, double peak) {
-  auto [graph, executable, inputs] =
-      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
-              {.threads = threads, .lower = options.lower, .target = options.target});
+  auto [graph, executable, inputs] = prepare(
+      with_precision(load_graph(options.file), options.precision), options.arguments,
+      {.threads = threads, .lower = options.lower, .target = options.target, .memory_budget = options.memory_budget});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
   std::string text = fmt::format(
@@ -133,11 +134,13 @@ void add_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("bench", "Measure what Lathe reaches on this machine, or a graph's runs and kernels");
-  command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
+  CLI::Option* file =
+      command->add_option("FILE", options->file, "IR text (default: a table of ops and training steps)");
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
+  add_memory_budget(*command, options->memory_budget)->needs(file);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -3,16 +3,18 @@
 #include "ir/tensor/op.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
+#include "tools/memory_budget.h"
 #include "tools/target.h"
 
 namespace lathe::tools {
 
-Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options) {
+Executable compile_here(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   DiskCache cache(cache_folder());
   CompileOptions how = compile_options(options.target);
   how.threads = options.threads;
   how.cache = &cache;
   how.lower = options.lower;
+  how.lower.memory = memory_budget(options.memory_budget, graph, arguments);
   return compile(graph, how);
 }
 
@@ -29,7 +31,7 @@ ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Ar
 
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
-  Executable executable = compile_here(graph, options);
+  Executable executable = compile_here(graph, arguments, options);
   const ir::Tensors inputs = bind_states(executable, graph, arguments);
   ir::Tensors results = executable.run(inputs);
   for (const ir::Update& update : graph.updates) {
@@ -43,7 +45,7 @@ ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const Ex
 Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOptions& options) {
   arguments.random = true;
   const Arguments values = load_arguments(graph, arguments, false);
-  Executable executable = compile_here(graph, options);
+  Executable executable = compile_here(graph, values, options);
   ir::Tensors inputs = bind_states(executable, graph, values);
   return {std::move(graph), std::move(executable), std::move(inputs)};
 }

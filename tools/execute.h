@@ -13,10 +13,11 @@ struct ExecuteOptions {
   int threads = 0;         ///< 0: one a CPU
   LowerOptions lower = {};
   std::string target = "host";
+  std::string memory_budget = {};  ///< the text of --memory-budget
 };
 
-/// Compiles for a target on this machine, with the cache on disk.
-Executable compile_here(const ir::Graph& graph, const ExecuteOptions& options);
+/// Compiles for a target on this machine and, within a memory budget, for these arguments, with the cache on disk.
+Executable compile_here(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
 
 /// Gives a graph's executable the values of its parameters and states; what is left are the inputs of a run.
 ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments);

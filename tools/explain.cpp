@@ -6,17 +6,31 @@
 #include "passes/fusion/explain_attention.h"
 #include "passes/fusion/prepare.h"
 #include "passes/pipeline.h"
+#include "passes/remat/explain_memory.h"
+#include "runtime/machine/cpu_info.h"
+#include "runtime/target.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/memory_budget.h"
 #include "tools/precision.h"
 
 namespace lathe::tools {
 
 namespace {
 struct Options {
-  std::string file, output = "-", precision = "f32";
+  std::string file, output = "-", precision = "f32", memory_budget;
+  std::vector<std::string> dims;
+  int threads = 0;
   bool all = false, fusion = false, require_fused = false;
 };
+
+std::string memory_text(const ir::Graph& from, const Options& options) {
+  const ir::Graph graph = ir::run_pipeline(from, ir::default_pipeline()).graph;
+  MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(graph, options.dims));
+  budget.threads = options.threads > 0 ? options.threads : usable_cpus();
+  return explain_memory(graph, {Target::host().cpu.vector_bits}, budget);
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app) {
@@ -30,9 +44,25 @@ void add_explain(CLI::App& app) {
   command->add_flag("--require-fused", options->require_fused, "An attention that is not fused is an error")
       ->needs(fusion);
   add_precision_option(*command, options->precision);
-  command->footer("Examples:\n  lathe explain mha.lathe\n  lathe explain step.lathe --fusion");
+  CLI::Option* budget = add_memory_budget(*command, options->memory_budget);
+  command->add_option("--dim", options->dims, "With --memory-budget: the size of a dim, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->needs(budget);
+  command->add_option("--threads", options->threads, "With --memory-budget: 0: one a CPU")
+      ->check(CLI::Range(0, 1024))
+      ->needs(budget);
+  command->footer(
+      "Examples:\n"
+      "  lathe explain mha.lathe\n"
+      "  lathe explain step.lathe --fusion\n"
+      "  lathe explain step.lathe --memory-budget 1.5GiB --dim B=4,T=64");
   command->callback([options] {
     const ir::Graph graph = with_precision(load_graph(options->file), options->precision);
+    if (!options->memory_budget.empty()) {
+      write_text(options->output, memory_text(graph, *options));
+      return;
+    }
     if (options->fusion) {
       const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
       write_text(options->output, explain_attention(passed));

@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
 
@@ -48,7 +49,9 @@ void add_run(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_precision_option(*command, options->precision);
-  command->add_flag("--interpret", options->execute.interpret, "Use the reference interpreter, not compiled code");
+  CLI::Option* interpret = command->add_flag("--interpret", options->execute.interpret,
+                                             "Use the reference interpreter, not compiled code");
+  add_memory_budget(*command, options->execute.memory_budget)->excludes(interpret);
   add_target_option(*command, options->execute.target);
   command->add_option("--threads", options->execute.threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))

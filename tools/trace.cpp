@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
+#include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
 
@@ -18,7 +19,7 @@ namespace lathe::tools {
 namespace {
 
 struct Options {
-  std::string file, output, precision = "f32";
+  std::string file, output, precision = "f32", memory_budget;
   ArgumentOptions arguments;
   LowerOptions lower;
   std::string target = "host";
@@ -28,9 +29,9 @@ struct Options {
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const CompileOptions machine = compile_options(options.target);
-  auto [graph, executable, inputs] =
-      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
-              {.threads = threads, .lower = options.lower, .target = options.target});
+  auto [graph, executable, inputs] = prepare(
+      with_precision(load_graph(options.file), options.precision), options.arguments,
+      {.threads = threads, .lower = options.lower, .target = options.target, .memory_budget = options.memory_budget});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
   Trace trace{.program = executable.program(),
@@ -72,6 +73,7 @@ void add_trace(CLI::App& app) {
   command->add_option("--warmup", options->warmup, "Runs before the first that is traced")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
+  add_memory_budget(*command, options->memory_budget);
   command->add_option("--top", options->top, "Lines of the table")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
+#include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
 #include "tools/train/trainer.h"
@@ -46,6 +47,7 @@ void add_train(CLI::App& app) {
   add_target_option(*command, s->target);
   command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
   add_lower_options(*command, s->lower);
+  add_memory_budget(*command, s->memory_budget);
   command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
   command->footer(
       "Goes on from the newest checkpoint in --output. Ctrl-C stops after the present step and saves.\n"

@@ -30,6 +30,14 @@ double allowed(const Options& options, DType dtype) {
                                                                           : default_tolerance(dtype);
 }
 
+/// How a graph is run: by the interpreter, or compiled.
+ExecuteOptions by(const Options& options, bool interpreter) {
+  ExecuteOptions how;
+  how.interpret = interpreter;
+  how.threads = options.threads;
+  return how;
+}
+
 /// A value of the graph that compiled code gets wrong.
 struct Culprit {
   ir::ValueId value;
@@ -49,7 +57,7 @@ ir::Graph probe(const ir::Graph& graph, const std::vector<ir::ValueId>& values) 
 std::optional<Culprit> first_wrong(const ir::Graph& graph, const std::vector<ir::ValueId>& values,
                                    const Arguments& arguments, const Options& options) {
   const auto wanted = ir::interpret_values(graph, arguments.tensors, values, {.round = true, .dims = arguments.dims});
-  const ir::Tensors got = execute(probe(graph, values), arguments, {.interpret = false, .threads = options.threads});
+  const ir::Tensors got = execute(probe(graph, values), arguments, by(options, false));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Distance found = distance(got.at(fmt::format("v{}", i)), wanted[i]);
     if (!(found.error <= allowed(options, graph[values[i]].type.dtype))) return Culprit{values[i], found};
@@ -83,8 +91,8 @@ void run(const Options& options) {
   ArgumentOptions from = options.arguments;
   from.random = true;
   const Arguments arguments = load_arguments(graph, from, !options.dtype.empty());
-  const ir::Tensors wanted = execute(graph, arguments, {.interpret = true, .threads = 0});
-  const ir::Tensors got = execute(graph, arguments, {.interpret = false, .threads = options.threads});
+  const ir::Tensors wanted = execute(graph, arguments, by(options, true));
+  const ir::Tensors got = execute(graph, arguments, by(options, false));
   std::string text;
   int wrong = 0;
   for (const auto& [name, tensor] : wanted) {

@@ -74,7 +74,7 @@ class Planner {
       if (is_alias(node) || plan_.is_inlined(id) || node.op->as<Argument>() || literal) continue;
       if (plan_.region(id) < 0) place(id);
     }
-    merge_regions(plan_, reads_);
+    merge_regions(plan_, reads_, options_.recomputed);
     absorb_ends(plan_);
     if (options_.columns) join_columns(plan_, graph_, reads_);
     mark_stored();
@@ -188,6 +188,7 @@ class Planner {
     const Node& node = graph_[id];
     const bool reduction = node.op->as<Reduce>() != nullptr;
     if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
+    if (!may_come_as_early(options_.recomputed, {id}, region.members)) return false;
     if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
     const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);

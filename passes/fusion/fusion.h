@@ -58,6 +58,9 @@ struct FusionOptions {
   bool attention = false;         ///< make attention regions
   bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
+  /// By node: copies made just before the readers that want them late. They join no region without such a copy, which
+  /// would compute them early. Empty: none.
+  std::vector<bool> recomputed = {};
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 

@@ -14,8 +14,8 @@ constexpr std::size_t most_members = 256;
 
 class Merger {
  public:
-  Merger(FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
-      : plan_(plan), reads_(reads), region_graph_(plan, reads) {}
+  Merger(FusionPlan& plan, const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed)
+      : plan_(plan), reads_(reads), region_graph_(plan, reads), recomputed_(recomputed) {}
 
   void run() {
     // A merged region may reach another one that neither reached before.
@@ -48,6 +48,7 @@ class Merger {
 
   bool compatible(int p, int c) {
     const Region &from = region(p), &to = region(c);
+    if (!may_come_as_early(recomputed_, to.members, from.members)) return false;
     if (from.members.size() + to.members.size() > most_members || from.domain != to.domain) return false;
     if (from.kind == RegionKind::product) return to.inner == 0 && from.domain.rank() > 0;
     if (from.kind != RegionKind::rows) return false;
@@ -97,10 +98,21 @@ class Merger {
   FusionPlan& plan_;
   const std::vector<std::vector<Read>>& reads_;
   RegionGraph region_graph_;
+  const std::vector<bool>& recomputed_;
 };
 
 }  // namespace
 
-void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads) { Merger(plan, reads).run(); }
+void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads,
+                   const std::vector<bool>& recomputed) {
+  Merger(plan, reads, recomputed).run();
+}
+
+bool may_come_as_early(const std::vector<bool>& recomputed, const std::vector<ValueId>& members,
+                       const std::vector<ValueId>& region) {
+  if (recomputed.empty()) return true;
+  const auto late = [&](ValueId id) { return bool(recomputed[static_cast<std::size_t>(id.index)]); };
+  return std::none_of(members.begin(), members.end(), late) || std::any_of(region.begin(), region.end(), late);
+}
 
 }  // namespace lathe

@@ -14,6 +14,7 @@
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
+#include "passes/remat/rematerialize.h"
 
 namespace lathe {
 
@@ -288,12 +289,21 @@ class Lowering {
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
   const Schedules schedules = {
       .region = region_kernels, .copy = copy_kernel, .fusion = {.columns = true, .scatter_in_place = true}};
-  if (options.attention == AttentionFusion::off) return lower(graph, target, schedules);
-  const Graph prepared = recompute_attention(prepare_for_fusion(graph));
+  const bool attention = options.attention != AttentionFusion::off;
+  Graph prepared = prepare_for_fusion(graph);
+  if (attention) prepared = recompute_attention(prepared);
   if (options.attention == AttentionFusion::required) require_fused_attention(prepared);
-  FusionOptions fusion = schedules.fusion;
-  fusion.attention = true;
-  return Lowering(prepared, plan_fusion(prepared, fusion), target, schedules).run();
+  const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
+    FusionOptions fusion = schedules.fusion;
+    fusion.attention = attention;
+    fusion.recomputed = recomputed;
+    return plan_fusion(g, fusion);
+  };
+  const auto lower_planned = [&](const Graph& g, const std::vector<bool>& recomputed) {
+    return Lowering(g, plan(g, recomputed), target, schedules).run();
+  };
+  if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
+  return lower_planned(prepared, {});
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {

@@ -9,7 +9,8 @@ namespace lathe {
 
 /// Turns a graph of primitives (after ir::default_pipeline: no composites, no complex values) into kernels:
 /// prepare_for_fusion, recompute_attention, plan_fusion, and a schedule for each region. Throws UserError
-/// [attention_unfused] for the first softmax of an attention that is not fused where that is required.
+/// [attention_unfused] for the first softmax of an attention that is not fused where that is required, and those of
+/// lower_within where there is a memory budget.
 Program lower(const ir::Graph& graph, const VectorTarget& target, const LowerOptions& options = {});
 
 /// What one kind of machine makes of regions, and of a copy of one program buffer to another.

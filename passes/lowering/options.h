@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "ir/tensor/dim.h"
 
 namespace lathe {
 
@@ -11,8 +14,18 @@ enum class AttentionFusion : std::uint8_t {
   required,   ///< as automatic; a softmax that is not fused is an error
 };
 
+/// How much memory a program may take, arena, arguments, states, results and constants together, judged by the real
+/// memory plan with these dims: every unknown dim of the graph needs a value. At other sizes the program runs too;
+/// how much it takes there is not promised.
+struct MemoryBudget {
+  std::int64_t bytes = 0;
+  DimBindings dims = {};
+  int threads = 1;  ///< that run it, each with its scratch; compile() knows
+};
+
 struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
+  std::optional<MemoryBudget> memory = {};  ///< values are computed again to fit: passes/remat/rematerialize.h
 };
 
 }  // namespace lathe

@@ -40,6 +40,13 @@ struct Launch {
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
 };
 
+/// A kind of values (one op at one source line, in all layers) that is computed again instead of being kept.
+struct RecomputedKind {
+  std::string what;                 ///< "gelu f32[B, T, 3072] gpt.cpp:83"
+  int values = 0;                   ///< of that kind
+  std::int64_t bytes_together = 0;  ///< that the whole program takes once this kind, and those before it, are
+};
+
 /// A graph turned into kernels: what an executable runs.
 struct Program {
   std::string name;
@@ -57,6 +64,7 @@ struct Program {
     bool is_parameter = false;  ///< of states: declared with parameter()
   };
   std::vector<Slot> inputs, states, outputs;
+  std::vector<RecomputedKind> recomputed = {};  ///< to fit a memory budget, in the order in which it was decided
 };
 
 }  // namespace lathe

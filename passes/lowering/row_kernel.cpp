@@ -3,7 +3,6 @@
 #include <optional>
 #include <set>
 
-#include "passes/fusion/inline_policy.h"
 #include "passes/lowering/partial_columns.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/row_loops.h"
@@ -17,8 +16,7 @@ using Scope = PointEmitter::Scope;
 namespace {
 
 constexpr std::int64_t flat_chunk = 8192;
-constexpr int most_chains = 4;    // accumulators of one reduction, which wait for each other less
-constexpr int cheap_values = 12;  // instructions of a loop that is worth unrolling for that
+constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
 
 /// Emits the body of one rows region.
 class RowKernel {
@@ -223,20 +221,10 @@ class RowKernel {
       }
   }
 
-  /// Into how many accumulators each reduction of a loop goes by turns: several where adding to one takes longer than
-  /// computing what is added.
+  /// Into how many accumulators each reduction of a loop goes by turns: as many as the width has vectors for. What is
+  /// added has no say in it, so that a sum keeps its bits where values are computed anew instead of read.
   int chains_of(const RowLoop& l) const {
     if (l.reductions.empty()) return 1;
-    std::set<int> needed;
-    const auto count = [&](const auto& self, int i) -> void {
-      if (!varies(i) || !needed.insert(i).second) return;
-      for (const int arg : program_[i].args) self(self, arg);
-    };
-    for (const int i : l.reductions) count(count, program_[i].args[0]);
-    const bool costly = std::any_of(needed.begin(), needed.end(), [&](int i) {
-      return program_[i].node.valid() && arithmetic_cost(lowering_.graph[program_[i].node]) > cheap_values / 2;
-    });
-    if (costly || static_cast<int>(needed.size()) > cheap_values) return 1;
     const auto size = program_.points(inner_dims_).value();
     int chains = most_chains;
     while (size && chains > 1 && *size < chains * lanes_) chains /= 2;

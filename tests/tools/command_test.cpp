@@ -129,6 +129,29 @@ TEST_CASE("fused attention can be required, and refused", "[tools]") {
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 --no-fused-attention " + fine).out, !Contains("attention"));
 }
 
+TEST_CASE("a memory budget: the same results in less memory, or the least that can be reached", "[tools]") {
+  const Scratch scratch;
+  REQUIRE(run_lathe(scratch, "model gpt --layers 3 --d-model 32 --heads 2 --step -o step.lathe").status == 0);
+  const std::string sizes = "step.lathe --threads 2 --dim B=2,T=24";
+  const auto refused = run_lathe(scratch, "explain --memory-budget 1KiB " + sizes);
+  check_refused(refused, "[memory_budget]");
+  const auto at = refused.err.find(" bytes are the least");
+  REQUIRE(at != std::string::npos);
+  const auto start = refused.err.find_last_not_of("0123456789", at - 1) + 1;
+  const std::string least = refused.err.substr(start, at - start);
+  const auto told = run_lathe(scratch, "explain --memory-budget " + least + " " + sizes);
+  INFO(told.out << told.err);
+  CHECK(told.status == 0);
+  CHECK_THAT(told.out, Contains("within a budget of ") && Contains("computed again for late readers") &&
+                           Contains("gpt.cpp:") && Contains("more traffic"));
+  CHECK(run_lathe(scratch, "run --random -o free.safetensors " + sizes).status == 0);
+  CHECK(run_lathe(scratch, "run --random -o least.safetensors --memory-budget " + least + " " + sizes).status == 0);
+  CHECK(scratch.read("free.safetensors") == scratch.read("least.safetensors"));
+  for (const char* size : {"much", "-1GiB", "1.5XB", "1e400", "nan", "99999999TiB"})
+    check_refused(run_lathe(scratch, std::string("explain step.lathe --memory-budget=") + size), "[size_text]");
+  check_refused(run_lathe(scratch, "explain step.lathe --memory-budget 1.5GiB --dim B=2"), "[memory_dims]");
+}
+
 TEST_CASE("opt runs passes", "[tools]") {
   const Scratch scratch;
   const std::string file =

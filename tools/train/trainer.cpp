@@ -15,6 +15,7 @@
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/sha256.h"
 #include "tools/files.h"
+#include "tools/memory_budget.h"
 #include "tools/target.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/progress.h"
@@ -119,7 +120,9 @@ class Trainer {
     options.threads = s_.threads;
     options.cache = cache_.enabled() ? &cache_ : nullptr;
     options.lower = s_.lower;
-    exe_.emplace(compile(model.step, options));
+    CompileOptions training = options;
+    training.lower.memory = memory_budget(s_.memory_budget, {{"B", s_.batch}, {"T", s_.model.context}});
+    exe_.emplace(compile(model.step, training));
     evaluate_.emplace(compile(model.evaluate, options));
     generate_.emplace(compile(model.generate, options));
     print_summary();

@@ -24,6 +24,7 @@ struct TrainSettings {
   int threads = 0;
   LowerOptions lower;
   std::string target = "host";
+  std::string memory_budget;    ///< of a training step, as --memory-budget has it; empty: none
   bool fresh = false;           ///< start anew even if there is a checkpoint
   std::filesystem::path cache;  ///< compiled code; empty: none
 };

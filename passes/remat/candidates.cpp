@@ -1,0 +1,206 @@
+#include "passes/remat/candidates.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ir/ops/list.h"
+#include "ir/tensor/op.h"
+#include "passes/fusion/affine.h"
+#include "passes/fusion/inline_policy.h"
+#include "passes/fusion/reads.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::size_t most_copied = 128;  // nodes for one value
+constexpr int negligible = 16;            // a value this much smaller may as well be kept longer
+constexpr double memory_work = 32;        // an element through memory, in multiply-adds that take as long
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
+      : graph_(graph),
+        users_(graph.users()),
+        plan_(plan),
+        peak_(peak),
+        dims_(dims),
+        last_(graph.nodes.size(), -1),
+        readers_(last_.size()) {
+    find_readers();
+  }
+
+  std::vector<RematCandidate> run() {
+    std::map<std::string, RematCandidate> kinds;
+    for (const ValueId id : all_values(graph_)) {
+      if (!alive_but_idle(id)) continue;
+      const auto cone = copies_of(id);
+      if (!cone) continue;
+      const Node& node = graph_[id];
+      std::string key = fmt::format("{} {} {}", node.op->name.value, node.type.to_string(), node.loc.to_string());
+      RematCandidate& kind = kinds[key];
+      kind.key = std::move(key);
+      kind.bytes += bytes(id);
+      kind.work += cone->second;
+      kind.copies.push_back(cone->first);
+    }
+    std::vector<RematCandidate> found;
+    for (auto& [key, kind] : kinds) found.push_back(std::move(kind));
+    std::stable_sort(found.begin(), found.end(), [](const RematCandidate& a, const RematCandidate& b) {
+      return a.bytes * b.work > b.bytes * a.work;
+    });
+    return found;
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+  double elements(ValueId id) const { return static_cast<double>(graph_[id].type.shape.numel().evaluate(dims_)); }
+  double bytes(ValueId id) const { return elements(id) * static_cast<double>(size_in_bytes(graph_[id].type.dtype)); }
+
+  /// Who reads each stored value from memory, and the last region that does.
+  void find_readers() {
+    for (const ValueId id : all_values(graph_)) {
+      if (plan_.region(id) < 0) continue;
+      const Node& node = graph_[id];
+      for (const ValueId operand : node.operands) note_reader(operand, id);
+    }
+    for (const Output& output : graph_.outputs) held_.insert(output.value);
+    for (const Update& update : graph_.updates) held_.insert(update.value);
+  }
+
+  void note_reader(ValueId operand, ValueId reader) {
+    const ValueId base = plan_.placement[at(operand)].base;
+    if (plan_.is_inlined(base)) {
+      for (const ValueId inner : graph_[base].operands) note_reader(inner, reader);
+      return;
+    }
+    const int region = plan_.region(reader);
+    if (!readers_[at(base)].empty() && readers_[at(base)].back() == reader) return;
+    readers_[at(base)].push_back(reader);
+    last_[at(base)] = std::max(last_[at(base)], region);
+  }
+
+  /// In the arena during the peak, made before, read after, and not used at the peak itself.
+  bool alive_but_idle(ValueId id) const {
+    const int made = plan_.region(id);
+    if (made < 0 || made >= peak_ || last_[at(id)] <= peak_ || !plan_.is_stored(id) || held_.contains(id))
+      return false;
+    const auto& readers = readers_[at(id)];
+    return std::none_of(readers.begin(), readers.end(), [&](ValueId r) { return plan_.region(r) == peak_; });
+  }
+
+  /// What must be copied so that the late readers of a value need it no more, and the work of that.
+  std::optional<std::pair<Recomputation, double>> copies_of(ValueId id) {
+    std::set<ValueId> copied, readers;
+    int first = std::numeric_limits<int>::max();
+    for (const ValueId reader : readers_[at(id)]) {
+      if (plan_.region(reader) <= peak_) continue;
+      readers.insert(reader);
+      first = std::min(first, plan_.region(reader));
+      for (const ValueId operand : graph_[reader].operands) add_path(operand, id, copied, readers);
+    }
+    double work = 0;
+    if (!add_cone(id, first, elements(id), copied, work)) return std::nullopt;
+    // Copies stand before the first reader: what they show must be there by then.
+    if (*copied.rbegin() >= *readers.begin()) return std::nullopt;
+    return std::pair(Recomputation{{copied.begin(), copied.end()}, {readers.begin(), readers.end()}}, work);
+  }
+
+  /// Readers may look at the value through views and inlined nodes. Those that only late readers look through read
+  /// the copy themselves; the others are copied. Says whether `from` is copied.
+  bool add_path(ValueId from, ValueId to, std::set<ValueId>& copied, std::set<ValueId>& readers) const {
+    if (from == to) return true;
+    if (!looked_through(from)) return false;
+    bool leads = false;
+    for (const ValueId operand : graph_[from].operands) leads = add_path(operand, to, copied, readers) || leads;
+    if (!leads) return false;
+    const bool own = !only_late(from);
+    (own ? copied : readers).insert(from);
+    return own;
+  }
+
+  bool looked_through(ValueId id) const { return is_alias(graph_[id]) || plan_.is_inlined(id); }
+
+  bool only_late(ValueId id) const {
+    const auto& users = users_[at(id)];
+    return std::all_of(users.begin(), users.end(), [&](ValueId user) {
+      return looked_through(user) ? only_late(user) : plan_.region(user) > peak_;
+    });
+  }
+
+  /// Adds a value and what it needs that is gone by then.
+  bool add_cone(ValueId id, int first, double size, std::set<ValueId>& copied, double& work) const {
+    if (!copied.insert(id).second) return true;
+    if (copied.size() > most_copied || !may_run_again(id)) return false;
+    work += work_of(id);
+    const auto& operands = graph_[id].operands;
+    return std::all_of(operands.begin(), operands.end(),
+                       [&](ValueId operand) { return reach(operand, first, size, copied, work); });
+  }
+
+  bool reach(ValueId id, int first, double size, std::set<ValueId>& copied, double& work) const {
+    const Node& node = graph_[id];
+    if (node.op->as<Argument>() || node.op == &ops::constant) return true;
+    if (is_alias(node) || plan_.is_inlined(id)) {
+      // Copied as well where something below is, so that it shows the copy.
+      const std::size_t before = copied.size();
+      for (const ValueId operand : node.operands)
+        if (!reach(operand, first, size, copied, work)) return false;
+      if (copied.size() > before || shows_copy(node, copied)) copied.insert(id);
+      return true;
+    }
+    if (copied.contains(id)) return true;
+    const bool kept = plan_.is_stored(id) && (last_[at(id)] >= first || elements(id) * negligible <= size);
+    return kept || add_cone(id, first, size, copied, work);
+  }
+
+  static bool shows_copy(const Node& node, const std::set<ValueId>& copied) {
+    return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId o) { return copied.contains(o); });
+  }
+
+  /// Fused attention stays as it is.
+  bool may_run_again(ValueId id) const {
+    const int region = plan_.region(id);
+    const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind == RegionKind::attention;
+    return !fused && graph_[id].op != &ops::scatter_add;
+  }
+
+  double work_of(ValueId id) const {
+    const Node& node = graph_[id];
+    if (const auto* contraction = node.op->as<Contraction>()) {
+      const ContractionRoles roles = contraction->roles(node);
+      double depth = 1;
+      for (std::size_t i = 0; i < roles.lhs.size(); ++i)
+        if (roles.contracted().find(roles.lhs[i]) != std::string::npos)
+          depth *= static_cast<double>(graph_[node.operands[0]].type.shape[static_cast<int>(i)].evaluate(dims_));
+      return elements(id) * (depth + memory_work);
+    }
+    const double points = node.op->as<Reduce>() ? elements(node.operands[0]) : elements(id);
+    return points * (memory_work + arithmetic_cost(node));
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  const FusionPlan& plan_;
+  int peak_;
+  const DimBindings& dims_;
+  std::vector<int> last_;                      // by node: the last region that reads it
+  std::vector<std::vector<ValueId>> readers_;  // by node: members of regions
+  std::set<ValueId> held_;                     // results
+};
+
+}  // namespace
+
+std::vector<RematCandidate> remat_candidates(const Graph& graph, const FusionPlan& plan, int peak,
+                                             const DimBindings& dims) {
+  return Finder(graph, plan, peak, dims).run();
+}
+
+}  // namespace lathe
