@@ -10,14 +10,14 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-constexpr int depth = 16, side = 16,
-              own = 4;             // contracted at once; threads along a tile; elements of a vector
+constexpr int depth = 16;          // contracted at once
+constexpr int side = 16;           // threads along a tile
+constexpr int own = 4;             // elements of a vector
 constexpr int block = side * own;  // rows and columns of which a thread has four neighbours each
 constexpr int threads = side * side;
 constexpr std::int64_t enough_tiles = 64;  // of 128 x 128, to be worth it
 
-/// A block's tile has groups * 64 rows and columns, and each thread of every 64
-/// four neighbours both ways.
+/// A block's tile has groups * 64 rows and columns, and each thread four neighbours both ways of every 64.
 class ProductKernel {
  public:
   ProductKernel(const LoweringContext& lowering, const Region& region)
@@ -63,8 +63,7 @@ class ProductKernel {
   struct Place {
     Value batch, m, n;  ///< of a tile's first element
   };
-  /// An operand, and where a tile of it lies in shared memory: [k][row], lines
-  /// padded against bank conflicts.
+  /// An operand, and where a tile of it lies in shared memory: [k][row], lines padded against bank conflicts.
   struct Side {
     const ProductOperand& operand;
     PointEmitter& loads;
