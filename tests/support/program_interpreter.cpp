@@ -15,7 +15,7 @@ namespace {
 /// Memory of exactly so many elements, every bit set.
 HostTensor poisoned(DType dtype, std::vector<std::int64_t> sizes) {
   HostTensor tensor(dtype, std::move(sizes));
-  std::memset(tensor.data(), dtype == boolean ? 1 : 0xFF, tensor.bytes());
+  if (tensor.bytes() > 0) std::memset(tensor.data(), dtype == boolean ? 1 : 0xFF, tensor.bytes());
   return tensor;
 }
 
