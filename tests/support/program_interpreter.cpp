@@ -86,7 +86,8 @@ ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments, const RunKerne
   for (const auto* slots : {&program_.outputs, &program_.states})
     for (const Program::Slot& slot : *slots) {
       HostTensor value(slot.dtype, slot.shape.evaluate(dims));
-      std::memcpy(value.data(), memory[static_cast<std::size_t>(slot.buffer)].data(), value.bytes());
+      const HostTensor& from = memory[static_cast<std::size_t>(slot.buffer)];
+      if (value.bytes() > 0) std::memcpy(value.data(), from.data(), value.bytes());
       results.insert_or_assign(slot.name, std::move(value));
     }
   return results;
