@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/row_space.h"
 
 namespace lathe::gpu {
 

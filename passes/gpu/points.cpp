@@ -1,5 +1,5 @@
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/row_space.h"
+#include "passes/lowering/row_space.h"
 
 namespace lathe::gpu {
 
@@ -11,7 +11,7 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
   const PointProgram program = region_program(lowering.graph, lowering.plan, region);
   PointEmitter emitter(context, program, lowering.buffer_of);
   declare_buffers(context, {&program}, lowering);
-  const RowSpace space(program, region.inner);
+  const RowSpace space(program, region.inner, vectors);
   kernel::Builder& b = context.builder;
   Scope top(emitter, {});
   emitter.hoist(top);

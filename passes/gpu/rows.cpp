@@ -3,8 +3,8 @@
 #include <set>
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/row_space.h"
 #include "passes/lowering/row_loops.h"
+#include "passes/lowering/row_space.h"
 
 namespace lathe::gpu {
 
@@ -24,7 +24,7 @@ class RowsKernel {
         program_(region_program(lowering.graph, lowering.plan, region)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
-        space_(program_, region.inner),
+        space_(program_, region.inner, vectors),
         loops_(lowering, program_, space_.inner_bits) {
     declare_buffers(context_, {&program_}, lowering);
     choose_threads();

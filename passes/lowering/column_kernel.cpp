@@ -38,8 +38,7 @@ class ColumnKernel {
 
   KernelContext::Built run() {
     Scope top(emitter_, {});
-    for (int i = 0; i < reduce_; ++i)
-      if (program_.depends[static_cast<std::size_t>(i)] == 0) emitter_.emit(i, top);
+    emitter_.hoist(top);
     const Value columns = context_.dim(program_.points(columns_)), outer = context_.dim(program_.points(outer_));
     const Value blocks = b_.ceil_div(columns, vectors * lanes_);
     b_.parallel_for(0, outer * blocks, 1, [&](Value i) {

@@ -299,11 +299,11 @@ Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions
     fusion.recomputed = recomputed;
     return plan_fusion(g, fusion);
   };
-  const auto lower_planned = [&](const Graph& g, const std::vector<bool>& recomputed) {
-    return Lowering(g, plan(g, recomputed), target, schedules).run();
+  const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
+    return Lowering(g, planned, target, schedules).run();
   };
   if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
-  return lower_planned(prepared, {});
+  return lower_planned(prepared, plan(prepared, {}));
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <set>
 
 #include "passes/lowering/partial_columns.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/row_loops.h"
+#include "passes/lowering/row_space.h"
 
 namespace lathe {
 
@@ -26,15 +26,12 @@ class RowKernel {
         context_("rows"),
         program_(region_program(lowering.graph, lowering.plan, region)),
         emitter_(context_, program_, lowering.buffer_of),
-        b_(context_.builder) {
-    split_dims(region.inner);
-    columns_.emplace(lowering, program_, outer_dims_, inner_dims_);
+        b_(context_.builder),
+        space_(program_, region.inner, lowering.target) {
+    columns_.emplace(lowering, program_, space_.outer, space_.inner);
     declare_buffers(context_, {&program_}, lowering);
     columns_->declare(context_);
-    lanes_ = program_lanes(program_, lowering.target);
-    if (const auto size = program_.points(inner_dims_).value(); size && *size < lanes_)
-      lanes_ = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
-    loops_.emplace(lowering, program_, inner_bits_);
+    loops_.emplace(lowering, program_, space_.inner_bits);
     make_parked_rows();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const PointInstruction& i) { return i.kind == Kind::reduce; });
@@ -42,62 +39,33 @@ class RowKernel {
 
   std::vector<KernelContext::Built> run() {
     Scope top(emitter_, {});
-    hoist_uniform(top);
-    const bool sums = columns_->any(), is_flat = !reduces_ && !sums && outer_dims_.empty();
+    emitter_.hoist(top);
+    const bool sums = columns_->any(), is_flat = !reduces_ && !sums && space_.outer.empty();
     const auto row_of = [&](Value row) { one_row(row, top); };
     if (is_flat) {
       flat(top);
     } else if (sums) {
-      columns_->run_rows(context_, lanes_, row_of);
+      columns_->run_rows(context_, space_.lanes, row_of);
     } else {
-      b_.parallel_for(0, context_.dim(program_.points(outer_dims_)), 1, row_of);
+      b_.parallel_for(0, context_.dim(program_.points(space_.outer)), 1, row_of);
     }
     std::vector<KernelContext::Built> built;
     built.push_back(context_.finish());
-    const Dim width = is_flat ? Dim(flat_chunk) : program_.points(inner_dims_);
+    const Dim width = is_flat ? Dim(flat_chunk) : program_.points(space_.inner);
     built[0].launch.work = width * Dim(program_.size() * (sums ? PartialColumns::least_rows : 1));
-    if (sums) built.push_back(columns_->finish(lanes_));
+    if (sums) built.push_back(columns_->finish(space_.lanes));
     return built;
   }
 
  private:
-  /// Reductions fix the inner dims. Without any, as many trailing dims are inner as every access merges into one
-  /// stride: all of them for plain element-wise code.
-  void split_dims(int inner) {
-    const int rank = program_.domain.rank();
-    if (inner == 0) {
-      inner = std::min(rank, 1);
-      while (inner < rank && merges(rank - inner - 1)) ++inner;
-    }
-    for (int d = 0; d < rank; ++d) (d < rank - inner ? outer_dims_ : inner_dims_).push_back(d);
-    for (const int d : inner_dims_) inner_bits_ |= 1ULL << d;
-  }
-
-  bool merges(int first) const {
-    std::vector<int> dims;
-    for (int d = first; d < program_.domain.rank(); ++d) dims.push_back(d);
-    const auto fine = [&](const Linear& form) {
-      return form.coefficients.empty() || Place::merges(form, dims, program_.domain);
-    };
-    return std::all_of(program_.code.begin(), program_.code.end(), [&](const auto& i) { return fine(i.form); }) &&
-           std::all_of(program_.stores.begin(), program_.stores.end(), [&](const auto& s) { return fine(s.form); });
-  }
-
   bool varies(int i) const { return loops_->varies(i); }
-  bool sums(int i) const { return program_[i].kind == Kind::reduce || program_[i].kind == Kind::column; }
-
-  void hoist_uniform(Scope& top) {
-    for (int i = 0; i < program_.size(); ++i)
-      if (program_.depends[static_cast<std::size_t>(i)] == 0 && loops_->level(i) == 0 && !sums(i))
-        emitter_.emit(i, top);
-  }
 
   void flat(Scope& top) {
-    const Value n = context_.dim(program_.points(inner_dims_));
+    const Value n = context_.dim(program_.points(space_.inner));
     b_.parallel_for(0, n, flat_chunk, [&](Value lo) {
       const Value hi = kernel::min(lo + flat_chunk, n);
-      vector_loop(b_, lo, hi, lanes_, [&](Value at, Value mask) {
-        Scope scope(emitter_, {{inner_dims_, at, lanes_}}, mask, &top);
+      vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
+        Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
         for (const PointStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const PointStore& store : program_.stores) put(store, scope);
       });
@@ -113,7 +81,7 @@ class RowKernel {
   }
 
   void one_row(Value row, Scope& top) {
-    Scope scope(emitter_, {{outer_dims_, row, 1}}, {}, &top);
+    Scope scope(emitter_, {{space_.outer, row, 1}}, {}, &top);
     for (const RowLoop& l : loops_->loops()) loop(l, row, scope);
     const auto rowwise = [&](const PointStore& store) { return !loops_->varies(store); };
     for (const PointStore& store : program_.stores)
@@ -142,8 +110,9 @@ class RowKernel {
     if (const auto kept = kept_.find(i); kept != kept_.end()) {
       const PointStore* place = kept->second;
       const auto row = parked_rows_.find(place);
-      scope.bind(i, row == parked_rows_.end() ? emitter_.reload(place->node, program_[i].dtype, place->form, scope)
-                                              : b_.load(context_.buffer(row->second), column, lanes_, scope.mask));
+      scope.bind(i, row == parked_rows_.end()
+                        ? emitter_.reload(place->node, program_[i].dtype, place->form, scope)
+                        : b_.load(context_.buffer(row->second), column, space_.lanes, scope.mask));
       return;
     }
     for (const int arg : program_[i].args) bind_kept(arg, column, scope, seen);
@@ -162,11 +131,11 @@ class RowKernel {
       accumulators.emplace_back();
       for (int c = 0; c < chains; ++c)
         accumulators.back().push_back(
-            b_.var({compute_type(program_[i].dtype), lanes_}, reduction_identity(b_, program_[i])));
+            b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
-    const Value n = context_.dim(program_.points(inner_dims_));
+    const Value n = context_.dim(program_.points(space_.inner));
     const auto body = [&](Value at, Value mask, int chain) {
-      Scope scope(emitter_, {{outer_dims_, row, 1}, {inner_dims_, at, lanes_}}, mask, &row_scope);
+      Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
       // All reads of kept values come first: the stores may go where they lie.
       std::set<int> seen;
       for (const int i : results) bind_kept(i, at, scope, seen);
@@ -174,17 +143,17 @@ class RowKernel {
         accumulate(l.reductions[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
       for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
       for (const int i : l.columns)
-        columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), lanes_), at, mask);
+        columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);
       for (const auto& [value, place] : l.parked) emitter_.emit(value, scope);
       for (const PointStore* store : l.stores) put(*store, scope);
       for (const RowLoop::Parked& parked : l.parked) park(parked, at, scope);
     };
-    const Value unrolled = chains > 1 ? n - n % (chains * lanes_) : b_.index(0);
+    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : b_.index(0);
     if (chains > 1)
-      b_.for_loop(0, unrolled, chains * lanes_, [&](Value at) {
-        for (int c = 0; c < chains; ++c) body(at + c * lanes_, {}, c);
+      b_.for_loop(0, unrolled, chains * space_.lanes, [&](Value at) {
+        for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
       });
-    vector_loop(b_, unrolled, n, lanes_, [&](Value at, Value mask) { body(at, mask, 0); });
+    vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     for (std::size_t r = 0; r < accumulators.size(); ++r)
       finish_reduction(l.reductions[r], accumulators[r], row_scope);
     for (const PointStore* store : l.stores) keep(store->value, store);
@@ -195,7 +164,7 @@ class RowKernel {
     const auto& [i, place] = parked;
     const Value value = emitter_.emit(i, scope);
     if (const auto row = parked_rows_.find(place); row != parked_rows_.end())
-      return b_.store(context_.buffer(row->second), column, b_.broadcast(value, lanes_), scope.mask);
+      return b_.store(context_.buffer(row->second), column, b_.broadcast(value, space_.lanes), scope.mask);
     emitter_.store(place->node, program_[i].dtype, place->form, value, scope);
   }
 
@@ -216,7 +185,7 @@ class RowKernel {
       for (const auto& [i, place] : loop.parked) {
         if (!streams(*place)) continue;
         const DType dtype = compute_type(program_[i].dtype);
-        parked_rows_[place] = lowering_.scratch(dtype, program_.points(inner_dims_), "parked row");
+        parked_rows_[place] = lowering_.scratch(dtype, program_.points(space_.inner), "parked row");
         context_.declare(parked_rows_[place], dtype, true, true);
       }
   }
@@ -225,9 +194,9 @@ class RowKernel {
   /// added has no say in it, so that a sum keeps its bits where values are computed anew instead of read.
   int chains_of(const RowLoop& l) const {
     if (l.reductions.empty()) return 1;
-    const auto size = program_.points(inner_dims_).value();
+    const auto size = program_.points(space_.inner).value();
     int chains = most_chains;
-    while (size && chains > 1 && *size < chains * lanes_) chains /= 2;
+    while (size && chains > 1 && *size < chains * space_.lanes) chains /= 2;
     return chains;
   }
 
@@ -240,8 +209,8 @@ class RowKernel {
 
   void accumulate(int i, kernel::Var accumulator, Scope& scope) {
     const PointInstruction& reduce = program_[i];
-    Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
-    if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), lanes_));
+    Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
+    if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
     // min and max look for NaN in their first operand: so the next value does not wait for that.
     b_.set(accumulator, b_.apply(reduce.op, {value, b_.get(accumulator)}));
   }
@@ -253,7 +222,7 @@ class RowKernel {
     for (std::size_t n = values.size() / 2; n > 0; n /= 2)
       for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(reduce.op, {values[c], values[c + n]});
     Value value = values[0];
-    if (lanes_ > 1) value = b_.reduce(reduce.op, value);
+    if (space_.lanes > 1) value = b_.reduce(reduce.op, value);
     if (compute_type(reduce.dtype) != reduce.dtype) value = b_.cast(b_.cast(value, reduce.dtype), f32);
     scope.bind(i, value);
   }
@@ -263,9 +232,7 @@ class RowKernel {
   PointProgram program_;
   PointEmitter emitter_;
   kernel::Builder& b_;
-  std::vector<int> outer_dims_, inner_dims_;
-  std::uint64_t inner_bits_ = 0;
-  int lanes_ = 1;
+  RowSpace space_;
   std::optional<PartialColumns> columns_;
   std::optional<RowLoops> loops_;
   bool reduces_ = false;

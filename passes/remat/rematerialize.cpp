@@ -71,9 +71,9 @@ class Rematerializer {
   Stage stage(Graph graph, std::vector<Origin> origins) const {
     std::vector<bool> recomputed;
     for (const Origin& origin : origins) recomputed.push_back(origin.copy);
-    Program program = steps_.lower(graph, recomputed);
-    MemoryPlan plan = plan_memory(program, budget_.dims, budget_.threads);
     FusionPlan regions = steps_.plan(graph, recomputed);
+    Program program = steps_.lower(graph, regions);
+    MemoryPlan plan = plan_memory(program, budget_.dims, budget_.threads);
     return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
   }
 

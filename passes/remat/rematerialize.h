@@ -10,10 +10,10 @@
 
 namespace lathe {
 
-/// How a prepared graph becomes regions, and a program. `recomputed` marks the nodes that are copies.
+/// How a prepared graph becomes regions, and those a program. `recomputed` marks the nodes that are copies.
 struct LoweringSteps {
   std::function<FusionPlan(const ir::Graph&, const std::vector<bool>& recomputed)> plan;
-  std::function<Program(const ir::Graph&, const std::vector<bool>& recomputed)> lower;
+  std::function<Program(const ir::Graph&, const FusionPlan&)> lower;
 };
 
 /// The program of a graph (as plan_fusion takes it) that fits a budget, by computing values again just before late

@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/initialize.h"
-#include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "ir/tensor/parser.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare.h"
 #include "tests/support/compiled_runner.h"
+#include "tests/support/small_models.h"
 
 /// Golden cases and training steps on a real GPU.
 using namespace lathe;
@@ -25,39 +25,11 @@ Model training(models::LossGraph forward, std::vector<std::string> inputs) {
           std::move(forward.initializers), std::move(inputs)};
 }
 
-Model gpt(DType dtype = f32) {
-  return training(models::loss_graph(models::GptConfig{.vocab = Dim("vocab", 31),
-                                                       .context = Dim("context", 64),
-                                                       .d_model = Dim("d_model", 48),
-                                                       .h = Dim("h", 3),
-                                                       .layers = 2,
-                                                       .dropout = 0.1,
-                                                       .dtype = dtype}),
-                  {"tokens"});
-}
+Model gpt(DType dtype = f32) { return training(models::loss_graph(lathe::test::small_gpt(dtype)), {"tokens"}); }
 
-Model llama() {
-  return training(models::loss_graph(models::LlamaConfig{.vocab = Dim("vocab", 31),
-                                                         .d_model = Dim("d_model", 48),
-                                                         .d_ff = Dim("d_ff", 80),
-                                                         .h = Dim("h", 4),
-                                                         .kv_heads = Dim("kv_heads", 2),
-                                                         .head_dim = Dim("head_dim", 12),
-                                                         .layers = 2}),
-                  {"tokens"});
-}
+Model llama() { return training(models::loss_graph(lathe::test::small_llama()), {"tokens"}); }
 
-Model encoder_decoder() {
-  return training(models::loss_graph(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 31),
-                                                                  .tgt_vocab = Dim("tgt_vocab", 31),
-                                                                  .d_model = Dim("d_model", 24),
-                                                                  .d_ff = Dim("d_ff", 40),
-                                                                  .h = Dim("h", 2),
-                                                                  .layers = 2,
-                                                                  .dropout = 0.1,
-                                                                  .label_smoothing = 0.1}),
-                  {"src", "tgt"});
-}
+Model encoder_decoder() { return training(models::loss_graph(lathe::test::small_encoder_decoder()), {"src", "tgt"}); }
 
 /// Steps with batches of several sizes: the last results, and every state. `traced`: launch by launch instead of as a
 /// captured graph.

@@ -1,11 +1,11 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/initialize.h"
-#include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/small_models.h"
 
 /// Rematerialisation: less memory, the same bits.
 using namespace lathe;
@@ -27,27 +27,9 @@ Model model_of(const Config& config, double clip_norm) {
           std::move(loss.initializers)};
 }
 
-Model gpt(DType dtype = f32) {
-  return model_of(models::GptConfig{.vocab = Dim("vocab", 31),
-                                    .context = Dim("context", 64),
-                                    .d_model = Dim("d_model", 48),
-                                    .h = Dim("h", 3),
-                                    .layers = 3,
-                                    .dropout = 0.1,
-                                    .dtype = dtype},
-                  1.0);
-}
+Model gpt(DType dtype = f32) { return model_of(lathe::test::small_gpt(dtype, 3), 1.0); }
 
-Model llama() {
-  return model_of(models::LlamaConfig{.vocab = Dim("vocab", 31),
-                                      .d_model = Dim("d_model", 48),
-                                      .d_ff = Dim("d_ff", 80),
-                                      .h = Dim("h", 4),
-                                      .kv_heads = Dim("kv_heads", 2),
-                                      .head_dim = Dim("head_dim", 12),
-                                      .layers = 3},
-                  0);
-}
+Model llama() { return model_of(lathe::test::small_llama(f32, 3), 0); }
 
 CompileOptions within(std::optional<std::int64_t> bytes, AttentionFusion attention) {
   static lathe::test::MemoryStore store;

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/initialize.h"
-#include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/small_models.h"
 
 /// Whole training steps as machine code: the same bits on any number of threads and in every run, the same numbers on
 /// every target and by the interpreter, one compilation for all batch and sequence sizes.
@@ -35,39 +35,15 @@ Model training(const Config& config, const Setting& setting, std::vector<std::st
 }
 
 Model gpt(const Setting& setting = {}) {
-  return training(models::GptConfig{.vocab = Dim("vocab", 31),
-                                    .context = Dim("context", 64),
-                                    .d_model = Dim("d_model", 48),
-                                    .h = Dim("h", 3),
-                                    .layers = 2,
-                                    .dropout = 0.1,
-                                    .dtype = setting.dtype},
-                  setting, {"tokens"});
+  return training(lathe::test::small_gpt(setting.dtype), setting, {"tokens"});
 }
 
 Model llama(const Setting& setting = {}) {
-  return training(models::LlamaConfig{.vocab = Dim("vocab", 31),
-                                      .d_model = Dim("d_model", 48),
-                                      .d_ff = Dim("d_ff", 80),
-                                      .h = Dim("h", 4),
-                                      .kv_heads = Dim("kv_heads", 2),
-                                      .head_dim = Dim("head_dim", 12),
-                                      .layers = 2,
-                                      .dtype = setting.dtype},
-                  setting, {"tokens"});
+  return training(lathe::test::small_llama(setting.dtype), setting, {"tokens"});
 }
 
 Model encoder_decoder(const Setting& setting = {}) {
-  return training(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 31),
-                                               .tgt_vocab = Dim("tgt_vocab", 31),
-                                               .d_model = Dim("d_model", 24),
-                                               .d_ff = Dim("d_ff", 40),
-                                               .h = Dim("h", 2),
-                                               .layers = 2,
-                                               .dropout = 0.1,
-                                               .label_smoothing = 0.1,
-                                               .dtype = setting.dtype},
-                  setting, {"src", "tgt"});
+  return training(lathe::test::small_encoder_decoder(setting.dtype), setting, {"src", "tgt"});
 }
 
 ir::Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {

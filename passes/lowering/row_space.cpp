@@ -1,11 +1,9 @@
-#include "passes/gpu/row_space.h"
+#include "passes/lowering/row_space.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "passes/gpu/gpu_kernels.h"
-
-namespace lathe::gpu {
+namespace lathe {
 
 namespace {
 
@@ -22,7 +20,7 @@ bool merges(const PointProgram& program, int first) {
 
 }  // namespace
 
-RowSpace::RowSpace(const PointProgram& program, int inner_count) {
+RowSpace::RowSpace(const PointProgram& program, int inner_count, const VectorTarget& target) {
   const int rank = program.domain.rank();
   if (inner_count == 0) {
     inner_count = std::min(rank, 1);
@@ -30,9 +28,9 @@ RowSpace::RowSpace(const PointProgram& program, int inner_count) {
   }
   for (int d = 0; d < rank; ++d) (d < rank - inner_count ? outer : inner).push_back(d);
   for (const int d : inner) inner_bits |= 1ULL << d;
-  lanes = program_lanes(program, vectors);
+  lanes = program_lanes(program, target);
   if (const auto size = program.points(inner).value(); size && *size < lanes)
     lanes = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
 }
 
-}  // namespace lathe::gpu
+}  // namespace lathe

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe {
+
+/// How the domain of a point program splits into rows, and how many lanes of one are taken at once.
+struct RowSpace {
+  std::vector<int> outer, inner;  ///< domain dims
+  std::uint64_t inner_bits = 0;
+  int lanes = 1;
+
+  /// Reductions fix the inner dims. Without any (`inner` is 0), as many trailing dims are inner as every access
+  /// merges into one stride: all of them for plain element-wise code.
+  RowSpace(const PointProgram& program, int inner, const VectorTarget& target);
+};
+
+}  // namespace lathe
