@@ -115,9 +115,18 @@ class Emitter {
   Expression compute(const Instruction& in) {
     if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
     if (in.buffer != none) return {load(in)};
+    if (in.op == Opcode::mma)
+      return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
+                          matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
+                          text(in.args[4]))};
     std::vector<Expression> args;
     for (const ValueId arg : in.args) args.push_back(value(arg));
     return expression(kernel_, in, args);
+  }
+
+  std::string matrix(const kernel::MatrixTile& tile, ValueId first, ValueId line) const {
+    return fmt::format("{}({}, {}, {})", tile.transposed ? "transposed" : "matrix", buffers_[at(tile.buffer)],
+                       text(first), text(line));
   }
 
   /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes a piece.
@@ -167,6 +176,15 @@ class Emitter {
   }
 
   void statement(const kernel::Prefetch& s) { line("prefetch({}, {});", buffers_[at(s.buffer)], text(s.index)); }
+
+  void statement(const kernel::AsyncCopy& s) {
+    const std::string count = s.count == none ? "" : ", " + text(s.count);
+    line("async_copy({}, {}, {}, {}{});", buffers_[at(s.to)], text(s.to_index), buffers_[at(s.from)],
+         text(s.from_index), count);
+  }
+
+  void statement(const kernel::CommitCopies&) { line("commit_copies();"); }
+  void statement(const kernel::WaitCopies& s) { line("wait_copies<{}>();", s.pending); }
 
   void statement(const kernel::SetVar& s) {
     std::string& var = vars_[at(s.var)];

@@ -103,7 +103,8 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::load:
     case Opcode::load_strided:
     case Opcode::gather:
-    case Opcode::get: break;
+    case Opcode::get:
+    case Opcode::mma: break;
   }
   throw InternalError("an instruction that is no expression");
 }
@@ -123,7 +124,8 @@ bool is_pure(const Instruction& in) {
     case Opcode::load:
     case Opcode::load_strided:
     case Opcode::gather:
-    case Opcode::get: break;
+    case Opcode::get:
+    case Opcode::mma: break;
   }
   return false;
 }

@@ -88,6 +88,9 @@ class Reader {
   void statement(const kernel::Compute& s) { scratch_use(value(kernel_, s.value).buffer); }
   void statement(const kernel::SetVar&) {}
   void statement(const kernel::Prefetch&) {}
+  void statement(const kernel::AsyncCopy&) {}
+  void statement(const kernel::CommitCopies&) {}
+  void statement(const kernel::WaitCopies&) {}
   void statement(const kernel::Barrier&) {}
   void statement(const kernel::Check&) {}
 

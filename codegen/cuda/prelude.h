@@ -21,6 +21,8 @@ std::string_view prelude_wide_math();
 std::string_view prelude_casts();
 std::string_view prelude_vectors();
 std::string_view prelude_memory();
+std::string_view prelude_copies();
+std::string_view prelude_matrices();
 }  // namespace detail
 
 }  // namespace lathe::cuda

@@ -206,6 +206,7 @@ class Emitter {
       case Opcode::get:
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
+      case Opcode::mma: of_a_gpu("an mma");
     }
     throw InternalError("a value that no statement computes");
   }
@@ -259,9 +260,14 @@ class Emitter {
     buffers_[at(s.buffer)] = memory;
   }
 
-  void statement(const kernel::Barrier&) {
-    throw InternalError(fmt::format("kernel {}: a barrier in a kernel for the CPU", kernel_.name));
+  [[noreturn]] void of_a_gpu(std::string_view what) const {
+    throw InternalError(fmt::format("kernel {}: {} in a kernel for the CPU", kernel_.name, what));
   }
+
+  void statement(const kernel::Barrier&) { of_a_gpu("a barrier"); }
+  void statement(const kernel::AsyncCopy&) { of_a_gpu("an asynchronous copy"); }
+  void statement(const kernel::CommitCopies&) { of_a_gpu("an asynchronous copy"); }
+  void statement(const kernel::WaitCopies&) { of_a_gpu("an asynchronous copy"); }
 
   void statement(const kernel::Check& s) {
     when(b_.CreateNot(value(s.condition)), [&] {

@@ -132,6 +132,21 @@ class Builder {
   void scatter(Buffer buffer, Value indices, Value value, Value mask = {});
   void prefetch(Buffer buffer, Bound index);  ///< of a parameter; the index may be out of bounds
 
+  // Tensor cores, of a GPU only. Of an operand of mma: the place of element (0, 0), from one line to the next.
+  struct Matrix {
+    Buffer buffer;
+    Bound first, line;
+    int rows = 0;
+    bool transposed = false;
+  };
+  /// sums + left * right^T over 16 elements, for all threads of a warp together; see MatrixTile. sums: f32, left.rows
+  /// * right.rows / 32 lanes.
+  Value mma(const Matrix& left, const Matrix& right, Value sums);
+  /// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements; see AsyncCopy.
+  void async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count = {});
+  void commit_copies();
+  void wait_copies(int pending);
+
   // Arithmetic. A scalar operand is broadcast where another operand is a vector.
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast
   Value cast(Value value, DType dtype);

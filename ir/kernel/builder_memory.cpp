@@ -114,6 +114,28 @@ void Builder::scatter(Buffer buffer, Value indices, Value value, Value mask) {
 
 void Builder::prefetch(Buffer buffer, Bound index) { emit({Prefetch{buffer.id, bound(index).id}}); }
 
+Value Builder::mma(const Matrix& left, const Matrix& right, Value sums) {
+  const auto tile = [](const Matrix& m) { return MatrixTile{m.buffer.id, m.rows, m.transposed}; };
+  return append(
+      {.op = Opcode::mma,
+       .type = sums.type,
+       .args = {bound(left.first).id, bound(left.line).id, bound(right.first).id, bound(right.line).id, sums.id},
+       .left = tile(left),
+       .right = tile(right)});
+}
+
+void Builder::async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count) {
+  emit({AsyncCopy{.to = to.id,
+                  .from = from.id,
+                  .to_index = bound(to_index).id,
+                  .from_index = bound(from_index).id,
+                  .count = count.id}});
+}
+
+void Builder::commit_copies() { emit({CommitCopies{}}); }
+
+void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }
+
 Value Builder::broadcast(Value scalar, int lanes) {
   if (at(scalar).type.lanes == lanes) return scalar;
   require(scalar.type.lanes == 1, "{} broadcast to {} lanes", to_string(scalar.type), lanes);

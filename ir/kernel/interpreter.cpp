@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/interpreter_memory.h"
+#include "ir/kernel/interpreter_machine.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -18,6 +18,7 @@ std::size_t at_index(int id) { return static_cast<std::size_t>(id); }
 struct Thread {
   std::vector<Scalar> values, vars;
   std::vector<std::shared_ptr<Scratch>> scratch;  // by buffer
+  CopyQueue copies;
   std::int64_t position[3] = {0, 0, 0};
 
   std::int64_t id() const { return position[0] + 1024 * (position[1] + 1024 * position[2]); }
@@ -43,7 +44,7 @@ class Interpreter {
       if (in.op == Opcode::constant)
         std::fill_n(&main_.values[offsets_[i]], in.type.lanes, Scalar{in.integer, in.real});
     }
-    note_barriers(kernel.body);
+    note_collectives(kernel.body);
   }
 
   std::int64_t run() {
@@ -82,11 +83,11 @@ class Interpreter {
     return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
   }
 
-  bool note_barriers(const Block& statements) {
+  bool note_collectives(const Block& statements) {
     bool found = false;
     for (const Statement& s : statements) {
-      bool here = std::holds_alternative<Barrier>(s.node);
-      if (const auto* loop = std::get_if<Loop>(&s.node)) here = has_barrier_[loop] = note_barriers(loop->body);
+      bool here = kernel_.is_collective(s);
+      if (const auto* loop = std::get_if<Loop>(&s.node)) here = is_collective_[loop] = note_collectives(loop->body);
       found = found || here;
     }
     return found;
@@ -143,6 +144,10 @@ class Interpreter {
       case Opcode::load_strided:
       case Opcode::gather: return load(in, out, t);
       case Opcode::get: std::copy_n(&t.vars[var_offsets_[static_cast<std::size_t>(in.integer)]], n, out); return;
+      case Opcode::mma:
+        return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
+                              {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
+                              static_cast<int>(t.position[0] % warp_threads), {t.id(), phase_}, arg(4), out);
     }
   }
 
@@ -192,10 +197,10 @@ class Interpreter {
     check_alignment(s.alignment, to, index->integer);
   }
 
-  /// Bound memory counts as aligned as its own address is.
+  /// Bound memory counts as aligned as its own address is, scratch as aligned to any promise.
   void check_alignment(int alignment, const Target& target, std::int64_t index) const {
-    if (alignment == 0 || target.scratch) return;
-    const auto address = reinterpret_cast<std::uintptr_t>(target.data) +
+    if (alignment == 0) return;
+    const auto address = (target.scratch ? 0 : reinterpret_cast<std::uintptr_t>(target.data)) +
                          static_cast<std::uintptr_t>(index) * size_in_bytes(target.info->dtype);
     if (address % static_cast<std::uintptr_t>(alignment) != 0)
       fail(fmt::format("{}[{}] is not aligned to {} bytes", target.info->name, index, alignment), "alignment");
@@ -210,6 +215,22 @@ class Interpreter {
   }
 
   void statement(const Prefetch&, Thread&) const {}
+
+  void statement(const AsyncCopy& s, Thread& t) const {
+    const Target to = target(s.to, t), from = target(s.from, t);
+    const std::int64_t at = integer(s.to_index, t), from_at = integer(s.from_index, t);
+    const auto lanes = static_cast<std::int64_t>(16 / size_in_bytes(to.info->dtype));
+    const std::int64_t count = s.count == none ? lanes : integer(s.count, t);
+    const Actor actor{t.id(), phase_};
+    std::vector<Scalar> values;
+    for (std::int64_t i = 0; i < lanes; ++i) values.push_back(i < count ? from.load(from_at + i, actor) : Scalar{});
+    check_alignment(16, to, at);
+    if (count > 0) check_alignment(16, from, from_at);
+    t.copies.start(t.scratch[at_index(s.to)], to, at, std::move(values), actor);
+  }
+
+  void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
+  void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, {t.id(), phase_}); }
 
   void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_place"); }
 
@@ -226,7 +247,7 @@ class Interpreter {
       first = options_.begin;
       if (options_.end >= 0) count = std::min(count, options_.end);
     }
-    if (thread && has_barrier_[&s]) {
+    if (thread && is_collective_[&s]) {
       Thread* one = &t;
       return lockstep(s, {&one, 1});
     }
@@ -262,17 +283,30 @@ class Interpreter {
       const auto* loop = std::get_if<Loop>(&s.node);
       if (std::holds_alternative<Barrier>(s.node)) {
         ++phase_;
-      } else if (loop && has_barrier_[loop] && loop->kind >= LoopKind::thread_x) {
+      } else if (loop && is_collective_[loop] && loop->kind >= LoopKind::thread_x) {
         lockstep(*loop, threads);
-      } else if (loop && has_barrier_[loop]) {
+      } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
+        if (kernel_.is_collective(s)) check_warps(info(std::get<Compute>(s.node).value), threads);
         for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
       }
     }
   }
 
-  /// A serial loop with a barrier inside: all threads must run it equally often.
+  /// The threads of a warp name the same tiles.
+  void check_warps(const Instruction& mma, std::span<Thread* const> threads) const {
+    for (std::size_t i = 1; i < threads.size(); ++i) {
+      if (threads[i]->id() / warp_threads != threads[i - 1]->id() / warp_threads) continue;
+      for (std::size_t arg = 0; arg < 4; ++arg)
+        if (integer(mma.args[arg], *threads[i]) != integer(mma.args[arg], *threads[i - 1]))
+          fail(fmt::format("threads {} and {} of a warp name different tiles in an mma", threads[i - 1]->id(),
+                           threads[i]->id()),
+               "divergent_mma");
+    }
+  }
+
+  /// A serial loop with a barrier or mma inside: all threads must run it equally often.
   void uniform_loop(const Loop& loop, std::span<Thread* const> threads) {
     if (threads.empty()) return;
     const std::int64_t count = trip_count(loop, *threads[0]);
@@ -291,7 +325,7 @@ class Interpreter {
   std::span<const BoundBuffer> buffers_;
   RunOptions options_;
   std::vector<std::size_t> offsets_, var_offsets_;
-  std::unordered_map<const Loop*, bool> has_barrier_;
+  std::unordered_map<const Loop*, bool> is_collective_;  // a barrier or an mma stands inside
   Thread main_;
   std::int64_t status_ = 0, phase_ = 0, steps_ = 0;
 };

@@ -74,8 +74,11 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
   const std::byte* at = element(index, "load of");
   if (scratch) {
     const auto i = static_cast<std::size_t>(index);
-    if (!scratch->written[i])
-      fail(fmt::format("load of {}[{}], which was never written", info->name, index), "uninitialised");
+    if (scratch->written[i] != Written::yes)
+      fail(fmt::format(
+               "load of {}[{}], {}", info->name, index,
+               scratch->written[i] == Written::never ? "which was never written" : "whose copy was not waited for"),
+           "uninitialised");
     if (!scratch->uses.empty()) {
       SharedUse& use = scratch->uses[i];
       if (use.write_phase == actor.phase && use.writer != actor.thread)
@@ -90,24 +93,45 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
   return read_element(info->dtype, at);
 }
 
+/// Finds what else touches the element of shared memory between the same barriers.
+void Target::note_write(std::int64_t index, const Actor& actor) const {
+  if (scratch->uses.empty()) return;
+  SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
+  const bool read = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
+  const bool wrote = use.write_phase == actor.phase && use.writer != actor.thread;
+  if (read || wrote)
+    fail(fmt::format("thread {} writes {}[{}], which thread {} {} with no barrier between", actor.thread, info->name,
+                     index, wrote ? use.writer : use.reader, wrote ? "wrote" : "read"),
+         "race");
+  use.write_phase = actor.phase;
+  use.writer = actor.thread;
+}
+
 void Target::store(std::int64_t index, Scalar value, const Actor& actor) const {
   std::byte* at = element(index, "store to");
   if (scratch) {
-    const auto i = static_cast<std::size_t>(index);
-    scratch->written[i] = true;
-    if (!scratch->uses.empty()) {
-      SharedUse& use = scratch->uses[i];
-      const bool read = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
-      const bool wrote = use.write_phase == actor.phase && use.writer != actor.thread;
-      if (read || wrote)
-        fail(fmt::format("thread {} writes {}[{}], which thread {} {} with no barrier between", actor.thread,
-                         info->name, index, wrote ? use.writer : use.reader, wrote ? "wrote" : "read"),
-             "race");
-      use.write_phase = actor.phase;
-      use.writer = actor.thread;
-    }
+    Written& written = scratch->written[static_cast<std::size_t>(index)];
+    if (written == Written::by_copy_under_way)
+      fail(fmt::format("a store to {}[{}], where a copy is under way", info->name, index), "race");
+    written = Written::yes;
+    note_write(index, actor);
   }
   write_element(info->dtype, at, value);
+}
+
+void Target::begin_copy(std::int64_t index, const Actor& actor) const {
+  element(index, "copy to");
+  Written& written = scratch->written[static_cast<std::size_t>(index)];
+  if (written == Written::by_copy_under_way)
+    fail(fmt::format("a copy to {}[{}], where another one is under way", info->name, index), "race");
+  written = Written::by_copy_under_way;
+  note_write(index, actor);
+}
+
+void Target::end_copy(std::int64_t index, Scalar value, const Actor& actor) const {
+  scratch->written[static_cast<std::size_t>(index)] = Written::yes;
+  note_write(index, actor);
+  write_element(info->dtype, element(index, "copy to"), value);
 }
 
 }  // namespace lathe::kernel

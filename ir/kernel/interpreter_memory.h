@@ -22,11 +22,13 @@ struct SharedUse {
   bool many_readers = false;
 };
 
+enum class Written : std::uint8_t { never, by_copy_under_way, yes };
+
 /// Scratch of a kernel: knows which elements were written, and finds races in shared memory.
 struct Scratch {
   explicit Scratch(const BufferInfo& info);
   std::vector<std::byte> bytes;
-  std::vector<bool> written;
+  std::vector<Written> written;
   std::vector<SharedUse> uses;  ///< of shared memory
 };
 
@@ -46,10 +48,14 @@ struct Target {
 
   Scalar load(std::int64_t index, const Actor& actor) const;
   void store(std::int64_t index, Scalar value, const Actor& actor) const;
+  /// An asynchronous copy starts writing an element of scratch, and ends.
+  void begin_copy(std::int64_t index, const Actor& actor) const;
+  void end_copy(std::int64_t index, Scalar value, const Actor& actor) const;
+  [[noreturn]] void fail(const std::string& text, const char* label) const;
 
  private:
   std::byte* element(std::int64_t index, const char* verb) const;
-  [[noreturn]] void fail(const std::string& text, const char* label) const;
+  void note_write(std::int64_t index, const Actor& actor) const;
 };
 
 }  // namespace lathe::kernel

@@ -17,6 +17,17 @@ int Kernel::parameter_count() const {
       std::count_if(buffers.begin(), buffers.end(), [](const BufferInfo& b) { return b.space == Space::parameter; }));
 }
 
+bool Kernel::is_collective(const Statement& statement) const {
+  const auto* compute = std::get_if<Compute>(&statement.node);
+  return std::holds_alternative<Barrier>(statement.node) ||
+         (compute && values[static_cast<std::size_t>(compute->value)].op == Opcode::mma);
+}
+
+SumPlace sum_place(int columns, int lane, int index) {
+  const int tile = index / 4, across = columns / 8;  // tiles of 16 x 8, row by row; four sums of each a thread
+  return {tile / across * 16 + index % 4 / 2 * 8 + lane / 4, tile % across * 8 + lane % 4 * 2 + index % 2};
+}
+
 const Loop* Kernel::parallel_loop() const {
   for (const Statement& statement : body)
     if (const auto* loop = std::get_if<Loop>(&statement.node); loop && loop->kind == LoopKind::parallel) return loop;
@@ -55,6 +66,7 @@ std::string_view name(Opcode op) {
     case Opcode::load_strided: return "load_strided";
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
+    case Opcode::mma: return "mma";
   }
   throw InternalError("an opcode out of range");
 }

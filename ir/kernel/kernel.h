@@ -59,7 +59,29 @@ enum class Opcode : std::uint8_t {
   load_strided,  // buffer[args[0] + lane * args[1]]
   gather,        // buffer[args[0].lane]
   get,           // the present value of variable `integer`
+  mma,           // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
 };
+
+/// An operand of mma: a matrix of `rows` rows of 16 elements that are summed over, in shared memory. Element (row, k)
+/// is buffer[first + row * line + k], or where it lies transposed buffer[first + k * line + row]; `first` and `line`
+/// are args of the instruction, multiples of 8 elements, equal in all threads of a warp.
+///
+/// mma adds left * right^T to a tile of left.rows x right.rows sums that the 32 threads of a warp hold in f32
+/// together, as mma.sync.m16n8k16 lays it out (sum_place). args: left first, left line, right first, right line,
+/// sums.
+struct MatrixTile {
+  BufferId buffer = none;
+  int rows = 0;  ///< a multiple of 16
+  bool transposed = false;
+};
+
+/// Which sum of a tile of `columns` columns is number `index` in the vector of thread `lane` of the warp.
+struct SumPlace {
+  int row = 0, column = 0;
+};
+SumPlace sum_place(int columns, int lane, int index);
+inline constexpr int warp_threads = 32;
+inline constexpr int mma_depth = 16;
 
 struct Instruction {
   Opcode op = Opcode::constant;
@@ -69,6 +91,7 @@ struct Instruction {
   std::int64_t integer = 0;
   double real = 0;  ///< exactly representable in `type.scalar`
   std::vector<int> lanes{};
+  MatrixTile left{}, right{};  ///< of mma
   BufferId buffer = none;
   ValueId mask = none;  ///< loads: lanes where it is false give 0 and touch no memory
   int alignment = 0;    ///< contiguous accesses: bytes the address is known to be a multiple of; 0: the element's
@@ -120,6 +143,24 @@ struct Prefetch {
   ValueId index = none;
 };
 
+/// Starts a copy of 16 bytes: to[to_index + i] = from[from_index + i], and 0 at and beyond the first `count` elements
+/// where one is given; of `from` only these are touched. It ends at the thread's wait for it: until then what is in
+/// `to` there is undefined. `to` is shared memory, `from` a parameter that is only read; both places are multiples of
+/// 16 bytes.
+struct AsyncCopy {
+  BufferId to = none, from = none;
+  ValueId to_index = none, from_index = none, count = none;
+};
+
+/// The copies that the thread has started since its last commit become a group.
+struct CommitCopies {};
+
+/// The thread waits until at most `pending` of its groups, the latest, are under way. Other threads see what was
+/// copied after a barrier.
+struct WaitCopies {
+  int pending = 0;
+};
+
 /// Declares (the first time) and assigns a register variable.
 struct SetVar {
   VarId var = none;
@@ -154,7 +195,9 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, SetVar, Alloc, Barrier, Check, Loop, Branch> node;
+  std::variant<Compute, Store, Prefetch, AsyncCopy, CommitCopies, WaitCopies, SetVar, Alloc, Barrier, Check, Loop,
+               Branch>
+      node;
 };
 
 struct VarInfo {
@@ -171,6 +214,9 @@ struct Kernel {
   std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
+  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma. Loops and branches
+  /// are not looked into.
+  bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;
 };

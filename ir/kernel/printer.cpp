@@ -141,8 +141,21 @@ class Printer {
         break;
       case Opcode::gather: add("gather {}[{}]", buffer(in.buffer), value(in.args[0])); break;
       case Opcode::get: add("get {}", var_names_[static_cast<std::size_t>(in.integer)]); break;
+      case Opcode::mma:
+        out_ += "mma ";
+        matrix(in.left, in.args[0], in.args[1]);
+        out_ += ", ";
+        matrix(in.right, in.args[2], in.args[3]);
+        add(", {}", value(in.args[4]));
+        break;
     }
     suffix(in.mask, in.alignment);
+  }
+
+  /// 64 rows of "left[%1 by 40]"; "left[%1 by 40]^T" where they lie transposed.
+  void matrix(const MatrixTile& tile, ValueId first, ValueId line) {
+    add("{} rows of {}[{} by {}]{}", tile.rows, buffer(tile.buffer), value(first), value(line),
+        tile.transposed ? "^T" : "");
   }
 
   void statement(const Compute& s) {
@@ -183,6 +196,23 @@ class Printer {
   void statement(const Prefetch& s) {
     indent();
     add("prefetch {}[{}]\n", buffer(s.buffer), value(s.index));
+  }
+
+  void statement(const AsyncCopy& s) {
+    indent();
+    add("async_copy {}[{}] = {}[{}]", buffer(s.to), value(s.to_index), buffer(s.from), value(s.from_index));
+    if (s.count != none) add(" count {}", value(s.count));
+    out_ += "\n";
+  }
+
+  void statement(const CommitCopies&) {
+    indent();
+    out_ += "commit_copies\n";
+  }
+
+  void statement(const WaitCopies& s) {
+    indent();
+    add("wait_copies {}\n", s.pending);
   }
 
   void statement(const Barrier&) {

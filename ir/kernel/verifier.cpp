@@ -4,8 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/core.h>
-
+#include "ir/kernel/machine_rules.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/support/error.h"
 
@@ -39,9 +38,7 @@ class Verifier {
  private:
   template <class... Args>
   void require(bool condition, std::string_view label, fmt::format_string<Args...> text, Args&&... args) const {
-    if (condition) return;
-    throw InternalError(
-        fmt::format("kernel {}: {}  [{}]", kernel_.name, fmt::format(text, std::forward<Args>(args)...), label));
+    kernel::require(kernel_, condition, label, text, std::forward<Args>(args)...);
   }
 
   const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
@@ -85,8 +82,8 @@ class Verifier {
   void pure(ValueId id) const {
     require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
     const Instruction& in = at(id);
-    require(in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index, "parallel_bounds",
-            "a bound of the parallel loop depends on a {}", kernel::name(in.op));
+    require(in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && in.op != Opcode::mma,
+            "parallel_bounds", "a bound of the parallel loop depends on a {}", kernel::name(in.op));
     for (const ValueId arg : in.args) pure(arg);
   }
 
@@ -208,6 +205,15 @@ class Verifier {
         var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
         break;
+      case Opcode::mma:
+        arguments(in, 5);
+        for (std::size_t i = 0; i < 4; ++i) want(at(in.args[i]).type, index, "a place of an mma");
+        want(at(in.args[4]).type, in.type, "the sums of an mma");
+        for (const BufferId operand : {in.left.buffer, in.right.buffer}) buffer(operand, false);
+        verify_mma(kernel_, in);
+        require(warps_ > 0, "mma_threads", "an mma outside a thread.x loop of whole warps");
+        require(conditional_ == 0, "mma_place", "an mma in a branch");
+        break;
     }
   }
 
@@ -272,6 +278,24 @@ class Verifier {
     want(use(s.index), {i64, 1}, "the index of a prefetch");
   }
 
+  void statement(const AsyncCopy& s) const {
+    buffer(s.to, true);
+    buffer(s.from, false);
+    for (const ValueId id : {s.to_index, s.from_index}) want(use(id), {i64, 1}, "the index of an async_copy");
+    if (s.count != none) want(use(s.count), {i64, 1}, "the count of an async_copy");
+    verify_async_copy(kernel_, s);
+    require(threads_ > 0, "copy_place", "an async_copy outside the thread loops");
+  }
+
+  void statement(const CommitCopies&) const {
+    require(threads_ > 0, "copy_place", "a commit_copies outside the thread loops");
+  }
+
+  void statement(const WaitCopies& s) const {
+    require(threads_ > 0, "copy_place", "a wait_copies outside the thread loops");
+    require(s.pending >= 0 && s.pending < 8, "copy_groups", "a wait for all but {} groups", s.pending);
+  }
+
   void statement(const SetVar& s) {
     if (s.declares) {
       require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",
@@ -330,11 +354,14 @@ class Verifier {
     const bool block_loop = s.kind >= LoopKind::block_x && !thread;
     require(!block_loop || threads_ == 0, "loop_nesting", "a {} loop inside a thread loop", kernel::name(s.kind));
     const bool independent = s.kind != LoopKind::serial && s.kind != LoopKind::unroll;
+    const bool warps = is_whole_warps(kernel_, s);
     threads_ += thread;
+    warps_ += warps;
     independent_ += independent;
     define(s.index);
     block(s.body);
     independent_ -= independent;
+    warps_ -= warps;
     threads_ -= thread;
     defined_[static_cast<std::size_t>(s.index)] = false;
     scope_values_.pop_back();
@@ -354,6 +381,7 @@ class Verifier {
   std::int64_t scratch_bytes_ = 0;
   std::vector<int> var_depth_;
   int depth_ = 0, threads_ = 0, conditional_ = 0;
+  int warps_ = 0;        // enclosing thread.x loops of whole warps
   int independent_ = 0;  // enclosing loops whose iterations are independent
 };
 

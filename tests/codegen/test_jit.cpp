@@ -11,6 +11,7 @@
 #include "tests/codegen/harness.h"
 #include "tests/codegen/micro_kernel.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/tile_product.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -160,6 +161,11 @@ TEST_CASE("a kernel with a barrier is refused") {
       LoopKind::block_x);
   const std::vector<Kernel> kernels{b.finish()};
   CHECK_THROWS_WITH(Jit().compile(kernels), Catch::Contains("barrier"));
+}
+
+TEST_CASE("a kernel with mma or asynchronous copies is refused") {
+  const std::vector<Kernel> kernels{test::tile_product({})};
+  CHECK_THROWS_WITH(Jit().compile(kernels), Catch::Contains("an asynchronous copy in a kernel for the CPU"));
 }
 
 TEST_CASE("5,000 kernels in one call") {

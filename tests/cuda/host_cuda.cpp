@@ -89,7 +89,7 @@ std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels)
   const std::string log = (scratch.path() / "log").string();
   const std::string command = fmt::format(
       "c++ -std=c++20 -O0 -w -ffp-contract=off -fno-strict-aliasing -shared -fPIC -I'{0}' -I'{1}' '{1}/kernels.cpp' "
-      "'{0}/tests/cuda/shim/fibers.cpp' -o '{2}' > '{3}' 2>&1",
+      "'{0}/tests/cuda/shim/fibers.cpp' '{0}/tests/cuda/shim/machine.cpp' -o '{2}' > '{3}' 2>&1",
       root, scratch.path().string(), library, log);
   if (std::system(command.c_str()) != 0) {
     std::ifstream in(log);

@@ -187,7 +187,8 @@ std::set<std::string> labels(const std::string& source) {
 TEST_CASE("the reference lists every label of the verifier and the interpreter") {
   const std::string reference = read("docs/kernel-ir.md");
   std::size_t found = 0;
-  for (const char* path : {"ir/kernel/verifier.cpp", "ir/kernel/interpreter.cpp", "ir/kernel/interpreter_memory.cpp"})
+  for (const char* path : {"ir/kernel/verifier.cpp", "ir/kernel/interpreter.cpp", "ir/kernel/interpreter_memory.cpp",
+                           "ir/kernel/interpreter_machine.cpp", "ir/kernel/machine_rules.cpp"})
     for (const std::string& label : labels(read(path))) {
       INFO(path << ": " << label);
       CHECK(reference.find("`" + label + "`") != std::string::npos);

@@ -23,6 +23,16 @@ extern ShimIndex threadIdx, blockIdx;
 /// Gives way to the other threads of the block, until all have come here.
 void __syncthreads();
 
+// What lathe.cuh writes as PTX. The 32 threads of a warp meet in shim_ldmatrix and shim_mma.
+/// Asynchronous: `to` is poisoned until the thread's wait, which copies.
+void shim_cp_async(void* to, const void* from, int bytes);
+void shim_commit_copies();
+void shim_wait_copies(int pending);
+/// ldmatrix.sync.aligned.m8n8.x4(.trans).shared.b16
+void shim_ldmatrix(bool transposed, const void* line, unsigned* parts);
+/// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32, sum as C and D; `value` widens an element.
+void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high);
+
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 inline float __fsqrt_rn(float a) { return sqrtf(a); }

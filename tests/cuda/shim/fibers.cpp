@@ -1,3 +1,5 @@
+#include "tests/cuda/shim/fibers.h"
+
 #include "tests/cuda/shim/launch.h"
 
 #include <sys/mman.h>
@@ -41,7 +43,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = 128 * 1024;
 
-enum class State { waiting, running, finished };
+enum class State { at_barrier, in_warp, running, finished };
 
 struct Fiber {
   void* place = nullptr;
@@ -49,8 +51,16 @@ struct Fiber {
   State state = State::finished;
 };
 
+/// The threads of a warp that have come to the present collective.
+struct Warp {
+  void* lanes[shim_warp_threads] = {};
+  ShimCollective act = nullptr;
+  int arrived = 0;
+};
+
 struct Block {
   const ShimLaunch* launch = nullptr;
+  std::vector<Warp> warps;
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
@@ -92,7 +102,19 @@ void resume(Fiber& fiber) {
   shim_switch(&b.scheduler, fiber.place);
 }
 
-/// All threads from barrier to barrier. 1 where some finish while others wait.
+/// Runs every thread until it waits for others in vain or has finished.
+void run_threads(const std::vector<std::size_t>& order) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const std::size_t i : order) {
+      if (block().fibers[i].state != State::running) continue;
+      resume(block().fibers[i]);
+      moved = true;
+    }
+  }
+}
+
+/// All threads from barrier to barrier. 1 where some finish while others wait, or a warp is not complete.
 int run_block(std::mt19937_64& random) {
   Block& b = block();
   if (__start_cuda_shared) std::fill(__start_cuda_shared, __stop_cuda_shared, 0xff);
@@ -102,6 +124,8 @@ int run_block(std::mt19937_64& random) {
     for (int y = 0; y < size[1]; ++y)
       for (int x = 0; x < size[0]; ++x)
         b.fibers.push_back({nullptr, {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)}});
+  b.warps.assign(b.fibers.size() / shim_warp_threads + 1, {});
+  shim_start_copies(b.fibers.size());
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
@@ -110,17 +134,34 @@ int run_block(std::mt19937_64& random) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (;;) {
     std::shuffle(order.begin(), order.end(), random);
-    for (const std::size_t i : order) resume(b.fibers[i]);
-    const auto finished =
-        std::count_if(b.fibers.begin(), b.fibers.end(), [](const Fiber& f) { return f.state == State::finished; });
-    if (finished == static_cast<std::ptrdiff_t>(b.fibers.size())) return 0;
-    if (finished != 0) return 1;
+    run_threads(order);
+    const auto all = [&](State state) {
+      return std::all_of(b.fibers.begin(), b.fibers.end(), [state](const Fiber& f) { return f.state == state; });
+    };
+    if (all(State::finished)) return 0;
+    if (!all(State::at_barrier)) return 1;
+    for (Fiber& fiber : b.fibers) fiber.state = State::running;
   }
 }
 
 }  // namespace
 
-void __syncthreads() { give_way(State::waiting); }
+void __syncthreads() { give_way(State::at_barrier); }
+
+std::size_t shim_thread() { return static_cast<std::size_t>(block().current - block().fibers.data()); }
+
+void shim_meet(ShimCollective act, void* own) {
+  Block& b = block();
+  const std::size_t first = shim_thread() / shim_warp_threads * shim_warp_threads;
+  Warp& warp = b.warps[first / shim_warp_threads];
+  warp.lanes[shim_thread() - first] = own;
+  // Who comes to another collective than the first one never leaves it.
+  if (warp.arrived == 0) warp.act = act;
+  if (warp.act != act || ++warp.arrived < static_cast<int>(shim_warp_threads)) return give_way(State::in_warp);
+  warp.arrived = 0;
+  act(warp.lanes);
+  for (std::size_t lane = 0; lane < shim_warp_threads; ++lane) b.fibers[first + lane].state = State::running;
+}
 
 int shim_run(const ShimLaunch& launch) {
   block().launch = &launch;

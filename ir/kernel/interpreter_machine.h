@@ -1,0 +1,44 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "ir/kernel/interpreter_memory.h"
+
+/// The meaning of the operations that stand for one machine instruction of a GPU, thread by thread.
+namespace lathe::kernel {
+
+/// The asynchronous copies that one thread has started.
+class CopyQueue {
+ public:
+  /// 16 bytes on their way: from now on what lies there is undefined, and nobody may touch it.
+  void start(std::shared_ptr<Scratch> memory, const Target& to, std::int64_t first, std::vector<Scalar> values,
+             const Actor& actor);
+  void commit();
+  /// Ends all groups but the latest `pending`: the values lie there, as if the thread had stored them now.
+  void wait(int pending, const Actor& actor);
+
+ private:
+  struct Copy {
+    std::shared_ptr<Scratch> memory;  // which may outlive its block
+    Target to;
+    std::int64_t first = 0;
+    std::vector<Scalar> values;
+  };
+  std::vector<Copy> open_;
+  std::deque<std::vector<Copy>> groups_;
+};
+
+/// Where an operand of mma lies.
+struct TilePlace {
+  Target buffer;
+  std::int64_t first = 0, line = 0;
+};
+
+/// What thread `lane` of a warp gets of an mma: each of its sums plus 16 products, in order, each product and sum
+/// rounded once, as fma. Throws for a first or line that is no multiple of 16 bytes.
+void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
+                    const Actor& actor, const Scalar* sums, Scalar* out);
+
+}  // namespace lathe::kernel

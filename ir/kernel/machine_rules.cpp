@@ -1,0 +1,48 @@
+#include "ir/kernel/machine_rules.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+const BufferInfo& info(const Kernel& kernel, BufferId id) { return kernel.buffers[static_cast<std::size_t>(id)]; }
+const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[static_cast<std::size_t>(id)]; }
+
+void verify_tile(const Kernel& kernel, const MatrixTile& tile, ValueId first, ValueId line) {
+  const BufferInfo& buffer = info(kernel, tile.buffer);
+  require(kernel, buffer.space == Space::shared, "mma_operands", "an mma of {}, which is not shared", buffer.name);
+  require(kernel, buffer.dtype == bf16 || buffer.dtype == f16, "mma_types", "an mma of {}", name(buffer.dtype));
+  require(kernel, tile.rows > 0 && tile.rows % 16 == 0, "mma_shape", "an mma of {} rows", tile.rows);
+  for (const ValueId id : {first, line})
+    require(kernel, value(kernel, id).op != Opcode::constant || value(kernel, id).integer % 8 == 0, "alignment",
+            "an mma of {} by {}, which is no multiple of 8", buffer.name, value(kernel, id).integer);
+}
+
+}  // namespace
+
+void verify_mma(const Kernel& kernel, const Instruction& mma) {
+  verify_tile(kernel, mma.left, mma.args[0], mma.args[1]);
+  verify_tile(kernel, mma.right, mma.args[2], mma.args[3]);
+  const DType left = info(kernel, mma.left.buffer).dtype, right = info(kernel, mma.right.buffer).dtype;
+  require(kernel, left == right, "mma_types", "an mma of {} and {}", name(left), name(right));
+  require(kernel, mma.type == Type{f32, mma.left.rows * mma.right.rows / warp_threads}, "mma_shape",
+          "an mma of {} x {} sums in {}", mma.left.rows, mma.right.rows, to_string(mma.type));
+}
+
+void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy) {
+  const BufferInfo &to = info(kernel, copy.to), &from = info(kernel, copy.from);
+  require(kernel, to.space == Space::shared, "copy_buffers", "an async_copy to {}, which is not shared", to.name);
+  require(kernel, from.space == Space::parameter && from.access == Access::read, "copy_buffers",
+          "an async_copy from {}, which is no parameter that is only read", from.name);
+  require(kernel, to.dtype == from.dtype && to.dtype != boolean, "copy_buffers", "an async_copy of {} to {}",
+          name(from.dtype), name(to.dtype));
+}
+
+bool is_whole_warps(const Kernel& kernel, const Loop& loop) {
+  const Instruction &lo = value(kernel, loop.lo), &hi = value(kernel, loop.hi), &step = value(kernel, loop.step);
+  for (const Instruction* bound : {&lo, &hi, &step})
+    if (bound->op != Opcode::constant) return false;
+  return loop.kind == LoopKind::thread_x && lo.integer == 0 && step.integer == 1 && hi.integer > 0 &&
+         hi.integer % warp_threads == 0;
+}
+
+}  // namespace lathe::kernel

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/kernel.h"
+#include "ir/support/error.h"
+
+/// The verifier's rules for the operations that stand for one machine instruction of a GPU.
+namespace lathe::kernel {
+
+/// Throws InternalError naming the kernel, what is wrong and the rule's label, unless the condition holds.
+template <class... Args>
+void require(const Kernel& kernel, bool condition, std::string_view label, fmt::format_string<Args...> text,
+             Args&&... args) {
+  if (condition) return;
+  throw InternalError(
+      fmt::format("kernel {}: {}  [{}]", kernel.name, fmt::format(text, std::forward<Args>(args)...), label));
+}
+
+/// What follows from the instruction alone, its operands being of the right types and in scope: operands in shared
+/// memory (mma_operands), both bf16 or both f16 (mma_types), tiles and sums that fit each other (mma_shape), lines
+/// that are multiples of 16 bytes where they are known (alignment).
+void verify_mma(const Kernel& kernel, const Instruction& mma);
+/// From a parameter that is only read to shared memory of the same type (copy_buffers).
+void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy);
+/// A thread.x loop from 0, step 1, whose constant length is a multiple of a warp: its index tells the lane.
+bool is_whole_warps(const Kernel& kernel, const Loop& loop);
+
+}  // namespace lathe::kernel

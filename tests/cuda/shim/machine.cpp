@@ -1,0 +1,112 @@
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "tests/cuda/shim/cuda_shim.h"
+#include "tests/cuda/shim/fibers.h"
+
+/// The tensor cores' instructions with the lane layouts of the PTX manual ("Matrix fragments for mma.m16n8k16",
+/// "ldmatrix"), and asynchronous copies.
+
+namespace {
+
+struct Copy {
+  void* to;
+  const void* from;
+  int bytes;
+};
+
+/// Of one thread.
+struct Copies {
+  std::vector<Copy> open;
+  std::deque<std::vector<Copy>> groups;
+};
+
+std::vector<Copies>& all_copies() {
+  static std::vector<Copies> copies;
+  return copies;
+}
+
+Copies& own_copies() { return all_copies()[shim_thread()]; }
+
+std::uint16_t half(unsigned word, int which) { return static_cast<std::uint16_t>(word >> (16 * which)); }
+
+struct LoadMatrix {
+  const std::uint16_t* line;
+  unsigned* parts;
+};
+
+/// Part p: line r is what thread 8 p + r points at. Thread t gets elements 2 (t % 4) and 1 more of line t / 4, or
+/// transposed, of the two lines with these numbers element t / 4.
+template <bool transposed>
+void load_matrix(void* const* lanes) {
+  const auto of = [&](int lane) { return static_cast<const LoadMatrix*>(lanes[lane]); };
+  for (int lane = 0; lane < 32; ++lane)
+    for (int p = 0; p < 4; ++p) {
+      const int pair = lane % 4 * 2, other = lane / 4;
+      const auto element = [&](int i) -> unsigned {
+        return transposed ? of(8 * p + pair + i)->line[other] : of(8 * p + other)->line[pair + i];
+      };
+      of(lane)->parts[p] = element(0) | element(1) << 16;
+    }
+}
+
+struct Multiply {
+  float (*value)(unsigned short);
+  float* sum;
+  const unsigned* a;
+  unsigned b[2];
+};
+
+/// Groups of four threads g = t / 4 hold rows (A, C) or columns (B) g; thread t % 4 of a group holds pairs.
+void multiply(void* const* lanes) {
+  const auto of = [&](int group, int member) { return static_cast<const Multiply*>(lanes[group * 4 + member]); };
+  const auto value = of(0, 0)->value;
+  float a[16][16], b[16][8];
+  for (int g = 0; g < 8; ++g)
+    for (int k = 0; k < 16; ++k) {
+      const Multiply* holder = of(g, k % 8 / 2);
+      a[g][k] = value(half(holder->a[k / 8 * 2], k % 2));
+      a[g + 8][k] = value(half(holder->a[k / 8 * 2 + 1], k % 2));
+      b[k][g] = value(half(holder->b[k / 8], k % 2));
+    }
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 8; ++column) {
+      float& sum = of(row % 8, column / 2)->sum[row / 8 * 2 + column % 2];
+      for (int k = 0; k < 16; ++k) sum = fmaf(a[row][k], b[k][column], sum);
+    }
+}
+
+}  // namespace
+
+void shim_start_copies(std::size_t threads) { all_copies().assign(threads, {}); }
+
+void shim_cp_async(void* to, const void* from, int bytes) {
+  std::memset(to, 0xff, 16);
+  own_copies().open.push_back({to, from, bytes});
+}
+
+void shim_commit_copies() {
+  Copies& own = own_copies();
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+
+void shim_wait_copies(int pending) {
+  for (auto& groups = own_copies().groups; groups.size() > static_cast<std::size_t>(pending); groups.pop_front())
+    for (const Copy& copy : groups.front()) {
+      std::memset(copy.to, 0, 16);
+      std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+    }
+}
+
+void shim_ldmatrix(bool transposed, const void* line, unsigned* parts) {
+  LoadMatrix own{static_cast<const std::uint16_t*>(line), parts};
+  shim_meet(transposed ? load_matrix<true> : load_matrix<false>, &own);
+}
+
+void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high) {
+  Multiply own{value, sum, a, {b_low, b_high}};
+  shim_meet(multiply, &own);
+}

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "ir/kernel/builder.h"
+
+/// A product by the tensor cores' operations alone: sums[left_rows, right_rows] = left * right^T, by one warp.
+namespace lathe::test {
+
+struct TileProduct {
+  DType dtype = bf16;
+  int left_rows = 16, right_rows = 16;
+  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k], in memory and shared
+  bool waits = true, barrier = true;                       ///< false: mistakes that are to be found
+};
+
+/// Buffers left, right, sums; dim k, summed in pieces of 16 of which the last may be ragged. Lines in memory have
+/// `line` elements (dim), a multiple of 8.
+inline kernel::Kernel tile_product(const TileProduct& p) {
+  using namespace kernel;
+  Builder b("tile_product");
+  const Buffer memory[] = {b.buffer("left", p.dtype, Access::read), b.buffer("right", p.dtype, Access::read)};
+  const Buffer out = b.buffer("sums", f32, Access::write);
+  const Value k = b.dim("k"), lines[] = {b.dim("left_line"), b.dim("right_line")};
+  const int rows[] = {p.left_rows, p.right_rows};
+  const bool transposed[] = {p.left_transposed, p.right_transposed};
+  Buffer shared[2];
+  for (int s = 0; s < 2; ++s) shared[s] = b.alloc(p.dtype, (rows[s] + 8) * 24, Space::shared, s ? "b" : "a");
+  const auto line = [&](int s) { return transposed[s] ? rows[s] + 8 : mma_depth + 8; };
+  const auto copy = [&](int s, Value t, Value first) {
+    const int across = (transposed[s] ? rows[s] : mma_depth) / 8, count = rows[s] * mma_depth / 8;
+    b.for_loop(t, count, warp_threads, [&](Value piece) {
+      const Value other = piece / across, along = piece % across * 8, to = other * line(s) + along;
+      if (transposed[s])
+        b.async_copy(shared[s], to, memory[s], (first + other) * lines[s] + along,
+                     b.select(first + other < k, b.index(8), b.index(0)));
+      else
+        b.async_copy(shared[s], to, memory[s], other * lines[s] + first + along, k - first - along);
+    });
+  };
+  const auto thread = [&](Value t) {
+    const int lanes = p.left_rows * p.right_rows / warp_threads;
+    const Var sums = b.var({f32, lanes}, b.constant(f32, 0));
+    b.for_loop(0, k, mma_depth, [&](Value first) {
+      for (const int s : {0, 1}) copy(s, t, first);
+      b.commit_copies();
+      if (p.waits) b.wait_copies(0);
+      if (p.barrier) b.barrier();
+      const auto matrix = [&](int s) { return Builder::Matrix{shared[s], 0, line(s), rows[s], transposed[s]}; };
+      b.set(sums, b.mma(matrix(0), matrix(1), b.get(sums)));
+      b.barrier();
+    });
+    for (int i = 0; i < lanes; i += 2) {
+      const SumPlace at = sum_place(p.right_rows, 0, i);
+      const Value row = t / 4 + at.row, column = t % 4 * 2 + at.column;
+      b.store(out, row * p.right_rows + column, b.slice(b.get(sums), i, 2));
+    }
+  };
+  b.for_loop(0, warp_threads, 1, thread, LoopKind::thread_x);
+  return b.finish();
+}
+
+}  // namespace lathe::test
