@@ -5,7 +5,9 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "passes/canonicalize_rules.h"
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/split_batches.h"
 #include "passes/rebuild.h"
 
 namespace lathe {
@@ -14,11 +16,33 @@ using namespace ir;
 
 namespace {
 
-/// The dims to fold first: the trailing ones, or the last alone where everything goes; empty where one step does.
+/// The dim of a value along which a reduction has run that it is made of, point-wise, as weights are along their
+/// columns; -1 where there is none, or the value is something else.
+int reduced_along(const Graph& graph, ValueId value) {
+  const Shape& shape = graph[value].type.shape;
+  std::vector<ValueId> work = {value};
+  for (std::size_t i = 0; i < work.size() && i < 32; ++i) {
+    const Node& node = graph[work[i]];
+    const bool alias = canonical::keeps_order(*node.op) || node.op == &ops::expand;
+    if (node.op->as<Elementwise>() || alias) {
+      work.insert(work.end(), node.operands.begin(), node.operands.end());
+    } else if (node.op->as<Reduce>() && graph[node.operands[0]].type.shape == shape) {
+      const std::vector<int> dims = reduced_dims(graph, node);
+      if (dims.size() == 1 && !shape[dims[0]].is(1)) return dims[0];
+    }
+  }
+  return -1;
+}
+
+/// The dims to fold first: that along which the rows of scores run, else the trailing ones, or the last alone where
+/// everything goes; empty where one step does.
 std::vector<std::int64_t> first_step(const Graph& graph, const Node& reduce) {
   const Shape& shape = graph[reduce.operands[0]].type.shape;
   const std::vector<int> dims = reduced_dims(graph, reduce);
   const auto folded = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  const auto others = std::count_if(dims.begin(), dims.end(), [&](int d) { return !shape[d].is(1); }) - 1;
+  if (const int columns = others > 0 ? reduced_along(graph, reduce.operands[0]) : -1; columns >= 0 && folded(columns))
+    return {columns};
   std::vector<std::int64_t> trailing;
   int real = 0, real_folded = 0;
   for (int d = shape.rank() - 1; d >= 0; --d)
@@ -118,7 +142,7 @@ Graph own_results(const Graph& graph) {
 }  // namespace
 
 Graph prepare_for_fusion(const Graph& graph) {
-  Graph result = graph;
+  Graph result = split_batches(graph);
   for (bool changed = true; changed;) {
     changed = false;
     result = split_reductions(result, changed);

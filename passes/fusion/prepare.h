@@ -7,7 +7,8 @@ namespace lathe {
 /// Brings a graph of primitives into the form that plan_fusion wants: each output and update is a computed node of
 /// its own (a `contiguous` copy stands in for a view, an argument or a value that two of them share), and a reduction
 /// folds trailing dims only, or none of them; one over dims of size 1 is a reshape: sum over dims 0 and 2 of 3
-/// becomes two sums, a sum over everything goes dim by dim from the last, so that its rows run in parallel.
+/// becomes two sums, a sum over everything goes dim by dim from the last, so that its rows run in parallel. Products
+/// in batches are split as split_batches says.
 ir::Graph prepare_for_fusion(const ir::Graph& graph);
 
 }  // namespace lathe

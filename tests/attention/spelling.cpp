@@ -150,9 +150,12 @@ std::vector<Spelling> spellings() {
   for (int i = 0; i < layouts; ++i)
     for (const Extra extra : {Extra::dropout, Extra::cross, Extra::weights_returned})
       add({.layout = static_cast<Layout>(i), .extra = extra});
+  for (int i = 0; i < layouts; ++i) add({.layout = static_cast<Layout>(i), .scale = Scale::by_parameter});
+  for (const Layout layout : {Layout::batched, Layout::batched_viewed})
+    for (int i = 0; i < masks; ++i) add({.layout = layout, .mask = static_cast<Mask>(i)});
   std::mt19937 random(7);
   const auto pick = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
-  while (found.size() < 320)
+  while (found.size() < 360)
     add({.layout = static_cast<Layout>(pick(layouts)),
          .scale = static_cast<Scale>(pick(scales)),
          .mask = static_cast<Mask>(pick(masks)),

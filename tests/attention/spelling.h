@@ -89,7 +89,8 @@ struct Spelling {
 };
 
 /// Every layout, scale, mask, normalisation, extra and dtype with the defaults of the others; every layout with every
-/// kind of mask that differs in what it reads; and seeded mixtures of everything. No two are equal.
+/// kind of mask that differs in what it reads, and with a learned scale; merged batches with every mask; and seeded
+/// mixtures of everything. No two are equal.
 std::vector<Spelling> spellings();
 
 /// The graph: inputs, "y" and the gradient of a weighted sum of y by each input of floats. Its unknown dims are N, S
