@@ -108,7 +108,7 @@ void add_lowering(Phases& phases, const ir::Graph& step) {
   phases.time("verify once", [&] { return ir::find_defect(passed); });
   const ir::Graph prepared = phases.time("lowering: prepare", [&] { return prepare_for_fusion(passed); });
   phases.time("lowering: plan_fusion", [&] { return plan_fusion(prepared); });
-  phases.time("lowering: all", [&] { return lower(passed, {Target::host().cpu.vector_bits}); });
+  phases.time("lowering: all", [&] { return lower(passed, vector_target(Target::host().cpu)); });
 }
 
 void write_text(const fs::path& file, const Program& program) {

@@ -156,7 +156,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
   LowerOptions lowering = options.lower;
   if (lowering.memory) lowering.memory->threads = threads_of(options);
-  impl->program = gpu ? lower_gpu(passed.graph) : lower(passed.graph, {options.target.cpu.vector_bits}, lowering);
+  impl->program = gpu ? lower_gpu(passed.graph) : lower(passed.graph, vector_target(options.target.cpu), lowering);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

@@ -5,8 +5,14 @@
 
 #include "codegen/cuda/arch.h"
 #include "codegen/llvm/target_cpu.h"
+#include "passes/lowering/vector_target.h"
 
 namespace lathe {
+
+/// What schedules know of a CPU.
+inline VectorTarget vector_target(const codegen::TargetCpu& cpu) {
+  return {.bits = cpu.vector_bits, .dot_pairs = cpu.vector_bits == 512 && cpu.has("avx512bf16")};
+}
 
 /// What a graph is compiled for.
 struct Target {

@@ -28,7 +28,7 @@ std::string memory_text(const ir::Graph& from, const Options& options) {
   const ir::Graph graph = ir::run_pipeline(from, ir::default_pipeline()).graph;
   MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(graph, options.dims));
   budget.threads = options.threads > 0 ? options.threads : usable_cpus();
-  return explain_memory(graph, {Target::host().cpu.vector_bits}, budget);
+  return explain_memory(graph, vector_target(Target::host().cpu), budget);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ bool is_code_stage(std::string_view stage) { return stage == "kernels" || stage 
 
 std::string code_text(const ir::Graph& graph, std::string_view stage, std::string_view cpu) {
   const codegen::TargetCpu target = cpu == "host" ? codegen::TargetCpu::host() : codegen::TargetCpu::named(cpu);
-  const Program program = lower(graph, {target.vector_bits});
+  const Program program = lower(graph, vector_target(target));
   std::string text = stage == "kernels" ? launches_text(program) : std::string();
   for (std::size_t i = 0; i < program.kernels.size(); ++i) {
     text += fmt::format("\n{} kernel {}\n", stage == "kernels" ? "//" : stage == "llvm" ? ";" : "#", i);

@@ -89,6 +89,7 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
       return {fmt::format("{} {} {}", inside(args[0]), sign, inside(args[1])), true};
     }
     case Opcode::fma: return call("fma", args);
+    case Opcode::dot_pairs: return call("dot_pairs", args);
     case Opcode::broadcast: return call(fmt::format("broadcast<{}>", in.type.lanes), args);
     case Opcode::ramp: return call(fmt::format("ramp<{}>", in.type.lanes), args);
     case Opcode::reduce: {
@@ -113,6 +114,7 @@ bool is_pure(const Instruction& in) {
   switch (in.op) {
     case Opcode::scalar:
     case Opcode::fma:
+    case Opcode::dot_pairs:
     case Opcode::broadcast:
     case Opcode::ramp:
     case Opcode::extract: return true;

@@ -1,6 +1,8 @@
 #include "codegen/llvm/scalar_ops.h"
 #include "ir/support/error.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 namespace lathe::codegen {
 
 using llvm::Value;
@@ -12,6 +14,37 @@ Value* ScalarOps::widen(Value* value, DType from) {
   Value* wide = b_.CreateZExt(value, like(value, b_.getInt32Ty()));
   wide = b_.CreateShl(wide, llvm::ConstantInt::get(wide->getType(), 16));
   return b_.CreateBitCast(wide, like(value, b_.getFloatTy()));
+}
+
+/// A subnormal f32 as the zero of its sign.
+Value* ScalarOps::flushed(Value* value) {
+  Value* bits = b_.CreateBitCast(value, like(value, b_.getInt32Ty()));
+  const auto integer = [&](std::int64_t n) { return llvm::ConstantInt::get(bits->getType(), n); };
+  Value* tiny = b_.CreateICmpEQ(b_.CreateAnd(bits, integer(0x7f800000)), integer(0));
+  Value* kept = b_.CreateSelect(tiny, b_.CreateAnd(bits, integer(0x80000000)), bits);
+  return b_.CreateBitCast(kept, value->getType());
+}
+
+Value* ScalarOps::dot_pairs(Value* a, Value* b, Value* c) {
+  const auto* sums = llvm::dyn_cast<llvm::FixedVectorType>(c->getType());
+  const unsigned lanes = sums ? sums->getNumElements() : 1;
+  if (target_.has("avx512bf16") && (lanes == 16 || (target_.has("avx512vl") && (lanes == 8 || lanes == 4)))) {
+    const auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
+                    : lanes == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                 : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
+    llvm::Type* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes);
+    return b_.CreateIntrinsic(id, {}, {c, b_.CreateBitCast(a, pairs), b_.CreateBitCast(b, pairs)});
+  }
+  const auto half = [&](Value* pairs, bool odd) {
+    llvm::Type* i32 = like(c, b_.getInt32Ty());
+    Value* bits = b_.CreateBitCast(pairs, i32);
+    Value* high = odd ? b_.CreateAnd(bits, llvm::ConstantInt::get(i32, 0xffff0000))
+                      : b_.CreateShl(bits, llvm::ConstantInt::get(i32, 16));
+    return flushed(b_.CreateBitCast(high, c->getType()));
+  };
+  Value* sum = flushed(c);
+  for (const bool odd : {true, false}) sum = flushed(fma(half(a, odd), half(b, odd), sum));
+  return sum;
 }
 
 /// Round to nearest even on the bits: unlike vcvtneps2bf16, subnormals stay.

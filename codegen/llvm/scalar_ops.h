@@ -23,6 +23,8 @@ class ScalarOps {
   llvm::Value* cast(llvm::Value* value, DType from, DType to);
   llvm::Value* reduce(ScalarOp op, DType dtype, llvm::Value* vector);
   llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) { return math_.fma(a, b, c); }
+  /// One instruction where the CPU has avx512bf16, else the same by fma.
+  llvm::Value* dot_pairs(llvm::Value* a, llvm::Value* b, llvm::Value* c);
 
  private:
   llvm::Value* on_floats(ScalarOp op, llvm::Value* a, llvm::Value* b);
@@ -33,6 +35,7 @@ class ScalarOps {
   llvm::Value* halve(llvm::Value* vector, llvm::function_ref<llvm::Value*(llvm::Value*, llvm::Value*)> combine);
   llvm::Value* to_float(llvm::Value* value, DType from, DType to);
   llvm::Value* widen(llvm::Value* value, DType from);
+  llvm::Value* flushed(llvm::Value* value);
   llvm::Value* narrow_bf16(llvm::Value* value);
   llvm::Value* narrow_f16(llvm::Value* value);
   llvm::Value* widen_f16(llvm::Value* value);

@@ -145,6 +145,13 @@ Value Builder::fma(Value a, Value b, Value c) {
   return append({.op = Opcode::fma, .type = a.type, .args = {a.id, b.id, c.id}});
 }
 
+Value Builder::dot_pairs(Value a, Value b, Value c) {
+  const Type pairs{bf16, 2 * c.type.lanes};
+  require(a.type == pairs && b.type == pairs && c.type.scalar == f32, "dot_pairs of {}, {}, {}", to_string(a.type),
+          to_string(b.type), to_string(c.type));
+  return append({.op = Opcode::dot_pairs, .type = c.type, .args = {a.id, b.id, c.id}});
+}
+
 Value Builder::apply(ScalarOp op, std::vector<Value> args) {
   require(op != ScalarOp::cast && static_cast<int>(args.size()) == arity(op), "{} of {} operands", lathe::name(op),
           args.size());

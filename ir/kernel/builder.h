@@ -151,6 +151,8 @@ class Builder {
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast
   Value cast(Value value, DType dtype);
   Value fma(Value a, Value b, Value c);  ///< f32 or f64
+  /// Lane i: c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i]; a and b are bf16 of twice the lanes of c, which is f32.
+  Value dot_pairs(Value a, Value b, Value c);
   Value select(Value condition, Value if_true, Value if_false) {
     return apply(ScalarOp::select, {condition, if_true, if_false});
   }

@@ -57,6 +57,7 @@ std::string_view name(Opcode op) {
     case Opcode::loop_index: return "loop_index";
     case Opcode::scalar: return "scalar";
     case Opcode::fma: return "fma";
+    case Opcode::dot_pairs: return "dot_pairs";
     case Opcode::broadcast: return "broadcast";
     case Opcode::ramp: return "ramp";
     case Opcode::reduce: return "reduce";

@@ -50,6 +50,7 @@ enum class Opcode : std::uint8_t {
   loop_index,  // the index of the loop that names it
   scalar,      // scalar_op of args, lane by lane; for cast, `type` is the target
   fma,         // args[0] * args[1] + args[2], rounded once
+  dot_pairs,   // args[2] + the products of two neighbouring bf16 each: see evaluate_dot_pair
   broadcast,   // scalar args[0] in every lane
   ramp,        // args[0] + lane * args[1]
   reduce,      // scalar_op over the lanes of args[0]: the upper half combined with the lower half, until one is left

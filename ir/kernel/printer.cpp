@@ -123,6 +123,7 @@ class Printer {
         arguments(in);
         break;
       case Opcode::fma:
+      case Opcode::dot_pairs:
       case Opcode::broadcast:
       case Opcode::ramp:
         add("{}", kernel::name(in.op));

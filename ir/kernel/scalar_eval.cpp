@@ -260,4 +260,17 @@ Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c) {
   return {.real = std::fma(static_cast<float>(a.real), static_cast<float>(b.real), static_cast<float>(c.real))};
 }
 
+namespace {
+float flushed(double x) {
+  const auto value = static_cast<float>(x);
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
+}
+}  // namespace
+
+Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
+  float sum = flushed(c.real);
+  for (const int i : {1, 0}) sum = flushed(std::fma(flushed(a[i].real), flushed(b[i].real), sum));
+  return {.real = sum};
+}
+
 }  // namespace lathe::kernel

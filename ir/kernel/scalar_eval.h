@@ -30,6 +30,9 @@ float f16_value(std::uint16_t bits);
 Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args);
 Scalar evaluate_cast(DType from, DType to, Scalar value);
 Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
+/// One lane of dot_pairs, as VDPBF16PS has it: fma(a[0], b[0], fma(a[1], b[1], c)) in f32, where subnormal operands
+/// and results of either fma count as zeros of their sign.
+Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c);
 
 bool is_transcendental(ScalarOp op);  ///< pow, exp, log, sin, cos, tanh, erf
 /// Whether the op is defined on operands of this type.

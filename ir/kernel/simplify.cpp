@@ -48,7 +48,13 @@ ValueId Simplifier::fold(const Instruction& in) {
 }
 
 ValueId Simplifier::scalar(Instruction& in) {
-  if (in.scalar_op == ScalarOp::cast) return none;
+  if (in.scalar_op == ScalarOp::cast) {
+    // Widened and narrowed again: nothing is lost.
+    const Instruction& from = at(in.args[0]);
+    const bool back = from.op == Opcode::scalar && from.scalar_op == ScalarOp::cast && from.type.scalar == f32 &&
+                      (in.type.scalar == bf16 || in.type.scalar == f16) && at(from.args[0]).type == in.type;
+    return back ? from.args[0] : none;
+  }
   if (in.scalar_op == ScalarOp::select) {
     if (is(in.args[0], 1) || in.args[1] == in.args[2]) return in.args[1];
     return is(in.args[0], 0) ? in.args[2] : none;

@@ -6,15 +6,9 @@
 
 #include "ir/kernel/builder.h"
 #include "passes/lowering/program.h"
+#include "passes/lowering/vector_target.h"
 
 namespace lathe {
-
-/// The vectors that a target computes with; all that schedules know of it.
-struct VectorTarget {
-  int bits = 512;
-  int lanes(DType dtype) const;  ///< of values computed in `dtype`: bf16 and f16 count as f32
-  bool operator==(const VectorTarget&) const = default;
-};
 
 /// A kernel under construction, with the program buffers and dims it is bound to. Unknown dims become run-time
 /// arguments, known ones constants.

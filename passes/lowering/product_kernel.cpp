@@ -21,16 +21,18 @@ class ProductKernels {
 
   std::vector<KernelContext::Built> run() {
     const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
-    const schedule::GemmPlan plan = schedule::plan_gemm({.compute = operands_.compute,
-                                                         .vector_bits = lowering_.target.bits,
-                                                         .batch = batch.value(),
-                                                         .m = m.value(),
-                                                         .n = n.value(),
-                                                         .k = k.value(),
-                                                         .lhs_axis = operands_.left.axis,
-                                                         .rhs_axis = operands_.right.axis,
-                                                         .lhs_cheap = operands_.left.plain,
-                                                         .rhs_cheap = operands_.right.plain});
+    const schedule::GemmPlan plan =
+        schedule::plan_gemm({.compute = operands_.compute,
+                             .vector_bits = lowering_.target.bits,
+                             .batch = batch.value(),
+                             .m = m.value(),
+                             .n = n.value(),
+                             .k = k.value(),
+                             .lhs_axis = operands_.left.axis,
+                             .rhs_axis = operands_.right.axis,
+                             .lhs_cheap = operands_.left.plain,
+                             .rhs_cheap = operands_.right.plain,
+                             .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16});
     std::vector<KernelContext::Built> built;
     const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan.tile, batch, m, k, built) : -1;
     const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan.tile, batch, n, k, built) : -1;
@@ -51,13 +53,14 @@ class ProductKernels {
     const ProductOperand& s = left ? operands_.left : operands_.right;
     const schedule::PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
-    const Dim elements = known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
-                               : batch * (rows + Dim(extent.extra_rows)) * k;
+    const int odd = tile.pairs ? 1 : 0;  // packed beside a zero
+    const Dim elements = known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value() + (*k.value() & odd)))
+                               : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(odd));
     const int packed =
-        lowering_.workspace(operands_.compute, elements, left ? "packed left operand" : "packed right operand");
+        lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs");
     declare_buffers(context, {&s.operand.program}, lowering_);
-    context.declare(packed, operands_.compute, false, true);
+    context.declare(packed, tile.packed(), false, true);
     PointEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
@@ -85,7 +88,7 @@ class ProductKernels {
     const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& loads, Scope& scope) {
       schedule::GemmOperand o{.axis = s.axis};
       if (packed >= 0) {
-        context.declare(packed, operands_.compute, true, false);
+        context.declare(packed, plan.tile.packed(), true, false);
         o.packed = context.buffer(packed);
       } else {
         loads.hoist(scope);

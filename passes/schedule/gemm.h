@@ -28,6 +28,11 @@ struct GemmTile {
   int kc = 384;  ///< depth of a block of k
   int mc = 192;  ///< rows of a task at most: a multiple of mr (and of lanes where the left operand is loaded)
   int nc = 96;   ///< columns of a task at most: a multiple of nv * lanes
+  /// Operands are packed as bf16, and a step of k is a pair of neighbouring k: packed[..][k / 2][row][2], an odd last
+  /// k beside a zero. kc counts pairs; a pair has the size of an f32. compute is f32, operands are loaded as f32
+  /// that bf16 holds, and their products are summed by dot_pairs.
+  bool pairs = false;
+  DType packed() const { return pairs ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
   bool operator==(const GemmTile&) const = default;
 };
@@ -84,6 +89,7 @@ struct GemmQuery {
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_cheap = true, rhs_cheap = true;
   bool rhs_shared = false;  ///< the same right operand for all batches
+  bool pairs = false;       ///< bf16 operands on a machine with dot_pairs: see GemmTile
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);

@@ -47,11 +47,12 @@ class BlockedGemm {
   }
 
   void emit() {
+    steps_ = steps_of_k(b_, tile_, sizes_.k);
     const Value columns = split(sizes_.n, b_.index(tile_.nc), tile_.n_step());
     const Value column_blocks = b_.ceil_div(sizes_.n, columns);
     const Value rows = split(sizes_.m, rows_of_task(column_blocks), left_rows_);
     const Value row_blocks = b_.ceil_div(sizes_.m, rows);
-    passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
+    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
     b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
       const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
       const Value m0 = rest % row_blocks * rows;
@@ -90,14 +91,14 @@ class BlockedGemm {
     const int strips = b_.is_constant(passes_, 1) ? least : std::max(most_rows() / tile_.mr, least);
     sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
-      left_ =
-          b_.alloc(tile_.compute, std::int64_t{left_rows_} * tile_.kc + tile_.lanes, kernel::Space::stack, "left");
+      left_ = b_.alloc(tile_.packed(), unit_ * (std::int64_t{left_rows_} * tile_.kc + tile_.lanes),
+                       kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded)
-      right_ = b_.alloc(tile_.compute, std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
+      right_ = b_.alloc(tile_.packed(), unit_ * std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
     b_.for_loop(0, passes_, 1, [&](Value number) {
       const Value k0 = number * tile_.kc;
       pass(t, {.k0 = k0,
-               .depth = min(sizes_.k - k0, tile_.kc),
+               .depth = min(steps_ - k0, tile_.kc),
                .continues = number > 0,
                .last = kernel::equal(number, passes_ - 1)});
     });
@@ -141,13 +142,13 @@ class BlockedGemm {
   }
 
   void pack_left(const Task& t, const Pass& p, Value m) {
-    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, left_rows_, lhs_.axis, &lhs_.load};
+    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, sizes_.k, left_rows_, lhs_.axis, &lhs_.load};
     emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
   }
 
   void pack_right(const Task& t, const Pass& p) {
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-      const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, tile_.n_step(), rhs_.axis, &rhs_.load};
+      const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, sizes_.k, tile_.n_step(), rhs_.axis, &rhs_.load};
       emit_pack_sliver(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
     });
   }
@@ -193,7 +194,7 @@ class BlockedGemm {
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < at.rows; ++i) {
-        const Value row = b_.broadcast(left(k, i), tile_.lanes);
+        const Value row = in_every_lane(left(k, i));
         for (int v = 0; v < nv; ++v) {
           const Var sum = acc[index(i, v, nv)];
           b_.set(sum, multiply_add(row, column[static_cast<std::size_t>(v)], b_.get(sum)));
@@ -242,7 +243,15 @@ class BlockedGemm {
 
   static std::size_t index(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
   Value zero() { return b_.constant(tile_.compute, 0, tile_.lanes); }
+  /// An element, or a pair, for every lane of the sums.
+  Value in_every_lane(Value element) {
+    if (!tile_.pairs) return b_.broadcast(element, tile_.lanes);
+    std::vector<int> lanes;
+    for (int i = 0; i < 2 * tile_.lanes; ++i) lanes.push_back(i % 2);
+    return b_.shuffle(element, element, std::move(lanes));
+  }
   Value multiply_add(Value x, Value y, Value sum) {
+    if (tile_.pairs) return b_.dot_pairs(x, y, sum);
     return is_float(tile_.compute) ? b_.fma(x, y, sum) : x * y + sum;
   }
 
@@ -265,10 +274,12 @@ class BlockedGemm {
     Value base = at.m - at.first;
     if (packed) {
       const Value slivers = b_.ceil_div(sizes_.m, tile_.mr);
-      base = ((packed_batch(lhs_, t.batch) * slivers + at.m / tile_.mr) * sizes_.k + p.k0) * tile_.mr;
+      base = ((packed_batch(lhs_, t.batch) * slivers + at.m / tile_.mr) * steps_ + p.k0) * tile_.mr;
     }
     const int width = packed ? tile_.mr : left_rows_;
-    return [this, buffer, base, width](Value k, int i) { return b_.load(buffer, base + (k * width + i)); };
+    return [this, buffer, base, width](Value k, int i) {
+      return b_.load(buffer, (base + (k * width + i)) * unit_, unit_);
+    };
   }
 
   Element right_vectors(const Task& t, const Pass& p, Value n, bool masked) {
@@ -287,11 +298,11 @@ class BlockedGemm {
     if (packed) {
       const Value slivers = b_.ceil_div(sizes_.n, tile_.n_step());
       const Value sliver = packed_batch(rhs_, t.batch) * slivers + n / tile_.n_step();
-      base = (sliver * sizes_.k + p.k0) * tile_.n_step();
+      base = (sliver * steps_ + p.k0) * tile_.n_step();
     }
     const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
     return [this, buffer, base, lanes, bytes](Value k, int v) {
-      return b_.load(buffer, base + (k * tile_.n_step() + v * lanes), lanes, {}, bytes);
+      return b_.load(buffer, (base + (k * tile_.n_step() + v * lanes)) * unit_, unit_ * lanes, {}, bytes);
     };
   }
 
@@ -322,8 +333,9 @@ class BlockedGemm {
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   const EpiloguePrefetch& prefetch_;
-  Value passes_;
+  Value passes_, steps_;  ///< blocks of k; steps of k in all
   Buffer sums_, left_, right_;
+  int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
 };
 

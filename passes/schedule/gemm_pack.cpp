@@ -1,6 +1,7 @@
 #include "passes/schedule/gemm_pack.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -79,21 +80,22 @@ std::vector<Value> transpose_chunks(Builder& b, const std::vector<Value>& group,
 
 }  // namespace
 
-std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows) {
+std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows, int unit) {
   const std::size_t n = rows.size();
-  LATHE_ASSERT(n > 0 && static_cast<int>(n) == rows[0].type.lanes);
-  const std::size_t chunk = std::min(n, 16 / size_in_bytes(rows[0].type.scalar));
+  LATHE_ASSERT(n > 0 && static_cast<int>(n) * unit == rows[0].type.lanes);
+  const std::size_t chunk = std::min(n, 16 / size_in_bytes(rows[0].type.scalar) / static_cast<std::size_t>(unit));
+  const int chunk_lanes = static_cast<int>(chunk) * unit;
   // columns[j][g]: chunk c holds column c * chunk + j of the rows g * chunk ..
   std::vector<std::vector<Value>> columns(chunk);
   for (std::size_t g = 0; g < n; g += chunk) {
     const std::vector<Value> group(rows.begin() + static_cast<std::ptrdiff_t>(g),
                                    rows.begin() + static_cast<std::ptrdiff_t>(g + chunk));
-    const std::vector<Value> square = transpose_in_chunks(b, group, 1, static_cast<int>(chunk));
+    const std::vector<Value> square = transpose_in_chunks(b, group, unit, chunk_lanes);
     for (std::size_t j = 0; j < chunk; ++j) columns[j].push_back(square[j]);
   }
   std::vector<Value> result(n);
   for (std::size_t j = 0; j < chunk; ++j) {
-    const std::vector<Value> whole = transpose_chunks(b, columns[j], static_cast<int>(chunk));
+    const std::vector<Value> whole = transpose_chunks(b, columns[j], chunk_lanes);
     for (std::size_t c = 0; c < whole.size(); ++c) result[c * chunk + j] = whole[c];
   }
   return result;
@@ -119,6 +121,19 @@ Value sums_of_lanes(Builder& b, std::vector<Value> vectors) {
 
 namespace {
 
+/// Lanes of two vectors in turn.
+Value interleave(Builder& b, Value even, Value odd) {
+  std::vector<int> lanes;
+  for (int i = 0; i < even.type.lanes; ++i) lanes.insert(lanes.end(), {i, even.type.lanes + i});
+  return b.shuffle(even, odd, std::move(lanes));
+}
+
+Value concatenate(Builder& b, Value low, Value high) {
+  std::vector<int> lanes(static_cast<std::size_t>(2 * low.type.lanes));
+  std::iota(lanes.begin(), lanes.end(), 0);
+  return b.shuffle(low, high, std::move(lanes));
+}
+
 class SliverPacker {
  public:
   SliverPacker(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to)
@@ -128,7 +143,8 @@ class SliverPacker {
         groups_((from.width + tile.lanes - 1) / tile.lanes),
         from_(from),
         to_(to),
-        compute_(tile.compute) {}
+        pairs_(tile.pairs),
+        packed_(tile.packed()) {}
 
   void along_row() {
     const Value full = from_.row + groups_ * lanes_ <= from_.rows;
@@ -139,7 +155,7 @@ class SliverPacker {
       for_unrolled(b_, b_.index(0), from_.depth, masked ? 1 : 4, [&](Value k) {
         for (int g = 0; g < groups_; ++g)
           put(at(k, g * lanes_), width_ - g * lanes_,
-              load(from_.row + g * lanes_, k, lanes_, masks[static_cast<std::size_t>(g)]));
+              step_of_rows(from_.row + g * lanes_, k, masks[static_cast<std::size_t>(g)]));
       });
     };
     if (known_multiple(b_, from_.rows, groups_ * lanes_) && width_ == groups_ * lanes_) return copy(false);
@@ -152,13 +168,14 @@ class SliverPacker {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
     const Value valid = whole ? b_.index(width_) : min(from_.rows - from_.row, width_);
-    const Value even = from_.depth / lanes_ * lanes_;
-    const bool even_k = known_multiple(b_, from_.depth, lanes_);
+    const bool half = pairs_ && !known_multiple(b_, from_.k, 2);  // the last pair may be
+    const Value even = (half ? min(from_.depth, from_.k / 2 - from_.k0) : from_.depth) / lanes_ * lanes_;
+    const bool even_k = !half && known_multiple(b_, from_.depth, lanes_);
     b_.for_loop(0, width_, unit, [&](Value row) {
       const auto squares = [&](bool inside) {
         b_.for_loop(0, even, lanes_, [&](Value k) { transposed(row, k, unit, {.inside = inside}); });
         if (even_k) return;
-        if (const auto depth = b_.constant_value(from_.depth))
+        if (const auto depth = b_.constant_value(from_.depth); depth && !half)
           return transposed(row, even, unit, {.inside = inside, .steps = static_cast<int>(*depth % lanes_)});
         b_.if_(even < from_.depth,
                [&] { transposed(row, even, unit, {.inside = inside, .left = from_.depth - even}); });
@@ -169,18 +186,41 @@ class SliverPacker {
   }
 
  private:
-  Value load(Value row, Value k, int lanes, Value mask) const {
-    return (*from_.load)(from_.batch, row, from_.k0 + k, from_.axis, lanes, mask);
+  /// `lanes_` rows (axis row) or k (axis k) from (row, k) on.
+  Value load(Value row, Value k, Value mask) const {
+    return (*from_.load)(from_.batch, row, k, from_.axis, lanes_, mask);
+  }
+
+  /// What is packed of `lanes_` rows at one step of k.
+  Value step_of_rows(Value row, Value step, Value mask) const {
+    const Value k = from_.k0 + step;
+    if (!pairs_) return load(row, k, mask);
+    const Value even = b_.cast(load(row, 2 * k, mask), packed_);
+    if (known_multiple(b_, from_.k, 2)) return interleave(b_, even, b_.cast(load(row, 2 * k + 1, mask), packed_));
+    const Value odd = b_.cast(load(row, min(2 * k + 1, from_.k - 1), mask), packed_);
+    return interleave(b_, even, b_.select(2 * k + 1 < from_.k, odd, b_.constant(packed_, 0, lanes_)));
+  }
+
+  /// What is packed of one row at `lanes_` steps of k. With masks of k, what is out of range is zero.
+  Value steps_of_row(Value row, Value step, const Value (&masks)[2]) const {
+    const Value k = from_.k0 + step;
+    if (!pairs_) return load(row, k, masks[0]);
+    const auto half = [&](int which) {
+      const Value mask = masks[which], part = b_.cast(load(row, 2 * k + which * lanes_, mask), packed_);
+      return mask ? b_.select(mask, part, b_.constant(packed_, 0, lanes_)) : part;
+    };
+    return concatenate(b_, half(0), half(1));
   }
 
   Value at(Value k, int row) const { return to_.base + k * width_ + row; }
 
-  /// Stores the first `left` lanes of a vector: all of it, or in pieces.
+  /// Stores the first `left` elements (or pairs) of a vector: all of it, or in pieces.
   void put(Value place, int left, Value vector) const {
-    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, place, vector);
+    const int unit = pairs_ ? 2 : 1;
+    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, place * unit, vector);
     for (int first = 0, piece = lanes_; piece > 0; piece /= 2) {
       if (!(left & piece)) continue;
-      b_.store(to_.buffer, place + first, b_.slice(vector, first, piece));
+      b_.store(to_.buffer, (place + first) * unit, b_.slice(vector, first * unit, piece * unit));
       first += piece;
     }
   }
@@ -195,18 +235,21 @@ class SliverPacker {
   /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector. Stores ascend, so
   /// that the next step overwrites what a vector spills.
   void transposed(Value row, Value k, int unit, const Square& square) const {
-    Value mask;
-    if (square.steps > 0) mask = b_.tail_mask(b_.index(square.steps), lanes_);
-    if (square.left) mask = b_.tail_mask(square.left, lanes_);
+    Value masks[2];
+    if (square.steps > 0 || square.left) {
+      const Value left = pairs_ ? from_.k - 2 * (from_.k0 + k) : square.left ? square.left : b_.index(square.steps);
+      masks[0] = b_.tail_mask(left, lanes_);
+      if (pairs_) masks[1] = b_.tail_mask(left - lanes_, lanes_);
+    }
     std::vector<std::vector<Value>> columns;  // of each vector of rows, lanes of them
     for (int first = 0; first < unit; first += lanes_) {
       std::vector<Value> rows;
       for (int i = first; i < first + lanes_; ++i) {
         const Value at = from_.row + row + i;
-        rows.push_back(i < unit ? load(square.inside ? at : min(at, from_.rows - 1), k, lanes_, mask)
-                                : b_.constant(compute_, 0, lanes_));
+        rows.push_back(i < unit ? steps_of_row(square.inside ? at : min(at, from_.rows - 1), k, masks)
+                                : b_.constant(packed_, 0, pairs_ ? 2 * lanes_ : lanes_));
       }
-      columns.push_back(transpose(b_, rows));
+      columns.push_back(transpose(b_, rows, pairs_ ? 2 : 1));
     }
     for (int j = 0; j < (square.steps > 0 ? square.steps : lanes_); ++j) {
       const auto store = [&] {
@@ -225,10 +268,13 @@ class SliverPacker {
   int lanes_, width_, groups_;
   const SliverSource& from_;
   const SliverTarget& to_;
-  DType compute_;
+  bool pairs_;
+  DType packed_;
 };
 
 }  // namespace
+
+Value steps_of_k(Builder& b, const GemmTile& tile, Value k) { return tile.pairs ? b.ceil_div(k, 2) : k; }
 
 void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to) {
   SliverPacker packer(b, tile, from, to);
@@ -242,10 +288,11 @@ namespace {
 /// memory.
 void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                const LoadOperand& load, int width) {
-  LATHE_ASSERT(packed.dtype == tile.compute);
+  LATHE_ASSERT(packed.dtype == tile.packed());
   const bool along_row = axis == LaneAxis::row;
   const int group = along_row ? std::max(1536 / width, 1) : 1, step = along_row ? 16 : tile.kc;
-  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(sizes.k, step);
+  const Value steps = steps_of_k(b, tile, sizes.k);
+  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
   const Value groups = b.ceil_div(slivers, group);
   b.parallel_for(0, sizes.batch * groups * blocks, 1, [&](Value task) {
     const Value k0 = task % blocks * step, rest = task / blocks;
@@ -255,12 +302,12 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
                               .row = sliver * width,
                               .rows = sizes.rows,
                               .k0 = k0,
-                              .depth = min(sizes.k - k0, step),
+                              .depth = min(steps - k0, step),
+                              .k = sizes.k,
                               .width = width,
                               .axis = axis,
                               .load = &load};
-      emit_pack_sliver(b, tile, from,
-                       {.buffer = packed, .base = ((batch * slivers + sliver) * sizes.k + k0) * width});
+      emit_pack_sliver(b, tile, from, {.buffer = packed, .base = ((batch * slivers + sliver) * steps + k0) * width});
     });
   });
 }

@@ -16,23 +16,28 @@ void for_unrolled(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int fa
                   const kernel::Builder::Body& body);
 
 /// The transpose of a square of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Works
-/// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle.
-std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows);
+/// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle. With
+/// `unit` > 1, a lane is so many neighbouring ones.
+std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows, int unit = 1);
 
 /// The sums of as many vectors as each has lanes (a power of two): lane j is the sum of the lanes of vectors[j].
 /// Halves of two vectors are added at each level, so that n sums take 3 n operations.
 kernel::Value sums_of_lanes(kernel::Builder& b, std::vector<kernel::Value> vectors);
 
-/// One sliver of an operand: rows row .. row + width of a batch, k0 .. k0 + depth.
+/// Steps of k: k itself, or pairs.
+kernel::Value steps_of_k(kernel::Builder& b, const GemmTile& tile, kernel::Value k);
+
+/// One sliver of an operand: rows row .. row + width of a batch, steps k0 .. k0 + depth.
 struct SliverSource {
   kernel::Value batch, row, rows, k0, depth;  ///< rows: how many the operand has; row < rows
+  kernel::Value k{};                          ///< how many k the operand has; used by pairs
   int width = 0;
   LaneAxis axis = LaneAxis::k;
   const LoadOperand* load = nullptr;
 };
 
-/// Where it goes: target[base + k * width + r]. With `overrun`, stores may spill up to a vector beyond the end of the
-/// sliver (in ascending order, so a later step overwrites the spill).
+/// Where it goes: target[base + step * width + r], counted in pairs where a step is one. With `overrun`, stores may
+/// spill up to a vector beyond the end of the sliver (in ascending order, so a later step overwrites the spill).
 struct SliverTarget {
   kernel::Buffer buffer;
   kernel::Value base;

@@ -172,9 +172,19 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  GemmPlan plan = choose_plan(query);
-  fit_scratch(plan, query);
-  return plan;
+  const auto fitted = [](const GemmQuery& q) {
+    GemmPlan plan = choose_plan(q);
+    fit_scratch(plan, q);
+    return plan;
+  };
+  if (!query.pairs) return fitted(query);
+  // A pair has the size of an f32: blocks of pairs are blocks of half as many k.
+  GemmQuery half = query;
+  if (half.k) half.k = (*half.k + 1) / 2;
+  GemmPlan plan = fitted(half);
+  plan.tile.pairs =
+      plan.strategy == GemmStrategy::blocked && plan.lhs != Source::direct && plan.rhs != Source::direct;
+  return plan.tile.pairs ? plan : fitted(query);
 }
 
 namespace {

@@ -66,6 +66,21 @@ TEST_CASE("compiled product: dtypes and targets") {
   }
 }
 
+TEST_CASE("compiled product: pairs of bf16, with the instruction and without") {
+  for (const codegen::TargetCpu& target : {codegen::TargetCpu::host(), codegen::TargetCpu::named("x86-64-v3")}) {
+    if (!target.runs_here()) continue;
+    schedule::GemmTile tile = schedule::choose_tile(f32, target.vector_bits);
+    tile.pairs = true;
+    for (const std::int64_t k : {36, 37, 130})
+      for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
+        for (const Source source : {Source::packed, Source::loaded}) {
+          const GemmProblem p{
+              .storage = bf16, .batch = 2, .m = 19, .n = 75, .k = k, .lhs = lhs, .known = source == Source::loaded};
+          check(p, {.tile = tile, .lhs = source, .rhs = source}, target);
+        }
+  }
+}
+
 TEST_CASE("compiled product: the plans of known sizes") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   for (const std::int64_t batch : {1, 3})

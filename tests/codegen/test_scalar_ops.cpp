@@ -98,6 +98,28 @@ TEST_CASE("every scalar op gives the interpreter's result on every dtype and wid
   for (const TargetCpu& target : targets()) run_all(cases, target);
 }
 
+TEST_CASE("dot_pairs gives the interpreter's bits by its instruction and without, on every width") {
+  Builder b("dot_pairs");
+  Case pairs;
+  const Buffer x = b.buffer("x", bf16, Access::read), y = b.buffer("y", bf16, Access::read);
+  const Buffer sums = b.buffer("sums", f32, Access::read);
+  pairs.buffers = {samples(bf16, 2 * count, 11), samples(bf16, 2 * count, 12), samples(f32, count, 13)};
+  std::vector<Buffer> out;
+  for (const int lanes : widths) {
+    out.push_back(b.buffer(fmt::format("out{}", lanes), f32, Access::write));
+    pairs.buffers.emplace_back(f32, count);
+  }
+  Value n = b.dim("n");
+  for (std::size_t w = 0; w < std::size(widths); ++w)
+    b.for_loop(0, n, widths[w], [&](Value i) {
+      b.store(
+          out[w], i,
+          b.dot_pairs(b.load(x, 2 * i, 2 * widths[w]), b.load(y, 2 * i, 2 * widths[w]), b.load(sums, i, widths[w])));
+    });
+  pairs.kernel = b.finish();
+  for (const TargetCpu& target : targets()) run_all({pairs}, target);
+}
+
 TEST_CASE("every cast gives the interpreter's result on every width") {
   std::vector<Case> cases;
   for (const DType from : all_dtypes)

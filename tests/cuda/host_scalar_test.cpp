@@ -103,6 +103,12 @@ std::vector<Case> all_cases() {
   for (const DType dtype : {f32, f64})
     cases.push_back(make_case(fmt::format("fma_{}", name(dtype)), {dtype, dtype, dtype}, dtype,
                               [&](Builder& b, const std::vector<Value>& a) { return b.fma(a[0], a[1], a[2]); }));
+  cases.push_back(
+      make_case("dot_pairs", {bf16, bf16, bf16, bf16, f32}, f32, [](Builder& b, const std::vector<Value>& a) {
+        std::vector<int> in_turn;
+        for (int i = 0; i < a[0].type.lanes; ++i) in_turn.insert(in_turn.end(), {i, a[0].type.lanes + i});
+        return b.dot_pairs(b.shuffle(a[0], a[1], in_turn), b.shuffle(a[2], a[3], in_turn), a[4]);
+      }));
   return cases;
 }
 

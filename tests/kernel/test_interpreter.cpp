@@ -186,3 +186,24 @@ TEST_CASE("threads that meet a barrier unequally often are found") {
   std::vector<float> data(1);
   CHECK_THROWS_WITH(run(b.finish(), {&data}), Catch::Contains("[divergent_barrier]"));
 }
+
+TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals as zeros") {
+  Builder b("dot");
+  Buffer x = b.buffer("x", f32, Access::read_write);
+  const auto pair = [&](double even, double odd) {
+    return b.shuffle(b.constant(bf16, even), b.constant(bf16, odd), {0, 1});
+  };
+  const auto store = [&](int at, Value a, Value c, double sum) {
+    b.store(x, at, b.dot_pairs(a, c, b.constant(f32, sum)));
+  };
+  store(0, pair(2, 3), pair(5, 7), 100);
+  store(1, pair(1, -0x1p24), pair(1, 1), 0x1p24);  // -2^24 first: the 1 is not lost
+  store(2, pair(-0x1p24, 1), pair(1, 1), 0x1p24);  // 1 first: it is rounded away
+  store(3, pair(0x1p-130, 0), pair(0x1p20, 0), 0);
+  store(4, pair(0, 0x1p-70), pair(0, 0x1p-70), 0);
+  store(5, pair(0, 0), pair(0, 0), 0x1p-140);
+  const Kernel kernel = b.finish();
+  std::vector<float> results(6, -1.0f);
+  run(kernel, {&results});
+  CHECK(results == std::vector<float>{131, 1, 0, 0, 0, 0});
+}

@@ -76,6 +76,10 @@ TEST_CASE("types must agree") {
   rejects("type", [](Kernel& k) { first(k, Opcode::scalar).type = {f32, 2}; });
   rejects("lanes", [](Kernel& k) { first(k, Opcode::load).type.lanes = 3; });
   rejects("scalar_type", [](Kernel& k) { first(k, Opcode::scalar).scalar_op = ScalarOp::rem; });
+  rejects("type", [](Kernel& k) {
+    Instruction& in = first(k, Opcode::scalar);
+    in = {.op = Opcode::dot_pairs, .type = in.type, .args = {in.args[0], in.args[0], in.args[0]}};
+  });
   rejects("arity", [](Kernel& k) { first(k, Opcode::scalar).args.pop_back(); });
   rejects("complex", [](Kernel& k) { k.buffers[0].dtype = c64; });
   rejects("constant_range", [](Kernel& k) { add_value(k, {.op = Opcode::constant, .type = {f32, 1}, .real = 0.1}); });

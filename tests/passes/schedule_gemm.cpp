@@ -185,6 +185,39 @@ TEST_CASE("blocked product: dtypes") {
     }
 }
 
+TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every source that packs") {
+  for (const std::int64_t k : {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 40})
+    for (const LaneAxis lhs : axes)
+      for (const LaneAxis rhs : axes)
+        for (const Source left : {Source::packed, Source::loaded})
+          for (const Source right : {Source::packed, Source::loaded})
+            for (const bool known : {false, true}) {
+              const GemmProblem p{.storage = bf16,
+                                  .batch = 1 + k % 2,
+                                  .m = 2 + k % 5,
+                                  .n = 9 + k % 9,
+                                  .k = k,
+                                  .lhs = lhs,
+                                  .rhs = rhs,
+                                  .known = known};
+              schedule::GemmTile tile = small_tile(f32);
+              tile.pairs = true;
+              check(p, {.tile = tile, .lhs = left, .rhs = right});
+            }
+}
+
+TEST_CASE("plans of bf16 products use pairs where both operands are packed, and only then") {
+  for (const bool pairs : {false, true}) {
+    const schedule::GemmQuery query{
+        .n = 768, .k = 768, .lhs_cheap = false, .rhs_cheap = false, .rhs_shared = true, .pairs = pairs};
+    CHECK(plan_gemm(query).tile.pairs == pairs);
+    schedule::GemmQuery one_row = query;
+    one_row.m = 1;
+    CHECK_FALSE(plan_gemm(one_row).tile.pairs);
+    CHECK(plan_gemm(one_row).strategy == schedule::GemmStrategy::skinny_dot);
+  }
+}
+
 TEST_CASE("blocked product: empty sums are zero, empty results are nothing") {
   for (const bool known : {false, true}) {
     check({.batch = 2, .m = 4, .n = 5, .k = 0, .known = known}, {.tile = small_tile(f32)});

@@ -126,8 +126,9 @@ class GemmRun {
   /// The elements of the result, as bytes.
   std::string run(const Runner& runner) {
     const DType compute = p_.compute();
-    Elements packed_lhs(compute, packed_lhs_extent(plan_.tile).exact(p_.batch, p_.m, p_.k));
-    Elements packed_rhs(compute, packed_rhs_extent(plan_.tile).exact(rhs_batches(), p_.n, p_.k));
+    const std::int64_t k = plan_.tile.pairs ? p_.k + p_.k % 2 : p_.k;
+    Elements packed_lhs(plan_.tile.packed(), packed_lhs_extent(plan_.tile).exact(p_.batch, p_.m, k));
+    Elements packed_rhs(plan_.tile.packed(), packed_rhs_extent(plan_.tile).exact(rhs_batches(), p_.n, k));
     const std::vector<std::int64_t> dims =
         p_.known ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p_.batch, p_.m, p_.n, p_.k};
     if (plan_.lhs == Source::packed) runner(pack(true), {lhs_.bound(), packed_lhs.bound()}, dims);
@@ -179,7 +180,7 @@ class GemmRun {
   kernel::Kernel pack(bool left) const {
     Builder b(left ? "pack_lhs" : "pack_rhs");
     const Buffer from = b.buffer("operand", p_.storage, Access::read);
-    const Buffer to = b.buffer("packed", p_.compute(), Access::write);
+    const Buffer to = b.buffer("packed", plan_.tile.packed(), Access::write);
     const schedule::GemmSizes s = sizes(b);
     if (left)
       schedule::emit_pack_lhs(b, plan_.tile, {s.batch, s.m, s.k}, to, p_.lhs, load(b, from, p_.lhs, s.m, s.k, false));
@@ -191,8 +192,8 @@ class GemmRun {
 
   kernel::Kernel product() const {
     Builder b("gemm");
-    const Buffer lhs = b.buffer("lhs", plan_.lhs == Source::packed ? p_.compute() : p_.storage, Access::read);
-    const Buffer rhs = b.buffer("rhs", plan_.rhs == Source::packed ? p_.compute() : p_.storage, Access::read);
+    const Buffer lhs = b.buffer("lhs", plan_.lhs == Source::packed ? plan_.tile.packed() : p_.storage, Access::read);
+    const Buffer rhs = b.buffer("rhs", plan_.rhs == Source::packed ? plan_.tile.packed() : p_.storage, Access::read);
     const Buffer bias = b.buffer("bias", p_.compute(), Access::read),
                  scale = b.buffer("scale", p_.compute(), Access::read);
     const Buffer result = b.buffer("result", p_.compute(), Access::read_write);
