@@ -86,16 +86,11 @@ LoadedCode::LoadedCode(const std::vector<std::string>& objects) : session_(std::
 LoadedCode::~LoadedCode() = default;
 
 std::vector<void*> LoadedCode::addresses(const std::vector<std::string>& names) {
-  orc::SymbolLookupSet wanted;
-  std::vector<orc::SymbolStringPtr> interned;
-  for (const std::string& name : names) {
-    interned.push_back(session_->session.intern(name));
-    wanted.add(interned.back());
-  }
-  const orc::SymbolMap found =
-      unwrap(session_->session.lookup(orc::makeJITDylibSearchOrder(&session_->dylib), std::move(wanted)));
+  // One by one: of objects that are asked for together and call library functions, each is linked inside the link of
+  // the one before, and a few thousand overflow the stack.
   std::vector<void*> result;
-  for (const auto& name : interned) result.push_back(found.find(name)->second.getAddress().toPtr<void*>());
+  for (const std::string& name : names)
+    result.push_back(unwrap(session_->session.lookup({&session_->dylib}, name)).getAddress().toPtr<void*>());
   return result;
 }
 

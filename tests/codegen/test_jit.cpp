@@ -168,16 +168,17 @@ TEST_CASE("a kernel with mma or asynchronous copies is refused") {
   CHECK_THROWS_WITH(Jit().compile(kernels), Catch::Contains("an asynchronous copy in a kernel for the CPU"));
 }
 
-TEST_CASE("5,000 kernels in one call") {
+TEST_CASE("5,000 kernels in one call, each of which calls the C library") {
   std::vector<Kernel> kernels;
   for (int i = 0; i < 5000; ++i) {
-    Builder b("constant");
-    b.store(b.buffer("x", f32, Access::write), 0, b.constant(f32, i));
+    Builder b("erf");
+    const Buffer x = b.buffer("x", f32, Access::read_write);
+    b.store(x, 0, b.cast(b.apply(ScalarOp::erf, {b.cast(b.load(x, b.index(0)), f64)}), f32) + i);
     kernels.push_back(b.finish());
   }
   const codegen::CompiledKernels code = Jit().compile(kernels);
   CHECK(code.stats().distinct == 5000);
-  for (const std::size_t i : {0u, 1u, 2500u, 4999u}) CHECK(run_on_one(code[i], 1) == static_cast<float>(i));
+  for (const std::size_t i : {0u, 1u, 2500u, 4999u}) CHECK(run_on_one(code[i], 0) == static_cast<float>(i));
 }
 
 TEST_CASE("compile time", "[.bench]") {
