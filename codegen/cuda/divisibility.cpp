@@ -1,6 +1,7 @@
 #include "codegen/cuda/divisibility.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace lathe::cuda {
 
@@ -24,7 +25,11 @@ class Divisors {
   std::vector<std::int64_t> take() { return std::move(known_); }
 
  private:
-  static std::int64_t of_number(std::int64_t n) { return n == 0 ? most : std::min(most, n & -n); }
+  /// The largest power of two that divides n, as far as `most`.
+  static std::int64_t of_number(std::int64_t n) {
+    const auto bits = static_cast<std::uint64_t>(n) | static_cast<std::uint64_t>(most);
+    return std::int64_t{1} << std::countr_zero(bits);
+  }
   std::int64_t of(ValueId id) const { return known_[static_cast<std::size_t>(id)]; }
 
   void block(const kernel::Block& statements) {

@@ -75,8 +75,9 @@ struct Nvrtc::Library {
     if (handle) dlclose(handle);
   }
 
+  /// It stays in memory (RTLD_NODELETE): what it allocates once for the process is not given back when it is closed.
   bool open(const std::string& candidate) {
-    handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) return false;
     name = candidate;
     if (find_all(handle, call)) return true;

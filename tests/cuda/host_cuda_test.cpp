@@ -2,9 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
+#include <span>
 
 #include "ir/kernel/builder.h"
 #include "ir/support/error.h"
@@ -34,7 +35,7 @@ void check_same(const HostCuda& host, const Kernel& kernel, std::int64_t in, std
     found.assign(static_cast<std::size_t>(out), -7);
     const BoundBuffer buffers[] = {bind(x), bind(found)};
     CHECK(host.run(kernel, buffers, dims, seed) == 0);
-    CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
+    CHECK(std::ranges::equal(std::as_bytes(std::span(found)), std::as_bytes(std::span(expected))));
   }
 }
 
