@@ -22,8 +22,12 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
 /// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
 /// chain adds the updates of the whole chain in order.
 std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
-/// A contraction with its epilogue: tiles of 64 x 64, 16 deep, through shared memory; 4 x 4 of them a thread.
+/// A contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, through shared memory; 8 x 8 or 4 x 4 of
+/// them a thread.
 KernelContext::Built lower_product(const LoweringContext& context, const Region& region);
+/// The same by tensor cores, for operands of bf16 or f16.
+KernelContext::Built lower_tensor_product(const LoweringContext& context, const Region& region);
+bool suits_tensor_cores(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);
 

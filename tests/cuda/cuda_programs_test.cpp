@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include "frontend/initialize.h"
@@ -53,7 +54,15 @@ TEST_CASE("a golden case, forward and backward, on a GPU") {
   CHECK(golden::all_good(found));
 }
 
-TEST_CASE("training steps on a GPU, by the CUDA text itself, as on a CPU") {
+namespace {
+
+struct Trained {
+  ir::Tensors results;
+  int on_tensor_cores = 0;  ///< kernels
+};
+
+/// Three steps of a small GPT, two sizes in turn: the last results, and every state.
+Trained train(DType precision, const CompileOptions& options) {
   const models::LossGraph forward = models::loss_graph(models::GptConfig{.vocab = Dim("vocab", 31),
                                                                          .context = Dim("context", 16),
                                                                          .d_model = Dim("d_model", 24),
@@ -61,24 +70,41 @@ TEST_CASE("training steps on a GPU, by the CUDA text itself, as on a CPU") {
                                                                          .layers = 1,
                                                                          .dropout = 0.1});
   // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
-  const ir::Graph step = training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0});
-  const auto train = [&](const CompileOptions& options) {
-    Executable executable = compile(step, options);
-    executable.set_states(initial_values(step, forward.initializers, 7));
-    ir::Tensors results;
-    for (const std::int64_t length : {9, 9, 13}) {
-      HostTensor tokens(i64, {2, length + 1});
-      for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
-      results = executable.run({{"tokens", tokens}});
-    }
-    for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
-    return results;
-  };
-  MockGpu gpu(MockGpu::By::cuda_text);
-  const ir::Tensors found = train(gpu.options());
-  if (!gpu.works()) return;
-  for (const auto& [name, value] : train({.threads = 2})) {
-    INFO(name);
-    CHECK(test::error_of(found.at(name), value) <= 1e-5);
+  const ir::Graph step = training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9},
+                                       {.clip_norm = 1.0, .precision = precision});
+  Executable executable = compile(step, options);
+  executable.set_states(initial_values(step, forward.initializers, 7));
+  Trained trained;
+  for (const std::int64_t length : {9, 9, 13}) {
+    HostTensor tokens(i64, {2, length + 1});
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
+    trained.results = executable.run({{"tokens", tokens}});
   }
+  for (const auto& [name, value] : executable.states()) trained.results.insert_or_assign(name, value);
+  for (const kernel::Kernel& kernel : executable.program().kernels)
+    trained.on_tensor_cores += std::any_of(kernel.values.begin(), kernel.values.end(),
+                                           [](const auto& in) { return in.op == kernel::Opcode::mma; });
+  return trained;
+}
+
+void check_training(DType precision, MockGpu::By by, double tolerance) {
+  MockGpu gpu(by);
+  const Trained found = train(precision, gpu.options());
+  if (!gpu.works()) return;
+  CHECK((found.on_tensor_cores > 10) == (precision != f32));
+  for (const auto& [name, value] : train(precision, {.threads = 2}).results) {
+    INFO(name);
+    CHECK(test::error_of(found.results.at(name), value) <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("training steps on a GPU, by the CUDA text itself, as on a CPU") {
+  check_training(f32, MockGpu::By::cuda_text, 1e-5);
+}
+
+TEST_CASE("mixed precision training steps on a GPU, by tensor cores") {
+  check_training(bf16, MockGpu::By::cuda_text, 1.6e-2);
+  check_training(f16, MockGpu::By::interpreter, 2e-3);
 }

@@ -1,0 +1,82 @@
+#include "passes/gpu/product_parts.h"
+
+#include <algorithm>
+
+namespace lathe::gpu {
+
+using kernel::Value;
+
+namespace {
+constexpr int band_rows = 8;  // rows of tiles
+}
+
+ProductParts::ProductParts(const LoweringContext& lowering, const Region& region)
+    : lowering_(lowering),
+      operands(lowering, lowering.graph[region.members[0]]),
+      context_("product"),
+      program_(region_program(lowering.graph, lowering.plan, region)),
+      epilogue_(context_, program_, lowering.buffer_of),
+      left_loads_(context_, operands.left.operand.program, lowering.buffer_of),
+      right_loads_(context_, operands.right.operand.program, lowering.buffer_of),
+      top_(epilogue_, {}),
+      left{operands.left, left_loads_, {left_loads_, {}}, operands.m},
+      right{operands.right, right_loads_, {right_loads_, {}}, operands.n} {}
+
+KernelContext::Built ProductParts::tiles(int rows, int columns, const std::function<void(const Place&)>& block) {
+  kernel::Builder& b = builder();
+  declare_buffers(context_, {&program_, &operands.left.operand.program, &operands.right.operand.program}, lowering_);
+  epilogue_.hoist(top_);
+  left_loads_.hoist(left.top);
+  right_loads_.hoist(right.top);
+  m = context_.dim(operands.m), n = context_.dim(operands.n), k = context_.dim(operands.k);
+  const Value down = b.ceil_div(m, rows), across = b.ceil_div(n, columns), all = down * across;
+  const auto tile = [&](Value i) {
+    // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
+    const Value in_batch = i % all, band = in_batch / (across * band_rows) * band_rows;
+    const Value height = kernel::min(down - band, b.index(band_rows)), in_band = in_batch - band * across;
+    block({i / all, (band + in_band % height) * rows, in_band / height * columns});
+  };
+  b.for_loop(0, context_.dim(operands.batch) * all, 1, tile, kernel::LoopKind::block_x);
+  auto built = context_.finish();
+  built.launch.flops = Dim(2) * operands.batch * operands.m * operands.n * operands.k;
+  return built;
+}
+
+void ProductParts::bring(Side& side, Value batch, Value row, Value at_k, kernel::Var into) {
+  kernel::Builder& b = builder();
+  const auto [dtype, lanes] = into.type;
+  const bool along_k = side.along_k();
+  const Value rows = context_.dim(side.rows);
+  b.set(into, b.constant(dtype, 0));
+  b.if_(row < rows && at_k < k, [&, dtype = dtype, lanes = lanes] {
+    unmasked_or_masked(
+        b, along_k ? at_k : row, along_k ? k : rows, lanes, along_k ? operands.k : side.rows, [&](Value mask) {
+          const Value value =
+              side.operand.load(side.loads, side.top, batch, row, at_k, side.operand.axis, lanes, mask);
+          const Value held = b.cast(value, dtype);
+          b.set(into, mask ? b.select(mask, held, b.constant(dtype, 0, lanes)) : held);
+        });
+  });
+}
+
+void ProductParts::finish(Value batch, Value at_m, Value at_n, Value sums) {
+  kernel::Builder& b = builder();
+  const int lanes = sums.type.lanes;
+  b.if_(at_m < m && at_n < n, [&] {
+    unmasked_or_masked(b, at_n, n, lanes, operands.n, [&](Value mask) {
+      PointEmitter::Scope scope(
+          epilogue_, {{operands.batch_dims, batch, 1}, {operands.m_dims, at_m, 1}, {operands.n_dims, at_n, lanes}},
+          mask, &top_);
+      scope.bind(0, sums);
+      epilogue_.store_all(scope);
+    });
+  });
+}
+
+bool ProductParts::only_reads(ir::ValueId node) const {
+  return std::none_of(program_.stores.begin(), program_.stores.end(), [&](const PointStore& store) {
+    return lowering_.buffer_of(store.node) == lowering_.buffer_of(node);
+  });
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/product_operands.h"
+
+namespace lathe::gpu {
+
+/// What the schedules of a contraction with its epilogue have in common: the kernel under construction, a block for
+/// every tile of the result, the operands' elements, and what becomes of a sum.
+class ProductParts {
+ public:
+  /// An operand, and where a tile of it lies in shared memory.
+  struct Side {
+    const ProductOperand& operand;
+    PointEmitter& loads;
+    PointEmitter::Scope top;
+    Dim rows;
+    kernel::Buffer shared = {};
+
+    bool along_k() const { return operand.axis == schedule::LaneAxis::k; }
+  };
+  /// Of a tile's first element.
+  struct Place {
+    kernel::Value batch, m, n;
+  };
+
+  ProductParts(const LoweringContext& lowering, const Region& region);
+
+  /// Runs `block` for each tile of rows x columns, in a loop over the grid; gives the kernel.
+  KernelContext::Built tiles(int rows, int columns, const std::function<void(const Place&)>& block);
+  /// Loads as many neighbours along the operand's axis as the variable has lanes, from (row, k) on; zeros beyond the
+  /// ends.
+  void bring(Side& side, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Var into);
+  /// The epilogue of neighbours along n, from (m, n) on, as far as they lie in the result: sums that were rounded to
+  /// its dtype, in the computing type.
+  void finish(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums);
+  /// Whether the kernel writes nothing to the storage of a node.
+  bool only_reads(ir::ValueId node) const;
+
+  kernel::Builder& builder() { return context_.builder; }
+  KernelContext& context() { return context_; }
+  int buffer_of(ir::ValueId node) const { return lowering_.buffer_of(node); }
+
+ private:
+  const LoweringContext& lowering_;
+
+ public:
+  const ProductOperands operands;
+
+ private:
+  KernelContext context_;
+  PointProgram program_;
+  PointEmitter epilogue_, left_loads_, right_loads_;
+  PointEmitter::Scope top_;
+
+ public:
+  Side left, right;
+  kernel::Value m, n, k;  ///< sizes, once tiles() runs
+};
+
+}  // namespace lathe::gpu

@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <limits>
+
+#include "passes/gpu/product_parts.h"
+
+namespace lathe::gpu {
+
+using kernel::Builder;
+using kernel::LoopKind;
+using kernel::Value;
+using kernel::Var;
+using Place = ProductParts::Place;
+using Side = ProductParts::Side;
+
+namespace {
+
+constexpr int depth = 32;  // contracted at once
+constexpr int stages = 4;  // of depth in shared memory: one is multiplied, the others are on their way
+constexpr int piece = 8;   // elements of 16 bytes, which are copied at once
+constexpr int pad = 8;     // of lines in shared memory, so that the eight lines of a ldmatrix lie in different banks
+
+/// The sums of a block, by warps side by side and below each other.
+struct Tile {
+  int rows, columns, warps_down, warps_across;
+  double time;  ///< of one depth on one multiprocessor, for many blocks; that of the largest tile is 1
+
+  int threads() const { return warps_down * warps_across * kernel::warp_threads; }
+  int warp_rows() const { return rows / warps_down; }
+  int warp_columns() const { return columns / warps_across; }
+};
+
+/// Smaller tiles read more for each product: estimates from the bytes that a block reads from shared and from global
+/// memory, not measured.
+constexpr Tile tiles[] = {{128, 128, 2, 4, 1.0}, {64, 64, 2, 2, 0.36}, {16, 64, 1, 4, 0.2}};
+constexpr std::int64_t multiprocessors = 128;
+
+/// The tile that ends first when a machine takes as many blocks at a time as it has multiprocessors. What is known
+/// only at run time counts as large.
+const Tile& choose_tile(const ProductOperands& operands) {
+  constexpr std::int64_t large = 16384;
+  const std::int64_t m = operands.m.value().value_or(large), n = operands.n.value().value_or(large),
+                     batch = operands.batch.value().value_or(1);
+  const Tile* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles) {
+    const std::int64_t blocks = batch * ((m + tile.rows - 1) / tile.rows) * ((n + tile.columns - 1) / tile.columns);
+    const double time = static_cast<double>((blocks + multiprocessors - 1) / multiprocessors) * tile.time;
+    if (time < least) least = time, best = &tile;
+  }
+  return best ? *best : tiles[0];
+}
+
+bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value(); }
+
+/// Whether pieces along the operand's axis, from multiples of their length on, lie in memory as they are, at
+/// multiples of 16 bytes.
+bool lies_in_pieces(const ProductOperand& o, DType dtype) {
+  const PointProgram& program = o.operand.program;
+  if (program.size() != 1) return false;
+  const PointInstruction& load = program[0];
+  if (load.kind != PointInstruction::Kind::load || load.dtype != dtype || !load.args.empty()) return false;
+  const std::vector<int>& along = o.axis == schedule::LaneAxis::k ? o.k : o.rows;
+  int innermost = -1;
+  for (const int d : along)
+    if (!program.domain[d].is(1)) innermost = d;
+  if (innermost < 0 || !load.form.coefficients[static_cast<std::size_t>(innermost)].is(1)) return false;
+  bool fits = is_multiple(program.domain[innermost], piece) && is_multiple(load.form.offset, piece);
+  for (int d = 0; d < program.domain.rank(); ++d)
+    fits = fits && (d == innermost || program.domain[d].is(1) ||
+                    is_multiple(load.form.coefficients[static_cast<std::size_t>(d)], piece));
+  return fits;
+}
+
+/// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
+/// asynchronously, others are computed on the way through registers. The sums go back through shared memory, so that
+/// the epilogue's accesses are long.
+class TensorProduct {
+ public:
+  TensorProduct(const LoweringContext& lowering, const Region& region)
+      : parts_(lowering, region),
+        b_(parts_.builder()),
+        dtype_(parts_.operands.dtype),
+        tile_(choose_tile(parts_.operands)),
+        left_(operand(parts_.left, tile_.rows)),
+        right_(operand(parts_.right, tile_.columns)) {}
+
+  KernelContext::Built run() {
+    return parts_.tiles(tile_.rows, tile_.columns, [&](const Place& at) {
+      // The result's tile takes the place of the left operand in the end.
+      const int left = std::max(stages * left_.stage(), tile_.rows * out_line());
+      left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
+      right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
+      b_.for_loop(0, tile_.threads(), 1, [&](Value t) { thread(at, t); }, LoopKind::thread_x);
+    });
+  }
+
+ private:
+  /// 16 bytes of a stage that a thread sees to: where they lie in a tile, and in a stage.
+  struct Piece {
+    Value number, along, across, place;
+    Var held = {};  ///< on their way, unless they are copied
+  };
+  struct Operand {
+    Side& side;
+    int rows;     ///< of a tile
+    bool copies;  ///< asynchronously
+    std::vector<Piece> pieces = {};
+
+    int along() const { return side.along_k() ? depth : rows; }   ///< elements of a line
+    int across() const { return side.along_k() ? rows : depth; }  ///< lines
+    int line() const { return along() + pad; }
+    int stage() const { return across() * line(); }
+  };
+
+  Operand operand(Side& side, int rows) const {
+    const PointProgram& program = side.operand.operand.program;
+    return {side, rows, lies_in_pieces(side.operand, dtype_) && parts_.only_reads(program[0].buffer)};
+  }
+
+  int out_line() const { return tile_.columns + pad; }
+
+  void thread(const Place& at, Value t) {
+    const Value warp = t / kernel::warp_threads;
+    const Value row = warp / tile_.warps_across * tile_.warp_rows();
+    const Value column = warp % tile_.warps_across * tile_.warp_columns();
+    const int lanes = tile_.warp_rows() * tile_.warp_columns() / kernel::warp_threads;
+    const Var sums = b_.var({f32, lanes}, b_.constant(f32, 0));
+    for (Operand* o : {&left_, &right_}) find_pieces(*o, t);
+    b_.for_loop(
+        0, stages - 1, 1,
+        [&](Value stage) {
+          start(at, stage * depth, stage);
+          put(stage);
+        },
+        LoopKind::unroll);
+    b_.for_loop(0, parts_.k, depth, [&](Value first_k) {
+      b_.wait_copies(stages - 2);
+      b_.barrier();
+      const Value ahead = first_k + (stages - 1) * depth, next = ahead / depth % stages;
+      start(at, ahead, next);
+      const Value slot = first_k / depth % stages;
+      for (int k = 0; k < depth; k += kernel::mma_depth)
+        b_.set(sums, b_.mma(matrix(left_, slot, row, k, tile_.warp_rows()),
+                            matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
+      put(next);
+    });
+    finish(at, row, column, t, b_.get(sums));
+  }
+
+  Builder::Matrix matrix(const Operand& o, Value slot, Value row, int k, int rows) const {
+    const bool along_k = o.side.along_k();
+    const Value inside = along_k ? row * o.line() + k : row + k * o.line();
+    return {o.side.shared, slot * o.stage() + inside, o.line(), rows, !along_k};
+  }
+
+  void find_pieces(Operand& o, Value t) const {
+    o.pieces.clear();
+    const int in_line = o.along() / piece;
+    for (int first = 0; first < o.rows * depth / piece; first += tile_.threads()) {
+      const Value number = t + first, along = number % in_line * piece, across = number / in_line;
+      o.pieces.push_back({number, along, across, across * o.line() + along});
+      if (!o.copies) o.pieces.back().held = b_.var({dtype_, piece}, b_.constant(dtype_, 0));
+    }
+  }
+
+  /// Runs body(piece, row, k) for the pieces of the thread, of a tile from (first_row, first_k) on.
+  template <class Body>
+  void for_pieces(const Operand& o, Value first_row, Value first_k, const Body& body) {
+    const int all = o.rows * depth / piece;
+    for (const Piece& p : o.pieces) {
+      const auto one = [&] {
+        o.side.along_k() ? body(p, first_row + p.across, first_k + p.along)
+                         : body(p, first_row + p.along, first_k + p.across);
+      };
+      all % tile_.threads() == 0 ? one() : b_.if_(p.number < all, one);
+    }
+  }
+
+  /// What is contracted from first_k on sets out for its place in the ring.
+  void start(const Place& at, Value first_k, Value slot) {
+    b_.if_(first_k < parts_.k, [&] {
+      if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
+      if (right_.copies) copy(right_, at.batch, at.n, first_k, slot);
+    });
+    b_.commit_copies();
+    if (!left_.copies) bring(left_, at.batch, at.m, first_k);
+    if (!right_.copies) bring(right_, at.batch, at.n, first_k);
+  }
+
+  void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
+    const ProductOperand& operand = o.side.operand;
+    const PointInstruction& load = operand.operand.program[0];
+    for_pieces(o, first_row, first_k, [&](const Piece& p, Value row, Value k) {
+      PointEmitter::Scope scope(o.side.loads, {{operand.batch, batch, 1}, {operand.rows, row, 1}, {operand.k, k, 1}},
+                                {}, &o.side.top);
+      b_.async_copy(o.side.shared, slot * o.stage() + p.place, parts_.context().buffer(parts_.buffer_of(load.buffer)),
+                    scope.place.position(load.form).base, inside(o, row, k));
+    });
+  }
+
+  /// How many elements of a piece lie inside the operand, at most or more than all; empty where all are known to.
+  Value inside(const Operand& o, Value row, Value k) {
+    const bool along_k = o.side.along_k();
+    const Value rows = parts_.context().dim(o.side.rows);
+    const bool ragged_rows = !is_multiple(o.side.rows, o.rows), ragged_k = !is_multiple(parts_.operands.k, depth);
+    Value count;
+    if (along_k ? ragged_k : ragged_rows) count = along_k ? parts_.k - k : rows - row;
+    if (along_k ? ragged_rows : ragged_k)
+      count = b_.select(along_k ? row < rows : k < parts_.k, count ? count : b_.index(piece), b_.index(0));
+    return count;
+  }
+
+  void bring(const Operand& o, Value batch, Value first_row, Value first_k) {
+    for_pieces(o, first_row, first_k,
+               [&](const Piece& p, Value row, Value k) { parts_.bring(o.side, batch, row, k, p.held); });
+  }
+
+  /// Pieces that came through registers go to shared memory.
+  void put(Value slot) {
+    for (const Operand* o : {&left_, &right_})
+      if (!o->copies)
+        for_pieces(*o, b_.index(0), b_.index(0), [&](const Piece& p, Value, Value) {
+          b_.store(o->side.shared, slot * o->stage() + p.place, b_.get(p.held));
+        });
+  }
+
+  void finish(const Place& at, Value row, Value column, Value t, Value sums) {
+    const kernel::Buffer tile = left_.side.shared;
+    b_.wait_copies(0);
+    b_.barrier();
+    const Value lane = t % kernel::warp_threads;
+    const Value first = (row + lane / 4) * out_line() + column + lane % 4 * 2;
+    for (int i = 0; i < sums.type.lanes; i += 2) {
+      const kernel::SumPlace place = kernel::sum_place(tile_.warp_columns(), 0, i);
+      b_.store(tile, first + (place.row * out_line() + place.column), b_.cast(b_.slice(sums, i, 2), dtype_));
+    }
+    b_.barrier();
+    const int in_line = tile_.columns / piece;
+    b_.for_loop(t, tile_.rows * in_line, tile_.threads(), [&](Value number) {
+      const Value m = number / in_line, n = number % in_line * piece;
+      parts_.finish(at.batch, at.m + m, at.n + n, b_.cast(b_.load(tile, m * out_line() + n, piece), f32));
+    });
+  }
+
+  ProductParts parts_;
+  Builder& b_;
+  DType dtype_;
+  const Tile& tile_;
+  Operand left_, right_;
+};
+
+}  // namespace
+
+bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
+  const ir::Node& contraction = context.graph[region.members[0]];
+  const DType dtype = contraction.type.dtype;
+  return (dtype == bf16 || dtype == f16) &&
+         std::all_of(contraction.operands.begin(), contraction.operands.end(),
+                     [&](ir::ValueId id) { return context.graph[id].type.dtype == dtype; });
+}
+
+KernelContext::Built lower_tensor_product(const LoweringContext& context, const Region& region) {
+  return TensorProduct(context, region).run();
+}
+
+}  // namespace lathe::gpu
