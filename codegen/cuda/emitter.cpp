@@ -227,6 +227,12 @@ class Emitter {
       return mapped_loop(s, index, "threadIdx", all);
     }
     if (s.kind == LoopKind::unroll) line("#pragma unroll");
+    // Its body is a whole stage: unrolled further it would only take more registers.
+    const bool is_stage = std::any_of(s.body.begin(), s.body.end(), [this](const kernel::Statement& inside) {
+      const auto* compute = std::get_if<kernel::Compute>(&inside.node);
+      return compute && info(compute->value).op == Opcode::mma;
+    });
+    if (s.kind == LoopKind::serial && is_stage) line("#pragma unroll 1");
     const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
                                  ? "++" + index
                                  : fmt::format("{} += {}", index, text(s.step));

@@ -25,8 +25,9 @@ std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, 
 /// A contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, through shared memory; 8 x 8 or 4 x 4 of
 /// them a thread.
 KernelContext::Built lower_product(const LoweringContext& context, const Region& region);
-/// The same by tensor cores, for operands of bf16 or f16.
-KernelContext::Built lower_tensor_product(const LoweringContext& context, const Region& region);
+/// The same by tensor cores, for operands of bf16 or f16; long sums of few tiles in pieces, which a second kernel
+/// adds.
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);

@@ -25,8 +25,8 @@ bool reduces(const LoweringContext& context, const Region& region) {
 
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   if (region.kind == RegionKind::product)
-    return one(gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
-                                                        : gpu::lower_product(context, region));
+    return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
+                                                    : one(gpu::lower_product(context, region));
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
   LATHE_ASSERT(region.kind == RegionKind::rows);

@@ -22,24 +22,75 @@ ProductParts::ProductParts(const LoweringContext& lowering, const Region& region
       left{operands.left, left_loads_, {left_loads_, {}}, operands.m},
       right{operands.right, right_loads_, {right_loads_, {}}, operands.n} {}
 
-KernelContext::Built ProductParts::tiles(int rows, int columns, const std::function<void(const Place&)>& block) {
-  kernel::Builder& b = builder();
-  declare_buffers(context_, {&program_, &operands.left.operand.program, &operands.right.operand.program}, lowering_);
-  epilogue_.hoist(top_);
-  left_loads_.hoist(left.top);
-  right_loads_.hoist(right.top);
+void ProductParts::start(const std::vector<const PointProgram*>& programs) {
+  declare_buffers(context_, programs, lowering_);
+  const auto hoist = [&](PointEmitter& emitter, PointEmitter::Scope& top) {
+    if (std::find(programs.begin(), programs.end(), &emitter.program()) != programs.end()) emitter.hoist(top);
+  };
+  hoist(epilogue_, top_);
+  hoist(left_loads_, left.top);
+  hoist(right_loads_, right.top);
   m = context_.dim(operands.m), n = context_.dim(operands.n), k = context_.dim(operands.k);
+}
+
+void ProductParts::for_tiles(int rows, int columns, int pieces,
+                             const std::function<void(const Place&, Value)>& block) {
+  kernel::Builder& b = builder();
   const Value down = b.ceil_div(m, rows), across = b.ceil_div(n, columns), all = down * across;
   const auto tile = [&](Value i) {
     // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
     const Value in_batch = i % all, band = in_batch / (across * band_rows) * band_rows;
     const Value height = kernel::min(down - band, b.index(band_rows)), in_band = in_batch - band * across;
-    block({i / all, (band + in_band % height) * rows, in_band / height * columns});
+    const Value number = i / all;
+    block({number / pieces, (band + in_band % height) * rows, in_band / height * columns}, number % pieces);
   };
-  b.for_loop(0, context_.dim(operands.batch) * all, 1, tile, kernel::LoopKind::block_x);
+  b.for_loop(0, context_.dim(operands.batch * Dim(pieces)) * all, 1, tile, kernel::LoopKind::block_x);
+}
+
+KernelContext::Built ProductParts::take() {
   auto built = context_.finish();
   built.launch.flops = Dim(2) * operands.batch * operands.m * operands.n * operands.k;
   return built;
+}
+
+KernelContext::Built ProductParts::tiles(int rows, int columns, const std::function<void(const Place&)>& block) {
+  start({&program_, &operands.left.operand.program, &operands.right.operand.program});
+  for_tiles(rows, columns, 1, [&](const Place& at, Value) { block(at); });
+  return take();
+}
+
+ProductParts::Partial ProductParts::partial(int rows, int columns, int pieces) const {
+  const auto whole = [](const Dim& size, std::int64_t of) { return (*size.value() + of - 1) / of * of; };
+  Partial result{.pieces = pieces, .rows = whole(operands.m, rows), .columns = whole(operands.n, columns)};
+  const Dim elements = operands.batch * Dim(pieces * result.rows * result.columns);
+  result.buffer = lowering_.workspace(f32, elements, "partial sums");
+  return result;
+}
+
+KernelContext::Built ProductParts::tiles_of_pieces(int rows, int columns, const Partial& partial,
+                                                   const std::function<void(const Place&, Value)>& block) {
+  start({&operands.left.operand.program, &operands.right.operand.program});
+  context_.declare(partial.buffer, f32, false, true);
+  for_tiles(rows, columns, partial.pieces, block);
+  return take();
+}
+
+KernelContext::Built ProductParts::join(const Partial& partial) {
+  constexpr int lanes = 4;
+  kernel::Builder& b = builder();
+  context_.declare(partial.buffer, f32, true, false);
+  start({&program_});
+  const Value across = b.ceil_div(n, lanes), piece = context_.dim(operands.batch) * (partial.rows * partial.columns);
+  for_threads(b, context_.dim(operands.batch) * m * across, 1, [&](Value at) {
+    const Value column = at % across * lanes, row = at / across % m, batch = at / across / m;
+    const Value first = (batch * partial.rows + row) * partial.columns + column;
+    const kernel::Var sum = b.var({f32, lanes}, b.constant(f32, 0));
+    b.for_loop(0, partial.pieces, 1, [&](Value i) {
+      b.set(sum, b.get(sum) + b.load(context_.buffer(partial.buffer), i * piece + first, lanes));
+    });
+    finish(batch, row, column, b.cast(b.cast(b.get(sum), operands.dtype), operands.compute));
+  });
+  return context_.finish();
 }
 
 void ProductParts::bring(Side& side, Value batch, Value row, Value at_k, kernel::Var into) {

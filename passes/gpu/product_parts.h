@@ -26,8 +26,22 @@ class ProductParts {
 
   ProductParts(const LoweringContext& lowering, const Region& region);
 
-  /// Runs `block` for each tile of rows x columns, in a loop over the grid; gives the kernel.
+  /// Runs `block` for each tile of rows x columns, in a loop over the grid; gives the kernel. What it needs of the
+  /// operands and of the epilogue is declared.
   KernelContext::Built tiles(int rows, int columns, const std::function<void(const Place&)>& block);
+
+  /// Sums over pieces of what is contracted, in f32 in a program buffer: [piece][batch][row][column], rows and
+  /// columns rounded up to whole tiles.
+  struct Partial {
+    int buffer = -1, pieces = 1;
+    std::int64_t rows = 0, columns = 0;
+  };
+  /// As tiles(), for each piece: `block` is given its number. It stores to the partial sums, and nothing goes through
+  /// the epilogue.
+  KernelContext::Built tiles_of_pieces(int rows, int columns, const Partial& partial,
+                                       const std::function<void(const Place&, kernel::Value)>& block);
+  /// The kernel that adds the pieces in order; their sums go through the epilogue.
+  KernelContext::Built join(const Partial& partial);
   /// Loads as many neighbours along the operand's axis as the variable has lanes, from (row, k) on; zeros beyond the
   /// ends.
   void bring(Side& side, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Var into);
@@ -37,11 +51,18 @@ class ProductParts {
   /// Whether the kernel writes nothing to the storage of a node.
   bool only_reads(ir::ValueId node) const;
 
+  /// Memory for the sums of `pieces`; m, n and the number of batches are known.
+  Partial partial(int rows, int columns, int pieces) const;
+
   kernel::Builder& builder() { return context_.builder; }
   KernelContext& context() { return context_; }
   int buffer_of(ir::ValueId node) const { return lowering_.buffer_of(node); }
 
  private:
+  void start(const std::vector<const PointProgram*>& programs);
+  void for_tiles(int rows, int columns, int pieces, const std::function<void(const Place&, kernel::Value)>& block);
+  KernelContext::Built take();
+
   const LoweringContext& lowering_;
 
  public:

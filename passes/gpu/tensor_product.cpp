@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <limits>
 
 #include "passes/gpu/product_parts.h"
+#include "passes/gpu/tensor_tiles.h"
 
 namespace lathe::gpu {
 
@@ -18,37 +18,6 @@ constexpr int depth = 32;  // contracted at once
 constexpr int stages = 4;  // of depth in shared memory: one is multiplied, the others are on their way
 constexpr int piece = 8;   // elements of 16 bytes, which are copied at once
 constexpr int pad = 8;     // of lines in shared memory, so that the eight lines of a ldmatrix lie in different banks
-
-/// The sums of a block, by warps side by side and below each other.
-struct Tile {
-  int rows, columns, warps_down, warps_across;
-  double time;  ///< of one depth on one multiprocessor, for many blocks; that of the largest tile is 1
-
-  int threads() const { return warps_down * warps_across * kernel::warp_threads; }
-  int warp_rows() const { return rows / warps_down; }
-  int warp_columns() const { return columns / warps_across; }
-};
-
-/// Smaller tiles read more for each product: estimates from the bytes that a block reads from shared and from global
-/// memory, not measured.
-constexpr Tile tiles[] = {{128, 128, 2, 4, 1.0}, {64, 64, 2, 2, 0.36}, {16, 64, 1, 4, 0.2}};
-constexpr std::int64_t multiprocessors = 128;
-
-/// The tile that ends first when a machine takes as many blocks at a time as it has multiprocessors. What is known
-/// only at run time counts as large.
-const Tile& choose_tile(const ProductOperands& operands) {
-  constexpr std::int64_t large = 16384;
-  const std::int64_t m = operands.m.value().value_or(large), n = operands.n.value().value_or(large),
-                     batch = operands.batch.value().value_or(1);
-  const Tile* best = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : tiles) {
-    const std::int64_t blocks = batch * ((m + tile.rows - 1) / tile.rows) * ((n + tile.columns - 1) / tile.columns);
-    const double time = static_cast<double>((blocks + multiprocessors - 1) / multiprocessors) * tile.time;
-    if (time < least) least = time, best = &tile;
-  }
-  return best ? *best : tiles[0];
-}
 
 bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value(); }
 
@@ -80,18 +49,28 @@ class TensorProduct {
       : parts_(lowering, region),
         b_(parts_.builder()),
         dtype_(parts_.operands.dtype),
-        tile_(choose_tile(parts_.operands)),
+        plan_(plan_tensor_product(parts_.operands.batch.value(), parts_.operands.m.value(), parts_.operands.n.value(),
+                                  parts_.operands.k.value())),
+        tile_(plan_.tile),
         left_(operand(parts_.left, tile_.rows)),
         right_(operand(parts_.right, tile_.columns)) {}
 
-  KernelContext::Built run() {
-    return parts_.tiles(tile_.rows, tile_.columns, [&](const Place& at) {
-      // The result's tile takes the place of the left operand in the end.
-      const int left = std::max(stages * left_.stage(), tile_.rows * out_line());
-      left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
-      right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
-      b_.for_loop(0, tile_.threads(), 1, [&](Value t) { thread(at, t); }, LoopKind::thread_x);
-    });
+  std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
+    std::vector<KernelContext::Built> built;
+    if (plan_.pieces == 1) {
+      built.push_back(parts_.tiles(tile_.rows, tile_.columns, [&](const Place& at) {
+        block([&](Value t) { finish(at, t, multiply(at, b_.index(0), parts_.k, t)); });
+      }));
+      return built;
+    }
+    const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.pieces);
+    const auto one = [&](const Place& at, Value number) {
+      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), depth), lo = number * length;
+      block([&](Value t) { keep(partial, at, number, t, multiply(at, lo, kernel::min(lo + length, parts_.k), t)); });
+    };
+    built.push_back(parts_.tiles_of_pieces(tile_.rows, tile_.columns, partial, one));
+    built.push_back(ProductParts(lowering, region).join(partial));
+    return built;
   }
 
  private:
@@ -119,32 +98,46 @@ class TensorProduct {
 
   int out_line() const { return tile_.columns + pad; }
 
-  void thread(const Place& at, Value t) {
+  /// The threads of a block and their shared memory.
+  void block(const std::function<void(Value)>& thread) {
+    // The result's tile takes the place of the left operand in the end.
+    const int left = std::max(stages * left_.stage(), tile_.rows * out_line());
+    left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
+    right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
+    b_.for_loop(0, tile_.threads(), 1, thread, LoopKind::thread_x);
+  }
+
+  /// The first row and column of a thread's warp.
+  std::pair<Value, Value> corner(Value t) const {
     const Value warp = t / kernel::warp_threads;
-    const Value row = warp / tile_.warps_across * tile_.warp_rows();
-    const Value column = warp % tile_.warps_across * tile_.warp_columns();
+    return {warp / tile_.warps_across * tile_.warp_rows(), warp % tile_.warps_across * tile_.warp_columns()};
+  }
+
+  /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
+  Value multiply(const Place& at, Value lo, Value hi, Value t) {
+    const auto [row, column] = corner(t);
     const int lanes = tile_.warp_rows() * tile_.warp_columns() / kernel::warp_threads;
     const Var sums = b_.var({f32, lanes}, b_.constant(f32, 0));
     for (Operand* o : {&left_, &right_}) find_pieces(*o, t);
     b_.for_loop(
         0, stages - 1, 1,
         [&](Value stage) {
-          start(at, stage * depth, stage);
+          start(at, lo + stage * depth, hi, stage);
           put(stage);
         },
         LoopKind::unroll);
-    b_.for_loop(0, parts_.k, depth, [&](Value first_k) {
+    b_.for_loop(lo, hi, depth, [&, row = row, column = column](Value first_k) {
       b_.wait_copies(stages - 2);
       b_.barrier();
-      const Value ahead = first_k + (stages - 1) * depth, next = ahead / depth % stages;
-      start(at, ahead, next);
-      const Value slot = first_k / depth % stages;
+      const Value ahead = first_k + (stages - 1) * depth, next = (ahead - lo) / depth % stages;
+      start(at, ahead, hi, next);
+      const Value slot = (first_k - lo) / depth % stages;
       for (int k = 0; k < depth; k += kernel::mma_depth)
         b_.set(sums, b_.mma(matrix(left_, slot, row, k, tile_.warp_rows()),
                             matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
       put(next);
     });
-    finish(at, row, column, t, b_.get(sums));
+    return b_.get(sums);
   }
 
   Builder::Matrix matrix(const Operand& o, Value slot, Value row, int k, int rows) const {
@@ -177,8 +170,8 @@ class TensorProduct {
   }
 
   /// What is contracted from first_k on sets out for its place in the ring.
-  void start(const Place& at, Value first_k, Value slot) {
-    b_.if_(first_k < parts_.k, [&] {
+  void start(const Place& at, Value first_k, Value hi, Value slot) {
+    b_.if_(first_k < hi, [&] {
       if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
       if (right_.copies) copy(right_, at.batch, at.n, first_k, slot);
     });
@@ -224,16 +217,29 @@ class TensorProduct {
         });
   }
 
-  void finish(const Place& at, Value row, Value column, Value t, Value sums) {
+  /// Stores a thread's sums in a tile whose first element stands at `first`, lines of `line` elements.
+  void store_sums(kernel::Buffer to, Value first, std::int64_t line, Value t, Value sums) {
+    const auto [row, column] = corner(t);
+    const Value lane = t % kernel::warp_threads;
+    const Value own = first + ((row + lane / 4) * line + column + lane % 4 * 2);
+    for (int i = 0; i < sums.type.lanes; i += 2) {
+      const kernel::SumPlace place = kernel::sum_place(tile_.warp_columns(), 0, i);
+      b_.store(to, own + (place.row * line + place.column), b_.cast(b_.slice(sums, i, 2), to.dtype));
+    }
+  }
+
+  /// The sums of a piece stay as they are.
+  void keep(const ProductParts::Partial& partial, const Place& at, Value number, Value t, Value sums) {
+    const Value batches = parts_.context().dim(parts_.operands.batch);
+    const Value first_row = (number * batches + at.batch) * partial.rows + at.m;
+    store_sums(parts_.context().buffer(partial.buffer), first_row * partial.columns + at.n, partial.columns, t, sums);
+  }
+
+  void finish(const Place& at, Value t, Value sums) {
     const kernel::Buffer tile = left_.side.shared;
     b_.wait_copies(0);
     b_.barrier();
-    const Value lane = t % kernel::warp_threads;
-    const Value first = (row + lane / 4) * out_line() + column + lane % 4 * 2;
-    for (int i = 0; i < sums.type.lanes; i += 2) {
-      const kernel::SumPlace place = kernel::sum_place(tile_.warp_columns(), 0, i);
-      b_.store(tile, first + (place.row * out_line() + place.column), b_.cast(b_.slice(sums, i, 2), dtype_));
-    }
+    store_sums(tile, b_.index(0), out_line(), t, sums);
     b_.barrier();
     const int in_line = tile_.columns / piece;
     b_.for_loop(t, tile_.rows * in_line, tile_.threads(), [&](Value number) {
@@ -245,7 +251,8 @@ class TensorProduct {
   ProductParts parts_;
   Builder& b_;
   DType dtype_;
-  const Tile& tile_;
+  TensorPlan plan_;
+  TensorTile tile_;
   Operand left_, right_;
 };
 
@@ -259,8 +266,8 @@ bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
                      [&](ir::ValueId id) { return context.graph[id].type.dtype == dtype; });
 }
 
-KernelContext::Built lower_tensor_product(const LoweringContext& context, const Region& region) {
-  return TensorProduct(context, region).run();
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region) {
+  return TensorProduct(context, region).run(context, region);
 }
 
 }  // namespace lathe::gpu

@@ -12,72 +12,76 @@ k0_product_contract_mlp_cpp_14(bf16* __restrict__ b0, const bf16* __restrict__ b
       const i64 i1 = i64(threadIdx.x);
       const i64 v0 = i1 / 32LL;
       const i64 v1 = v0 / 4LL;
-      const i64 v2 = mul(v0 % 4LL, 16LL);
+      const i64 v2 = mul(v1, 16LL);
+      const i64 v3 = mul(v0 % 4LL, 16LL);
       vec<f32, 8> r0 = broadcast<8>(0.0f);
-      const i64 v3 = mul(i1 % 4LL, 8LL);
-      const i64 v4 = i1 / 4LL;
-      const i64 v5 = add(mul(v4, 40LL), v3);
-      const i64 v6 = mul(i1 % 8LL, 8LL);
-      const i64 v7 = i1 / 8LL;
-      const i64 v8 = add(mul(v7, 72LL), v6);
-      const i64 v9 = add(i1, 128LL);
-      const i64 v10 = mul(v9 % 8LL, 8LL);
-      const i64 v11 = v9 / 8LL;
-      const i64 v12 = add(mul(v11, 72LL), v10);
+      const i64 v4 = mul(i1 % 4LL, 8LL);
+      const i64 v5 = i1 / 4LL;
+      const i64 v6 = add(mul(v5, 40LL), v4);
+      const i64 v7 = mul(i1 % 8LL, 8LL);
+      const i64 v8 = i1 / 8LL;
+      const i64 v9 = add(mul(v8, 72LL), v7);
+      const i64 v10 = add(i1, 128LL);
+      const i64 v11 = mul(v10 % 8LL, 8LL);
+      const i64 v12 = v10 / 8LL;
+      const i64 v13 = add(mul(v12, 72LL), v11);
       #pragma unroll
       for (i64 i2 = 0LL; i2 < 3LL; ++i2) {
-        const i64 v13 = mul(i2, 32LL);
-        if (v13 < 96LL) {
+        const i64 v14 = mul(i2, 32LL);
+        if (v14 < 96LL) {
           if (i1 < 64LL) {
-            async_copy(left, add(mul(i2, 640LL), v5), b1, add(mul(v4, 96LL), add(v13, v3)));
+            async_copy(left, add(mul(i2, 640LL), v6), b1, add(mul(v5, 96LL), add(v14, v4)));
           }
-          async_copy(right, add(mul(i2, 2304LL), v8), b2, add(v6, mul(add(v13, v7), 64LL)));
-          async_copy(right, add(mul(i2, 2304LL), v12), b2, add(v10, mul(add(v13, v11), 64LL)));
+          async_copy(right, add(mul(i2, 2304LL), v9), b2, add(v7, mul(add(v14, v8), 64LL)));
+          async_copy(right, add(mul(i2, 2304LL), v13), b2, add(v11, mul(add(v14, v12), 64LL)));
         }
         commit_copies();
       }
+      #pragma unroll 1
       for (i64 i3 = 0LL; i3 < 96LL; i3 += 32LL) {
         wait_copies<2>();
         __syncthreads();
-        const i64 v14 = add(i3, 96LL);
-        const i64 v15 = (v14 / 32LL) % 4LL;
-        if (v14 < 96LL) {
+        const i64 v15 = add(i3, 96LL);
+        const i64 v16 = (v15 / 32LL) % 4LL;
+        if (v15 < 96LL) {
           if (i1 < 64LL) {
-            async_copy(left, add(mul(v15, 640LL), v5), b1, add(mul(v4, 96LL), add(v14, v3)));
+            async_copy(left, add(mul(v16, 640LL), v6), b1, add(mul(v5, 96LL), add(v15, v4)));
           }
-          async_copy(right, add(mul(v15, 2304LL), v8), b2, add(v6, mul(add(v14, v7), 64LL)));
-          async_copy(right, add(mul(v15, 2304LL), v12), b2, add(v10, mul(add(v14, v11), 64LL)));
+          async_copy(right, add(mul(v16, 2304LL), v9), b2, add(v7, mul(add(v15, v8), 64LL)));
+          async_copy(right, add(mul(v16, 2304LL), v13), b2, add(v11, mul(add(v15, v12), 64LL)));
         }
         commit_copies();
-        const i64 v16 = (i3 / 32LL) % 4LL;
-        const vec<f32, 8> v17 = r0;
-        const vec<f32, 8> v18 = mma<16, 16>(matrix(left, add(mul(v16, 640LL), mul(v1, 640LL)), 40LL), transposed(right, add(mul(v16, 2304LL), v2), 72LL), v17);
-        r0 = v18;
-        const vec<f32, 8> v19 = r0;
-        const vec<f32, 8> v20 = mma<16, 16>(matrix(left, add(mul(v16, 640LL), add(mul(v1, 640LL), 16LL)), 40LL), transposed(right, add(mul(v16, 2304LL), add(v2, 1152LL)), 72LL), v19);
-        r0 = v20;
+        const i64 v17 = (i3 / 32LL) % 4LL;
+        const vec<f32, 8> v18 = r0;
+        const vec<f32, 8> v19 = mma<16, 16>(matrix(left, add(mul(v17, 640LL), mul(v1, 640LL)), 40LL), transposed(right, add(mul(v17, 2304LL), v3), 72LL), v18);
+        r0 = v19;
+        const vec<f32, 8> v20 = r0;
+        const vec<f32, 8> v21 = mma<16, 16>(matrix(left, add(mul(v17, 640LL), add(mul(v1, 640LL), 16LL)), 40LL), transposed(right, add(mul(v17, 2304LL), add(v3, 1152LL)), 72LL), v20);
+        r0 = v21;
       }
-      const vec<f32, 8> v21 = r0;
+      const vec<f32, 8> v22 = r0;
       wait_copies<0>();
       __syncthreads();
-      const i64 v22 = i1 % 32LL;
-      const i64 v23 = add(add(mul(add(mul(v1, 16LL), v22 / 4LL), 72LL), v2), mul(v22 % 4LL, 2LL));
-      const vec<f32, 2> v24 = shuffle<0, 1>(v21, v21);
-      store_aligned(left, v23, cast<bf16>(v24));
-      const vec<f32, 2> v25 = shuffle<2, 3>(v21, v21);
-      store_aligned(left, add(v23, 576LL), cast<bf16>(v25));
-      const vec<f32, 2> v26 = shuffle<4, 5>(v21, v21);
-      store_aligned(left, add(v23, 8LL), cast<bf16>(v26));
-      const vec<f32, 2> v27 = shuffle<6, 7>(v21, v21);
-      store_aligned(left, add(v23, 584LL), cast<bf16>(v27));
+      const i64 v23 = i1 / 32LL;
+      const i64 v24 = i1 % 32LL;
+      const i64 v25 = add(mul(add(mul(v23 / 4LL, 16LL), v24 / 4LL), 72LL), mul(v23 % 4LL, 16LL));
+      const i64 v26 = add(v25, mul(v24 % 4LL, 2LL));
+      const vec<f32, 2> v27 = shuffle<0, 1>(v22, v22);
+      store_aligned(left, v26, cast<bf16>(v27));
+      const vec<f32, 2> v28 = shuffle<2, 3>(v22, v22);
+      store_aligned(left, add(v26, 576LL), cast<bf16>(v28));
+      const vec<f32, 2> v29 = shuffle<4, 5>(v22, v22);
+      store_aligned(left, add(v26, 8LL), cast<bf16>(v29));
+      const vec<f32, 2> v30 = shuffle<6, 7>(v22, v22);
+      store_aligned(left, add(v26, 584LL), cast<bf16>(v30));
       __syncthreads();
       for (i64 i4 = i1; i4 < 128LL; i4 += 128LL) {
-        const i64 v28 = i4 / 8LL;
-        const i64 v29 = mul(i4 % 8LL, 8LL);
-        const vec<bf16, 8> v30 = load_aligned<8>(left, add(mul(v28, 72LL), v29));
-        const vec<f32, 8> v31 = cast<f32>(v30);
-        if ((v28 < 16LL) && (v29 < 64LL)) {
-          store_aligned(b0, add(mul(v28, 64LL), v29), v30);
+        const i64 v31 = i4 / 8LL;
+        const i64 v32 = mul(i4 % 8LL, 8LL);
+        const vec<bf16, 8> v33 = load_aligned<8>(left, add(mul(v31, 72LL), v32));
+        const vec<f32, 8> v34 = cast<f32>(v33);
+        if ((v31 < 16LL) && (v32 < 64LL)) {
+          store_aligned(b0, add(mul(v31, 64LL), v32), v33);
         }
       }
     }

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/kernel/kernel.h"
+
+namespace lathe::gpu {
+
+/// The sums of a block of threads, by warps below each other and side by side.
+struct TensorTile {
+  int rows, columns, warps_down, warps_across;
+  double time;  ///< of 32 products deep on one multiprocessor, for many blocks; that of the largest tile is 1
+
+  int threads() const { return warps_down * warps_across * kernel::warp_threads; }
+  int warp_rows() const { return rows / warps_down; }
+  int warp_columns() const { return columns / warps_across; }
+};
+
+/// How a product is shared out: a block for every tile and every one of `pieces` pieces of what is summed over; sums
+/// of pieces are added by a second kernel, in order.
+struct TensorPlan {
+  TensorTile tile;
+  int pieces = 1;
+};
+
+/// The plan that ends first by an estimate: a machine of 128 multiprocessors takes as many blocks at a time, and a
+/// second kernel costs a launch and the traffic of the pieces. It depends on the sizes alone, so that results do not
+/// depend on the machine. Sizes that are known only at run time count as large; a product with rows or columns of
+/// unknown number is not cut into pieces.
+TensorPlan plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
+                               std::optional<std::int64_t> n, std::optional<std::int64_t> k);
+
+}  // namespace lathe::gpu

@@ -1,0 +1,36 @@
+#include <catch2/catch.hpp>
+
+#include "passes/gpu/tensor_tiles.h"
+
+using namespace lathe;
+using gpu::plan_tensor_product;
+
+namespace {
+
+void check_plan(std::optional<std::int64_t> m, std::optional<std::int64_t> n, std::optional<std::int64_t> k, int rows,
+                int columns, int pieces) {
+  const gpu::TensorPlan plan = plan_tensor_product(1, m, n, k);
+  INFO(m.value_or(-1) << " x " << n.value_or(-1) << " x " << k.value_or(-1));
+  CHECK(plan.tile.rows == rows);
+  CHECK(plan.tile.columns == columns);
+  CHECK(plan.pieces == pieces);
+}
+
+}  // namespace
+
+TEST_CASE("tensor core tiles: large ones where they fill the machine, small ones where there would be few") {
+  check_plan(4096, 4096, 4096, 128, 128, 1);
+  check_plan(std::nullopt, 768, 3072, 128, 128, 1);  // tokens by features
+  check_plan(std::nullopt, std::nullopt, 64, 128, 128, 1);
+  check_plan(1024, 768, 768, 64, 64, 1);
+  check_plan(16, 768, 768, 16, 64, 1);  // a few tokens
+  check_plan(1, 1, 1, 16, 64, 1);
+}
+
+TEST_CASE("long sums of few tiles are cut into pieces, short ones and those of unknown size are not") {
+  check_plan(768, 768, std::nullopt, 128, 128, 3);  // the gradient of a weight
+  check_plan(2304, 768, std::nullopt, 128, 128, 1);
+  check_plan(768, 768, 256, 64, 64, 1);
+  check_plan(std::nullopt, 64, std::nullopt, 64, 64, 1);
+  CHECK(plan_tensor_product(std::nullopt, 128, 128, std::nullopt).pieces == 1);
+}
