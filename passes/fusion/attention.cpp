@@ -28,8 +28,8 @@ ValueId through_aliases(const Graph& graph, ValueId id) {
 
 class Search {
  public:
-  explicit Search(const AttentionSubject& subject)
-      : subject_(subject), graph_(subject.graph), group_of_(graph_.nodes.size(), -1) {}
+  explicit Search(const AttentionSubject& subject, bool sums = false)
+      : subject_(subject), graph_(subject.graph), sums_(sums), group_of_(graph_.nodes.size(), -1) {}
 
   AttentionSearch run() {
     for (const ValueId id : all_values(graph_))
@@ -59,7 +59,7 @@ class Search {
     const std::string free = roles.lhs_free() + roles.rhs_free();
     for (auto columns = roles.out.rbegin(); columns != roles.out.rend(); ++columns) {
       if (free.find(*columns) == std::string::npos) continue;
-      AttentionGrower grower(subject_, scores, *columns);
+      AttentionGrower grower(subject_, scores, *columns, sums_);
       const auto group = grower.run();
       if (group && take(*group)) return;
       if (!grower.rejections().empty()) rejections_.try_emplace(scores, grower.rejections().front());
@@ -71,7 +71,7 @@ class Search {
     if (!std::all_of(group.members.begin(), group.members.end(), apart) ||
         !std::all_of(group.consumers.begin(), group.consumers.end(), apart))
       return false;
-    for (const auto* ids : {&group.members, &group.consumers})
+    for (const auto* ids : {&group.members, &group.consumers, &group.sums})
       for (const ValueId id : *ids) group_of(id) = static_cast<int>(found_.groups.size());
     found_.groups.push_back(group);
     return true;
@@ -132,6 +132,7 @@ class Search {
 
   const AttentionSubject& subject_;
   const Graph& graph_;
+  bool sums_;
   std::vector<int> group_of_;
   std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first, by the product that makes the scores
   AttentionSearch found_;
@@ -219,7 +220,7 @@ bool all_inside(const Graph& graph, const AttentionSearch& search, const std::ve
 
 }  // namespace
 
-AttentionSearch find_attention(const Graph& graph) { return Search(AttentionSubject(graph)).run(); }
+AttentionSearch find_attention(const Graph& graph, bool sums) { return Search(AttentionSubject(graph), sums).run(); }
 
 std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionGroup& group, ValueId consumer) {
   std::optional<MemberOperand> found;

@@ -18,8 +18,10 @@ struct AttentionGroup {
   int inner = 1;                       ///< how many trailing dims are columns
   int row = 0;                         ///< the domain dim of the rows
   std::vector<int> serial;             ///< outer dims that a contraction over rows sums over too
+  std::vector<int> repeated;           ///< other outer dims that one of the `sums` goes over
   std::vector<ir::ValueId> members;    ///< in topological order, contractions that make scores among them
   std::vector<ir::ValueId> consumers;  ///< contractions that read a member
+  std::vector<ir::ValueId> sums;       ///< reductions of a member over outer dims: the gradient of a shared bias
   std::vector<ir::ValueId> inlined;    ///< point-wise nodes that members compute for themselves: masks, biases
   std::map<ir::ValueId, std::vector<int>> dims;   ///< by member: the domain dim of each of its dims, -1 for size 1
   std::map<ir::ValueId, std::vector<int>> space;  ///< the same for its index space
@@ -39,8 +41,9 @@ struct AttentionSearch {
   std::vector<AttentionReport> reports;  ///< one for each softmax of the graph, in order
 };
 
-/// Finds the attentions of a graph of primitives (as plan_fusion takes it).
-AttentionSearch find_attention(const ir::Graph& graph);
+/// Finds the attentions of a graph of primitives (as plan_fusion takes it). `sums`: take in reductions over outer
+/// dims too, for machines that can add to what they store.
+AttentionSearch find_attention(const ir::Graph& graph, bool sums = false);
 
 /// Where a consumer reads a member: the operand number, and the domain dim of each of that operand's dims (-1: size
 /// 1).

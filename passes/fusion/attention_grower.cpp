@@ -34,12 +34,26 @@ std::set<int> mapped(const std::string& labels, const std::map<char, int>& dims)
   return found;
 }
 
+/// The domain dims of a reduction's result, its operand lying at `space`.
+std::vector<int> reduced_member_dims(const Node& reduce, const std::vector<int>& space,
+                                     const std::vector<int>& reduced) {
+  std::vector<int> dims;
+  for (int i = 0; i < static_cast<int>(space.size()); ++i) {
+    const bool is_folded = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
+    if (!is_folded)
+      dims.push_back(space[static_cast<std::size_t>(i)]);
+    else if (reduce.attrs.get<bool>("keepdim"))
+      dims.push_back(-1);
+  }
+  return dims;
+}
+
 bool contains(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
 
 }  // namespace
 
-AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns)
-    : s_(subject), graph_(subject.graph), states_(graph_.nodes.size(), State::apart) {
+AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns, bool sums)
+    : s_(subject), graph_(subject.graph), takes_sums_(sums), states_(graph_.nodes.size(), State::apart) {
   const Node& node = graph_[scores];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
   std::string order = roles.out;
@@ -100,6 +114,8 @@ void AttentionGrower::reset() {
   std::fill(states_.begin(), states_.end(), State::apart);
   region_.members.clear();
   consumers_.clear();
+  sums_.clear();
+  repeated_.clear();
   inline_.clear();
   rejections_.clear();
   summed_.reset();
@@ -192,16 +208,26 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
   const auto reduced = reduced_dims(graph_, node);
   for (const int d : reduced)
     if (space[static_cast<std::size_t>(d)] >= 0) folded.push_back(space[static_cast<std::size_t>(d)]);
-  if (folded != std::vector<int>{columns}) return reject(id, "it does not reduce along the columns alone");
-  Dims dims;
-  for (int i = 0; i < static_cast<int>(space.size()); ++i) {
-    const bool is_folded = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
-    if (!is_folded)
-      dims.push_back(space[static_cast<std::size_t>(i)]);
-    else if (node.attrs.get<bool>("keepdim"))
-      dims.push_back(-1);
-  }
-  make_member(id, dims, space);
+  if (folded != std::vector<int>{columns}) return join_sum(id, space, {folded.begin(), folded.end()});
+  make_member(id, reduced_member_dims(node, space, reduced), space);
+  return true;
+}
+
+/// The gradient of what is shared over outer dims: added up where it is stored, as these dims go by.
+bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int>& folded) {
+  const Node& node = graph_[id];
+  const DType dtype = node.type.dtype;
+  const bool adds = node.op->as<Reduce>()->combine == ScalarOp::add && (dtype == f32 || dtype == f64);
+  if (!takes_sums_ || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
+    return reject(id, "it does not reduce along the columns alone");
+  std::set<int> rows;
+  std::set_difference(rows_.begin(), rows_.end(), folded.begin(), folded.end(), std::inserter(rows, rows.begin()));
+  if (!restrict_rows(id, rows)) return false;
+  plan_.dims[static_cast<std::size_t>(id.index)] = reduced_member_dims(node, space, reduced_dims(graph_, node));
+  plan_.space[static_cast<std::size_t>(id.index)] = space;
+  repeated_.insert(folded.begin(), folded.end());
+  state(id) = State::consumer;
+  sums_.push_back(id);
   return true;
 }
 
@@ -317,60 +343,6 @@ bool AttentionGrower::pull_product(ValueId value, const Dims& dims) {
     rejections_ = rejected;
   }
   return true;
-}
-
-bool AttentionGrower::makes_weights() const {
-  return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId id) {
-    const auto* elementwise = graph_[id].op->as<Elementwise>();
-    return elementwise && elementwise->op == ScalarOp::exp && covers_domain(region_, dims_of(id));
-  });
-}
-
-/// The last dim of unknown size, else the largest.
-int AttentionGrower::choose_row() const {
-  int best = *rows_.begin();
-  for (const int d : rows_) {
-    const auto size = region_.domain[d].value(), largest = region_.domain[best].value();
-    if (!size || (largest && *size >= *largest)) best = d;
-  }
-  return best;
-}
-
-std::optional<AttentionGroup> AttentionGrower::finish() {
-  const ValueId scores = region_.members.front();
-  const bool reduces = std::any_of(region_.members.begin(), region_.members.end(),
-                                   [&](ValueId id) { return graph_[id].op->as<Reduce>() != nullptr; });
-  const auto fail = [&](ValueId at, std::string reason) {
-    reject(at, std::move(reason));
-    return std::nullopt;
-  };
-  // A backward pass may find the sums of its rows elsewhere: FlashAttention's from the result and its gradient.
-  if (!makes_weights() || !(reduces || seeds_.size() > 1))
-    return fail(scores, "nothing exponentiates and sums its columns");
-  if (consumers_.empty()) return fail(region_.members.back(), "no product sums the weights");
-  AttentionGroup group;
-  group.domain = region_.domain;
-  group.row = choose_row();
-  group.members = region_.members;
-  group.consumers = consumers_;
-  group.inlined.assign(inline_.begin(), inline_.end());
-  if (summed_)
-    for (const int d : *summed_)
-      if (d != group.row) group.serial.push_back(d);
-  for (const ValueId id : group.members) {
-    group.dims[id] = dims_of(id);
-    group.space[id] = plan_.space_dims(id);
-  }
-  Dim tasks(1);
-  for (int d = 0; d + 1 < group.domain.rank(); ++d)
-    if (d != group.row && std::find(group.serial.begin(), group.serial.end(), d) == group.serial.end())
-      tasks = tasks * group.domain[d].unnamed();
-  // A classifier looks the same from behind, but has one product of scores, and is faster as it stands.
-  if (summed_ && tasks.is(1) && seeds_.size() == 1)
-    return fail(scores, "its gradient has nothing to run in parallel");
-  if (group.domain[group.row].value().value_or(16) < 8)
-    return fail(scores, fmt::format("{} rows are too few to gain from it", group.domain[group.row].to_string()));
-  return group;
 }
 
 }  // namespace lathe

@@ -25,7 +25,7 @@ struct AttentionSubject {
 /// Grows one group from a contraction that makes scores.
 class AttentionGrower {
  public:
-  AttentionGrower(const AttentionSubject& subject, ir::ValueId scores, char columns);
+  AttentionGrower(const AttentionSubject& subject, ir::ValueId scores, char columns, bool sums);
 
   /// The group, or nothing; rejections() then says why.
   std::optional<AttentionGroup> run();
@@ -52,6 +52,7 @@ class AttentionGrower {
   void make_member(ir::ValueId id, const Dims& dims, const Dims& space);
   bool join(ir::ValueId id);
   bool join_reduction(ir::ValueId id, const Dims& space);
+  bool join_sum(ir::ValueId id, const Dims& space, const std::set<int>& folded);
   bool join_consumer(ir::ValueId id);
   bool sums_columns(const std::set<int>& contracted) const;
   bool pull(ir::ValueId reader, const Dims& reader_dims);
@@ -64,6 +65,7 @@ class AttentionGrower {
 
   const AttentionSubject& s_;
   const ir::Graph& graph_;
+  bool takes_sums_;
   FusionPlan plan_;  ///< dims and space of the members
   Region region_;
   std::vector<State> states_;
@@ -71,7 +73,8 @@ class AttentionGrower {
   std::set<ir::ValueId> inline_;
   std::set<int> rows_;                   ///< domain dims that can be the row
   std::optional<std::set<int>> summed_;  ///< what contractions over rows sum over
-  std::vector<ir::ValueId> consumers_;
+  std::vector<ir::ValueId> consumers_, sums_;
+  std::set<int> repeated_;  ///< what sums go over
   std::vector<Rejection> rejections_;
   bool grew_ = false, failed_ = false;
 };

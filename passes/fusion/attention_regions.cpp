@@ -8,10 +8,11 @@ namespace lathe {
 
 using ir::ValueId;
 
-AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan) {
-  for (AttentionGroup& group : find_attention(graph).groups) {
+AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, bool sums) {
+  for (AttentionGroup& group : find_attention(graph, sums).groups) {
     const int r = static_cast<int>(plan.regions.size());
     const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
+    group.members.insert(group.members.end(), group.sums.begin(), group.sums.end());
     for (const ValueId id : group.inlined) plan.inlined[at(id)] = true;
     for (const ValueId id : group.members) {
       plan.inlined[at(id)] = false;
@@ -24,6 +25,7 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan) {
         .kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members};
     region.row = group.row;
     region.serial = group.serial;
+    region.repeated = group.repeated;
     region.parts.push_back(
         {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
     // Whoever asks what the region depends on is told of the contractions that will end it.

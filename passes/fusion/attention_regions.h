@@ -12,7 +12,7 @@ class AttentionRegions {
  public:
   AttentionRegions() = default;
   /// Adds the regions to the plan and decides what is inlined in them.
-  AttentionRegions(const ir::Graph& graph, FusionPlan& plan);
+  AttentionRegions(const ir::Graph& graph, FusionPlan& plan, bool sums);
 
   /// The attention region whose values a contraction sums; -1: none.
   int region_ended_by(ir::ValueId contraction) const;

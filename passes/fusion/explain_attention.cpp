@@ -22,7 +22,9 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 class Explanation {
  public:
   explicit Explanation(const Graph& graph)
-      : graph_(graph), search_(find_attention(graph)), plan_(plan_fusion(graph, {.attention = true})) {}
+      : graph_(graph),
+        search_(find_attention(graph, true)),
+        plan_(plan_fusion(graph, {.attention = true, .attention_sums = true})) {}
 
   std::string run() {
     if (search_.reports.empty()) return "this graph has no softmax\n";
@@ -71,6 +73,8 @@ class Explanation {
       std::string& list = covers(group, id) ? squares : rows;
       list += (list.empty() ? "" : ", ") + node(id);
     }
+    for (const ValueId id : group.sums)
+      text_ += fmt::format("    added up as its outer dims go by: {} {}\n", node(id), graph_[id].type.to_string());
     if (!rows.empty()) text_ += fmt::format("    kept of each row: {}\n", rows);
     if (squares.empty())
       text_ += "    nothing over rows and columns is stored\n";

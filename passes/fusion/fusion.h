@@ -28,6 +28,8 @@ struct Region {
   std::vector<Region> parts = {};
   int row = -1;                  ///< attention: the domain dim of the rows
   std::vector<int> serial = {};  ///< attention: outer dims that a part sums over as well
+  /// attention: outer dims that only reductions among the members go over, which add to what they store
+  std::vector<int> repeated = {};
   // While the plan is made, a product that sums values of an attention region is a region of its own.
   int ends = -1;                   ///< product: that attention region
   std::vector<int> ended_by = {};  ///< attention: those products
@@ -56,6 +58,7 @@ struct FusionPlan {
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
 struct FusionOptions {
   bool attention = false;         ///< make attention regions
+  bool attention_sums = false;    ///< which take in reductions over their outer dims
   bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   /// By node: copies made just before the readers that want them late. They join no region without such a copy, which

@@ -34,13 +34,13 @@ struct ScoreCode {
 
 class AttentionKernel {
  public:
-  AttentionKernel(const LoweringContext& lowering, const Region& region)
+  AttentionKernel(const LoweringContext& lowering, const Region& region, Ends ends)
       : lowering_(lowering),
         domain_(region.domain),
         context_("attention"),
         b_(context_.builder),
         program_(region_program(lowering.graph, lowering.plan, region.parts[0])),
-        parts_(attention_parts(lowering, region, program_)),
+        parts_(parts_with(attention_parts(lowering, region, program_), ends)),
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
@@ -48,6 +48,7 @@ class AttentionKernel {
                  : parts_.sums_over_rows()  ? 4
                                             : 4),
         tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_) {
+    if (ends == Ends::over_rows) program_.stores.clear();  // the other kernel stores it all
     const std::uint64_t columns = 1ULL << parts_.columns_dim;
     std::vector<int> results;
     for (AttentionParts::End& end : parts_.ends) {
@@ -69,27 +70,37 @@ class AttentionKernel {
   KernelContext::Built run() {
     declare();
     hoist();
-    const Value tasks = context_.dim(parts_.parallel), serial = context_.dim(parts_.serial);
+    const Value tasks = context_.dim(parts_.parallel), serial = context_.dim(parts_.serial),
+                repeated = context_.dim(parts_.repeated);
     if (parts_.sums_over_rows()) {
       b_.parallel_for(0, tasks, 1, [&](Value task) {
-        for (auto& end : ends_)
-          if (end->part().over_rows) end->clear(columns_);
-        b_.for_loop(0, serial, 1, [&](Value s) { strips(task * serial + s, b_.index(0), rows_); });
-        for (auto& end : ends_)
-          if (end->part().over_rows) end->epilogue(task, b_.index(0), columns_);
+        repeat(task * repeated, repeated, [&](Value result) {
+          for (auto& end : ends_)
+            if (end->part().over_rows) end->clear(columns_);
+          b_.for_loop(0, serial, 1, [&](Value s) { strips(result * serial + s, b_.index(0), rows_); });
+          for (auto& end : ends_)
+            if (end->part().over_rows) end->epilogue(result, b_.index(0), columns_);
+        });
       });
     } else {
       const int step = strips_of_a_task * strip_rows();
       const Value chunks = b_.ceil_div(rows_, step);
       b_.parallel_for(0, tasks * serial * chunks, 1, [&](Value task) {
         const Value first = task % chunks * step;
-        strips(task / chunks, first, min(first + step, rows_));
+        repeat(task / chunks * repeated, repeated,
+               [&](Value outer) { strips(outer, first, min(first + step, rows_)); });
       });
     }
     return finish();
   }
 
  private:
+  /// body(first + i) for each i below count, in order.
+  void repeat(Value first, Value count, const std::function<void(Value)>& body) {
+    if (parts_.repeated.is(1)) return body(first);
+    b_.for_loop(0, count, 1, [&](Value i) { body(first + i); });
+  }
+
   int strip_rows() const { return vectors_ * lanes_; }
   RegisterTile tile(int vectors) const { return {parts_.compute, lanes_, tile_rows_, vectors}; }
   RegisterTile end_tile() const {
@@ -338,8 +349,9 @@ class AttentionKernel {
     const Dim pairs = bounds_.upper && bounds_.lower ? Dim(2) * rows * (*bounds_.upper - *bounds_.lower + Dim(1))
                       : bounds_.any()                ? rows * columns
                                                      : Dim(2) * rows * columns;
-    built.launch.flops = parts_.parallel * parts_.serial * pairs * depths;
-    const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows : Dim(strips_of_a_task * strip_rows());
+    built.launch.flops = parts_.parallel * parts_.repeated * parts_.serial * pairs * depths;
+    const Dim task_rows =
+        parts_.sums_over_rows() ? parts_.repeated * parts_.serial * rows : Dim(strips_of_a_task * strip_rows());
     built.launch.work = task_rows * columns * Dim(8);
     return built;
   }
@@ -363,8 +375,16 @@ class AttentionKernel {
 
 }  // namespace
 
-KernelContext::Built lower_attention(const LoweringContext& context, const Region& region) {
-  return AttentionKernel(context, region).run();
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+  const AttentionParts parts =
+      attention_parts(context, region, region_program(context.graph, context.plan, region.parts[0]));
+  // What is added up over all outer dims would leave one task: rows run in parallel there, outer dims in a second
+  // kernel, which computes the scores again.
+  const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.repeated.is(1);
+  std::vector<KernelContext::Built> built;
+  for (const Ends ends : two ? std::vector{Ends::over_columns, Ends::over_rows} : std::vector{Ends::all})
+    built.push_back(AttentionKernel(context, region, ends).run());
+  return built;
 }
 
 }  // namespace lathe

@@ -1,6 +1,7 @@
 #include "passes/lowering/attention_parts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "passes/fusion/attention.h"
 
@@ -29,16 +30,18 @@ class Parts {
 
  private:
   void order_outer_dims() {
-    const auto is_serial = [&](int d) {
-      return std::find(region_.serial.begin(), region_.serial.end(), d) != region_.serial.end();
+    const auto has = [](const std::vector<int>& dims, int d) {
+      return std::find(dims.begin(), dims.end(), d) != dims.end();
     };
-    for (const bool serial : {false, true})
+    const auto count_of = [&](int d) {
+      return has(region_.serial, d) ? &parts_.serial : has(region_.repeated, d) ? &parts_.repeated : &parts_.parallel;
+    };
+    for (Dim* const count : {&parts_.parallel, &parts_.repeated, &parts_.serial})
       for (int d = 0; d < parts_.columns_dim; ++d) {
-        if (d == region_.row || region_.domain[d].is(1) || is_serial(d) != serial) continue;
+        if (d == region_.row || region_.domain[d].is(1) || count_of(d) != count) continue;
         parts_.outer.push_back(d);
-        Dim& count = serial ? parts_.serial : parts_.parallel;
-        count = count * region_.domain[d].unnamed();
-        if (!serial) parts_.parallel_dims.push_back(d);
+        *count = *count * region_.domain[d].unnamed();
+        if (count != &parts_.serial) parts_.result_dims.push_back(d);
       }
   }
 
@@ -94,7 +97,7 @@ class Parts {
     end.depth = end.other.size;
     end.epilogue = region_program(graph_, lowering_.plan, region);
     const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
-    for (const int d : end.over_rows ? parts_.parallel_dims : parts_.outer)
+    for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)
       for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
         const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
         if (at != domain_dim.end() && at->second == d) end.outer_dims.push_back(i);
@@ -125,6 +128,16 @@ bool AttentionParts::sums_over_rows() const {
 
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program) {
   return Parts(lowering, region, program).find();
+}
+
+AttentionParts parts_with(AttentionParts parts, Ends ends) {
+  if (ends == Ends::all) return parts;
+  std::erase_if(parts.ends, [&](const auto& end) { return end.over_rows != (ends == Ends::over_rows); });
+  if (ends == Ends::over_rows)
+    parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
+  else
+    parts.repeated = parts.repeated * std::exchange(parts.serial, Dim(1));
+  return parts;
 }
 
 }  // namespace lathe

@@ -29,9 +29,9 @@ struct AttentionParts {
   };
 
   int row_dim = 0, columns_dim = 0;  ///< of the domain
-  std::vector<int> outer;            ///< the other dims, those that run in parallel first; one index counts them
-  std::vector<int> parallel_dims;    ///< of these, those that run in parallel
-  Dim parallel = 1, serial = 1;      ///< how many indices of each kind
+  std::vector<int> outer;            ///< the other dims: parallel, repeated, serial ones; one index counts them
+  std::vector<int> result_dims;      ///< of these, those that sums over rows keep: all but the serial ones
+  Dim parallel = 1, repeated = 1, serial = 1;  ///< how many outer indices of each kind
   DType compute = f32;
   std::vector<Score> scores;
   std::vector<End> ends;
@@ -41,5 +41,11 @@ struct AttentionParts {
 
 /// Takes a region of kind attention apart. `program` is that of its rows part.
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program);
+
+/// Which products end a kernel.
+enum class Ends { all, over_columns, over_rows };
+/// The parts of a kernel that has these ends alone. Where all sum over rows, all outer dims but the serial ones run
+/// in parallel; where all sum over columns, only rows and the parallel dims do.
+AttentionParts parts_with(AttentionParts parts, Ends ends);
 
 }  // namespace lathe

@@ -37,7 +37,7 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
     case RegionKind::columns: built = lower_columns(context, region); break;
     case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
     case RegionKind::product: built = lower_product(context, region); break;
-    case RegionKind::attention: built.push_back(lower_attention(context, region)); break;
+    case RegionKind::attention: built = lower_attention(context, region); break;
   }
   return built;
 }
@@ -287,8 +287,9 @@ class Lowering {
 }  // namespace
 
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  const Schedules schedules = {
-      .region = region_kernels, .copy = copy_kernel, .fusion = {.columns = true, .scatter_in_place = true}};
+  const Schedules schedules = {.region = region_kernels,
+                               .copy = copy_kernel,
+                               .fusion = {.attention_sums = true, .columns = true, .scatter_in_place = true}};
   const bool attention = options.attention != AttentionFusion::off;
   Graph prepared = prepare_for_fusion(graph);
   if (attention) prepared = recompute_attention(prepared);

@@ -44,7 +44,9 @@ class Writer {
       program_.depends[static_cast<std::size_t>(value)] = all_dims();
     } else if (const auto* reduce = node.op->as<Reduce>()) {
       const int operand = read(node.operands[0], spread(plan_.space_dims(id)), no_predicate);
-      const bool column = kind_ == RegionKind::rows && !folds_trailing_dims(graph_, node);
+      const bool column = kind_ == RegionKind::attention
+                              ? (kept_dims(plan_.member_dims(id)) >> (rank_ - 1) & 1) != 0
+                              : kind_ == RegionKind::rows && !folds_trailing_dims(graph_, node);
       value = emit({.kind = column ? Kind::column : Kind::reduce,
                     .dtype = node.type.dtype,
                     .value = reduce->identity,

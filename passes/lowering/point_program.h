@@ -20,7 +20,7 @@ struct PointInstruction {
     random,     ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
     scalar,     ///< op of args
     reduce,     ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
-    column,     ///< in a rows region, op over the rows of args[0]: see partial_columns.h
+    column,     ///< op over the rows of args[0], see partial_columns.h; in an attention over outer dims
     accumulator,  ///< the product's result at this point
   };
   Kind kind = Kind::constant;

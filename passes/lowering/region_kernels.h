@@ -38,8 +38,8 @@ KernelContext::Built lower_scatter(const LoweringContext& context, const Region&
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 
 /// An attention region: strips of rows, each with all its columns in scratch, from the products that make the scores
-/// to those that end it.
-KernelContext::Built lower_attention(const LoweringContext& context, const Region& region);
+/// to those that end it. Two kernels where sums over all outer dims are among its members.
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 
 /// Declares the buffers that programs load from and store to; `extra` are written besides.
 void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,

@@ -68,6 +68,7 @@ class KeyWriter {
     number(region.inner);
     number(region.row);
     list(region.serial);
+    list(region.repeated);
     number(static_cast<std::int64_t>(region.members.size()));
     for (const ValueId member : region.members) id(member);
     number(static_cast<std::int64_t>(region.parts.size()));

@@ -39,6 +39,8 @@ void StripLoops::loop(const StripPlan::Loop& l, const StripPlace& place, Rows& r
   std::vector<std::vector<kernel::Var>> accumulators;
   for (auto& scope : rows) {
     for (const int i : l.fixed) emitter_.emit(i, *scope);
+    for (const PointStore* s : l.stores)
+      if (program[s->value].kind == Kind::column) scope->bind(s->value, is_first(s->value, place));
     accumulators.emplace_back();
     for (const int i : l.reductions)
       accumulators.back().push_back(
@@ -84,6 +86,31 @@ void StripLoops::block(const StripPlan::Loop& l, const StripPlace& place, const 
   });
 }
 
+/// Stores a value, or adds it to what earlier outer indices have left there.
+void StripLoops::store(const PointStore& store, Scope& scope) {
+  kernel::Builder& b = emitter_.context().builder;
+  const PointInstruction& made = emitter_.program()[store.value];
+  if (made.kind != Kind::column) {
+    emitter_.store(store.node, made.dtype, store.form, emitter_.emit(store.value, scope), scope);
+    return;
+  }
+  const Value value = b.broadcast(emitter_.emit(made.args[0], scope), shape_.lanes);
+  const Value before = emitter_.reload(store.node, made.dtype, store.form, scope);
+  const Value first = b.broadcast(emitter_.emit(store.value, scope), shape_.lanes);
+  emitter_.store(store.node, made.dtype, store.form, b.select(first, value, value + before), scope);
+}
+
+/// Whether all outer indices that a sum goes over are 0.
+Value StripLoops::is_first(int value, const StripPlace& place) {
+  const PointProgram& program = emitter_.program();
+  Linear folded{std::vector<Dim>(static_cast<std::size_t>(program.domain.rank()), Dim(0)), 0};
+  for (const int d : shape_.outer)
+    if ((program.depends[static_cast<std::size_t>(value)] >> d & 1) == 0)
+      folded.coefficients[static_cast<std::size_t>(d)] = 1;
+  Scope scope(emitter_, {{shape_.outer, place.outer, 1}});
+  return kernel::equal(scope.place.value(folded), emitter_.context().builder.index(0));
+}
+
 /// One column of one vector of rows. All reads come first: the writes may go where they lie.
 void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int vector,
                        const std::vector<kernel::Var>& accumulators) {
@@ -104,8 +131,7 @@ void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int
     const Value value = b.broadcast(emitter_.emit(reduce.args[0], scope), lanes);
     b.set(accumulators[r], b.apply(reduce.op, {b.get(accumulators[r]), value}));
   }
-  for (const PointStore* store : l.stores)
-    emitter_.store(store->node, program[store->value].dtype, store->form, emitter_.emit(store->value, scope), scope);
+  for (const PointStore* s : l.stores) store(*s, scope);
   for (const auto& [value, s] : l.writes) {
     const ScratchMatrix& to = slots_[static_cast<std::size_t>(s)];
     b.store(to.buffer, place(to), b.broadcast(emitter_.emit(value, scope), lanes), {}, bytes(to));

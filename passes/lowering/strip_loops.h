@@ -59,6 +59,8 @@ class StripLoops {
   std::vector<Block> blocks(const StripPlace& place, int vectors) const;
   void block(const StripPlan::Loop& loop, const StripPlace& place, const Block& block, Rows& rows,
              const std::vector<std::vector<kernel::Var>>& accumulators);
+  void store(const PointStore& store, PointEmitter::Scope& scope);
+  kernel::Value is_first(int value, const StripPlace& place);
   void point(const StripPlan::Loop& loop, PointEmitter::Scope& scope, kernel::Value column, int vector,
              const std::vector<kernel::Var>& accumulators);
   kernel::Value rounded(kernel::Value value, DType dtype);

@@ -46,7 +46,8 @@ TEST_CASE("the memory of attention, forward and backward, grows linearly with th
 TEST_CASE("fused attention gives the same bits for any number of threads") {
   for (const Spelling& s : {Spelling{.layout = Layout::split, .mask = Mask::causal_fill},
                             Spelling{.layout = Layout::grouped_repeat, .mask = Mask::alibi, .extra = Extra::dropout},
-                            Spelling{.layout = Layout::flat}}) {
+                            Spelling{.layout = Layout::split, .mask = Mask::bias_shared},
+                            Spelling{.mask = Mask::bias_then_mask}, Spelling{.layout = Layout::flat}}) {
     INFO(s.name());
     const ir::Graph graph = build(s);
     const ir::Tensors arguments = random_arguments(graph, {{"N", 3}, {"S", 131}});

@@ -10,8 +10,9 @@ using namespace lathe::test;
 
 namespace {
 
-/// Whether a value over rows and columns is asked for by the graph as written: a gradient of a bias, scores in merged
-/// batches or that a gradient needs and that are returned.
+/// Whether a value over rows and columns is asked for by the graph as written: a gradient of a bias (one that batches
+/// share is looked at in shared_bias_test.cpp), scores in merged batches or that a gradient needs and that are
+/// returned.
 bool asks_for_squares(const Spelling& s) {
   const bool of_bias = s.mask == Mask::bias || s.mask == Mask::bias_shared || s.mask == Mask::bias_then_mask;
   const bool needs_them = s.layout == Layout::batched || s.scale == Scale::by_parameter;

@@ -1,0 +1,79 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/grad.h"
+#include "frontend/graph.h"
+#include "frontend/ops.h"
+#include "tests/attention/attention_check.h"
+#include "tests/attention/attention_search.h"
+#include "tests/attention/spelling.h"
+#include "tests/support/memory_store.h"
+
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+constexpr std::int64_t batches = 5, heads = 2, length = 997;
+
+/// Attention with a bias by distance, looked up in a learned table [8, h], with the gradients of all.
+ir::Graph by_distance(std::optional<DType> dtype) {
+  Graph g{"distance"};
+  const Dim N{"N"}, S{"S"}, h{"h", heads}, d{"d", 4};
+  const DType type = dtype.value_or(f32);
+  const Tensor q = g.input("q", type, {N, h, S, d}), k = g.input("k", type, {N, h, S, d}),
+               v = g.input("v", type, {N, h, S, d}), table = g.input("table", type, {8, h});
+  const Tensor apart = abs(g.arange(S, i64).unsqueeze(1) - g.arange(S, i64).unsqueeze(0));  // [S, S]
+  const Tensor bias = gather(table, minimum(apart, g.constant(7, i64)));                    // [S, S, h]
+  const Tensor s = matmul(q, k.transpose(-2, -1)) + bias.permute({2, 0, 1});
+  const Tensor y = matmul(s.softmax(-1), v);
+  g.output("y", y);
+  const std::vector<Tensor> wrt = {q, k, v, table};
+  const auto gradients = grad((y * g.input("weight", type, y.shape())).sum(), wrt);
+  for (std::size_t i = 0; i < wrt.size(); ++i) g.output("grad" + std::to_string(i), gradients[i]);
+  return g.finish();
+}
+
+/// Nothing is larger than what is shared by all batches, and the arena grows with the batches no more than without.
+void check_no_batches_of_squares(const ir::Graph& graph, std::int64_t of_heads = heads) {
+  CHECK(unfused(graph) == "");
+  const DimBindings dims = {{"N", batches}, {"S", length}, {"T", length}};
+  CHECK(square_temporaries(graph, dims, of_heads * length * length + 1) == "");
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of a bias that batches share is added up in its own size") {
+  for (const Layout layout : {Layout::heads, Layout::split, Layout::keys_first, Layout::heads_last, Layout::batched,
+                              Layout::batched_viewed, Layout::length_first}) {
+    INFO(Spelling{.layout = layout}.name());
+    check_no_batches_of_squares(build({.layout = layout, .mask = Mask::bias_shared}));
+    check_no_batches_of_squares(build({.layout = layout, .mask = Mask::bias_then_mask}));
+  }
+  check_no_batches_of_squares(build({.layout = Layout::grouped_expand, .mask = Mask::bias_shared}), 4);
+  check_no_batches_of_squares(build({.layout = Layout::one_key_head, .mask = Mask::bias_then_mask}));
+  check_no_batches_of_squares(by_distance({}));
+}
+
+TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
+  MemoryStore store;
+  const std::vector<DimBindings> sizes = {{{"N", 3}, {"S", 5}, {"T", 7}}, {{"N", 2}, {"S", 70}, {"T", 3}}};
+  check_attention(by_distance, {.sizes = sizes, .store = &store});
+  for (const Spelling& s : {Spelling{.layout = Layout::heads, .mask = Mask::bias_shared},
+                            Spelling{.layout = Layout::one_key_head, .mask = Mask::bias_then_mask},
+                            Spelling{.layout = Layout::keys_first, .mask = Mask::bias_shared, .extra = Extra::cross}})
+    check_attention([&](std::optional<DType> dtype) { return build(s, dtype); }, {.sizes = sizes, .store = &store});
+}
+
+TEST_CASE("sums over outer dims that are no plain sums, or in 16 bits, are not added up in an attention") {
+  const auto largest = [](const ir::Graph& graph) {
+    return square_temporaries(graph, {{"N", batches}, {"S", length}}, heads * length * length + 1);
+  };
+  CHECK(largest(build({.mask = Mask::bias_shared}, bf16)) != "");
+  Graph g{"largest"};
+  const Dim N{"N"}, S{"S"}, h{"h", heads}, d{"d", 4};
+  const Tensor q = g.input("q", f32, {N, h, S, d});
+  const Tensor w = matmul(q, q.transpose(-2, -1)).softmax(-1);
+  g.output("y", matmul(w, q));
+  g.output("most", w.max(0));
+  CHECK(largest(g.finish()) != "");
+}
