@@ -1,9 +1,10 @@
 // Whole training steps beside the machine's FMA peak: forward, backward and AdamW.
 //   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
-//                       [--top LINES]
+//                       [--top LINES] [--tune SECONDS]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
 // --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
 // the peers' steps.
+// --tune: measures tiles of products first, and steps with and without them in turn; nothing is kept.
 // NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT.
 // --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
 // parameters and the batch, from which the peers start.
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "bench/memory_floor.h"
@@ -34,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::vector<std::string> names;
   int steps = 10, threads = usable_cpus(), top = 0;
-  double clip = 0;
+  double clip = 0, tune = 0;
   DType precision = f32;
   bool serve = false, norm = false;
   std::string exported;
@@ -53,6 +55,8 @@ Options parse(int argc, char** argv) {
       options.top = std::atoi(value());
     } else if (argument == "--clip") {
       options.clip = std::atof(value());
+    } else if (argument == "--tune") {
+      options.tune = std::atof(value());
     } else if (argument == "--norm") {
       options.norm = true;
     } else if (argument == "--precision") {
@@ -85,9 +89,11 @@ class Step {
   Step(const std::string& name, const Options& options)
       : options_(options),
         case_(make_step_case(name)),
-        executable_(compiled(training_step(
-            case_.forward, "loss", AdamW{.lr = 1e-3},
-            {.clip_norm = options.clip, .report_norm = options.norm, .precision = options.precision}))) {
+        step_(
+            training_step(case_.forward, "loss", AdamW{.lr = 1e-3},
+                          {.clip_norm = options.clip, .report_norm = options.norm, .precision = options.precision})),
+        executable_(compiled(step_)),
+        tuned_(tuned(step_)) {
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
     for (const ProgramBuffer& buffer : executable_.program().buffers)
@@ -102,11 +108,9 @@ class Step {
   MemoryPlan plan() const { return executable_.memory_plan(executable_.bind(case_.inputs)); }
 
   /// The seconds of one step, and its loss.
-  std::pair<double, double> run() {
-    const auto start = Clock::now();
-    const double loss = executable_.run(case_.inputs).at("loss").get(0);
-    return {std::chrono::duration<double>(Clock::now() - start).count(), loss};
-  }
+  std::pair<double, double> run() { return run(executable_); }
+  bool is_tuned() const { return tuned_.has_value(); }
+  std::pair<double, double> run_tuned() { return run(tuned_.value()); }
 
   std::string profile(double peak) {
     Trace trace{.program = executable_.program(),
@@ -131,9 +135,26 @@ class Step {
     return executable;
   }
 
+  std::pair<double, double> run(Executable& executable) const {
+    const auto start = Clock::now();
+    const double loss = executable.run(case_.inputs).at("loss").get(0);
+    return {std::chrono::duration<double>(Clock::now() - start).count(), loss};
+  }
+
+  std::optional<Executable> tuned(const ir::Graph& step) const {
+    if (options_.tune <= 0) return std::nullopt;
+    const TuneOptions tune{.dims = executable_.bind(case_.inputs), .seconds = options_.tune};
+    Executable executable = compile(step, {.threads = options_.threads, .tune = tune});
+    fmt::print("{}", to_string(executable.summary().tuned.value()));
+    executable.set_states(initial_values(step, case_.initializers, 1));
+    return executable;
+  }
+
   Options options_;
   StepCase case_;
+  ir::Graph step_;
   Executable executable_;
+  std::optional<Executable> tuned_;
 };
 
 void measure(const std::string& name, const Options& options) {
@@ -146,14 +167,17 @@ void measure(const std::string& name, const Options& options) {
   fmt::print("arena {} ({:.3f} of the largest live set), arguments {}\n", format_bytes(plan.arena_bytes),
              static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
              format_bytes(plan.argument_bytes));
-  std::vector<double> seconds, peaks;
+  std::vector<double> seconds, peaks, tuned;
   double loss = 0;
   for (int i = 0; i < options.steps + 2; ++i) {
     const double peak = measure_fma_peak(options.threads, 0.02).best;
     const auto [took, now] = step.run();
+    const auto [tuned_took, tuned_loss] = step.is_tuned() ? step.run_tuned() : std::pair{took, now};
+    if (tuned_loss != now) fmt::print("the losses differ: {} and, tuned, {}\n", now, tuned_loss);
     loss = now;
     if (i < 2) continue;
     seconds.push_back(took);
+    tuned.push_back(tuned_took);
     peaks.push_back(peak);
   }
   const double typical = median(seconds), peak = median(peaks);
@@ -161,6 +185,7 @@ void measure(const std::string& name, const Options& options) {
       "{:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the FMA peak of {:.0f} GFLOP/s on {} threads, loss {:.5f}\n",
       1e3 * typical, static_cast<double>(step.model().tokens) / typical, 100 * step.model().flops / typical / peak,
       peak * 1e-9, options.threads, loss);
+  if (step.is_tuned()) fmt::print("{:.1f} ms with tiles tuned, in turn with the others\n", 1e3 * median(tuned));
   if (options.top > 0) fmt::print("{}", step.profile(peak));
 }
 

@@ -53,10 +53,11 @@ class RangeRecorder {
 
 class CpuRunner final : public ProgramRunner {
  public:
-  CpuRunner(const Program& program, codegen::CompiledKernels kernels, int threads)
+  CpuRunner(const Program& program, codegen::CompiledKernels kernels, int threads, const std::vector<bool>* skipped)
       : program_(program),
         kernels_(std::move(kernels)),
         threads_(std::make_unique<ThreadPool>(threads)),
+        skipped_(skipped),
         constants_(constant_tensors(program)) {}
 
   ir::Tensors run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
@@ -94,6 +95,7 @@ class CpuRunner final : public ProgramRunner {
   const Program& program_;
   codegen::CompiledKernels kernels_;
   std::unique_ptr<ThreadPool> threads_;
+  const std::vector<bool>* skipped_;
   std::map<int, HostTensor> constants_;
   Bound bound_;
 };
@@ -173,6 +175,7 @@ ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, i
   const ArenaGuard guard(program_, bound_.plan, bound_.dims, bound_.arena.bytes());
   RangeRecorder recorder(Clock::now());
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+    if (skipped_ && (*skipped_)[l]) continue;
     guard.before_launch(l);
     const double before = times ? recorder.now() : 0;
     launch(l, times ? &recorder : nullptr);
@@ -185,9 +188,9 @@ ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, i
 
 }  // namespace
 
-std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels,
-                                               int threads) {
-  return std::make_unique<CpuRunner>(program, std::move(kernels), threads);
+std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads,
+                                               const std::vector<bool>* skipped) {
+  return std::make_unique<CpuRunner>(program, std::move(kernels), threads, skipped);
 }
 
 }  // namespace lathe

@@ -7,8 +7,9 @@
 
 namespace lathe {
 
-/// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. The program must
-/// outlive it.
-std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads);
+/// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. Runs leave out the
+/// launches that are `skipped` when they start. The program, and `skipped`, must outlive it.
+std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads,
+                                               const std::vector<bool>* skipped = nullptr);
 
 }  // namespace lathe

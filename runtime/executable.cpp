@@ -13,6 +13,7 @@
 #include "passes/lowering/signature.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
+#include "runtime/tune/tune.h"
 
 namespace lathe {
 
@@ -126,6 +127,21 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   return make_cpu_runner(program, std::move(kernels), threads_of(options));
 }
 
+/// Tiles as they were measured, or are now.
+TileChoices tuned_choices(const CompileOptions& options, const ir::Graph& graph, CompileSummary& summary) {
+  const auto make_runner = [&](const Program& program, const std::vector<bool>& skipped) {
+    const codegen::Jit jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache);
+    return make_cpu_runner(program, jit.compile(program.kernels), threads_of(options), &skipped);
+  };
+  TunedTiles tuned = tune_tiles(graph, options.lower, *options.tune,
+                                {.cpu = options.target.cpu,
+                                 .threads = threads_of(options),
+                                 .store = options.cache,
+                                 .make_runner = make_runner});
+  summary.tuned = std::move(tuned.report);
+  return std::move(tuned.choices);
+}
+
 std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Program& program,
                                           CompileSummary& summary) {
   const auto platform = options.gpu ? options.gpu : cuda::local_platform();
@@ -154,7 +170,10 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
     throw UserError("attentions are not fused on GPUs", "attention_unfused", "compile for the host, or do not ask");
   if (gpu && options.lower.memory)
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
+  if (gpu && options.tune)
+    throw UserError("tiles are measured for CPUs alone", "tune_target", "compile for the CPU, or do not tune");
   LowerOptions lowering = options.lower;
+  if (options.tune) lowering.tiles = tuned_choices(options, passed.graph, impl->summary);
   if (lowering.memory) lowering.memory->threads = threads_of(options);
   impl->program = gpu ? lower_gpu(passed.graph) : lower(passed.graph, vector_target(options.target.cpu), lowering);
   set_user_types(impl->program, graph);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "runtime/cuda/platform.h"
 #include "runtime/launch_time.h"
 #include "runtime/target.h"
+#include "runtime/tune/tune_options.h"
 
 namespace lathe {
 
@@ -25,6 +27,7 @@ struct CompileOptions {
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
   LowerOptions lower = {};
+  std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;
 };
@@ -37,6 +40,7 @@ struct CompileSummary {
   int compiled = 0, from_cache = 0;
   double pass_seconds = 0, lower_seconds = 0, codegen_seconds = 0;
   std::vector<ir::PassRun> passes;
+  std::optional<TuneReport> tuned;  ///< where it was asked for
 };
 
 /// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled
@@ -78,7 +82,8 @@ class Executable {
 };
 
 /// Passes, lowering and code generation. Throws UserErrors of the passes; for Target::cuda() also [driver_missing],
-/// [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture asked for.
+/// [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture asked for; with `tune`
+/// [tune_dims], and [tune_target] for a GPU.
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

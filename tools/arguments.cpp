@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ir/support/nearest.h"
+#include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
 #include "runtime/files/safetensors.h"
 #include "tools/random_values.h"
@@ -116,6 +117,12 @@ DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& o
   DimBindings dims = parse_dims(options);
   check_dim_names(graph, dims);
   return dims;
+}
+
+DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments) {
+  std::map<std::string, ir::ArgumentShape> shapes;
+  for (const auto& [name, tensor] : arguments.tensors) shapes[name] = {tensor.dtype(), tensor.shape()};
+  return ir::bind_dims(graph, shapes, arguments.dims);
 }
 
 Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {

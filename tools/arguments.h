@@ -31,6 +31,9 @@ struct Arguments {
   DimBindings dims;     ///< what --dim says
 };
 
+/// Every dim of the graph, as the arguments tell it.
+DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments);
+
 /// Reads, converts floats to the graph's dtypes with `cast`, and makes up the rest: floats of a size that keeps
 /// values near 1, indices in the range of the tables that they index, dims that nothing tells as small primes.
 /// UserError [argument_missing], [dim_option], and those of the files.

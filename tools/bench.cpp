@@ -16,6 +16,7 @@
 #include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
+#include "tools/tune.h"
 
 namespace lathe::tools {
 
@@ -27,6 +28,7 @@ struct Options {
   LowerOptions lower;
   std::string target = "host";
   int threads = 0, repeat = 10, top = 12;
+  double tune = 0;
   std::vector<std::string> only;
   bool full = false, machine = false;
 };
@@ -84,9 +86,13 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const Options& options, int threads, double peak) {
-  auto [graph, executable, inputs] = prepare(
-      with_precision(load_graph(options.file), options.precision), options.arguments,
-      {.threads = threads, .lower = options.lower, .target = options.target, .memory_budget = options.memory_budget});
+  auto [graph, executable, inputs] =
+      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+              {.threads = threads,
+               .lower = options.lower,
+               .target = options.target,
+               .memory_budget = options.memory_budget,
+               .tune = options.tune});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
   std::string text = fmt::format(
@@ -141,6 +147,7 @@ void add_bench(CLI::App& app) {
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
   add_memory_budget(*command, options->memory_budget)->needs(file);
+  add_tune(*command, options->tune)->needs(file);
   command->add_option("--threads", options->threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

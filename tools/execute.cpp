@@ -1,10 +1,13 @@
 #include "tools/execute.h"
 
+#include <fmt/core.h>
+
 #include "ir/tensor/op.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
 #include "tools/memory_budget.h"
 #include "tools/target.h"
+#include "tools/tune.h"
 
 namespace lathe::tools {
 
@@ -15,7 +18,10 @@ Executable compile_here(const ir::Graph& graph, const Arguments& arguments, cons
   how.cache = &cache;
   how.lower = options.lower;
   how.lower.memory = memory_budget(options.memory_budget, graph, arguments);
-  return compile(graph, how);
+  if (options.tune > 0) how.tune = tune_options(options.tune, bound_dims(graph, arguments));
+  Executable executable = compile(graph, how);
+  if (const auto& tuned = executable.summary().tuned) fmt::print(stderr, "{}", to_string(*tuned));
+  return executable;
 }
 
 ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {

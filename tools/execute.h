@@ -14,9 +14,11 @@ struct ExecuteOptions {
   LowerOptions lower = {};
   std::string target = "host";
   std::string memory_budget = {};  ///< the text of --memory-budget
+  double tune = 0;                 ///< the seconds of --tune
 };
 
-/// Compiles for a target on this machine and, within a memory budget, for these arguments, with the cache on disk.
+/// Compiles for a target on this machine and, within a memory budget or with --tune, for these arguments, with the
+/// cache on disk. What was tuned is told on standard error.
 Executable compile_here(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
 
 /// Gives a graph's executable the values of its parameters and states; what is left are the inputs of a run.

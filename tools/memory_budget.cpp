@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "ir/support/error.h"
-#include "ir/tensor/binding.h"
 
 namespace lathe::tools {
 
@@ -35,6 +34,10 @@ CLI::Option* add_memory_budget(CLI::App& command, std::string& size) {
                             "The most memory that a run may take, such as 1.5GiB: values are computed again to fit");
 }
 
+CLI::Option* add_tune(CLI::App& command, bool& tune) {
+  return command.add_flag("--tune", tune, "Measure which tiles are fastest here, once; the cache keeps them");
+}
+
 std::int64_t parse_bytes(std::string_view text) {
   const auto refuse = [&]() -> UserError {
     return {fmt::format("'{}' is no size in bytes", text), "size_text", "such as 1.5GiB, 800MB or 1000000"};
@@ -58,9 +61,7 @@ std::optional<MemoryBudget> memory_budget(const std::string& size, DimBindings d
 std::optional<MemoryBudget> memory_budget(const std::string& size, const ir::Graph& graph,
                                           const Arguments& arguments) {
   if (size.empty()) return std::nullopt;
-  std::map<std::string, ir::ArgumentShape> shapes;
-  for (const auto& [name, tensor] : arguments.tensors) shapes[name] = {tensor.dtype(), tensor.shape()};
-  return memory_budget(size, ir::bind_dims(graph, shapes, arguments.dims));
+  return memory_budget(size, bound_dims(graph, arguments));
 }
 
 }  // namespace lathe::tools

@@ -11,6 +11,7 @@
 #include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
+#include "tools/tune.h"
 
 namespace lathe::tools {
 
@@ -52,6 +53,7 @@ void add_run(CLI::App& app) {
   CLI::Option* interpret = command->add_flag("--interpret", options->execute.interpret,
                                              "Use the reference interpreter, not compiled code");
   add_memory_budget(*command, options->execute.memory_budget)->excludes(interpret);
+  add_tune(*command, options->execute.tune)->excludes(interpret);
   add_target_option(*command, options->execute.target);
   command->add_option("--threads", options->execute.threads, "0: one a CPU")
       ->check(CLI::Range(0, 1024))

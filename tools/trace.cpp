@@ -13,6 +13,7 @@
 #include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
+#include "tools/tune.h"
 
 namespace lathe::tools {
 
@@ -24,14 +25,19 @@ struct Options {
   LowerOptions lower;
   std::string target = "host";
   int threads = 0, steps = 3, warmup = 1, top = 20;
+  double tune = 0;
 };
 
 void run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const CompileOptions machine = compile_options(options.target);
-  auto [graph, executable, inputs] = prepare(
-      with_precision(load_graph(options.file), options.precision), options.arguments,
-      {.threads = threads, .lower = options.lower, .target = options.target, .memory_budget = options.memory_budget});
+  auto [graph, executable, inputs] =
+      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+              {.threads = threads,
+               .lower = options.lower,
+               .target = options.target,
+               .memory_budget = options.memory_budget,
+               .tune = options.tune});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
   const DimBindings dims = executable.bind(inputs);
   Trace trace{.program = executable.program(),
@@ -74,6 +80,7 @@ void add_trace(CLI::App& app) {
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
   add_memory_budget(*command, options->memory_budget);
+  add_tune(*command, options->tune);
   command->add_option("--top", options->top, "Lines of the table")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();

@@ -7,6 +7,7 @@
 #include "tools/precision.h"
 #include "tools/target.h"
 #include "tools/train/trainer.h"
+#include "tools/tune.h"
 
 namespace lathe::tools {
 
@@ -48,6 +49,7 @@ void add_train(CLI::App& app) {
   command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
   add_lower_options(*command, s->lower);
   add_memory_budget(*command, s->memory_budget);
+  add_tune(*command, s->tune);
   command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
   command->footer(
       "Goes on from the newest checkpoint in --output. Ctrl-C stops after the present step and saves.\n"

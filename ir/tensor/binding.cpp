@@ -163,6 +163,15 @@ DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentSh
   return solver.bindings();
 }
 
+std::vector<std::string> unbound_dims(const Graph& graph, const DimBindings& bindings) {
+  std::set<std::string> missing;
+  for (const Node& node : graph.nodes)
+    for (const Dim& dim : node.type.shape)
+      for (const std::string& name : dim.unknowns())
+        if (!bindings.contains(name)) missing.insert(name);
+  return {missing.begin(), missing.end()};
+}
+
 void check_dims(const Graph& graph, const DimBindings& bindings) {
   for (const DimCheck& check : graph.checks) {
     const std::int64_t left = check.left.evaluate(bindings), right = check.right.evaluate(bindings);

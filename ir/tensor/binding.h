@@ -25,6 +25,9 @@ struct ArgumentShape {
 DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments,
                       const DimBindings& given = {});
 
+/// The unknown dims of a graph that have no size yet, by name.
+std::vector<std::string> unbound_dims(const Graph& graph, const DimBindings& bindings);
+
 /// Throws a UserError with the check's label, at its line, for the first relation that does not hold.
 void check_dims(const Graph& graph, const DimBindings& bindings);
 

@@ -38,7 +38,8 @@ class KernelContext {
   struct Built {
     kernel::Kernel kernel;
     Launch launch;
-    std::map<int, Dim> touched;  ///< elements by buffer, see launch_bytes
+    std::map<int, Dim> touched;                ///< elements by buffer, see launch_bytes
+    std::vector<std::string> candidates = {};  ///< tiles of a product, see LoweringContext::tiles
   };
   Built finish();
 

@@ -62,11 +62,13 @@ KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int fr
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, FusionPlan plan, const VectorTarget& target, const Schedules& schedules)
+  Lowering(const Graph& graph, FusionPlan plan, const VectorTarget& target, const Schedules& schedules,
+           const std::optional<TileChoices>& tiles = {})
       : graph_(graph),
         plan_(std::move(plan)),
         target_(target),
         schedules_(schedules),
+        tiles_(tiles),
         buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
@@ -90,7 +92,8 @@ class Lowering {
               const int buffer = temporary(dtype, elements, std::move(name), {});
               program_.buffers[static_cast<std::size_t>(buffer)].kind = ProgramBuffer::Kind::scratch;
               return buffer;
-            }};
+            },
+        .tiles = tiles_ ? &*tiles_ : nullptr};
     for (const Region& region : plan_.regions) lower_region(context, region);
     for (const auto& [state, value] : copies_) copy_back(state, value);
     return std::move(program_);
@@ -239,10 +242,35 @@ class Lowering {
     }
   }
 
+  /// The kernels of a region with the tile that the choices say; with `all`, those of every candidate.
+  std::vector<KernelContext::Built> region_in_tiles(LoweringContext context, const Region& region) {
+    const std::size_t first_workspace = program_.buffers.size();
+    std::vector<KernelContext::Built> built = schedules_.region(context, region);
+    if (!tiles_ || built.back().candidates.size() < 2) return built;
+    const auto tile = std::make_shared<Tile>();
+    tile->candidates = built.back().candidates;
+    for (const KernelContext::Built& each : built) tile->problem += kernel::canonical_text(each.kernel);
+    const int count = static_cast<int>(tile->candidates.size());
+    const auto found = tiles_->chosen.find(tile->problem);
+    const int chosen = found == tiles_->chosen.end() || found->second >= count ? 0 : found->second;
+    if (chosen > 0 && !tiles_->all) {
+      built.clear();
+      program_.buffers.erase(program_.buffers.begin() + static_cast<std::ptrdiff_t>(first_workspace),
+                             program_.buffers.end());
+    }
+    for (int c = 1; c < count; ++c) {
+      if (!tiles_->all && c != chosen) continue;
+      context.candidate = c;
+      for (KernelContext::Built& each : schedules_.region(context, region)) built.push_back(std::move(each));
+    }
+    for (KernelContext::Built& each : built) each.launch.tile = tile;
+    return built;
+  }
+
   /// What the machine makes of a region; without names.
   std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
     std::vector<Launch> launches;
-    for (auto& [kernel, launch, touched] : schedules_.region(context, region)) {
+    for (auto& [kernel, launch, touched, candidates] : region_in_tiles(context, region)) {
       launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
       for (const ValueId id : region.members)
         kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
@@ -264,8 +292,8 @@ class Lowering {
   }
 
   void copy_back(ValueId state, ValueId value) {
-    auto [kernel, launch, touched] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value), buffer(state),
-                                                     graph_[state].type.shape.numel());
+    auto [kernel, launch, touched, candidates] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value),
+                                                                 buffer(state), graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + graph_[state].name};
     launch.loc = graph_[value].loc;
@@ -277,6 +305,7 @@ class Lowering {
   FusionPlan plan_;
   VectorTarget target_;
   Schedules schedules_;
+  std::optional<TileChoices> tiles_;
   std::vector<int> buffer_of_;  // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;
   std::map<std::string, int> kernel_ids_;
@@ -301,7 +330,7 @@ Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions
     return plan_fusion(g, fusion);
   };
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
-    return Lowering(g, planned, target, schedules).run();
+    return Lowering(g, planned, target, schedules, options.tiles).run();
   };
   if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
   return lower_planned(prepared, plan(prepared, {}));

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "ir/tensor/dim.h"
 
@@ -23,9 +25,17 @@ struct MemoryBudget {
   int threads = 1;  ///< that run it, each with its scratch; compile() knows
 };
 
+/// Which tiles products take. Those of one product differ in speed and workspaces; results are the same bits.
+struct TileChoices {
+  std::map<std::string, int> chosen = {};  ///< a candidate, by Tile::problem; other products take the default
+  DimBindings dims = {};                   ///< a size of every unknown dim: the runs that are to be fast
+  bool all = false;  ///< to measure: every product once with each candidate, one after the other
+};
+
 struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
   std::optional<MemoryBudget> memory = {};  ///< values are computed again to fit: passes/remat/rematerialize.h
+  std::optional<TileChoices> tiles = {};    ///< launches of products then carry their Tile: runtime/tune/tune.h
 };
 
 }  // namespace lathe

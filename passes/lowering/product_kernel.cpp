@@ -21,26 +21,38 @@ class ProductKernels {
 
   std::vector<KernelContext::Built> run() {
     const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
-    const schedule::GemmPlan plan =
-        schedule::plan_gemm({.compute = operands_.compute,
-                             .vector_bits = lowering_.target.bits,
-                             .batch = batch.value(),
-                             .m = m.value(),
-                             .n = n.value(),
-                             .k = k.value(),
-                             .lhs_axis = operands_.left.axis,
-                             .rhs_axis = operands_.right.axis,
-                             .lhs_cheap = operands_.left.plain,
-                             .rhs_cheap = operands_.right.plain,
-                             .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16});
+    const schedule::GemmQuery query{.compute = operands_.compute,
+                                    .vector_bits = lowering_.target.bits,
+                                    .batch = batch.value(),
+                                    .m = m.value(),
+                                    .n = n.value(),
+                                    .k = k.value(),
+                                    .lhs_axis = operands_.left.axis,
+                                    .rhs_axis = operands_.right.axis,
+                                    .lhs_cheap = operands_.left.plain,
+                                    .rhs_cheap = operands_.right.plain,
+                                    .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16};
+    const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
+                                       : std::vector{plan_gemm(query)};
+    const schedule::GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
     std::vector<KernelContext::Built> built;
     const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan.tile, batch, m, k, built) : -1;
     const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan.tile, batch, n, k, built) : -1;
     built.push_back(product(plan, batch, m, n, k, lhs_packed, rhs_packed));
+    for (KernelContext::Built& each : built) each.launch.candidate = lowering_.candidate;
+    if (lowering_.tiles)
+      for (const schedule::GemmPlan& each : plans) built.back().candidates.push_back(to_string(each));
     return built;
   }
 
  private:
+  schedule::GemmQuery sizes_of_runs(const DimBindings& dims) const {
+    return {.batch = operands_.batch.evaluate(dims),
+            .m = operands_.m.evaluate(dims),
+            .n = operands_.n.evaluate(dims),
+            .k = operands_.k.evaluate(dims)};
+  }
+
   /// A callback that loads elements of an operand inside the kernel of `emitter`.
   static schedule::LoadOperand loader(PointEmitter& emitter, const ProductOperand& o, Scope& top) {
     return [&emitter, &o, &top](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {

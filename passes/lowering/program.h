@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct ProgramBuffer {
   Location loc;
 };
 
+/// What can be chosen for a product: other tiles, which differ in speed and workspaces alone.
+struct Tile {
+  std::string problem;                  ///< the kernels that it takes by default, in canonical text
+  std::vector<std::string> candidates;  ///< in words, the default first
+};
+
 /// One run of one kernel over bound buffers.
 struct Launch {
   int kernel = -1;                  ///< index into Program::kernels
@@ -38,6 +45,8 @@ struct Launch {
   std::vector<std::string> names;   ///< ops it came from: "%5 softmax"
   Location loc;                     ///< of the last of them
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
+  std::shared_ptr<const Tile> tile = nullptr;  ///< of products, where LowerOptions::tiles asks for it
+  int candidate = 0;                           ///< of the tile
 };
 
 /// A kind of values (one op at one source line, in all layers) that is computed again instead of being kept.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "passes/lowering/kernel_context.h"
+#include "passes/lowering/options.h"
 #include "passes/lowering/point_emitter.h"
 
 namespace lathe {
@@ -19,6 +20,8 @@ struct LoweringContext {
   std::function<int(DType, const Dim& elements, std::string name)> workspace;
   /// The same for each thread, undefined when a task starts.
   std::function<int(DType, const Dim& elements, std::string name)> scratch;
+  const TileChoices* tiles = nullptr;  ///< where given, products tell their candidates
+  int candidate = 0;                   ///< that a product takes
 };
 
 /// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened

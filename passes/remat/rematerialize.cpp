@@ -8,6 +8,7 @@
 
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
+#include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
 #include "passes/dce.h"
 #include "passes/memory/memory_plan.h"
@@ -37,11 +38,7 @@ struct Stage {
 };
 
 void require_sizes(const Graph& graph, const DimBindings& dims) {
-  std::set<std::string> missing;
-  for (const Node& node : graph.nodes)
-    for (const Dim& dim : node.type.shape)
-      for (const std::string& name : dim.unknowns())
-        if (!dims.contains(name)) missing.insert(name);
+  const std::vector<std::string> missing = unbound_dims(graph, dims);
   if (!missing.empty())
     throw UserError(fmt::format("a memory budget is judged at one size of each dim of @{}: {} {} none", graph.name,
                                 fmt::join(missing, ", "), missing.size() == 1 ? "has" : "have"),

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ir/kernel/builder.h"
 
@@ -16,8 +18,8 @@
 ///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
 ///   one kernel by emit_gemm, whose operands carry what the plan asks for.
 /// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
-/// the order of summation over k is fixed by tile.kc (blocks in ascending order, ascending inside a block for the
-/// blocked strategy), never by the split of the parallel range or by the other sizes.
+/// the order of summation over k is ascending for the blocked strategy, whatever its tile, and fixed by the tile for
+/// dot products; never by the split of the parallel range or by the other sizes.
 namespace lathe::schedule {
 
 /// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
@@ -93,6 +95,14 @@ struct GemmQuery {
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);
+
+/// That plan, and others that give the same bits: register tiles, blocks, and what is packed; where sums go on from
+/// one block of k to the next, none of these changes an order. `sizes` has all sizes of the runs that are to be fast:
+/// no two plans are the same for them. A plan of dot products stands alone.
+std::vector<GemmPlan> candidate_plans(const GemmQuery& query, const GemmQuery& sizes);
+
+/// "8x3 tiles, tasks of 512x96, 384 deep, right packed in tasks"
+std::string to_string(const GemmPlan& plan);
 
 /// i64 values: dims, constants, or arithmetic on them (known before the parallel loop).
 struct PackSizes {

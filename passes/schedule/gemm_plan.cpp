@@ -1,5 +1,8 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "ir/support/error.h"
 #include "passes/schedule/gemm.h"
@@ -118,13 +121,22 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
   tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
 }
 
+/// One right operand, for all rows.
+bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
+
+/// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
+/// there, and each task rather packs its part.
+bool may_pack_right(const GemmQuery& query) {
+  return reused(query) && !(query.n && query.k && *query.n * *query.k > 8'000'000);
+}
+
 /// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
 /// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
 /// its rows is packed in whole lines by a task as well.
-bool computed_once(const GemmQuery& query) {
+bool may_pack_left(const GemmQuery& query) {
   constexpr std::int64_t large = 16384;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
-  return query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
+  return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
 }
 
 /// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
@@ -193,7 +205,6 @@ GemmPlan choose_plan(const GemmQuery& query) {
   GemmTile tile = choose_tile(query.compute, query.vector_bits);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_cheap ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
-  const bool reused = query.rhs_shared || at_most(query.batch, 1);  // one right operand, for all rows
   const bool few = query.m && *query.m > 0;
   // Dot products pay for adding up lanes, once for all of k; with some rows only a deep k is worth it.
   const bool deep = !query.k || *query.k >= 256;
@@ -212,29 +223,114 @@ GemmPlan choose_plan(const GemmQuery& query) {
   }
   fit_columns(tile, query);
   plan.tile = tile;
-  if (!reused && row && query.rhs_cheap && at_most(query.n, 64)) {
+  if (!reused(query) && row && query.rhs_cheap && at_most(query.n, 64)) {
     plan.rhs = Source::direct;
     plan.tile.nc = (query.lhs_axis == LaneAxis::k ? 1 : 2) * tile.n_step();  // a row operand is read once
     return plan;
   }
-  // A packed copy that no cache holds is written to memory and read from there: each task rather packs its part.
-  const bool huge = query.n && query.k && *query.n * *query.k > 8'000'000;
   plan.rhs = Source::loaded;
-  if (plan.lhs == Source::loaded && reused && computed_once(query)) plan.lhs = Source::packed;
+  if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
   if (plan.lhs == Source::loaded) {
-    plan.rhs = reused && !huge ? Source::packed : Source::loaded;
+    plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
     return plan;
   }
   fit_loaded_right(plan.tile, query);
   // Only rows that are known to be many make up for the traffic of a packed copy.
   const bool many = query.m && query.k && !at_most(query.m, plan.tile.mc);
-  if (!reused || !many || huge) return plan;
+  if (!many || !may_pack_right(query)) return plan;
   plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
   fit_packed_right(plan.tile, query);
   return plan;
 }
 
+/// Whether plans do the same: blocks larger than the product make no difference.
+bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
+  const auto same = [](int x, int y, const Size& size) {
+    return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
+  };
+  return a.lhs == b.lhs && a.rhs == b.rhs && a.tile.mr == b.tile.mr && a.tile.nv == b.tile.nv &&
+         same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
+         same(a.tile.kc, b.tile.kc, query.k);
+}
+
+/// The plan with the other operand packed, or packed elsewhere.
+std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery& query) {
+  const auto with = [&](Source lhs, Source rhs) {
+    GemmPlan plan = first;
+    plan.lhs = lhs, plan.rhs = rhs;
+    if (lhs == Source::loaded) {
+      rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
+    } else {
+      rhs == Source::packed ? fit_packed_right(plan.tile, query) : fit_loaded_right(plan.tile, query);
+    }
+    return plan;
+  };
+  std::vector<GemmPlan> plans;
+  const auto add = [&](Source lhs, Source rhs) {
+    if (lhs != first.lhs || rhs != first.rhs) plans.push_back(with(lhs, rhs));
+  };
+  std::vector<Source> left = {first.lhs};
+  if (first.lhs != Source::direct)
+    left = may_pack_left(query) ? std::vector{Source::loaded, Source::packed} : std::vector{Source::loaded};
+  for (const Source lhs : left) {
+    add(lhs, Source::loaded);
+    if (may_pack_right(query)) add(lhs, Source::packed);
+  }
+  return plans;
+}
+
+/// The plan with another shape of the register tile, of as many accumulators.
+GemmPlan with_register_tile(GemmPlan plan, int mr, int nv) {
+  plan.tile.nv = nv, plan.tile.mr = mr;
+  plan.tile.mc = floor_to(plan.tile.mc, mr);
+  plan.tile.nc = floor_to(plan.tile.nc, plan.tile.n_step());
+  return plan;
+}
+
 }  // namespace
+
+std::vector<GemmPlan> candidate_plans(const GemmQuery& query, const GemmQuery& sizes) {
+  const GemmPlan first = plan_gemm(query);
+  std::vector<GemmPlan> plans = {first};
+  if (first.strategy != GemmStrategy::blocked) return plans;
+  const auto add = [&](GemmPlan plan) {
+    fit_scratch(plan, query);
+    const auto same = [&](const GemmPlan& other) { return same_plan(plan, other, sizes); };
+    if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
+  };
+  const GemmTile standard = choose_tile(query.compute, query.vector_bits);
+  const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv;
+  if (plain) {
+    for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);
+    const int all = standard.mr * standard.nv;
+    for (const int nv : {2, 4}) add(with_register_tile(first, all / nv, nv));
+  }
+  // mc, nc and kc in halves.
+  constexpr int factors[][3] = {{1, 2, 2}, {4, 2, 2}, {2, 1, 2}, {2, 4, 2},
+                                {2, 2, 1}, {2, 2, 4}, {2, 4, 1}, {4, 2, 1}};
+  for (const auto& [rows, columns, depth] : factors) {
+    GemmPlan plan = first;
+    plan.tile.mc = floor_to(first.tile.mc * rows / 2, first.tile.mr);
+    plan.tile.nc = floor_to(first.tile.nc * columns / 2, first.tile.n_step());
+    plan.tile.kc = floor_to(first.tile.kc * depth / 2, first.tile.lanes);
+    add(plan);
+  }
+  return plans;
+}
+
+std::string to_string(const GemmPlan& plan) {
+  const auto packing = [](const char* operand, Source source) -> std::string {
+    switch (source) {
+      case Source::packed: return fmt::format(", {} packed", operand);
+      case Source::loaded: return fmt::format(", {} packed in tasks", operand);
+      case Source::direct: break;
+    }
+    return {};
+  };
+  const GemmTile& tile = plan.tile;
+  return fmt::format("{}x{} tiles, tasks of {}x{}, {} deep{}{}", tile.mr, tile.n_step(), tile.mc, tile.nc, tile.kc,
+                     packing("left", plan.lhs), packing("right", plan.rhs));
+}
 
 }  // namespace lathe::schedule

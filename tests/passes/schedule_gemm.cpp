@@ -1,3 +1,6 @@
+#include <set>
+#include <string>
+
 #include <catch2/catch.hpp>
 
 #include "tests/passes/schedule_gemm_case.h"
@@ -111,6 +114,33 @@ TEST_CASE("every plan of plan_gemm works, whatever is known") {
             if (known) query.batch = batch, query.m = m, query.n = n, query.k = k;
             check(p, schedule::plan_gemm(query));
           }
+}
+
+TEST_CASE("candidate plans: the default first, no two alike, each right") {
+  for (const LaneAxis lhs : axes)
+    for (const LaneAxis rhs : axes)
+      for (const bool known : {false, true}) {
+        const GemmProblem p{.m = 9, .n = 100, .k = 270, .lhs = lhs, .rhs = rhs, .known = known};
+        schedule::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k};
+        query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_cheap = !known;
+        if (known) query.m = p.m;
+        const std::vector<GemmPlan> plans =
+            schedule::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
+        CHECK(to_string(plans[0]) == to_string(plan_gemm(query)));
+        std::set<std::string> texts;
+        for (const GemmPlan& plan : plans) {
+          CHECK(texts.insert(to_string(plan)).second);
+          check(p, plan);
+        }
+        CHECK(plans.size() == (plans[0].strategy == schedule::GemmStrategy::blocked ? texts.size() : 1));
+      }
+  const auto count = [](const schedule::GemmQuery& query, std::int64_t m) {
+    return schedule::candidate_plans(query, {.batch = 1, .m = m, .n = 1536, .k = 384}).size();
+  };
+  const schedule::GemmQuery open{.batch = 1, .n = 1536, .k = 384};
+  CHECK(count(open, 4096) > count(open, 64));  // tasks of more rows than there are do not differ
+  CHECK(count(open, 64) > 3);
+  CHECK(count({.m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
 }
 
 TEST_CASE("plans: what is streamed, loaded and packed") {

@@ -152,6 +152,22 @@ TEST_CASE("a memory budget: the same results in less memory, or the least that c
   check_refused(run_lathe(scratch, "explain step.lathe --memory-budget 1.5GiB --dim B=2"), "[memory_dims]");
 }
 
+TEST_CASE("tune keeps its choice and changes no bit", "[tools]") {
+  const Scratch scratch;
+  REQUIRE(run_lathe(scratch, "model gpt --layers 1 --d-model 32 --heads 2 -o gpt.lathe").status == 0);
+  const std::string sizes = "gpt.lathe --threads 2 --dim B=2,T=9";
+  CHECK(run_lathe(scratch, "run --random -o free.safetensors " + sizes).status == 0);
+  const auto tuned = run_lathe(scratch, "run --random --tune -o tuned.safetensors " + sizes);
+  INFO(tuned.err);
+  CHECK(tuned.status == 0);
+  CHECK_THAT(tuned.err, Contains(": 0 from the cache"));
+  CHECK(scratch.read("free.safetensors") == scratch.read("tuned.safetensors"));
+  CHECK_THAT(run_lathe(scratch, "bench --repeat 1 --tune=5 " + sizes).err, Contains(", 0 measured"));
+  CHECK(run_lathe(scratch, "run --random --tune=-1 " + sizes).status == 2);
+  CHECK(run_lathe(scratch, "run --random --tune --interpret " + sizes).status == 2);
+  check_refused(run_lathe(scratch, "run --random --tune --target cuda:sm_90a " + sizes), "[");
+}
+
 TEST_CASE("opt runs passes", "[tools]") {
   const Scratch scratch;
   const std::string file =

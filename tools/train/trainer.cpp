@@ -19,6 +19,7 @@
 #include "tools/target.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/progress.h"
+#include "tools/tune.h"
 
 namespace lathe::tools {
 
@@ -121,7 +122,9 @@ class Trainer {
     options.cache = cache_.enabled() ? &cache_ : nullptr;
     options.lower = s_.lower;
     CompileOptions training = options;
-    training.lower.memory = memory_budget(s_.memory_budget, {{"B", s_.batch}, {"T", s_.model.context}});
+    const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
+    training.lower.memory = memory_budget(s_.memory_budget, sizes);
+    training.tune = tune_options(s_.tune, sizes);
     exe_.emplace(compile(model.step, training));
     evaluate_.emplace(compile(model.evaluate, options));
     generate_.emplace(compile(model.generate, options));
@@ -130,6 +133,7 @@ class Trainer {
 
   void print_summary() const {
     const CompileSummary& c = exe_->summary();
+    if (c.tuned) fmt::print("{}", to_string(*c.tuned));
     const MemoryPlan plan = exe_->memory_plan({{"B", s_.batch}, {"T", s_.model.context}});
     fmt::print(
         "training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "

@@ -25,6 +25,7 @@ struct TrainSettings {
   LowerOptions lower;
   std::string target = "host";
   std::string memory_budget;    ///< of a training step, as --memory-budget has it; empty: none
+  double tune = 0;              ///< of a training step: the seconds of --tune; 0: not
   bool fresh = false;           ///< start anew even if there is a checkpoint
   std::filesystem::path cache;  ///< compiled code; empty: none
 };

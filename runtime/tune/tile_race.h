@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+namespace lathe {
+
+/// Finds the fastest of some candidates by noisy timings, in heats. In a heat each gets three turns (more where they
+/// are short), one after the other and every time in another order, so that a slow moment hits all of them; the
+/// slower half goes by its median, and those that are far behind at once. The last challenger meets candidate 0, the
+/// default, in a final of fresh timings, and wins if its median is 2% better.
+class TileRace {
+ public:
+  explicit TileRace(int candidates);
+
+  bool finished() const { return racing_.size() < 2; }
+  /// Whose turn it is; 0 once finished.
+  int next();
+  /// A timing. Those of candidates that are out do not count.
+  void add(int candidate, double seconds);
+
+  /// When finished: the fastest, and its time as a share of the default's.
+  int winner() const { return winner_; }
+  double ratio() const { return ratio_; }
+
+ private:
+  void close_heat();
+  double median(int candidate) const;
+
+  std::vector<int> racing_;  // 0 first
+  std::map<int, std::vector<double>> heat_;
+  std::size_t turn_ = 0;
+  int winner_ = 0;
+  double ratio_ = 1;
+};
+
+}  // namespace lathe

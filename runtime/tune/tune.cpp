@@ -1,0 +1,246 @@
+#include "runtime/tune/tune.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "ir/support/error.h"
+#include "ir/tensor/binding.h"
+#include "passes/lowering/lower.h"
+#include "runtime/files/sha256.h"
+#include "runtime/machine/cpu_info.h"
+#include "runtime/trace/role.h"
+#include "runtime/tune/tile_race.h"
+
+namespace lathe {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// One product at one place of a program: launches first .. last, of all its candidates.
+struct Place {
+  std::size_t first, last;
+};
+
+/// Where products with a choice stand, by Tile::problem.
+using Places = std::map<std::string, std::vector<Place>>;
+
+/// Neighbours may be the same product: another one begins where the candidates begin anew.
+Places places_of(const Program& program) {
+  Places places;
+  const std::vector<Launch>& launches = program.launches;
+  for (std::size_t l = 0; l < launches.size(); ++l) {
+    if (!launches[l].tile) continue;
+    const bool goes_on =
+        l > 0 && launches[l - 1].tile == launches[l].tile && launches[l - 1].names == launches[l].names;
+    std::vector<Place>& found = places[launches[l].tile->problem];
+    if (goes_on)
+      found.back().last = l;
+    else
+      found.push_back({l, l});
+  }
+  return places;
+}
+
+/// Floats around 0.1, integers and booleans 0, which is an index into anything.
+HostTensor made_up(const Program::Slot& slot, const DimBindings& dims) {
+  HostTensor value(slot.dtype, slot.shape.evaluate(dims));
+  if (is_float(slot.dtype))
+    for (std::int64_t i = 0; i < value.numel(); ++i) value.set(i, 0.01 * static_cast<double>(1 + i % 13));
+  return value;
+}
+
+/// Runs a program of all candidates on made-up arguments.
+class MachineTimer {
+ public:
+  MachineTimer(const Program& program, const DimBindings& dims, const TuneMachine& machine)
+      : dims_(dims), skipped_(program.launches.size()), runner_(machine.make_runner(program, skipped_)) {
+    for (const Program::Slot& slot : program.inputs) inputs_.emplace(slot.name, made_up(slot, dims));
+    for (const Program::Slot& slot : program.states) states_.emplace(slot.name, made_up(slot, dims));
+  }
+
+  std::vector<double> operator()(const std::vector<bool>& skipped) {
+    skipped_ = skipped;
+    std::vector<LaunchTime> times;
+    runner_->run(dims_, inputs_, states_, &times);
+    std::vector<double> seconds(skipped.size());
+    for (const LaunchTime& time : times) seconds[static_cast<std::size_t>(time.launch)] = time.seconds;
+    return seconds;
+  }
+
+ private:
+  const DimBindings& dims_;
+  std::vector<bool> skipped_;
+  std::unique_ptr<ProgramRunner> runner_;
+  ir::Tensors inputs_, states_;
+};
+
+class Tuner {
+ public:
+  Tuner(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune, const TuneMachine& machine)
+      : graph_(graph), options_(options), tune_(tune), machine_(machine), cpu_(cpu_info().model) {
+    options_.memory.reset();  // of the default program: what a budget computes again keeps default tiles
+    const std::vector<std::string> missing = ir::unbound_dims(graph, tune.dims);
+    if (!missing.empty())
+      throw UserError(fmt::format("tiles are measured at one size of each dim of @{}: {} {} none", graph.name,
+                                  fmt::join(missing, ", "), missing.size() == 1 ? "has" : "have"),
+                      "tune_dims", "give sizes: TuneOptions::dims, or --dim NAME=SIZE");
+  }
+
+  TunedTiles run() {
+    const Program program = lowered();
+    for (const auto& [problem, places] : places_of(program)) {
+      const Launch& launch = program.launches[places.front().last];
+      const Entry& entry = entries_.emplace(problem, Entry{entry_key(program, places.front()), launch}).first->second;
+      if (const auto found = remembered(entry)) {
+        tiles_.choices.chosen[problem] = *found;
+      } else {
+        races_.emplace(problem, static_cast<int>(launch.tile->candidates.size()));
+      }
+    }
+    tiles_.choices.dims = tune_.dims;
+    if (!races_.empty()) measure();
+    for (const auto& [problem, entry] : entries_) conclude(program, problem, entry);
+    return std::move(tiles_);
+  }
+
+ private:
+  struct Entry {
+    std::string key;  ///< in the store
+    Launch launch;    ///< the product at its first place
+  };
+
+  Program lowered() const { return lower(graph_, {machine_.cpu.vector_bits}, with_tiles(false)); }
+
+  LowerOptions with_tiles(bool all) const {
+    LowerOptions options = options_;
+    options.tiles = TileChoices{.chosen = {}, .dims = tune_.dims, .all = all};
+    return options;
+  }
+
+  std::string entry_key(const Program& program, const Place& place) const {
+    std::string text = fmt::format("lathe tile 1\n{}\n{} threads\n", cpu_, machine_.threads);
+    for (std::size_t l = place.first; l <= place.last; ++l) {
+      const Launch& launch = program.launches[l];
+      text += codegen::object_key(program.kernels[static_cast<std::size_t>(launch.kernel)], machine_.cpu);
+      for (const Dim& dim : launch.dims)  // known ones stand in the code; those here are names of random streams
+        if (!dim.value()) text += fmt::format(" {}", dim.evaluate(tune_.dims));
+      text += '\n';
+    }
+    return sha256_hex(text);
+  }
+
+  std::optional<int> remembered(const Entry& entry) const {
+    const auto found = machine_.store ? machine_.store->get(entry.key) : std::nullopt;
+    if (!found) return std::nullopt;
+    const std::vector<std::string>& candidates = entry.launch.tile->candidates;
+    const auto at = std::find(candidates.begin(), candidates.end(), *found);
+    return at == candidates.end() ? std::nullopt : std::optional(static_cast<int>(at - candidates.begin()));
+  }
+
+  bool all_finished() const {
+    return std::all_of(races_.begin(), races_.end(), [](const auto& race) { return race.second.finished(); });
+  }
+
+  void measure() {
+    const Program program = lower(graph_, {machine_.cpu.vector_bits}, with_tiles(true));
+    std::optional<MachineTimer> machine;
+    if (!tune_.timer) machine.emplace(program, tune_.dims, machine_);
+    const Places places = places_of(program);
+    const auto start = Clock::now();
+    double& seconds = tiles_.report.seconds;
+    for (int run = 0; seconds < tune_.seconds && !all_finished(); ++run) {
+      const std::vector<bool> skipped = turns(program, places);
+      const std::vector<double> times = tune_.timer ? tune_.timer(program, skipped) : (*machine)(skipped);
+      if (run > 0) note(program, places, skipped, times);  // the first warms up
+      seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+  }
+
+  /// What is left out of the next run: at each place all candidates but one.
+  std::vector<bool> turns(const Program& program, const Places& places) {
+    std::vector<bool> skipped(program.launches.size());
+    for (const auto& [problem, found] : places) {
+      const auto race = races_.find(problem);
+      for (const Place& place : found) {
+        const int turn = race == races_.end() ? 0 : race->second.next();
+        for (std::size_t l = place.first; l <= place.last; ++l) skipped[l] = program.launches[l].candidate != turn;
+      }
+    }
+    return skipped;
+  }
+
+  void note(const Program& program, const Places& places, const std::vector<bool>& skipped,
+            const std::vector<double>& times) {
+    for (auto& [problem, race] : races_)
+      for (const Place& place : places.at(problem)) {
+        double seconds = 0;
+        int candidate = 0;
+        for (std::size_t l = place.first; l <= place.last; ++l) {
+          if (skipped[l]) continue;
+          seconds += times[l];
+          candidate = program.launches[l].candidate;
+        }
+        race.add(candidate, seconds);
+      }
+  }
+
+  void conclude(const Program& program, const std::string& problem, const Entry& entry) {
+    const std::vector<std::string>& candidates = entry.launch.tile->candidates;
+    const Role role = role_of(program, entry.launch);
+    TunedTile tile{.what = fmt::format("{} {} ({}) {}", role.what, role.where, role.ops, role.source),
+                   .by_default = candidates[0],
+                   .chosen = candidates[0]};
+    const auto race = races_.find(problem);
+    tile.from_cache = race == races_.end();
+    tile.open = !tile.from_cache && !race->second.finished();
+    if (!tile.from_cache && !tile.open) {
+      tile.time = race->second.ratio();
+      tiles_.choices.chosen[problem] = race->second.winner();
+    }
+    if (!tile.open) tile.chosen = candidates[static_cast<std::size_t>(tiles_.choices.chosen.at(problem))];
+    if (!tile.from_cache && !tile.open && machine_.store) machine_.store->put(entry.key, tile.chosen);
+    tiles_.report.tiles.push_back(std::move(tile));
+  }
+
+  const ir::Graph& graph_;
+  LowerOptions options_;
+  const TuneOptions& tune_;
+  const TuneMachine& machine_;
+  std::string cpu_;
+  std::map<std::string, Entry> entries_;   // by problem
+  std::map<std::string, TileRace> races_;  // of those that the store does not know
+  TunedTiles tiles_;
+};
+
+}  // namespace
+
+TunedTiles tune_tiles(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune,
+                      const TuneMachine& machine) {
+  return Tuner(graph, options, tune, machine).run();
+}
+
+std::string to_string(const TuneReport& report) {
+  const auto count = [&](const auto& which) {
+    return std::count_if(report.tiles.begin(), report.tiles.end(), which);
+  };
+  const auto other = [](const TunedTile& tile) { return tile.chosen != tile.by_default; };
+  std::string text = fmt::format(
+      "tiles of {} products: {} from the cache, {} measured in {:.1f} s, {} left at their default as time was up; {} "
+      "other than by default\n",
+      report.tiles.size(), count([](const TunedTile& t) { return t.from_cache; }),
+      count([](const TunedTile& t) { return !t.from_cache && !t.open; }), report.seconds,
+      count([](const TunedTile& t) { return t.open; }), count(other));
+  for (const TunedTile& tile : report.tiles)
+    if (other(tile))
+      text +=
+          fmt::format("  {}\n    {}{}\n    by default {}\n", tile.what, tile.chosen,
+                      tile.from_cache ? "" : fmt::format(": {:.0f}% of the time", 100 * tile.time), tile.by_default);
+  return text;
+}
+
+}  // namespace lathe

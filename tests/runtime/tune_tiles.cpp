@@ -1,0 +1,190 @@
+#include <catch2/catch.hpp>
+
+#include "runtime/cache/disk_cache.h"
+#include "runtime/tune/tune.h"
+#include "tests/runtime/check_compiled.h"
+#include "tests/runtime/files_scratch.h"
+#include "tests/support/memory_store.h"
+
+/// The choice of tiles by measurement, with a timer that says what the test wants.
+using namespace lathe;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const DimBindings sizes{{"n", 70}};
+
+/// Three products; the second and third are the same in two layers.
+ir::Graph products() {
+  return lathe::test::parse(
+      R"(graph @g(input %x: f32[n, 300], parameter %w: f32[300, 700], parameter %u: f32[700, 700], parameter %v: f32[700, 700]) {
+  %1 = contract %x, %w {spec="nk,km->nm"}
+  %2 = relu %1
+  %3 = contract %2, %u {spec="nk,km->nm"}
+  %4 = relu %3
+  %5 = contract %4, %v {spec="nk,km->nm"}
+  %6 = relu %5
+  output "y" %6
+})");
+}
+
+/// Counts its calls, and finds the candidate of that number fast.
+LaunchTimer timer(int fast, int& calls) {
+  return [fast, &calls](const Program& program, const std::vector<bool>& skipped) {
+    ++calls;
+    std::vector<double> seconds(program.launches.size());
+    for (std::size_t l = 0; l < skipped.size(); ++l)
+      if (!skipped[l]) seconds[l] = program.launches[l].candidate == fast ? 0.9 : 1;
+    return seconds;
+  };
+}
+
+std::vector<int> chosen(const Executable& executable) {
+  std::vector<int> numbers;
+  for (const Launch& launch : executable.program().launches)
+    if (launch.tile && (numbers.empty() || launch.flops != Dim(0))) numbers.push_back(launch.candidate);
+  return numbers;
+}
+
+struct Tuning {
+  codegen::ObjectStore* store = nullptr;
+  int fast = 0;
+  int threads = 2;
+  DimBindings dims = sizes;
+  double seconds = 60;
+  int calls = 0;
+
+  Executable compiled() {
+    calls = 0;
+    return compile(products(), {.threads = threads,
+                                .cache = store,
+                                .tune = TuneOptions{.dims = dims, .seconds = seconds, .timer = timer(fast, calls)}});
+  }
+};
+
+using Numbers = std::vector<int>;
+
+}  // namespace
+
+TEST_CASE("tune: the fastest tile is taken, kept, and found again without measuring") {
+  test::MemoryStore store;
+  Tuning tuning{.store = &store, .fast = 2};
+  const Executable first = tuning.compiled();
+  CHECK(chosen(first) == Numbers{2, 2, 2});
+  CHECK(tuning.calls > 0);
+  const TuneReport report = first.summary().tuned.value();
+  REQUIRE(report.tiles.size() == 2);
+  CHECK(report.tiles[0].time == Approx(0.9));
+  CHECK(report.tiles[0].chosen != report.tiles[0].by_default);
+  CHECK_THAT(to_string(report), Contains("tiles of 2 products: 0 from the cache, 2 measured") &&
+                                    Contains("2 other than by default") && Contains("90% of the time") &&
+                                    Contains("matrix product"));
+  tuning.fast = 1;
+  const Executable again = tuning.compiled();
+  CHECK(chosen(again) == Numbers{2, 2, 2});
+  CHECK(tuning.calls == 0);
+  CHECK_THAT(to_string(again.summary().tuned.value()), Contains("2 from the cache, 0 measured"));
+  const Executable plain = compile(products(), {.threads = 2, .cache = &store});
+  CHECK(chosen(plain).empty());
+  CHECK_FALSE(plain.summary().tuned);
+}
+
+TEST_CASE("tune: another size, number of threads or instruction set is measured for itself") {
+  test::MemoryStore store;
+  Tuning tuning{.store = &store, .fast = 2};
+  tuning.compiled();
+  tuning.fast = 1;
+  tuning.dims = {{"n", 71}};
+  CHECK(chosen(tuning.compiled()) == Numbers{1, 1, 1});
+  tuning.dims = sizes, tuning.threads = 3;
+  CHECK(chosen(tuning.compiled()) == Numbers{1, 1, 1});
+  tuning.threads = 2;
+  CHECK(chosen(tuning.compiled()) == Numbers{2, 2, 2});
+  const auto entries = [&] { return store.objects.size(); };
+  const std::size_t before = entries();
+  int calls = 0;
+  const ir::Graph graph = products();
+  const auto for_target = [&](const codegen::TargetCpu& cpu) {
+    return tune_tiles(graph, {}, {.dims = sizes, .timer = timer(1, calls)},
+                      {.cpu = cpu, .threads = 2, .store = &store, .make_runner = {}});
+  };
+  for_target(Target::named("x86-64-v2").cpu);
+  for_target(Target::named("x86-64-v3").cpu);
+  CHECK(entries() == before + 4);
+  CHECK(calls > 0);
+}
+
+TEST_CASE("tune: the default stays where nothing is clearly faster; no store is needed") {
+  test::MemoryStore store;
+  Tuning tuning{.store = &store, .fast = 0};
+  CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});
+  tuning.fast = 3;
+  CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});  // kept, too
+  CHECK(tuning.calls == 0);
+  tuning.store = nullptr;
+  CHECK(chosen(tuning.compiled()) == Numbers{3, 3, 3});
+}
+
+TEST_CASE("tune: when the time is up, what is open takes the default and is kept nowhere") {
+  test::MemoryStore store;
+  Tuning tuning{.store = &store, .fast = 2, .seconds = 0};
+  const Executable none = tuning.compiled();
+  CHECK(chosen(none) == Numbers{0, 0, 0});
+  CHECK(tuning.calls == 0);
+  CHECK_THAT(to_string(none.summary().tuned.value()), Contains("2 left at their default as time was up"));
+  tuning.seconds = 60;
+  CHECK(chosen(tuning.compiled()) == Numbers{2, 2, 2});
+  CHECK(tuning.calls > 0);
+}
+
+TEST_CASE("tune: damaged entries and those that name no tile are measured again") {
+  const test::ScratchFolder scratch;
+  Tuning tuning{.fast = 2};
+  {
+    DiskCache cache(scratch / "cache");
+    tuning.store = &cache;
+    CHECK(chosen(tuning.compiled()) == Numbers{2, 2, 2});
+  }
+  for (const auto& file : std::filesystem::directory_iterator(scratch / "cache"))
+    std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
+  DiskCache cache(scratch / "cache");
+  tuning.store = &cache, tuning.fast = 1;
+  CHECK(chosen(tuning.compiled()) == Numbers{1, 1, 1});
+  CHECK(tuning.calls > 0);
+  test::MemoryStore store;
+  tuning.store = &store;
+  tuning.compiled();
+  int renamed = 0;
+  for (auto& [key, bytes] : store.objects)
+    if (bytes.find(" tiles, tasks of ") != std::string::npos && bytes.size() < 200) bytes = "7x7 tiles", ++renamed;
+  CHECK(renamed == 2);
+  tuning.fast = 2;
+  CHECK(chosen(tuning.compiled()) == Numbers{2, 2, 2});
+  CHECK(tuning.calls > 0);
+}
+
+TEST_CASE("tune: every candidate gives the same bits") {
+  const ir::Tensors arguments = test::random_arguments(products(), sizes, 1);
+  Tuning tuning;
+  const auto run = [&](int candidate) {
+    tuning.fast = candidate;
+    Executable executable = tuning.compiled();
+    for (const char* name : {"w", "u", "v"}) executable.set_state(name, arguments.at(name));
+    const auto numbers = chosen(executable);
+    for (const Launch& launch : executable.program().launches)
+      if (launch.tile) CHECK(launch.candidate == std::min(candidate, launch.candidate));
+    return executable.run({{"x", arguments.at("x")}}).at("y");
+  };
+  const HostTensor expected = run(0);
+  for (int candidate = 1; candidate < 13; ++candidate) CHECK(run(candidate).same_bits(expected));
+}
+
+TEST_CASE("tune: measured by the machine; errors for dims without a size, and GPUs") {
+  const Executable executable =
+      compile(products(), {.threads = 1, .tune = TuneOptions{.dims = sizes, .seconds = 0.1}});
+  CHECK(chosen(executable).size() == 3);
+  CHECK_THROWS_WITH(compile(products(), {.threads = 1, .tune = TuneOptions{}}),
+                    Contains("n has none") && Contains("[tune_dims]") && Contains("--dim NAME=SIZE"));
+  CHECK_THROWS_WITH(compile(products(), {.target = Target::cuda("sm_90a"), .tune = TuneOptions{.dims = sizes}}),
+                    Contains("[tune_target]"));
+}
