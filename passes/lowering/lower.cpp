@@ -10,7 +10,7 @@
 #include "passes/fusion/attention.h"
 #include "passes/fusion/explain_attention.h"
 #include "passes/fusion/prepare.h"
-#include "passes/fusion/reads.h"
+#include "passes/lowering/in_place.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
@@ -162,7 +162,7 @@ class Lowering {
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
       const Update& update = graph_.updates[u];
       const int state = buffer_of_[at(update.state)];
-      if (plan_.last_reader_first[u] && writes_where_it_reads(update)) {
+      if (plan_.last_reader_first[u] && may_overwrite(graph_, plan_, update.value, update.state)) {
         buffer_of_[at(update.value)] = state;
       } else {
         copies_.emplace_back(update.state, update.value);
@@ -170,48 +170,24 @@ class Lowering {
     }
   }
 
-  /// Whether the region that computes the new value reads the old one only at the element that it then writes.
-  bool writes_where_it_reads(const Update& update) const {
-    const Region& region = plan_.regions[static_cast<std::size_t>(plan_.region(update.value))];
-    if (region.kind == RegionKind::columns || region.kind == RegionKind::scatter) return !reads(region, update.state);
-    if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
-    const PointProgram code = region_program(graph_, plan_, region);
-    const auto store = std::find_if(code.stores.begin(), code.stores.end(),
-                                    [&](const PointStore& s) { return s.node == update.value; });
-    LATHE_ASSERT(store != code.stores.end());
-    bool reduces = false, loads = false, elsewhere = false;
-    for (const PointInstruction& i : code.code) {
-      reduces = reduces || i.kind == PointInstruction::Kind::reduce;
-      if (i.buffer != update.state) continue;
-      loads = true;
-      elsewhere = elsewhere || i.kind != PointInstruction::Kind::load || i.form != store->form;
-    }
-    if (region.kind == RegionKind::product)
-      for (const ValueId operand : graph_[region.members[0]].operands)
-        if (looks_at(operand, update.state)) return false;
-    return !elsewhere && !(reduces && loads);
+  /// Whether a value has a place in the arena to itself, or with those that it overwrites.
+  bool is_temporary(ValueId id) const {
+    return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[at(id)] < 0 &&
+           plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id &&
+           std::none_of(copies_.begin(), copies_.end(), [&](const auto& copy) { return copy.second == id; });
   }
 
-  bool reads(const Region& region, ValueId value) const {
-    return std::any_of(region.members.begin(), region.members.end(), [&](ValueId member) {
-      const std::vector<Read> found = reads_of(graph_, member, plan_.inlined);
-      return std::any_of(found.begin(), found.end(), [&](const Read& read) { return read.value == value; });
-    });
-  }
-
-  /// Whether loading elements of a value reads those of `state`: through views and what is computed where it is read.
-  bool looks_at(ValueId value, ValueId state) const {
-    const ValueId base = plan_.placement[at(value)].base;
-    if (base == state) return true;
-    if (!plan_.is_inlined(base)) return false;
-    const auto& operands = graph_[base].operands;
-    return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return looks_at(operand, state); });
-  }
-
+  /// A value is written over one that is dead by then where its region allows it.
   void place_temporaries() {
+    const auto over = overwritten_values(graph_, plan_, [this](ValueId id) { return is_temporary(id); });
+    std::vector<ValueId> first(graph_.nodes.size());
+    for (const ValueId id : all_values(graph_)) {
+      first[at(id)] = id;
+      while (over[at(first[at(id)])].valid()) first[at(id)] = over[at(first[at(id)])];
+    }
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
-      if (is_alias(node) || buffer_of_[at(id)] >= 0) continue;
+      if (is_alias(node) || buffer_of_[at(id)] >= 0 || first[at(id)] != id) continue;
       if (node.op == &ops::constant && !is_splat(node)) {
         buffer_of_[at(id)] = add_buffer({.kind = ProgramBuffer::Kind::constant,
                                          .name = describe(id),
@@ -223,6 +199,8 @@ class Lowering {
         buffer_of_[at(id)] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
       }
     }
+    for (const ValueId id : all_values(graph_))
+      if (first[at(id)] != id) buffer_of_[at(id)] = buffer_of_[at(first[at(id)])];
   }
 
   void lower_region(const LoweringContext& context, const Region& region) {

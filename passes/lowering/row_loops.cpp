@@ -12,9 +12,21 @@ namespace {
 constexpr int costly = 8;  // arithmetic worth a store and a load
 }
 
+std::vector<int> loop_levels(const PointProgram& program) {
+  std::vector<int> levels;
+  for (const PointInstruction& i : program.code) {
+    int level = 0;
+    for (const int arg : i.args) level = std::max(level, levels[static_cast<std::size_t>(arg)]);
+    levels.push_back(i.kind == Kind::reduce ? level + 1 : level);
+  }
+  return levels;
+}
+
 RowLoops::RowLoops(const LoweringContext& lowering, const PointProgram& program, std::uint64_t inner)
     : lowering_(lowering), program_(program), inner_(inner) {
-  find_levels();
+  levels_ = loop_levels(program);
+  loops_.resize(static_cast<std::size_t>(levels_.empty() ? 0 : *std::max_element(levels_.begin(), levels_.end())) +
+                1);
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::reduce) loops_[static_cast<std::size_t>(level(i) - 1)].reductions.push_back(i);
   for (int i = 0; i < program_.size(); ++i)
@@ -35,18 +47,6 @@ bool RowLoops::varies(const PointStore& store) const {
   return false;
 }
 
-void RowLoops::find_levels() {
-  int last = 0;
-  for (int i = 0; i < program_.size(); ++i) {
-    int level = 0;
-    for (const int arg : program_[i].args) level = std::max(level, levels_[static_cast<std::size_t>(arg)]);
-    if (program_[i].kind == Kind::reduce) ++level;
-    levels_.push_back(level);
-    last = std::max(last, level);
-  }
-  loops_.resize(static_cast<std::size_t>(last) + 1);
-}
-
 void RowLoops::park() {
   const int count = static_cast<int>(loops_.size());
   std::vector<std::vector<bool>> needed;
@@ -64,8 +64,8 @@ void RowLoops::park() {
   }
 }
 
-/// Which values a loop computes or reads back, what earlier loops stored being there already.
-std::vector<bool> RowLoops::needed_in(int loop) const {
+/// Which values a loop computes or reads back, what earlier loops stored being there already, and `kept` with it.
+std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
   const RowLoop& l = loops_[static_cast<std::size_t>(loop)];
   std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
   for (const int r : l.reductions) needed[static_cast<std::size_t>(program_[r].args[0])] = true;
@@ -73,6 +73,7 @@ std::vector<bool> RowLoops::needed_in(int loop) const {
   for (const PointStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
   for (const PointStore& store : program_.stores)
     if (varies(store) && level(store.value) < loop) stored[static_cast<std::size_t>(store.value)] = true;
+  if (kept >= 0 && level(kept) < loop) stored[static_cast<std::size_t>(kept)] = true;
   for (int i = program_.size() - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
     if (!needed[at] || stored[at] || program_[i].kind == Kind::reduce) continue;
@@ -81,16 +82,30 @@ std::vector<bool> RowLoops::needed_in(int loop) const {
   return needed;
 }
 
+/// Whether what lies at a place is wanted after the loop that computes `kept` and parks it there: by a later loop, or
+/// at another element.
+bool RowLoops::read_after(const PointStore& place, int kept) const {
+  const int buffer = lowering_.buffer_of(place.node);
+  const auto lies_there = [&](const PointInstruction& i) {
+    return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
+  };
+  for (const PointInstruction& i : program_.code)
+    if (lies_there(i) && (i.kind != Kind::load || i.form != place.form)) return true;
+  for (int l = level(kept) + 1; l < static_cast<int>(loops_.size()); ++l) {
+    const std::vector<bool> needed = needed_in(l, kept);
+    for (int i = 0; i < program_.size(); ++i)
+      if (needed[static_cast<std::size_t>(i)] && lies_there(program_[i])) return true;
+  }
+  return false;
+}
+
 /// A result that is written when the value has had its last use, or in that very loop.
 const PointStore* RowLoops::parking_place(int value, int last_use, std::vector<int>& occupied) const {
   for (const PointStore& store : program_.stores) {
     if (!varies(store) || level(store.value) < last_use) continue;
     if (program_[store.value].dtype != program_[value].dtype) continue;
     const int buffer = lowering_.buffer_of(store.node);
-    const bool read = std::any_of(program_.code.begin(), program_.code.end(), [&](const PointInstruction& i) {
-      return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
-    });
-    if (read || std::find(occupied.begin(), occupied.end(), buffer) != occupied.end()) continue;
+    if (read_after(store, value) || std::find(occupied.begin(), occupied.end(), buffer) != occupied.end()) continue;
     occupied.push_back(buffer);
     return &store;
   }

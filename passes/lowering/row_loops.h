@@ -7,6 +7,10 @@
 
 namespace lathe {
 
+/// By instruction: the first loop over a row that can compute it, which is one more than the reductions that it needs
+/// one after the other.
+std::vector<int> loop_levels(const PointProgram& program);
+
 /// One loop over a row. Loop l computes what needs the reductions of loops 0 .. l-1.
 struct RowLoop {
   /// A value that a later loop reads back from `place` instead of computing it again.
@@ -23,7 +27,7 @@ struct RowLoop {
 /// How many loops over a row the reductions of a point program ask for, and what each does: a softmax has three (the
 /// maximum; the sum of exponentials; the quotients). Costly values that a later loop needs again (such as those
 /// exponentials) are parked in the storage of a result of the same dtype that the loops between leave alone and that
-/// the program does not read.
+/// no later loop reads: not even where the result goes over a value that the program starts from.
 class RowLoops {
  public:
   /// `inner` has a bit for each domain dim that the row runs along. `lowering` and `program` outlive this.
@@ -37,9 +41,9 @@ class RowLoops {
   bool varies(const PointStore& store) const;
 
  private:
-  void find_levels();
   void park();
-  std::vector<bool> needed_in(int loop) const;
+  std::vector<bool> needed_in(int loop, int kept = -1) const;
+  bool read_after(const PointStore& place, int kept) const;
   const PointStore* parking_place(int value, int last_use, std::vector<int>& occupied) const;
 
   const LoweringContext& lowering_;

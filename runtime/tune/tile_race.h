@@ -5,10 +5,11 @@
 
 namespace lathe {
 
-/// Finds the fastest of some candidates by noisy timings, in heats. In a heat each gets three turns (more where they
-/// are short), one after the other and every time in another order, so that a slow moment hits all of them; the
-/// slower half goes by its median, and those that are far behind at once. The last challenger meets candidate 0, the
-/// default, in a final of fresh timings, and wins if its median is 2% better.
+/// Finds the fastest of some candidates by noisy timings, in heats. In a heat each gets five turns (more where they
+/// are short), one after the other and every time in another order. A candidate is judged by the median of its times
+/// as shares of the default's in the same rounds, so that a slow moment, which hits both, does not count. The slower
+/// half goes; those that are far behind go at once. The last challenger meets candidate 0, the default, in a final of
+/// fresh timings, and wins if it is 2% better.
 class TileRace {
  public:
   explicit TileRace(int candidates);
@@ -25,7 +26,8 @@ class TileRace {
 
  private:
   void close_heat();
-  double median(int candidate) const;
+  double median_ratio(int candidate) const;  ///< of its times to the default's of the same rounds
+  bool is_hopeless(int candidate) const;
 
   std::vector<int> racing_;  // 0 first
   std::map<int, std::vector<double>> heat_;

@@ -1,9 +1,12 @@
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 #include "tests/runtime/check_compiled.h"
+#include "tests/support/compare.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/program_interpreter.h"
 
 /// Values written over others: what a kernel reads must be read before it is gone.
 using namespace lathe;
@@ -11,6 +14,8 @@ using lathe::test::check_compiled;
 using lathe::test::parse;
 
 namespace {
+
+const LowerOptions unfused{.attention = AttentionFusion::off};
 
 void check(std::string_view text, const std::vector<DimBindings>& sizes) {
   static lathe::test::MemoryStore store;
@@ -22,6 +27,34 @@ int copies(std::string_view text) {
   int count = 0;
   for (const Launch& launch : program.launches) count += launch.names[0].starts_with("copy ") ? 1 : 0;
   return count;
+}
+
+/// How many values lie in the arena, when no attention is fused: those that share a place count once.
+int places(std::string_view text) {
+  const Program program = lower(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512}, unfused);
+  std::set<int> found;
+  for (const Launch& launch : program.launches)
+    for (const int b : launch.buffers) {
+      const ProgramBuffer& buffer = program.buffers[static_cast<std::size_t>(b)];
+      if (buffer.kind == ProgramBuffer::Kind::temporary && buffer.name.starts_with("%")) found.insert(b);
+    }
+  for (const int b : found) UNSCOPED_INFO(program.buffers[static_cast<std::size_t>(b)].name);
+  return static_cast<int>(found.size());
+}
+
+/// Compiled, and in the kernel interpreter, without fused attention.
+void check_unfused(std::string_view text) {
+  const ir::Graph graph = parse(text);
+  Executable executable = compile(graph, {.threads = 2, .lower = unfused});
+  const lathe::test::ProgramInterpreter kernels(graph, [](const ir::Graph& g) { return lower(g, {512}, unfused); });
+  for (const std::int64_t n : {1, 5, 19}) {
+    const ir::Tensors arguments = lathe::test::random_arguments(graph, {{"n", n}});
+    const HostTensor expected = ir::interpret(graph, arguments).at("y");
+    for (const HostTensor& y : {executable.run(arguments).at("y"), kernels.run(arguments).at("y")}) {
+      REQUIRE(y.shape() == expected.shape());
+      for (std::int64_t i = 0; i < y.numel(); ++i) CHECK(y.get(i) == Approx(expected.get(i)).margin(1e-12));
+    }
+  }
 }
 
 const std::vector<DimBindings> n_sizes = {{{"n", 5}}, {{"n", 1}}, {{"n", 0}}, {{"n", 37}}};
@@ -68,4 +101,56 @@ TEST_CASE("in place: a product whose operands are computed where they are read")
 })";
   check(own, {});
   CHECK(copies(own) == 1);
+}
+
+TEST_CASE("in place: a softmax goes over the scores that nobody needs any more, exponentials parked there") {
+  constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4], input %v: f64[37, 3]) {
+  %1 = contract %x, %w {spec="nk,vk->nv"}
+  %2 = softmax %1 {dim=1}
+  %3 = contract %2, %v {spec="nv,vj->nj"}
+  output "y" %3
+})";
+  check_unfused(text);
+  CHECK(places(text) == 2);  // scores and exponentials; sums
+}
+
+TEST_CASE("in place: not over what a later kernel reads") {
+  constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4], input %v: f64[37, 37]) {
+  %1 = contract %x, %w {spec="nk,vk->nv"}
+  %2 = softmax %1 {dim=1}
+  %3 = contract %2, %v {spec="nv,vj->nj"}
+  %4 = softmax %3 {dim=1}
+  %5 = contract %4, %1 {spec="nv,nj->vj"}
+  output "y" %5
+})";
+  check_unfused(text);
+  CHECK(places(text) == 5);  // %1; what %2 and %4 are made of: exponentials, the second over %3, and sums
+}
+
+TEST_CASE("in place: not over what is read at another element") {
+  constexpr std::string_view text = R"(graph @g(input %x: f64[19, n], input %w: f64[19, n], input %v: f64[19, 3]) {
+  %1 = contract %x, %w {spec="ik,jk->ij"}
+  %2 = transpose %1 {dim0=0, dim1=1}
+  %3 = add %1, %2
+  %4 = softmax %3 {dim=1}
+  %5 = contract %4, %v {spec="nv,vj->nj"}
+  output "y" %5
+})";
+  check_unfused(text);
+  CHECK(places(text) == 3);
+}
+
+TEST_CASE("in place: not over what a later loop over the row reads; the last loop's result goes there") {
+  constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4]) {
+  %1 = contract %x, %w {spec="nk,vk->nv"}
+  %2 = softmax %1 {dim=1}
+  %3 = mul %2, %1
+  %4 = sum %3 {dims=[1], keepdim=true}
+  %5 = sub %1, %4
+  %6 = softmax %5 {dim=1}
+  %7 = contract %2, %6 {spec="nv,nj->vj"}
+  output "y" %7
+})";
+  check_unfused(text);
+  CHECK(places(text) == 3);  // %1 and the last exponentials; %2; sums
 }

@@ -32,7 +32,7 @@ TEST_CASE("race: the fastest wins, the hopeless have few turns") {
       run(race, [](int c) { return std::array{1.0, 1.1, 0.9, 2.0, 0.95, 1.0}.at(static_cast<std::size_t>(c)); });
   CHECK(race.winner() == 2);
   CHECK(race.ratio() == Approx(0.9));
-  CHECK(turns.at(3) == 1);
+  CHECK(turns.at(3) == 2);
   CHECK(turns.at(2) > turns.at(1));
   CHECK(turns.at(0) >= turns.at(2));
 }
@@ -55,19 +55,21 @@ TEST_CASE("race: nothing to choose from is decided at once") {
 }
 
 TEST_CASE("race: moments when everything is slow, and outliers, do not decide") {
-  int wrong = 0;
+  int missed = 0, worse = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     int turn = 0;
     TileRace race(8);
     run(race, [&](int c) {
-      const double weather = turn++ / 8 % 3 == 0 ? 1.25 : 1.0;  // all of a round is slow
+      const double weather = turn++ / 20 % 3 == 0 ? 1.25 : 1.0;  // slow for a while
       const double spike = random() % 10 == 0 ? 1.8 : 1.0;
       return (c == 5 ? 0.9 : 1.0 + 0.01 * c) * weather * spike * (1 + 0.01 * static_cast<double>(random() % 3));
     });
-    wrong += race.winner() != 5;
+    missed += race.winner() == 0;
+    worse += race.winner() != 0 && race.winner() != 5;
   }
-  CHECK(wrong <= 10);
+  CHECK(missed <= 20);  // then the default stays
+  CHECK(worse <= 2);
 }
 
 TEST_CASE("race: each round has every candidate once, first places change") {
