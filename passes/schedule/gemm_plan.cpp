@@ -166,6 +166,12 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
   }
 }
 
+/// A pair has the size of an f32: blocks of pairs are blocks of half as many k.
+GemmQuery in_pairs(GemmQuery query) {
+  if (query.k) query.k = (*query.k + 1) / 2;
+  return query;
+}
+
 GemmPlan choose_plan(const GemmQuery& query);
 
 }  // namespace
@@ -190,10 +196,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     return plan;
   };
   if (!query.pairs) return fitted(query);
-  // A pair has the size of an f32: blocks of pairs are blocks of half as many k.
-  GemmQuery half = query;
-  if (half.k) half.k = (*half.k + 1) / 2;
-  GemmPlan plan = fitted(half);
+  GemmPlan plan = fitted(in_pairs(query));
   plan.tile.pairs =
       plan.strategy == GemmStrategy::blocked && plan.lhs != Source::direct && plan.rhs != Source::direct;
   return plan.tile.pairs ? plan : fitted(query);
@@ -290,8 +293,10 @@ GemmPlan with_register_tile(GemmPlan plan, int mr, int nv) {
 
 }  // namespace
 
-std::vector<GemmPlan> candidate_plans(const GemmQuery& query, const GemmQuery& sizes) {
-  const GemmPlan first = plan_gemm(query);
+std::vector<GemmPlan> candidate_plans(const GemmQuery& given, const GemmQuery& given_sizes) {
+  const GemmPlan first = plan_gemm(given);
+  const GemmQuery query = first.tile.pairs ? in_pairs(given) : given,
+                  sizes = first.tile.pairs ? in_pairs(given_sizes) : given_sizes;
   std::vector<GemmPlan> plans = {first};
   if (first.strategy != GemmStrategy::blocked) return plans;
   const auto add = [&](GemmPlan plan) {
@@ -300,7 +305,7 @@ std::vector<GemmPlan> candidate_plans(const GemmQuery& query, const GemmQuery& s
     if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
   };
   const GemmTile standard = choose_tile(query.compute, query.vector_bits);
-  const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv;
+  const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs;
   if (plain) {
     for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);
     const int all = standard.mr * standard.nv;

@@ -12,6 +12,7 @@
 #include "passes/lowering/lower.h"
 #include "runtime/files/sha256.h"
 #include "runtime/machine/cpu_info.h"
+#include "runtime/target.h"
 #include "runtime/trace/role.h"
 #include "runtime/tune/tile_race.h"
 
@@ -114,7 +115,7 @@ class Tuner {
     Launch launch;    ///< the product at its first place
   };
 
-  Program lowered() const { return lower(graph_, {machine_.cpu.vector_bits}, with_tiles(false)); }
+  Program lowered() const { return lower(graph_, vector_target(machine_.cpu), with_tiles(false)); }
 
   LowerOptions with_tiles(bool all) const {
     LowerOptions options = options_;
@@ -147,7 +148,7 @@ class Tuner {
   }
 
   void measure() {
-    const Program program = lower(graph_, {machine_.cpu.vector_bits}, with_tiles(true));
+    const Program program = lower(graph_, vector_target(machine_.cpu), with_tiles(true));
     std::optional<MachineTimer> machine;
     if (!tune_.timer) machine.emplace(program, tune_.dims, machine_);
     const Places places = places_of(program);
