@@ -166,8 +166,6 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
 
   start = Clock::now();
   const bool gpu = options.target.kind == Target::Kind::cuda;
-  if (gpu && options.lower.attention == AttentionFusion::required)
-    throw UserError("attentions are not fused on GPUs", "attention_unfused", "compile for the host, or do not ask");
   if (gpu && options.lower.memory)
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
   if (gpu && options.tune)
@@ -175,7 +173,8 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   LowerOptions lowering = options.lower;
   if (options.tune) lowering.tiles = tuned_choices(options, passed.graph, impl->summary);
   if (lowering.memory) lowering.memory->threads = threads_of(options);
-  impl->program = gpu ? lower_gpu(passed.graph) : lower(passed.graph, vector_target(options.target.cpu), lowering);
+  impl->program =
+      gpu ? lower_gpu(passed.graph, lowering) : lower(passed.graph, vector_target(options.target.cpu), lowering);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

@@ -10,6 +10,7 @@
 #include "passes/pipeline.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
@@ -21,6 +22,7 @@ namespace {
 struct Options {
   std::string file, output = "-", target = "cuda:sm_90a", emit = "cuda";
   int threads = 2;
+  LowerOptions lower;
 };
 
 /// "cuda:sm_90a" -> sm_90a; "cuda" is the oldest that Lathe compiles for.
@@ -72,7 +74,7 @@ void run(const Options& options) {
   arch_of(options.target);  // a wrong name is an error whatever is emitted
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
-  const Program program = lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph);
+  const Program program = lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, options.lower);
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }
@@ -91,6 +93,7 @@ void add_compile(CLI::App& app) {
   command->add_option("--threads", options->threads, "Compiling at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
+  add_lower_options(*command, options->lower);
   command->footer(
       "Examples:\n"
       "  lathe compile attention.lathe --emit=cuda -o attention.cu\n"

@@ -29,6 +29,8 @@ KernelContext::Built lower_product(const LoweringContext& context, const Region&
 /// adds.
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
+/// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h.
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);
 

@@ -29,6 +29,7 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
                                                     : one(gpu::lower_product(context, region));
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
+  if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region);
   LATHE_ASSERT(region.kind == RegionKind::rows);
   return one(reduces(context, region) ? gpu::lower_rows(context, region) : gpu::lower_points(context, region));
 }
@@ -52,8 +53,8 @@ std::string origin(const Launch& launch) {
 
 }  // namespace
 
-Program lower_gpu(const ir::Graph& graph) {
-  Program program = lower(graph, gpu::vectors, Schedules{.region = region_kernels, .copy = gpu::lower_copy});
+Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
+  Program program = lower(graph, gpu::vectors, Schedules{.region = region_kernels, .copy = gpu::lower_copy}, options);
   std::set<int> named;
   for (const Launch& launch : program.launches) {
     if (!named.insert(launch.kernel).second) continue;

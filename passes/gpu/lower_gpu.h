@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/lowering/options.h"
 #include "passes/lowering/program.h"
 
 namespace lathe {
@@ -8,6 +9,6 @@ namespace lathe {
 /// and the same point programs, under the schedules of gpu_kernels.h. Kernels are named after their ops and the line
 /// of the last one: "k3_rows_softmax_mha_cpp_14". There are no float atomics: every sum has a fixed order that
 /// follows from the shapes, so results are the same bits run to run.
-Program lower_gpu(const ir::Graph& graph);
+Program lower_gpu(const ir::Graph& graph, const LowerOptions& options = {});
 
 }  // namespace lathe

@@ -166,9 +166,7 @@ class RowsKernel {
     if (values.empty()) return;
     values = tree_->join(memory, ops, values, slot, x, row_threads_);
     for (std::size_t r = 0; r < values.size(); ++r) {
-      const DType dtype = program_[l.reductions[r]].dtype;
-      const bool narrow = compute_type(dtype) != dtype;
-      scope.bind(l.reductions[r], narrow ? b_.cast(b_.cast(values[r], dtype), f32) : values[r]);
+      scope.bind(l.reductions[r], rounded(b_, values[r], program_[l.reductions[r]].dtype));
     }
   }
 

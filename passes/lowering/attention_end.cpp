@@ -139,7 +139,6 @@ void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& pl
 }
 
 void AttentionEnd::epilogue(Value outer, Value first, Value count) {
-  const DType compute = tile_.compute;
   const int lanes = tile_.lanes;
   b_.for_loop(0, count, 1, [&](Value position) {
     const Value divisor = divisors_ ? b_.load(divisors_->buffer, position) : Value{};
@@ -150,7 +149,7 @@ void AttentionEnd::epilogue(Value outer, Value first, Value count) {
           mask, &top_);
       Value sum = b_.load(sums_.buffer, position * sums_.stride + d, lanes, {}, bytes());
       if (divisors_) sum = sum / divisor;
-      scope.bind(0, compute == dtype_ ? sum : b_.cast(b_.cast(sum, dtype_), compute));
+      scope.bind(0, rounded(b_, sum, dtype_));
       for (const PointStore& store : part_.epilogue.stores)
         emitter_.store(store.node, part_.epilogue[store.value].dtype, store.form, emitter_.emit(store.value, scope),
                        scope);

@@ -3,10 +3,8 @@
 #include <optional>
 
 #include "passes/lowering/attention_end.h"
-#include "passes/lowering/attention_parts.h"
-#include "passes/lowering/column_bounds.h"
+#include "passes/lowering/attention_program.h"
 #include "passes/lowering/column_guard.h"
-#include "passes/lowering/softmax_divisor.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/register_tile.h"
@@ -39,28 +37,15 @@ class AttentionKernel {
         domain_(region.domain),
         context_("attention"),
         b_(context_.builder),
-        program_(region_program(lowering.graph, lowering.plan, region.parts[0])),
-        parts_(parts_with(attention_parts(lowering, region, program_), ends)),
+        attention_(attention_program(lowering, region, ends)),
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
         vectors_(lowering.target.bits < 512 ? 3
                  : parts_.sums_over_rows()  ? 4
                                             : 4),
-        tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_) {
-    if (ends == Ends::over_rows) program_.stores.clear();  // the other kernel stores it all
-    const std::uint64_t columns = 1ULL << parts_.columns_dim;
-    std::vector<int> results;
-    for (AttentionParts::End& end : parts_.ends) {
-      const auto taken = parts_.sums_over_rows() ? std::nullopt : take_out_divisor(program_, end.value, columns);
-      if (taken) {
-        end.value = taken->value;
-        end.divisor = taken->divisor;
-      }
-      results.push_back(end.value);
-    }
-    bounds_ = find_column_bounds(program_, parts_.row_dim, parts_.columns_dim, results);
-    plan_.emplace(lowering.graph, program_, columns, std::move(results));
+        tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_),
+        plan_(lowering.graph, program_, attention_.columns(), attention_.results()) {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<ScoreCode>(context_, lowering, part, parts_.compute));
     for (const AttentionParts::End& part : parts_.ends)
@@ -136,8 +121,8 @@ class AttentionKernel {
     const DType compute = parts_.compute;
     const Dim strip(strip_rows()), columns = column_count(), padded = columns.unnamed() + Dim(tile_rows_);
     std::vector<ScratchMatrix> slots;
-    for (int s = 0; s < plan_->slots(); ++s)
-      slots.push_back(scratch(padded, strip, plan_->slot_dtype(s), "strip of scores"));
+    for (int s = 0; s < plan_.slots(); ++s)
+      slots.push_back(scratch(padded, strip, plan_.slot_dtype(s), "strip of scores"));
     for (auto& score : scores_) {
       score->packed_rows = scratch(score->part.depth, strip, compute, "packed rows");
       if (!score->part.columns.plain)
@@ -155,7 +140,7 @@ class AttentionKernel {
       end->set_scratch(sums, staged, divisors);
     }
     const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
-    loops_.emplace(emitter_, *plan_, shape, std::move(slots), bounds_.inside);
+    loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
   }
@@ -177,13 +162,12 @@ class AttentionKernel {
     for (auto& score : scores_)
       if (score->staged_columns) score->columns.copy_to(*score->staged_columns, outer, b_.index(0), columns_, lanes_);
     for (auto& end : ends_) end->stage_columns(outer, columns_);
-    const Value magnitude = bounds_.any() ? score_magnitude(outer, first, last) : Value{};
+    const Value magnitude = bounds_.any() ? magnitude_of(outer, first, last) : Value{};
     b_.for_loop(first, last, strip_rows(), [&](Value row) { strip(outer, row, magnitude); });
   }
 
-  /// A bound of every score of these rows that matters, at least 1; infinite or NaN where an element of an operand is
-  /// out of bounds.
-  Value score_magnitude(Value outer, Value first, Value last) {
+  /// Bounds every score of these rows.
+  Value magnitude_of(Value outer, Value first, Value last) {
     std::vector<std::pair<const AttentionOperand*, Value>> known;  // the products share operands
     const auto largest = [&](OperandLoader& loader) {
       for (const auto& [operand, magnitude] : known)
@@ -194,15 +178,15 @@ class AttentionKernel {
       known.emplace_back(&loader.operand(), found);
       return found;
     };
-    Value bound = b_.constant(parts_.compute, 1);
-    for (auto& score : scores_) {
-      const auto& free = bounds_.anything;
-      if (std::find(free.begin(), free.end(), score->part.value) != free.end()) continue;
-      const Value depth = b_.cast(context_.dim(score->part.depth), parts_.compute);
-      bound = max(bound, largest(score->rows) * largest(score->columns) * depth * 1.01);
-    }
-    for (auto& end : ends_) bound = max(bound, largest(end->other()));
-    return bound;
+    return score_magnitude(context_, parts_, bounds_, [&](const AttentionOperand& operand) {
+      const auto is = [&](OperandLoader& loader) { return &loader.operand() == &operand; };
+      for (auto& score : scores_)
+        for (OperandLoader* loader : {&score->rows, &score->columns})
+          if (is(*loader)) return largest(*loader);
+      for (auto& end : ends_)
+        if (is(end->other())) return largest(end->other());
+      throw InternalError("an operand of no product of the attention");
+    });
   }
 
   void strip(Value outer, Value row, Value magnitude) {
@@ -345,11 +329,7 @@ class AttentionKernel {
     for (const auto& end : ends_) depths = depths + end->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
-    // Of a causal attention half is needed, of a window as many columns as it is wide.
-    const Dim pairs = bounds_.upper && bounds_.lower ? Dim(2) * rows * (*bounds_.upper - *bounds_.lower + Dim(1))
-                      : bounds_.any()                ? rows * columns
-                                                     : Dim(2) * rows * columns;
-    built.launch.flops = parts_.parallel * parts_.repeated * parts_.serial * pairs * depths;
+    built.launch.flops = attention_.flops(depths);
     const Dim task_rows =
         parts_.sums_over_rows() ? parts_.repeated * parts_.serial * rows : Dim(strips_of_a_task * strip_rows());
     built.launch.work = task_rows * columns * Dim(8);
@@ -360,13 +340,14 @@ class AttentionKernel {
   const Shape& domain_;
   KernelContext context_;
   kernel::Builder& b_;
-  PointProgram program_;
-  AttentionParts parts_;
+  AttentionProgram attention_;
+  const PointProgram& program_ = attention_.program;
+  const AttentionParts& parts_ = attention_.parts;
+  const ColumnBounds& bounds_ = attention_.bounds;
   PointEmitter emitter_;
   Scope top_;
   int lanes_, vectors_, tile_rows_;
-  ColumnBounds bounds_;
-  std::optional<StripPlan> plan_;
+  StripPlan plan_;
   std::optional<StripLoops> loops_;
   std::vector<std::unique_ptr<ScoreCode>> scores_;
   std::vector<std::unique_ptr<AttentionEnd>> ends_;

@@ -1,10 +1,17 @@
 #include "passes/lowering/column_guard.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lathe {
 
 using kernel::Value;
+
+namespace {
+bool matters(const AttentionParts::Score& score, const ColumnBounds& bounds) {
+  return std::find(bounds.anything.begin(), bounds.anything.end(), score.value) == bounds.anything.end();
+}
+}  // namespace
 
 Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, Value outer, Value first, Value last, int lanes) {
   const DType compute = loader.compute();
@@ -26,6 +33,27 @@ Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, Value outer, 
   Value found = b.get(largest[0]);
   for (int i = 1; i < chains; ++i) found = max(found, b.get(largest[static_cast<std::size_t>(i)]));
   return b.reduce(ScalarOp::max, found);
+}
+
+std::vector<const AttentionOperand*> bounded_operands(const AttentionParts& parts, const ColumnBounds& bounds) {
+  std::vector<const AttentionOperand*> found;
+  for (const AttentionParts::Score& score : parts.scores)
+    if (matters(score, bounds)) found.insert(found.end(), {&score.rows, &score.columns});
+  for (const AttentionParts::End& end : parts.ends) found.push_back(&end.other);
+  return found;
+}
+
+Value score_magnitude(KernelContext& context, const AttentionParts& parts, const ColumnBounds& bounds,
+                      const std::function<Value(const AttentionOperand&)>& largest) {
+  kernel::Builder& b = context.builder;
+  Value bound = b.constant(parts.compute, 1);
+  for (const AttentionParts::Score& score : parts.scores) {
+    if (!matters(score, bounds)) continue;
+    const Value depth = b.cast(context.dim(score.depth), parts.compute);
+    bound = max(bound, largest(score.rows) * largest(score.columns) * depth * 1.01);
+  }
+  for (const AttentionParts::End& end : parts.ends) bound = max(bound, largest(end.other));
+  return bound;
 }
 
 Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds, StripLoops::Rows& rows, Value magnitude) {

@@ -294,9 +294,15 @@ class Lowering {
 }  // namespace
 
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  const Schedules schedules = {.region = region_kernels,
-                               .copy = copy_kernel,
-                               .fusion = {.attention_sums = true, .columns = true, .scatter_in_place = true}};
+  return lower(graph, target,
+               Schedules{.region = region_kernels,
+                         .copy = copy_kernel,
+                         .fusion = {.attention_sums = true, .columns = true, .scatter_in_place = true}},
+               options);
+}
+
+Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,
+              const LowerOptions& options) {
   const bool attention = options.attention != AttentionFusion::off;
   Graph prepared = prepare_for_fusion(graph);
   if (attention) prepared = recompute_attention(prepared);
@@ -312,11 +318,6 @@ Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions
   };
   if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
   return lower_planned(prepared, plan(prepared, {}));
-}
-
-Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules) {
-  const Graph prepared = prepare_for_fusion(graph);
-  return Lowering(prepared, plan_fusion(prepared, schedules.fusion), target, schedules).run();
 }
 
 }  // namespace lathe

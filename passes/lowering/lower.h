@@ -19,7 +19,8 @@ struct Schedules {
   KernelContext::Built (*copy)(const VectorTarget&, DType, int from, int to, const Dim& elements);
   FusionOptions fusion = {};  ///< regions that it can make something of
 };
-/// The same with another machine's schedules, and without attention regions.
-Program lower(const ir::Graph& graph, const VectorTarget& target, const Schedules& schedules);
+/// The same with another machine's schedules.
+Program lower(const ir::Graph& graph, const VectorTarget& target, const Schedules& schedules,
+              const LowerOptions& options);
 
 }  // namespace lathe

@@ -13,6 +13,10 @@ using Kind = PointInstruction::Kind;
 
 DType compute_type(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
 
+Value rounded(kernel::Builder& b, Value value, DType dtype) {
+  return compute_type(dtype) == dtype ? value : b.cast(b.cast(value, dtype), f32);
+}
+
 namespace {
 /// Either mask may be empty, which means true.
 Value both(Value a, Value b) {
@@ -72,11 +76,6 @@ Value PointEmitter::compute(const PointInstruction& i, Scope& scope) {
   throw InternalError("a reduction or accumulator was read before it was bound");
 }
 
-Value PointEmitter::rounded(Value value, DType dtype) {
-  if (compute_type(dtype) == dtype) return value;
-  return context_.builder.cast(context_.builder.cast(value, dtype), f32);
-}
-
 Value PointEmitter::load_at(kernel::Buffer buffer, const Place::Position& at, int lanes, Value mask) {
   kernel::Builder& b = context_.builder;
   Value value;
@@ -133,7 +132,8 @@ Value PointEmitter::random(const PointInstruction& i, Scope& scope) {
   const Value seed = emit(i.args[0], scope), step = emit(i.args[1], scope);
   // An argument, so that layers that draw from streams of their own share code.
   const Value salt = context_.argument(stream_salt(i.stream));
-  return rounded(emit_uniform(context_.builder, seed, step, salt, scope.place.value(i.form), i.dtype), i.dtype);
+  kernel::Builder& b = context_.builder;
+  return rounded(b, emit_uniform(b, seed, step, salt, scope.place.value(i.form), i.dtype), i.dtype);
 }
 
 Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {
@@ -142,10 +142,10 @@ Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {
   for (const int arg : i.args) args.push_back(emit(arg, scope));
   if (i.op == ScalarOp::cast) {
     const Value value = b.cast(args[0], compute_type(i.dtype));
-    return rounded(value, i.dtype);
+    return rounded(b, value, i.dtype);
   }
   const Value value = b.apply(i.op, std::move(args));
-  return i.dtype == boolean || i.op == ScalarOp::select ? value : rounded(value, i.dtype);
+  return i.dtype == boolean || i.op == ScalarOp::select ? value : rounded(b, value, i.dtype);
 }
 
 void PointEmitter::store(ir::ValueId node, DType dtype, const Linear& form, Value value, Scope& scope) {

@@ -13,6 +13,8 @@ using BufferOf = std::function<int(ir::ValueId)>;
 
 /// The type that a dtype is computed in: bf16 and f16 in f32.
 DType compute_type(DType dtype);
+/// A value held in f32 as bf16 or f16 has it; of other dtypes the value itself.
+kernel::Value rounded(kernel::Builder& b, kernel::Value value, DType dtype);
 
 /// Turns instructions of a point program into kernel values at places of the domain.
 class PointEmitter {
@@ -69,7 +71,6 @@ class PointEmitter {
   kernel::Value random(const PointInstruction& instruction, Scope& scope);
   kernel::Value scalar(const PointInstruction& instruction, Scope& scope);
   kernel::Value load_at(kernel::Buffer buffer, const Place::Position& at, int lanes, kernel::Value mask);
-  kernel::Value rounded(kernel::Value value, DType dtype);
 
   KernelContext& context_;
   const PointProgram& program_;

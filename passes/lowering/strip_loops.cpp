@@ -28,11 +28,6 @@ void StripLoops::store_rows(Rows& rows) {
                      *scope);
 }
 
-Value StripLoops::rounded(Value value, DType dtype) {
-  kernel::Builder& b = emitter_.context().builder;
-  return compute_type(dtype) == dtype ? value : b.cast(b.cast(value, dtype), f32);
-}
-
 void StripLoops::loop(const StripPlan::Loop& l, const StripPlace& place, Rows& rows) {
   kernel::Builder& b = emitter_.context().builder;
   const PointProgram& program = emitter_.program();
@@ -49,7 +44,7 @@ void StripLoops::loop(const StripPlan::Loop& l, const StripPlace& place, Rows& r
   for (const Block& part : blocks(place, static_cast<int>(rows.size()))) block(l, place, part, rows, accumulators);
   for (std::size_t v = 0; v < rows.size(); ++v)
     for (std::size_t r = 0; r < l.reductions.size(); ++r)
-      rows[v]->bind(l.reductions[r], rounded(b.get(accumulators[v][r]), program[l.reductions[r]].dtype));
+      rows[v]->bind(l.reductions[r], rounded(b, b.get(accumulators[v][r]), program[l.reductions[r]].dtype));
 }
 
 /// Where there is a diagonal: what lies before it, then what fewer and fewer vectors of rows look at.
@@ -124,7 +119,7 @@ void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int
   for (const int i : l.reads) {
     const ScratchMatrix& from = slot(i);
     const Value value = b.load(from.buffer, place(from), lanes, {}, bytes(from));
-    scope.bind(i, program[i].kind == Kind::accumulator ? rounded(value, program[i].dtype) : value);
+    scope.bind(i, program[i].kind == Kind::accumulator ? rounded(b, value, program[i].dtype) : value);
   }
   for (std::size_t r = 0; r < accumulators.size(); ++r) {
     const PointInstruction& reduce = program[l.reductions[r]];

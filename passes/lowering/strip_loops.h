@@ -63,7 +63,6 @@ class StripLoops {
   kernel::Value is_first(int value, const StripPlace& place);
   void point(const StripPlan::Loop& loop, PointEmitter::Scope& scope, kernel::Value column, int vector,
              const std::vector<kernel::Var>& accumulators);
-  kernel::Value rounded(kernel::Value value, DType dtype);
 
   PointEmitter& emitter_;
   const StripPlan& plan_;

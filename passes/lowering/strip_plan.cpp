@@ -15,8 +15,8 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 StripPlan::StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns,
-                     std::vector<int> results)
-    : graph_(graph), program_(program), columns_(columns), results_(std::move(results)) {
+                     std::vector<int> results, Memory memory)
+    : graph_(graph), program_(program), columns_(columns), results_(std::move(results)), memory_(memory) {
   find_levels();
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::reduce) loops_[at(levels_[at(i)] - 1)].reductions.push_back(i);
@@ -72,7 +72,8 @@ int StripPlan::cost(int value) const {
 void StripPlan::find_kept() {
   kept_.assign(program_.code.size(), false);
   const auto consider = [&](int value, int loop) {
-    if (!varies(value) || levels_[at(value)] >= loop || program_[value].kind == Kind::accumulator) return;
+    if (memory_ == Memory::none || program_[value].kind == Kind::accumulator) return;
+    if (!varies(value) || levels_[at(value)] >= loop) return;
     if (cost(value) >= costly) kept_[at(value)] = true;
   };
   for (int i = 0; i < program_.size(); ++i)
@@ -96,7 +97,7 @@ std::vector<int> StripPlan::roots(int loop) const {
 
 bool StripPlan::found_in_slot(int value, int loop) const {
   if (program_[value].kind == Kind::accumulator) return true;
-  return (kept_[at(value)] || is_result(value)) && levels_[at(value)] < loop;
+  return memory_ == Memory::slots && (kept_[at(value)] || is_result(value)) && levels_[at(value)] < loop;
 }
 
 /// By value: whether the loop needs it, computed or from its slot.

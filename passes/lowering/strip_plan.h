@@ -14,8 +14,13 @@ namespace lathe {
 /// loops that follow, and so does what the products that end the attention read.
 class StripPlan {
  public:
+  /// Whether the strip lies in memory with all its columns, or each loop makes what it needs anew from scores that it
+  /// makes anew, and products read their results as these come out: then scores alone are `reads`, and `writes` are
+  /// results.
+  enum class Memory : std::uint8_t { slots, none };
   /// `columns`: a bit for each domain dim that is a column; `results`: instructions that products read afterwards.
-  StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns, std::vector<int> results);
+  StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns, std::vector<int> results,
+            Memory memory = Memory::slots);
 
   struct Loop {
     std::vector<int> reductions;  ///< that it finishes
@@ -47,6 +52,7 @@ class StripPlan {
   const PointProgram& program_;
   std::uint64_t columns_;
   std::vector<int> results_;
+  Memory memory_;
   std::vector<int> levels_;
   std::vector<bool> kept_;  ///< by value: stays in a slot after the loop of its level
   std::map<int, int> slots_;

@@ -2,6 +2,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/ops.h"
+#include "passes/gpu/lower_gpu.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/spelling.h"
@@ -18,8 +19,7 @@ Program program_of(const ir::Graph& graph, AttentionFusion attention) {
   return lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}, {.attention = attention});
 }
 
-void check_linear(const ir::Graph& graph) {
-  const Program program = program_of(graph, AttentionFusion::required);
+void check_linear(const Program& program) {
   std::int64_t before = 0;
   for (std::int64_t size = 256; size <= 16384; size *= 2) {
     const DimBindings dims = {{"N", 1}, {"S", size}, {"B", 1}};
@@ -31,9 +31,15 @@ void check_linear(const ir::Graph& graph) {
   }
 }
 
+void check_linear(const ir::Graph& graph) {
+  check_linear(program_of(graph, AttentionFusion::required));
+  check_linear(
+      lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {.attention = AttentionFusion::required}));
+}
+
 }  // namespace
 
-TEST_CASE("the memory of attention, forward and backward, grows linearly with the length") {
+TEST_CASE("the memory of attention, forward and backward, grows linearly with the length, on CPUs and GPUs") {
   check_linear(build({.layout = Layout::split, .mask = Mask::causal_fill}));
   check_linear(build({.layout = Layout::grouped_expand, .mask = Mask::causal_where}));
   Graph g{"forward"};

@@ -89,7 +89,9 @@ Trained train(DType precision, const CompileOptions& options) {
 
 void check_training(DType precision, MockGpu::By by, double tolerance) {
   MockGpu gpu(by);
-  const Trained found = train(precision, gpu.options());
+  CompileOptions options = gpu.options();
+  options.lower.attention = AttentionFusion::required;
+  const Trained found = train(precision, options);
   if (!gpu.works()) return;
   CHECK((found.on_tensor_cores > 10) == (precision != f32));
   for (const auto& [name, value] : train(precision, {.threads = 2}).results) {
@@ -100,7 +102,7 @@ void check_training(DType precision, MockGpu::By by, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("training steps on a GPU, by the CUDA text itself, as on a CPU") {
+TEST_CASE("training steps on a GPU, attention fused, by the CUDA text itself, as on a CPU") {
   check_training(f32, MockGpu::By::cuda_text, 1e-5);
 }
 

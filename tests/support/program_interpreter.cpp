@@ -67,10 +67,15 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
 }  // namespace
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target)
-    : ProgramInterpreter(graph, [&](const ir::Graph& primitives) { return lower(primitives, target); }) {}
+    : ProgramInterpreter(graph, [&](const ir::Graph& primitives, const LowerOptions& options) {
+        return lower(primitives, target, options);
+      }) {}
 
-ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const std::function<Program(const ir::Graph&)>& lower)
-    : signature_(signature_of(graph)), program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph)) {
+ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph,
+                                       const std::function<Program(const ir::Graph&, const LowerOptions&)>& lower,
+                                       const LowerOptions& options)
+    : signature_(signature_of(graph)),
+      program_(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, options)) {
   set_user_types(program_, graph);
 }
 

@@ -17,7 +17,9 @@ class ProgramInterpreter {
  public:
   explicit ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target = {});
   /// With what `lower` makes of the graph after the default pipeline.
-  ProgramInterpreter(const ir::Graph& graph, const std::function<Program(const ir::Graph&)>& lower);
+  ProgramInterpreter(const ir::Graph& graph,
+                     const std::function<Program(const ir::Graph&, const LowerOptions&)>& lower,
+                     const LowerOptions& options = {});
 
   const Program& program() const { return program_; }
   /// Outputs by name, and every parameter and state after the run. Throws UserError [index_range] where a kernel's

@@ -115,7 +115,8 @@ TEST_CASE("fused attention can be required, and refused", "[tools]") {
 })");
   };
   const std::string fine = attention("fine.lathe", 16), wide = attention("wide.lathe", 600);
-  for (const std::string command : {"run --random ", "bench --repeat 1 ", "trace --steps 1 ", "explain --fusion "}) {
+  for (const std::string command :
+       {"run --random ", "bench --repeat 1 ", "trace --steps 1 ", "explain --fusion ", "compile "}) {
     INFO(command);
     CHECK(run_lathe(scratch, command + "--require-fused " + fine).status == 0);
     const auto refused = run_lathe(scratch, command + "--require-fused " + wide);
@@ -125,6 +126,8 @@ TEST_CASE("fused attention can be required, and refused", "[tools]") {
   CHECK(run_lathe(scratch, "run --random --no-fused-attention " + wide).status == 0);
   CHECK(run_lathe(scratch, "run --random --no-fused-attention --require-fused " + fine).status == 2);
   CHECK(run_lathe(scratch, "explain --require-fused " + fine).status == 2);
+  CHECK_THAT(run_lathe(scratch, "compile " + fine).out, Contains("_attention_"));
+  CHECK_THAT(run_lathe(scratch, "compile --no-fused-attention " + fine).out, !Contains("_attention_"));
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 " + fine).out, Contains("attention"));
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 --no-fused-attention " + fine).out, !Contains("attention"));
 }

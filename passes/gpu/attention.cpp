@@ -1,0 +1,82 @@
+#include "passes/gpu/attention.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/column_guard.h"
+
+namespace lathe::gpu {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+std::vector<int> summed_over_columns(const AttentionProgram& attention) {
+  std::vector<int> found;
+  for (const AttentionParts::End& end : attention.parts.ends)
+    if (!end.over_rows) found.push_back(end.value);
+  return found;
+}
+
+/// The reductions that products over rows need.
+std::vector<int> reductions_over_rows(const AttentionProgram& attention) {
+  std::vector<int> found;
+  std::vector<bool> seen(attention.program.code.size(), false);
+  const std::function<void(int)> look = [&](int i) {
+    if (seen[static_cast<std::size_t>(i)]) return;
+    seen[static_cast<std::size_t>(i)] = true;
+    if (attention.program[i].kind == Kind::reduce) return found.push_back(i);
+    for (const int arg : attention.program[i].args) look(arg);
+  };
+  for (const AttentionParts::End& end : attention.parts.ends)
+    if (end.over_rows) look(end.value);
+  return found;
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& region)
+    : lowering(context),
+      attention(attention_program(context, region)),
+      strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
+             StripPlan::Memory::none),
+      tile{attention.parts.compute} {
+  const AttentionParts& parts = attention.parts;
+  const PointProgram& program = attention.program;
+  for (const int i : reductions_over_rows(attention))
+    row_values[i] = context.workspace(compute_type(program[i].dtype), outer() * attention.rows, "reductions of rows");
+  if (!attention.bounds.any()) return;
+  if (parts.sums_over_rows())
+    skips = context.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
+  const auto add = [&](const AttentionOperand& operand) {
+    const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
+    if (std::any_of(magnitudes.begin(), magnitudes.end(), same)) return;
+    const Dim pieces = strips_of(operand.by_column ? attention.column_count : attention.rows);
+    magnitudes.push_back({&operand, context.workspace(parts.compute, outer() * pieces, "magnitudes")});
+  };
+  for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
+}
+
+Dim AttentionPlan::strips_of(const Dim& positions) const {
+  const auto known = positions.value();
+  return known ? Dim((*known + tile.span() - 1) / tile.span()) : positions;
+}
+
+const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand& operand) const {
+  const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
+  const auto found = std::find_if(magnitudes.begin(), magnitudes.end(), same);
+  LATHE_ASSERT(found != magnitudes.end());
+  return *found;
+}
+
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+  const AttentionPlan plan(context, region);
+  std::vector<KernelContext::Built> built;
+  if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
+  built.push_back(lower_attention_rows(plan));
+  if (plan.attention.parts.sums_over_rows()) built.push_back(lower_attention_columns(plan));
+  return built;
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "passes/gpu/attention_tile.h"
+#include "passes/lowering/attention_program.h"
+#include "passes/lowering/strip_plan.h"
+
+/// Fused attention for blocks of threads. Scores are never stored: a block makes them again, tile by tile, in every
+/// loop over the columns that its softmax asks for, so that what it computes is what the graph says, to the letter.
+///
+///   magnitudes: the largest elements of the operands, where columns can be left out: see column_bounds.h
+///   rows:       a block for each strip of rows goes through their columns: reductions, results over rows
+///   columns:    where products sum over rows: a block for each strip of columns goes through the rows, whose
+///               reductions it finds in memory
+namespace lathe::gpu {
+
+/// What the kernels of one attention have in common.
+struct AttentionPlan {
+  AttentionPlan(const LoweringContext& context, const Region& region);
+  AttentionPlan(const AttentionPlan&) = delete;
+  AttentionPlan& operator=(const AttentionPlan&) = delete;
+
+  const LoweringContext& lowering;
+  AttentionProgram attention;
+  StripPlan strips;  ///< with no memory but registers
+  AttentionTile tile;
+
+  Dim outer() const { return attention.parts.parallel * attention.parts.serial; }
+  /// At least as many as there are strips of this many rows or columns.
+  Dim strips_of(const Dim& positions) const;
+
+  // Program buffers that go from kernel to kernel.
+  std::map<int, int> row_values;  ///< by reduction that products over rows need: [outer][row]
+  int skips = -1;                 ///< bool [outer][strip of rows]: whether its columns may be left out
+  struct Magnitude {
+    const AttentionOperand* operand;
+    int buffer;  ///< [outer][strip of positions]: the largest magnitude of its elements
+  };
+  std::vector<Magnitude> magnitudes;
+  /// That of an operand, or of one with the same elements.
+  const Magnitude& magnitude(const AttentionOperand& operand) const;
+};
+
+KernelContext::Built lower_attention_magnitudes(const AttentionPlan& plan);
+KernelContext::Built lower_attention_rows(const AttentionPlan& plan);
+KernelContext::Built lower_attention_columns(const AttentionPlan& plan);
+
+}  // namespace lathe::gpu

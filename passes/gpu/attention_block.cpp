@@ -1,0 +1,155 @@
+#include "passes/gpu/attention_block.h"
+
+#include <algorithm>
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+PointProgram program_of(const AttentionPlan& plan, bool stores) {
+  PointProgram program = plan.attention.program;
+  if (!stores) program.stores.clear();
+  return program;
+}
+
+/// Vectors of sums of the depth that a thread holds for each of its positions, of all products together.
+int most_groups(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4; }
+
+}  // namespace
+
+AttentionBlock::AttentionBlock(const AttentionPlan& plan, bool over_rows, bool stores, std::string name)
+    : context(std::move(name)),
+      b(context.builder),
+      program(program_of(plan, stores)),
+      emitter(context, program, plan.lowering.buffer_of),
+      scores(context, plan.lowering, plan.attention.parts),
+      plan_(plan),
+      tile_(plan.tile),
+      top_(emitter, {}) {
+  const auto& ends = plan.attention.parts.ends;
+  const auto count =
+      std::count_if(ends.begin(), ends.end(), [&](const auto& end) { return end.over_rows == over_rows; });
+  const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
+  for (const AttentionParts::End& end : ends)
+    if (end.over_rows == over_rows)
+      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups));
+  for (const PointInstruction& i : program.code)
+    if (i.kind == Kind::reduce && std::find(joined_.begin(), joined_.end(), compute_type(i.dtype)) == joined_.end())
+      joined_.push_back(compute_type(i.dtype));
+  if (std::find(joined_.begin(), joined_.end(), boolean) == joined_.end()) joined_.push_back(boolean);
+}
+
+void AttentionBlock::begin(const std::vector<std::pair<int, DType>>& written,
+                           const std::vector<std::pair<int, DType>>& read) {
+  std::vector<const PointProgram*> programs = {&program};
+  scores.add_programs(programs);
+  for (const auto& sum : sums) sum->add_programs(programs);
+  declare_buffers(context, programs, plan_.lowering);
+  for (const auto& [buffer, dtype] : written) context.declare(buffer, dtype, false, true);
+  for (const auto& [buffer, dtype] : read) context.declare(buffer, dtype, true, false);
+  row_count = context.dim(plan_.attention.rows);
+  column_count = context.dim(plan_.attention.column_count);
+  emitter.hoist(top_);
+  scores.hoist();
+  for (auto& sum : sums) sum->hoist();
+}
+
+Value AttentionBlock::depth_blocks() {
+  Value most = b.index(1);
+  for (const auto& sum : sums) most = max(most, b.ceil_div(context.dim(sum->part().depth), sum->width()));
+  return most;
+}
+
+void AttentionBlock::threads(Value depth_block, const std::function<void(const AttentionThread&)>& body) {
+  std::int64_t right = scores.right_elements();
+  for (const auto& sum : sums) right = std::max(right, sum->shared_elements());
+  const auto shared = [&](std::int64_t count, const char* name) {
+    return b.alloc(tile_.compute, count, kernel::Space::shared, name);
+  };
+  const kernel::Buffer left = shared(scores.left_elements(), "left"), other = shared(right, "right");
+  scores.pass_through(left, other);
+  if (!sums.empty()) {
+    const kernel::Buffer weights = shared(sums[0]->weight_elements(), "weights");
+    for (auto& sum : sums) sum->pass_through(other, weights);
+  }
+  tree_.emplace(b, joined_, AttentionTile::threads);
+  const auto thread = [&](Value y, Value x) {
+    scores.begin();
+    for (auto& sum : sums) sum->begin(depth_block * sum->width());
+    body({y, x});
+  };
+  b.for_loop(
+      0, AttentionTile::side, 1,
+      [&](Value y) { b.for_loop(0, AttentionTile::side, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
+      LoopKind::thread_y);
+}
+
+std::vector<IndexGroup> AttentionBlock::row_place(Value outer, Value row) const {
+  const AttentionParts& parts = plan_.attention.parts;
+  return {{parts.outer, outer, 1}, {{parts.row_dim}, row, 1}};
+}
+
+/// Whether tiles are known to fit into so many positions.
+bool AttentionBlock::whole(const Dim& positions) const {
+  const auto known = positions.value();
+  return known && *known % tile_.span() == 0;
+}
+
+AttentionBlock::Scopes AttentionBlock::rows(Value outer, Value first, const AttentionThread& thread) {
+  Scopes scopes;
+  for (int r = 0; r < tile_.own(); ++r) {
+    const Value row = first + thread.y * tile_.own() + r;
+    const Value here = whole(plan_.attention.rows) ? row : min(row, row_count - 1);
+    scopes.push_back(std::make_unique<Scope>(emitter, row_place(outer, here), row < row_count, &top_));
+  }
+  return scopes;
+}
+
+AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, Value outer, Value first_row, Value first_column,
+                                              const std::vector<int>& wanted, const AttentionThread& thread) {
+  const AttentionParts& parts = plan_.attention.parts;
+  for (const int score : wanted) scores.multiply(score, outer, first_row, first_column, thread);
+  const Value column = first_column + thread.x * tile_.own();
+  const bool all = whole(plan_.attention.column_count);
+  const Value inside = all ? Value{} : b.tail_mask(column_count - column, tile_.own());
+  Scopes scopes;
+  for (int r = 0; r < tile_.own(); ++r) {
+    const auto row = static_cast<std::size_t>(r);
+    const Value at = first_row + thread.y * tile_.own() + r;
+    auto place = row_place(outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
+    place.push_back({{parts.columns_dim}, column, tile_.own()});
+    scopes.push_back(std::make_unique<Scope>(emitter, std::move(place), inside, of_rows[row].get()));
+    for (const int score : wanted) scopes.back()->bind(score, rounded(b, scores.sum(score, r), program[score].dtype));
+  }
+  return scopes;
+}
+
+Value AttentionBlock::exists(const Scope& row, const Scope& point) {
+  if (whole(plan_.attention.rows)) return point.mask;
+  const Value of_row = b.broadcast(row.mask, tile_.own());
+  return point.mask ? point.mask && of_row : of_row;
+}
+
+void AttentionBlock::add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, Value outer, Value first_step,
+                         const AttentionThread& thread) {
+  for (int r = 0; r < tile_.own(); ++r) {
+    const auto row = static_cast<std::size_t>(r);
+    const Value weights = b.broadcast(emitter.emit(sum.part().value, *of_points[row]), tile_.own());
+    const Value there = exists(*of_rows[row], *of_points[row]);
+    sum.put_weights(r, there ? b.select(there, weights, b.constant(tile_.compute, 0, tile_.own())) : weights, thread);
+  }
+  sum.add(outer, first_step, thread);
+}
+
+Value AttentionBlock::join(ScalarOp op, Value value, Value slot, Value place, int width) {
+  const auto at = std::find(joined_.begin(), joined_.end(), value.type.scalar) - joined_.begin();
+  const Value joined = tree_->join({static_cast<std::size_t>(at)}, {op}, {value}, slot, place, width)[0];
+  b.barrier();  // the memory is used again
+  return joined;
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "passes/gpu/attention.h"
+#include "passes/gpu/attention_scores.h"
+#include "passes/gpu/attention_sums.h"
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe::gpu {
+
+/// A block of threads at work on tiles of scores: the code that blocks of rows and blocks of columns share.
+class AttentionBlock {
+ public:
+  using Scope = PointEmitter::Scope;
+  using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
+
+  /// With the products that sum over rows, or with those that sum over columns. `stores`: whether the point program's
+  /// results are stored as well.
+  AttentionBlock(const AttentionPlan& plan, bool over_rows, bool stores, std::string name);
+
+  KernelContext context;
+  kernel::Builder& b;
+  PointProgram program;
+  PointEmitter emitter;
+  AttentionScores scores;
+  std::vector<std::unique_ptr<AttentionSums>> sums;
+
+  /// Declares the buffers; `written` and `read` are of the plan. Emits what depends on no index.
+  void begin(const std::vector<std::pair<int, DType>>& written, const std::vector<std::pair<int, DType>>& read);
+  /// How many blocks share the depth of the products' results.
+  kernel::Value depth_blocks();
+  /// The threads of a block, its shared memory allocated.
+  void threads(kernel::Value depth_block, const std::function<void(const AttentionThread&)>& body);
+
+  /// The thread's rows from `first` of all on, the last one again beyond the end. Their masks tell which exist.
+  Scopes rows(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
+  /// The thread's points in the tile from this column on, with these scores bound.
+  Scopes points(Scopes& of_rows, kernel::Value outer, kernel::Value first_row, kernel::Value first_column,
+                const std::vector<int>& wanted, const AttentionThread& thread);
+  /// Which lanes of a point are rows and columns that exist; empty: all.
+  kernel::Value exists(const Scope& row, const Scope& point);
+  /// Adds these points to the product's sums; `first_step`: the tile's first row or column, which it sums over.
+  void add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, kernel::Value outer, kernel::Value first_step,
+           const AttentionThread& thread);
+  /// Joins a value a thread over `width` threads; all threads of the block call it.
+  kernel::Value join(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
+
+  kernel::Value row_count, column_count;
+
+ private:
+  std::vector<IndexGroup> row_place(kernel::Value outer, kernel::Value row) const;
+  bool whole(const Dim& positions) const;
+
+  const AttentionPlan& plan_;
+  AttentionTile tile_;
+  Scope top_;
+  std::vector<DType> joined_;  ///< dtypes of the tree's memory
+  std::optional<SharedTree> tree_;
+};
+
+}  // namespace lathe::gpu

@@ -1,0 +1,126 @@
+#include "passes/gpu/attention_sums.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+
+namespace {
+
+/// How many neighbouring elements of the depth a thread has: fewer where there would be nothing for others.
+int lanes_of(const Dim& depth, const AttentionTile& tile) {
+  const auto side = std::int64_t{AttentionTile::side};
+  const std::int64_t each = (depth.value().value_or(tile.span()) + side - 1) / side;
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(each, 1, tile.own()))));
+}
+
+int groups_of(const Dim& depth, int lanes, int most) {
+  const std::int64_t width = std::int64_t{AttentionTile::side} * lanes;
+  return static_cast<int>(
+      std::clamp<std::int64_t>((depth.value().value_or(width) + width - 1) / width, 1, std::int64_t{most}));
+}
+
+}  // namespace
+
+AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+                             const AttentionTile& tile, int most_groups)
+    : context_(context),
+      b_(context.builder),
+      part_(part),
+      tile_(tile),
+      dtype_(lowering.graph[part.node].type.dtype),
+      lanes_(lanes_of(part.depth, tile)),
+      groups_(groups_of(part.depth, lanes_, most_groups)),
+      loader_(context, lowering, part.other, tile.compute),
+      other_(loader_, tile, false, width()),
+      emitter_(context, part.epilogue, lowering.buffer_of),
+      top_(emitter_, {}) {}
+
+void AttentionSums::add_programs(std::vector<const PointProgram*>& programs) const {
+  programs.insert(programs.end(), {&part_.epilogue, &part_.other.code.program});
+}
+
+void AttentionSums::hoist() {
+  loader_.hoist();
+  emitter_.hoist(top_);
+}
+
+void AttentionSums::pass_through(kernel::Buffer staged, kernel::Buffer weights) {
+  other_.pass_through(staged);
+  weights_ = weights;
+}
+
+void AttentionSums::begin(Value first_depth) {
+  first_depth_ = first_depth;
+  other_.begin();
+  sums_ = zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * groups_);
+  divisors_ = zero_vectors(b_, {tile_.compute, 1}, part_.divisor ? tile_.own() : 0);
+}
+
+void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thread) {
+  const int own = tile_.own(), line = tile_.line(tile_.span());
+  const Value row = thread.y * own + r, column = thread.x * own;
+  if (part_.over_rows)
+    b_.store(weights_, row * line + column, weights);
+  else
+    b_.store_strided(weights_, column * line + row, line, weights);
+}
+
+void AttentionSums::add(Value outer, Value first_step, const AttentionThread& thread) {
+  constexpr int steps = AttentionTile::steps;
+  const int own = tile_.own(), line = tile_.line(tile_.span());
+  const Value slot = thread.slot();
+  other_.bring(outer, first_depth_, first_step, slot);
+  b_.for_loop(0, tile_.span(), steps, [&](Value chunk) {
+    other_.put(slot);
+    b_.barrier();
+    other_.bring(outer, first_depth_, first_step + chunk + steps, slot);
+    const auto step = [&](Value k) {
+      std::vector<Value> others;
+      for (int g = 0; g < groups_; ++g)
+        others.push_back(other_.load(k, g * AttentionTile::side * lanes_ + thread.x * lanes_, lanes_));
+      multiply_add(b_, sums_, b_.load(weights_, (chunk + k) * line + thread.y * own, own), others);
+    };
+    b_.for_loop(0, steps, 1, step, LoopKind::unroll);
+    b_.barrier();
+  });
+}
+
+void AttentionSums::divide_by(int r, Value divisor) { b_.set(divisors_[static_cast<std::size_t>(r)], divisor); }
+
+/// The sums go through memory of the thread's own, so that the epilogue's code stands once.
+void AttentionSums::finish(Value outer, Value first, const AttentionThread& thread) {
+  const auto count = static_cast<std::int64_t>(sums_.size());
+  const kernel::Buffer kept = b_.alloc(tile_.compute, count * lanes_, kernel::Space::stack, "sums");
+  for (std::int64_t i = 0; i < count; ++i) {
+    Value sum = b_.get(sums_[static_cast<std::size_t>(i)]);
+    if (!divisors_.empty())
+      sum = sum / b_.broadcast(b_.get(divisors_[static_cast<std::size_t>(i / groups_)]), lanes_);
+    b_.store(kept, b_.index(i * lanes_), sum);
+  }
+  const Value positions = context_.dim(part_.epilogue.points(part_.position_dims));
+  b_.for_loop(0, count, 1, [&](Value i) {
+    const Value position = first + thread.y * tile_.own() + i / groups_;
+    const Value depth = first_depth_ + i % groups_ * (AttentionTile::side * lanes_) + thread.x * lanes_;
+    b_.if_(position < positions && depth < context_.dim(part_.depth),
+           [&] { finish(outer, position, depth, b_.load(kept, i * lanes_, lanes_)); });
+  });
+}
+
+void AttentionSums::finish(Value outer, Value position, Value depth, Value sum) {
+  unmasked_or_masked(b_, depth, context_.dim(part_.depth), lanes_, part_.depth, [&](Value mask) {
+    PointEmitter::Scope scope(
+        emitter_,
+        {{part_.outer_dims, outer, 1}, {part_.position_dims, position, 1}, {part_.depth_dims, depth, lanes_}}, mask,
+        &top_);
+    scope.bind(0, rounded(b_, sum, dtype_));
+    emitter_.store_all(scope);
+  });
+}
+
+}  // namespace lathe::gpu

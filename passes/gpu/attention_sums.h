@@ -1,0 +1,56 @@
+#pragma once
+
+#include "passes/gpu/attention_tile.h"
+#include "passes/lowering/attention_parts.h"
+
+namespace lathe::gpu {
+
+/// A product that ends an attention, inside one block: result[position] = sum over steps of weight[step][position] *
+/// other[step], where positions are the block's rows and steps the columns, or the other way round. A thread has
+/// `own` neighbouring positions, and of the depth `groups` vectors.
+class AttentionSums {
+ public:
+  /// `most_groups`: as many vectors as the thread's registers hold.
+  AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+                const AttentionTile& tile, int most_groups);
+
+  const AttentionParts::End& part() const { return part_; }
+  int width() const { return groups_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
+  std::int64_t shared_elements() const { return other_.shared_elements(); }
+  std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.line(tile_.span()); }
+  void add_programs(std::vector<const PointProgram*>& programs) const;
+  void hoist();
+  /// `staged`: where the other operand passes through; `weights`: [step][position].
+  void pass_through(kernel::Buffer staged, kernel::Buffer weights);
+  /// Declares the thread's registers; `first_depth`: of the block.
+  void begin(kernel::Value first_depth);
+  void clear_sums() { clear(b_, sums_); }
+
+  /// Puts weights of the thread's r-th row, its columns, where add() finds them.
+  void put_weights(int r, kernel::Value weights, const AttentionThread& thread);
+  /// Adds the steps of a tile, from `first_step` of all on. All threads of the block call it; it ends with a barrier.
+  void add(kernel::Value outer, kernel::Value first_step, const AttentionThread& thread);
+  /// Keeps what the sums of the thread's r-th position are divided by.
+  void divide_by(int r, kernel::Value divisor);
+  /// Hands the sums of the positions from `first` of all on to what reads the product.
+  void finish(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
+
+ private:
+  void finish(kernel::Value outer, kernel::Value position, kernel::Value depth, kernel::Value sum);
+
+  KernelContext& context_;
+  kernel::Builder& b_;
+  const AttentionParts::End& part_;
+  AttentionTile tile_;
+  DType dtype_;  ///< of the result
+  int lanes_, groups_;
+  OperandLoader loader_;
+  StagedOperand other_;
+  PointEmitter emitter_;
+  PointEmitter::Scope top_;
+  kernel::Buffer weights_;
+  kernel::Value first_depth_;
+  std::vector<kernel::Var> sums_, divisors_;
+};
+
+}  // namespace lathe::gpu

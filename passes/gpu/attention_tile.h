@@ -1,0 +1,70 @@
+#pragma once
+
+#include <vector>
+
+#include "passes/lowering/attention_operand.h"
+
+namespace lathe::gpu {
+
+/// How a block of threads shares a tile of an attention's scores: 16 x 16 threads, each with `own` neighbouring rows
+/// and as many neighbouring columns. What a product sums over passes through shared memory `steps` at a time.
+struct AttentionTile {
+  static constexpr int side = 16, threads = side * side, steps = 16;
+  DType compute = f32;
+
+  int own() const { return compute == f64 ? 2 : 4; }
+  int span() const { return side * own(); }  ///< rows, and columns, of a tile
+  /// From one line of `width` elements in shared memory to the next: padded against bank conflicts.
+  int line(int width) const { return width + own(); }
+};
+
+/// A thread of the block.
+struct AttentionThread {
+  kernel::Value y, x;
+  kernel::Value slot() const { return y * AttentionTile::side + x; }
+};
+
+/// An operand of a product on its way through shared memory: at each of 16 steps `width` elements. The next steps'
+/// elements are on their way to the thread's registers while the present ones are multiplied.
+class StagedOperand {
+ public:
+  /// `depth_is_step`: steps go along the depth and elements are positions; else the other way round.
+  StagedOperand(OperandLoader& loader, const AttentionTile& tile, bool depth_is_step, int width);
+
+  std::int64_t shared_elements() const { return std::int64_t{AttentionTile::steps} * tile_.line(width_); }
+  /// Where it passes through; threads store there between barriers.
+  void pass_through(kernel::Buffer memory) { memory_ = memory; }
+  /// Declares the thread's registers.
+  void begin();
+  /// Loads what the thread brings of `steps` steps and `width` elements from these on; zeros beyond the ends.
+  void bring(kernel::Value outer, kernel::Value first_element, kernel::Value first_step, kernel::Value slot);
+  void put(kernel::Value slot);
+  kernel::Value load(kernel::Value step, kernel::Value element, int lanes) const;
+
+ private:
+  struct Piece {
+    kernel::Value number, step, element;
+  };
+  Piece piece(kernel::Value slot, int round) const;
+  int pieces() const { return width_ * AttentionTile::steps / tile_.own(); }
+  /// body(piece, round) for what the thread brings.
+  void each(kernel::Value slot, const std::function<void(const Piece&, kernel::Var)>& body);
+
+  OperandLoader& loader_;
+  kernel::Builder& b_;
+  AttentionTile tile_;
+  bool depth_is_step_, along_steps_;
+  int width_;
+  kernel::Buffer memory_;
+  std::vector<kernel::Var> registers_;
+};
+
+/// sums[r * columns + c] += lane r of `rows` * columns[c], rounded once.
+void multiply_add(kernel::Builder& b, const std::vector<kernel::Var>& sums, kernel::Value rows,
+                  const std::vector<kernel::Value>& columns);
+
+/// `count` vectors of zeros in registers.
+std::vector<kernel::Var> zero_vectors(kernel::Builder& b, kernel::Type type, int count);
+void clear(kernel::Builder& b, const std::vector<kernel::Var>& registers);
+
+}  // namespace lathe::gpu

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+/// Attentions for GPUs: small enough for the kernel interpreter, of every kind.
+namespace lathe::test {
+
+struct AttentionCase {
+  std::string name;
+  ir::Graph graph;  ///< "y" and gradients; unknown dims N, S, and T where it is across
+};
+
+/// Causal, padding, window, ALiBi, soft cap, bias with its gradient, dropout, grouped heads, values wider than keys,
+/// scores of two parts, weights that are returned; strided layouts; f32, f64, bf16, f16.
+std::vector<AttentionCase> attention_cases();
+
+/// A causal attention of one head, [N, S, head] by [N, S, values], forward and backward.
+ir::Graph causal_attention(DType dtype, std::int64_t head, std::int64_t values);
+
+}  // namespace lathe::test

@@ -1,0 +1,158 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/mapping.h"
+#include "passes/gpu/lower_gpu.h"
+#include "runtime/cuda/kernel_cache.h"
+#include "tests/cuda/attention_cases.h"
+#include "tests/cuda/host_cuda.h"
+#include "tests/cuda/local_nvrtc.h"
+#include "tests/support/compare.h"
+#include "tests/support/program_interpreter.h"
+
+/// Fused attention on GPUs: by the kernel interpreter, by the CUDA text on the host, and what NVRTC makes of it.
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+HostTensor widened(const HostTensor& t) { return is_float(t.dtype()) ? t.cast(f64) : t; }
+
+ProgramInterpreter lowered(const ir::Graph& graph, AttentionFusion attention) {
+  return ProgramInterpreter(graph, lower_gpu, {.attention = attention});
+}
+
+bool is_attention(const kernel::Kernel& kernel) { return kernel.name.find("_attention") != std::string::npos; }
+
+/// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.
+void check_values(const ir::Graph& graph, const DimBindings& dims, const ProgramInterpreter& fused,
+                  const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run) {
+  INFO(to_string(dims));
+  const ir::Tensors arguments = random_arguments(graph, dims);
+  const ir::Tensors expected = ir::interpret(graph, arguments, {.round = false});
+  const ir::Tensors by_fused = run ? fused.run(arguments, run) : fused.run(arguments);
+  const ir::Tensors by_plain = run ? plain.run(arguments, run) : plain.run(arguments);
+  for (const auto& [name, value] : expected) {
+    INFO(name);
+    const HostTensor exact = widened(value);
+    const double floor = value.dtype() == f64 ? 1e-12 : 2e-6;
+    CHECK(error_of(widened(by_fused.at(name)), exact) <= 2 * error_of(widened(by_plain.at(name)), exact) + floor);
+  }
+}
+
+constexpr int most_registers = 232;
+
+/// One head, forward and backward: three strips of rows and of columns in f64.
+constexpr std::int64_t strips_of_f64 = 70;
+
+/// The bytes of the only boolean buffer that the kernel reads: which strips of rows leave out columns.
+std::vector<bool> left_out(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers) {
+  std::vector<bool> found;
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (kernel.buffers[i].dtype == boolean)
+      for (std::int64_t k = 0; k < buffers[i].count; ++k)
+        found.push_back(static_cast<const unsigned char*>(buffers[i].data)[k] != 0);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("attentions of every kind are fused on GPUs, and give what their parts give") {
+  for (const AttentionCase& c : attention_cases()) {
+    INFO(c.name);
+    const ProgramInterpreter fused = lowered(c.graph, AttentionFusion::required),
+                             plain = lowered(c.graph, AttentionFusion::off);
+    const auto& kernels = fused.program().kernels;
+    CHECK(std::any_of(kernels.begin(), kernels.end(), is_attention));
+    CHECK(std::none_of(plain.program().kernels.begin(), plain.program().kernels.end(), is_attention));
+    for (const kernel::Kernel& kernel : kernels) CHECK(cuda::mapping_of(kernel).shared_bytes <= 48 * 1024);
+    check_values(c.graph, {{"N", 2}, {"S", 7}, {"T", 3}}, fused, plain, {});
+  }
+}
+
+TEST_CASE("attention on GPUs: of one row, of none, over no columns, over ragged tiles") {
+  const auto cases = attention_cases();
+  const auto across =
+      std::find_if(cases.begin(), cases.end(), [](const AttentionCase& c) { return c.name == "across, in f16"; });
+  REQUIRE(across != cases.end());
+  const ProgramInterpreter fused = lowered(across->graph, AttentionFusion::required),
+                           plain = lowered(across->graph, AttentionFusion::off);
+  for (const DimBindings& dims :
+       {DimBindings{{"N", 1}, {"S", 1}, {"T", 1}}, DimBindings{{"N", 1}, {"S", 2}, {"T", 0}},
+        DimBindings{{"N", 1}, {"S", 0}, {"T", 3}}, DimBindings{{"N", 1}, {"S", 65}, {"T", 66}}})
+    check_values(across->graph, dims, fused, plain, {});
+}
+
+TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes nothing") {
+  const ir::Graph graph = causal_attention(f64, 4, 6);
+  const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double poison : {0.5, 1e20, -infinity, std::numeric_limits<double>::quiet_NaN()})
+    for (const char* where : {"k", "v"}) {
+      INFO(poison << " in " << where);
+      ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", strips_of_f64}});
+      arguments.at(where).set(strips_of_f64 * (where[0] == 'k' ? 4 : 6) - 1, poison);  // of the last column
+      std::vector<bool> found;
+      const ir::Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
+        if (kernel.name.find("attention_columns") != std::string::npos) found = left_out(kernel, buffers);
+        return kernel::interpret(kernel, buffers, dims);
+      });
+      CHECK(found == std::vector<bool>(3, poison == 0.5));
+      for (const auto& [name, value] : ir::interpret(graph, arguments)) {
+        INFO(name);
+        CHECK(error_of(results.at(name), value) <= 1e-11);
+      }
+    }
+}
+
+TEST_CASE("the CUDA text of attention on the host: many tiles, wide heads, narrow floats, grouped heads with draws") {
+  struct Sample {
+    ir::Graph graph;
+    std::int64_t length;
+  };
+  std::vector<Sample> samples;
+  samples.push_back({causal_attention(f32, 36, 80), 150});
+  samples.push_back({causal_attention(bf16, 64, 64), 66});
+  for (AttentionCase& c : attention_cases())
+    if (c.name == "grouped heads with draws") samples.push_back({std::move(c.graph), 70});
+  REQUIRE(samples.size() == 3);
+  std::vector<ProgramInterpreter> fused, plain;
+  std::vector<kernel::Kernel> kernels;
+  for (const Sample& sample : samples) {
+    fused.push_back(lowered(sample.graph, AttentionFusion::required));
+    plain.push_back(lowered(sample.graph, AttentionFusion::off));
+    for (const ProgramInterpreter* p : {&fused.back(), &plain.back()})
+      kernels.insert(kernels.end(), p->program().kernels.begin(), p->program().kernels.end());
+  }
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    check_values(samples[i].graph, {{"N", 1}, {"S", samples[i].length}}, fused[i], plain[i],
+                 [&](const auto& kernel, auto buffers, auto dims) { return host->run(kernel, buffers, dims, 1); });
+}
+
+TEST_CASE("attention in NVRTC's hands: no spills, few registers, 48 KiB of shared memory") {
+  const auto nvrtc = local_nvrtc();
+  if (!nvrtc) return;
+  struct Shape {
+    DType dtype;
+    std::int64_t head;
+    std::vector<const char*> archs;
+  };
+  for (const Shape& shape :
+       {Shape{f32, 64, {"sm_80", "sm_90a", "sm_100a"}}, Shape{bf16, 128, {"sm_90a"}}, Shape{f32, 256, {"sm_80"}}}) {
+    const Program program =
+        lowered(causal_attention(shape.dtype, shape.head, shape.head), AttentionFusion::required).program();
+    for (const char* arch : shape.archs)
+      for (const auto& k :
+           cuda::compile_kernels(*nvrtc, program.kernels, cuda::Arch::named(arch), cuda::Output::cubin, nullptr)) {
+        INFO(arch << " " << k.symbol << ": " << k.resources.to_string());
+        CHECK(k.resources.spill_bytes == 0);
+        CHECK(k.resources.registers <= most_registers);
+        CHECK(k.resources.shared_bytes <= 48 * 1024);
+      }
+  }
+}
