@@ -52,7 +52,7 @@ class Emitter {
   std::string run() {
     out_ = fmt::format("#include \"{}\"\n\nnamespace lathe {{\n\n", prelude_name);
     for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
-    line("extern \"C\" __global__ void __launch_bounds__({})", mapping_.block_size());
+    line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), one_at_a_time() ? ", 1" : "");
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
     if (mapping_.shared_bytes > static_shared_bytes)
@@ -65,6 +65,13 @@ class Emitter {
   }
 
  private:
+  /// ptxas rather spills than let a second block of 256 threads wait; a block that takes half of the static shared
+  /// memory has tiles of sums to keep in registers.
+  bool one_at_a_time() const {
+    return mapping_.block_size() >= 256 && mapping_.shared_bytes >= static_shared_bytes / 2 &&
+           mapping_.shared_bytes <= static_shared_bytes;
+  }
+
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {
     out_.append(2 * static_cast<std::size_t>(depth_), ' ');

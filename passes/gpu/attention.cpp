@@ -44,6 +44,7 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
       tile{attention.parts.compute} {
   const AttentionParts& parts = attention.parts;
   const PointProgram& program = attention.program;
+  LATHE_ASSERT(parts.repeated.is(1));  // no sums over outer dims are among the members: FusionOptions::attention_sums
   for (const int i : reductions_over_rows(attention))
     row_values[i] = context.workspace(compute_type(program[i].dtype), outer() * attention.rows, "reductions of rows");
   if (!attention.bounds.any()) return;

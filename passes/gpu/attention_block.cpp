@@ -77,15 +77,12 @@ void AttentionBlock::threads(Value depth_block, const std::function<void(const A
     for (auto& sum : sums) sum->pass_through(other, weights);
   }
   tree_.emplace(b, joined_, AttentionTile::threads);
-  const auto thread = [&](Value y, Value x) {
+  const auto thread = [&](Value slot) {
     scores.begin();
     for (auto& sum : sums) sum->begin(depth_block * sum->width());
-    body({y, x});
+    body({slot, slot / AttentionTile::side, slot % AttentionTile::side});
   };
-  b.for_loop(
-      0, AttentionTile::side, 1,
-      [&](Value y) { b.for_loop(0, AttentionTile::side, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
-      LoopKind::thread_y);
+  b.for_loop(0, AttentionTile::threads, 1, thread, LoopKind::thread_x);
 }
 
 std::vector<IndexGroup> AttentionBlock::row_place(Value outer, Value row) const {

@@ -81,8 +81,7 @@ class RowStrips {
       b_.for_loop(0, b_.get(again), 1, [&](Value) {
         Scopes rows = columns(place, {b_.get(lo), b_.get(hi)}, thread);
         const Value fine = rows_bear_out(block_.emitter, bounds_, rows, magnitude);
-        const Value all =
-            block_.join(ScalarOp::logical_and, fine, thread.slot(), thread.slot(), AttentionTile::threads);
+        const Value all = block_.join(ScalarOp::logical_and, fine, thread.slot, thread.slot, AttentionTile::threads);
         const Value repeat = b_.get(skips) && kernel::logical_not(all);
         b_.set(again, b_.select(repeat, one, zero));
         b_.set(lo, b_.select(repeat, zero, b_.get(lo)));
@@ -92,7 +91,7 @@ class RowStrips {
     });
     if (plan_.skips < 0) return;
     const Value strips = block_.context.dim(plan_.strips_of(plan_.attention.rows));
-    b_.if_(equal(thread.slot(), 0) && equal(place.depth_block, 0),
+    b_.if_(equal(thread.slot, 0) && equal(place.depth_block, 0),
            [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * strips + place.strip, b_.get(skips)); });
   }
 
@@ -165,7 +164,7 @@ class RowStrips {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const PointInstruction& reduction = block_.program[l.reductions[k]];
         const Value own = b_.reduce(reduction.op, b_.get(accumulators[r][k]));
-        const Value joined = block_.join(reduction.op, own, thread.slot(), thread.x, AttentionTile::side);
+        const Value joined = block_.join(reduction.op, own, thread.slot, thread.x, AttentionTile::side);
         rows[r]->bind(l.reductions[k], rounded(b_, joined, reduction.dtype));
       }
   }

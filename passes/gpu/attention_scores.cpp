@@ -61,7 +61,7 @@ void AttentionScores::multiply(int value, Value outer, Value row, Value column, 
   Product& p = product(value);
   constexpr int steps = AttentionTile::steps;
   const int own = tile_.own();
-  const Value slot = thread.slot();
+  const Value slot = thread.slot;
   const auto bring = [&](Value first_step) {
     p.rows.bring(outer, row, first_step, slot);
     p.columns.bring(outer, column, first_step, slot);

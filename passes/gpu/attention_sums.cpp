@@ -74,7 +74,7 @@ void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thr
 void AttentionSums::add(Value outer, Value first_step, const AttentionThread& thread) {
   constexpr int steps = AttentionTile::steps;
   const int own = tile_.own(), line = tile_.line(tile_.span());
-  const Value slot = thread.slot();
+  const Value slot = thread.slot;
   other_.bring(outer, first_depth_, first_step, slot);
   b_.for_loop(0, tile_.span(), steps, [&](Value chunk) {
     other_.put(slot);

@@ -18,10 +18,9 @@ struct AttentionTile {
   int line(int width) const { return width + own(); }
 };
 
-/// A thread of the block.
+/// A thread of the block: its number, the rows that it has (y of 16) and the columns (x of 16).
 struct AttentionThread {
-  kernel::Value y, x;
-  kernel::Value slot() const { return y * AttentionTile::side + x; }
+  kernel::Value slot, y, x;
 };
 
 /// An operand of a product on its way through shared memory: at each of 16 steps `width` elements. The next steps'

@@ -46,7 +46,8 @@ int places(std::string_view text) {
 void check_unfused(std::string_view text) {
   const ir::Graph graph = parse(text);
   Executable executable = compile(graph, {.threads = 2, .lower = unfused});
-  const lathe::test::ProgramInterpreter kernels(graph, [](const ir::Graph& g) { return lower(g, {512}, unfused); });
+  const auto lower_wide = [](const ir::Graph& g, const LowerOptions& options) { return lower(g, {512}, options); };
+  const lathe::test::ProgramInterpreter kernels(graph, lower_wide, unfused);
   for (const std::int64_t n : {1, 5, 19}) {
     const ir::Tensors arguments = lathe::test::random_arguments(graph, {{"n", n}});
     const HostTensor expected = ir::interpret(graph, arguments).at("y");

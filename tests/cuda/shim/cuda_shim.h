@@ -10,7 +10,7 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // All shared memory lies in one section of the library, so that it can be found.
 #define __shared__ static __attribute__((section("cuda_shared")))
