@@ -1,6 +1,7 @@
 #include "tests/fuzz/isolated.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,21 @@ void write_all(int to, const std::string& text) {
   }
 }
 
+constexpr unsigned patience = 20;  // times the processor time that a check may take; it shares the machine
+
+/// Ends this process after so many seconds of processor time, or of waiting for what does not come.
+void limit_time(unsigned seconds) {
+  const rlimit limit{seconds, seconds + 5};
+  ::setrlimit(RLIMIT_CPU, &limit);
+  ::alarm(patience * seconds);
+}
+
+std::string death(int signal, unsigned seconds) {
+  if (signal == SIGXCPU) return fmt::format("is not done after {} s of processor time", seconds);
+  if (signal == SIGALRM) return fmt::format("is not done after {} s", patience * seconds);
+  return fmt::format("crashes with signal {}", signal);
+}
+
 }  // namespace
 
 std::optional<std::string> isolated(const std::function<std::optional<std::string>()>& check, unsigned seconds) {
@@ -45,7 +61,7 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
   if (child < 0) throw InternalError("no process");
   if (child == 0) {
     ::close(ends[0]);
-    ::alarm(seconds);
+    limit_time(seconds);
     write_all(ends[1], answer(check));
     ::_exit(0);
   }
@@ -57,9 +73,7 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (WIFSIGNALED(status))
-    return WTERMSIG(status) == SIGALRM ? fmt::format("is not done after {} s", seconds)
-                                       : fmt::format("crashes with signal {}", WTERMSIG(status));
+  if (WIFSIGNALED(status)) return death(WTERMSIG(status), seconds);
   if (WEXITSTATUS(status) != 0) return fmt::format("the process ends with {}", WEXITSTATUS(status));
   return text.empty() ? std::nullopt : std::optional(text);
 }

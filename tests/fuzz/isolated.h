@@ -7,7 +7,7 @@
 namespace lathe::fuzz {
 
 /// Runs `check` in a process of its own: what it says, or what it threw, or that it crashed or was not done after so
-/// many seconds. The caller has no other threads.
+/// many seconds of processor time, or waited for 20 times as long. The caller has no other threads.
 std::optional<std::string> isolated(const std::function<std::optional<std::string>()>& check, unsigned seconds);
 
 /// What two complaints about one defect share: the text of an InternalError, a signal, or only that results are

@@ -24,7 +24,7 @@ struct Options {
   int count = 0;
   double minutes = 0;
   int ops = 14;
-  unsigned limit = 60;  ///< seconds for one check
+  unsigned limit = 60;  ///< seconds of processor time for one check
   int shrink = 120;     ///< seconds
   std::string out = ".";
   std::vector<std::string> oracles, replay;
@@ -147,7 +147,8 @@ int main(int argc, char** argv) {
   app.add_option("--oracle", options.oracles, "only this one; may be repeated");
   app.add_option("--replay", options.replay, "check these files, or the files of these folders, instead");
   app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
-  app.add_option("--limit", options.limit, "seconds that one check may take")->capture_default_str();
+  app.add_option("--limit", options.limit, "seconds of processor time that one check may take")
+      ->capture_default_str();
   app.add_option("--shrink", options.shrink, "seconds to make a failure smaller")->capture_default_str();
   app.add_flag("--print", print, "print the graph of the seed, and check nothing");
   CLI11_PARSE(app, argc, argv);
