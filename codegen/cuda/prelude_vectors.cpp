@@ -121,6 +121,14 @@ LATHE_FUNCTION vec<T, N> ramp(T base, T step) {
   for (int i = 0; i < N; ++i) r.lane[i] = add(base, mul(T(i), step));
   return r;
 }
+/// The value that thread `lane` of the warp has; all 32 threads ask.
+template <class T>
+LATHE_FUNCTION T from_lane(T x, i64 lane) {
+  if constexpr (same_type<T, bool>::value)
+    return __shfl_sync(0xffffffffu, static_cast<i32>(x), static_cast<i32>(lane)) != 0;
+  else
+    return __shfl_sync(0xffffffffu, x, static_cast<i32>(lane));
+}
 /// Lanes [0, n/2) combined with lanes [n/2, n), until one is left.
 template <class F, class T, int N>
 LATHE_FUNCTION T reduce(F combine, vec<T, N> a) {

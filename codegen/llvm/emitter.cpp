@@ -207,7 +207,8 @@ class Emitter {
       case Opcode::get:
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
-      case Opcode::mma: of_a_gpu("an mma");
+      case Opcode::mma:
+      case Opcode::from_lane: of_a_gpu("what a warp computes");
     }
     throw InternalError("a value that no statement computes");
   }

@@ -142,6 +142,8 @@ class Builder {
   /// sums + left * right^T over 16 elements, for all threads of a warp together; see MatrixTile. sums: f32, left.rows
   /// * right.rows / 32 lanes.
   Value mma(const Matrix& left, const Matrix& right, Value sums);
+  /// The scalar that thread `lane` of the warp has; all its threads ask.
+  Value from_lane(Value value, Value lane);
   /// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements; see AsyncCopy.
   void async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count = {});
   void commit_copies();

@@ -124,6 +124,10 @@ Value Builder::mma(const Matrix& left, const Matrix& right, Value sums) {
        .right = tile(right)});
 }
 
+Value Builder::from_lane(Value value, Value lane) {
+  return append({.op = Opcode::from_lane, .type = value.type, .args = {value.id, lane.id}});
+}
+
 void Builder::async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count) {
   emit({AsyncCopy{.to = to.id,
                   .from = from.id,

@@ -147,6 +147,7 @@ class Interpreter {
       case Opcode::load_strided:
       case Opcode::gather: return load(in, out, t);
       case Opcode::get: std::copy_n(&t.vars[var_offsets_[static_cast<std::size_t>(in.integer)]], n, out); return;
+      case Opcode::from_lane: break;  // exchange()
       case Opcode::mma:
         return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
                               {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
@@ -291,9 +292,28 @@ class Interpreter {
       } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
-        if (kernel_.is_collective(s)) check_warps(info(std::get<Compute>(s.node).value), threads);
+        if (kernel_.is_collective(s)) {
+          const ValueId value = std::get<Compute>(s.node).value;
+          if (info(value).op == Opcode::from_lane) {
+            exchange(value, threads);
+            continue;
+          }
+          check_warps(info(value), threads);
+        }
         for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
       }
+    }
+  }
+
+  /// from_lane for all threads, which stand by warps: thread.x is the innermost thread loop, or the only one.
+  void exchange(ValueId value, std::span<Thread* const> threads) const {
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      const std::int64_t lane = integer(info(value).args[1], *threads[i]);
+      if (lane < 0 || lane >= warp_threads) fail(fmt::format("a from_lane of lane {}", lane), "warp_lane");
+      const std::size_t other =
+          i - static_cast<std::size_t>(threads[i]->id() % warp_threads) + static_cast<std::size_t>(lane);
+      LATHE_ASSERT(other < threads.size() && threads[other]->id() / warp_threads == threads[i]->id() / warp_threads);
+      *lanes(value, *threads[i]) = *lanes(info(value).args[0], *threads[other]);
     }
   }
 

@@ -20,7 +20,7 @@ int Kernel::parameter_count() const {
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
   return std::holds_alternative<Barrier>(statement.node) ||
-         (compute && values[static_cast<std::size_t>(compute->value)].op == Opcode::mma);
+         (compute && is_of_warp(values[static_cast<std::size_t>(compute->value)].op));
 }
 
 SumPlace sum_place(int columns, int lane, int index) {
@@ -67,6 +67,7 @@ std::string_view name(Opcode op) {
     case Opcode::load_strided: return "load_strided";
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
+    case Opcode::from_lane: return "from_lane";
     case Opcode::mma: return "mma";
   }
   throw InternalError("an opcode out of range");

@@ -61,6 +61,7 @@ enum class Opcode : std::uint8_t {
   gather,        // buffer[args[0].lane]
   get,           // the present value of variable `integer`
   mma,           // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
+  from_lane,     // args[0] of thread args[1] of the warp
 };
 
 /// An operand of mma: a matrix of `rows` rows of 16 elements that are summed over, in shared memory. Element (row, k)
@@ -83,6 +84,8 @@ struct SumPlace {
 SumPlace sum_place(int columns, int lane, int index);
 inline constexpr int warp_threads = 32;
 inline constexpr int mma_depth = 16;
+/// Whether the threads of a warp compute it together.
+inline bool is_of_warp(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane; }
 
 struct Instruction {
   Opcode op = Opcode::constant;
@@ -215,8 +218,8 @@ struct Kernel {
   std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
-  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma. Loops and branches
-  /// are not looked into.
+  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane. Loops
+  /// and branches are not looked into.
   bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;

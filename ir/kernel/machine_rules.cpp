@@ -19,13 +19,30 @@ void verify_tile(const Kernel& kernel, const MatrixTile& tile, ValueId first, Va
 
 }  // namespace
 
+namespace {
+
+void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
+  require(kernel, have == type, "type", "{} is {}, not {}", what, to_string(have), to_string(type));
+}
+
 void verify_mma(const Kernel& kernel, const Instruction& mma) {
+  for (std::size_t i = 0; i < 4; ++i) want(kernel, value(kernel, mma.args[i]).type, {i64, 1}, "a place of an mma");
+  want(kernel, value(kernel, mma.args[4]).type, mma.type, "the sums of an mma");
   verify_tile(kernel, mma.left, mma.args[0], mma.args[1]);
   verify_tile(kernel, mma.right, mma.args[2], mma.args[3]);
   const DType left = info(kernel, mma.left.buffer).dtype, right = info(kernel, mma.right.buffer).dtype;
   require(kernel, left == right, "mma_types", "an mma of {} and {}", name(left), name(right));
   require(kernel, mma.type == Type{f32, mma.left.rows * mma.right.rows / warp_threads}, "mma_shape",
           "an mma of {} x {} sums in {}", mma.left.rows, mma.right.rows, to_string(mma.type));
+}
+
+}  // namespace
+
+void verify_of_warp(const Kernel& kernel, const Instruction& in) {
+  if (in.op == Opcode::mma) return verify_mma(kernel, in);
+  want(kernel, in.type, {in.type.scalar, 1}, "a from_lane");
+  want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_lane");
+  want(kernel, value(kernel, in.args[1]).type, {i64, 1}, "the lane of from_lane");
 }
 
 void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy) {

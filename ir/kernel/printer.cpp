@@ -126,6 +126,7 @@ class Printer {
       case Opcode::dot_pairs:
       case Opcode::broadcast:
       case Opcode::ramp:
+      case Opcode::from_lane:
         add("{}", kernel::name(in.op));
         arguments(in);
         break;

@@ -82,7 +82,7 @@ class Verifier {
   void pure(ValueId id) const {
     require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
     const Instruction& in = at(id);
-    require(in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && in.op != Opcode::mma,
+    require(in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && !is_of_warp(in.op),
             "parallel_bounds", "a bound of the parallel loop depends on a {}", kernel::name(in.op));
     for (const ValueId arg : in.args) pure(arg);
   }
@@ -212,14 +212,14 @@ class Verifier {
         var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
         break;
+      case Opcode::from_lane:
       case Opcode::mma:
-        arguments(in, 5);
-        for (std::size_t i = 0; i < 4; ++i) want(at(in.args[i]).type, index, "a place of an mma");
-        want(at(in.args[4]).type, in.type, "the sums of an mma");
-        for (const BufferId operand : {in.left.buffer, in.right.buffer}) buffer(operand, false);
-        verify_mma(kernel_, in);
-        require(warps_ > 0, "mma_threads", "an mma outside a thread.x loop of whole warps");
-        require(conditional_ == 0, "mma_place", "an mma in a branch");
+        arguments(in, in.op == Opcode::mma ? 5 : 2);
+        for (const BufferId operand : {in.left.buffer, in.right.buffer})
+          if (in.op == Opcode::mma) buffer(operand, false);
+        verify_of_warp(kernel_, in);
+        require(warps_ > 0, "warp_threads", "a {} outside a thread.x loop of whole warps", kernel::name(in.op));
+        require(conditional_ == 0, "warp_place", "a {} in a branch", kernel::name(in.op));
         break;
     }
   }

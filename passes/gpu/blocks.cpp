@@ -28,24 +28,47 @@ SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int
   for (const DType dtype : dtypes) memory_.push_back(b.alloc(dtype, threads, kernel::Space::shared, "partial"));
 }
 
-std::vector<Value> SharedTree::join(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
-                                    const std::vector<Value>& values, Value slot, Value place, int width) {
-  if (width == 1) return values;
-  for (std::size_t i = 0; i < which.size(); ++i) b_.store(memory_[which[i]], slot, values[i]);
-  for (int half = width / 2; half >= 1; half /= 2) {
+/// In shared memory, until the values of `least` threads are left.
+void SharedTree::join_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, Value slot,
+                             Value place, int width, int least) {
+  for (int half = width / 2; half >= least; half /= 2) {
     b_.barrier();
     b_.if_(place < half, [&] {
       for (std::size_t i = 0; i < which.size(); ++i) {
         const kernel::Buffer memory = memory_[which[i]];
-        const Value joined = b_.apply(ops[i], {b_.load(memory, slot), b_.load(memory, slot + half)});
-        b_.store(memory, slot, joined);
+        b_.store(memory, slot, b_.apply(ops[i], {b_.load(memory, slot), b_.load(memory, slot + half)}));
       }
     });
   }
+}
+
+std::vector<Value> SharedTree::join(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
+                                    std::vector<Value> values, Value slot, Value place, int width) {
+  constexpr int warp = kernel::warp_threads;
+  if (width == 1) return values;
+  const bool in_memory = width != warp;
+  const auto put = [&] {
+    for (std::size_t i = 0; i < which.size(); ++i) b_.store(memory_[which[i]], slot, values[i]);
+  };
+  const auto take = [&](Value at) {
+    for (std::size_t i = 0; i < which.size(); ++i) values[i] = b_.load(memory_[which[i]], at);
+  };
+  if (in_memory) {
+    put();
+    join_halves(which, ops, slot, place, width, width > warp ? warp : 1);
+  }
+  if (width > warp) take(slot);
+  if (width >= warp)
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      for (int half = warp / 2; half >= 1; half /= 2)
+        values[i] = b_.apply(ops[i], {values[i], b_.from_lane(values[i], (place + half) % warp)});
+      values[i] = b_.from_lane(values[i], b_.index(0));
+    }
+  if (!in_memory) return values;
+  if (width > warp) b_.if_(equal(place, 0), put);
   b_.barrier();
-  std::vector<Value> results;
-  for (const std::size_t i : which) results.push_back(b_.load(memory_[i], slot - place));
-  return results;
+  take(slot - place);
+  return values;
 }
 
 KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements) {

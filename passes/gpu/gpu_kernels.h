@@ -45,19 +45,23 @@ void for_threads(kernel::Builder& b, kernel::Value n, int width, const std::func
 void unmasked_or_masked(kernel::Builder& b, kernel::Value at, kernel::Value end, int lanes, const Dim& size,
                         const std::function<void(kernel::Value)>& body);
 
-/// Joins one value a thread over the `width` threads of a group: `slot` is the thread's place in shared memory,
-/// groups lying one behind the other, `place` its number in the group (i64). All threads of the block call it; all
-/// get their group's results. Values are joined pairwise, the upper half with the lower half, by the ops of the same
-/// position.
+/// Joins one value a thread over the `width` threads of a group (a power of two): `slot` is the thread's place in
+/// shared memory, groups lying one behind the other, `place` its number in the group (i64); a group of 32 or more
+/// consists of warps. All threads of the block call it; all get their group's results. Values are joined pairwise,
+/// the upper half with the lower half, by the ops of the same position: through shared memory with barriers, inside a
+/// warp by from_lane without.
 class SharedTree {
  public:
-  /// Allocates the memory: in a block loop, outside the thread loops.
+  /// Allocates the memory: in a block loop, outside the thread loops. Groups of one thread or one warp need none.
   SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads);
   std::vector<kernel::Value> join(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
-                                  const std::vector<kernel::Value>& values, kernel::Value slot, kernel::Value place,
+                                  std::vector<kernel::Value> values, kernel::Value slot, kernel::Value place,
                                   int width);
 
  private:
+  void join_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, kernel::Value slot,
+                   kernel::Value place, int width, int least);
+
   kernel::Builder& b_;
   std::vector<kernel::Buffer> memory_;
 };

@@ -65,7 +65,7 @@ class RowsKernel {
 
   std::vector<DType> reduction_types() const {
     std::vector<DType> types;
-    if (row_threads_ == 1) return types;
+    if (row_threads_ == 1 || row_threads_ == kernel::warp_threads) return types;
     for (const RowLoop& loop : loops_.loops())
       for (const int i : loop.reductions) types.push_back(compute_type(program_[i].dtype));
     return types;

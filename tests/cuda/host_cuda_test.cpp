@@ -78,3 +78,20 @@ TEST_CASE("CUDA text on the host: of checks that fail the least code stays") {
   if (!host) return;
   for (const std::uint64_t seed : {1, 2, 3}) CHECK(host->run(kernel, {}, {}, seed) == 4);
 }
+
+TEST_CASE("CUDA text on the host: a warp's threads have each other's values, of any type") {
+  std::vector<Kernel> kernels;
+  for (const DType dtype : {f64, f32, i64, i32, boolean}) kernels.push_back(test::turn_kernel(dtype));
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  for (const Kernel& kernel : kernels) {
+    const std::size_t size = size_in_bytes(kernel.buffers[0].dtype);
+    std::vector<std::uint8_t> x(64 * size), expected(x.size()), found(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(size == 1 ? i / 3 % 2 : i);
+    const BoundBuffer reference[] = {{x.data(), 64}, {expected.data(), 64}};
+    const BoundBuffer buffers[] = {{x.data(), 64}, {found.data(), 64}};
+    CHECK(interpret(kernel, reference, {}) == 0);
+    CHECK(host->run(kernel, buffers, {}, 3) == 0);
+    CHECK(found == expected);
+  }
+}

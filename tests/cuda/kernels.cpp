@@ -63,4 +63,12 @@ Kernel row_sum_kernel() {
   return b.finish();
 }
 
+Kernel turn_kernel(DType dtype) {
+  Builder b("turn");
+  Buffer x = b.buffer("x", dtype, Access::read), y = b.buffer("y", dtype, Access::write);
+  const auto thread = [&](Value t) { b.store(y, t, b.from_lane(b.load(x, t), (t * 7 + 3) % 32)); };
+  b.for_loop(0, 64, 1, thread, LoopKind::thread_x);
+  return b.finish();
+}
+
 }  // namespace lathe::test

@@ -11,5 +11,7 @@ kernel::Kernel scale_kernel();
 kernel::Kernel reverse_kernel(bool with_barrier = true);
 /// out[row] = sum over col of x[row, col]: a block a row, a tree over 64 threads in shared memory.
 kernel::Kernel row_sum_kernel();
+/// y[t] = what thread (7 t + 3) rem 32 of its warp loads, for 64 threads.
+kernel::Kernel turn_kernel(DType dtype = f32);
 
 }  // namespace lathe::test

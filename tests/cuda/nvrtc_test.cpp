@@ -56,7 +56,8 @@ TEST_CASE("the resource report of ptxas") {
 TEST_CASE("kernels compile to PTX and cubin for every architecture") {
   const auto nvrtc = local_nvrtc();
   if (!nvrtc) return;
-  const kernel::Kernel kernels[] = {test::scale_kernel(), test::reverse_kernel(), test::row_sum_kernel()};
+  const kernel::Kernel kernels[] = {test::scale_kernel(), test::reverse_kernel(), test::row_sum_kernel(),
+                                    test::turn_kernel()};
   for (const char* name : {"sm_80", "sm_90a", "sm_100a"}) {
     INFO(name);
     for (const auto& k : cuda::compile_kernels(*nvrtc, kernels, Arch::named(name), Output::cubin, nullptr)) {
@@ -72,6 +73,7 @@ TEST_CASE("kernels compile to PTX and cubin for every architecture") {
   CHECK(ptx[0].code.find("ld.global.nc.v4.f32") != std::string::npos);
   CHECK(ptx[0].code.find("st.global.v4.f32") != std::string::npos);
   CHECK(ptx[1].code.find("bar.sync") != std::string::npos);
+  CHECK(ptx[3].code.find("shfl.sync.idx.b32") != std::string::npos);
 }
 
 TEST_CASE("compiled code is kept in a store, and a damaged entry is compiled again") {

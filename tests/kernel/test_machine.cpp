@@ -158,13 +158,14 @@ TEST_CASE("mma and copies that no machine could run are refused by name of the r
   };
   const Body plain = [](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 0); };
   CHECK_NOTHROW(warp(plain));
-  refused(plain, "mma_threads", 48);
+  refused(plain, "warp_threads", 48);
   refused(plain, "mma_types", 32, f32);
   refused([](Builder& b, Buffer, Buffer x, Value) { multiply(b, x, 0); }, "mma_operands");
   refused([](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 0, 16, 16); }, "mma_shape");
   refused([](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 0, 8, 2); }, "mma_shape");
   refused([](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 4); }, "alignment");
-  refused([](Builder& b, Buffer tile, Buffer, Value t) { b.if_(t < 8, [&] { multiply(b, tile, 0); }); }, "mma_place");
+  refused([](Builder& b, Buffer tile, Buffer, Value t) { b.if_(t < 8, [&] { multiply(b, tile, 0); }); },
+          "warp_place");
   refused([](Builder& b, Buffer, Buffer x, Value t) { b.async_copy(x, t, x, t); }, "access");
   refused([](Builder& b, Buffer tile, Buffer, Value t) { b.async_copy(tile, t, tile, t); }, "copy_buffers");
   refused([](Builder& b, Buffer, Buffer x, Value t) { b.async_copy(b.alloc(bf16, 512), t, x, t); }, "copy_buffers");
@@ -176,6 +177,34 @@ TEST_CASE("mma and copies that no machine could run are refused by name of the r
         return b.finish();
       },
       "copy_place");
+}
+
+TEST_CASE("a thread has what another thread of its warp has") {
+  const auto turn = [](int threads, int by) {
+    Builder b("turn");
+    const Buffer x = b.buffer("x", i32, Access::read), y = b.buffer("y", i32, Access::write);
+    b.for_loop(
+        0, 2, 1,
+        [&](Value row) {
+          b.for_loop(
+              0, threads, 1,
+              [&](Value t) {
+                b.store(y, row * threads + t, b.from_lane(b.load(x, row * threads + t), (t + 5) % 32 + by));
+              },
+              LoopKind::thread_x);
+        },
+        LoopKind::thread_y);
+    return b.finish();
+  };
+  std::vector<std::int32_t> x(128), y(128), expected;
+  for (int i = 0; i < 128; ++i) x[static_cast<std::size_t>(i)] = i * 3;
+  for (int i = 0; i < 128; ++i) expected.push_back((i / 32 * 32 + (i + 5) % 32) * 3);
+  const BoundBuffer buffers[] = {{x.data(), 128}, {y.data(), 128}};
+  interpret(turn(64, 0), buffers, {});
+  CHECK(y == expected);
+  CHECK(print(turn(64, 0)).find(" = from_lane %") != std::string::npos);
+  CHECK_THROWS_WITH(interpret(turn(64, 1), buffers, {}), Catch::Contains("[warp_lane]"));
+  is_refused([&] { return turn(16, 0); }, "warp_threads");
 }
 
 TEST_CASE("mma and copies as text") {

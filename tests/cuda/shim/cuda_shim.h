@@ -33,6 +33,14 @@ void shim_ldmatrix(bool transposed, const void* line, unsigned* parts);
 /// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32, sum as C and D; `value` widens an element.
 void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high);
 
+/// Of values of up to 8 bytes.
+void shim_from_lane(void* value, int bytes, int lane);
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  shim_from_lane(&value, sizeof value, lane);
+  return value;
+}
+
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 inline float __fsqrt_rn(float a) { return sqrtf(a); }

@@ -78,6 +78,18 @@ void multiply(void* const* lanes) {
     }
 }
 
+struct FromLane {
+  void* value;
+  int bytes, lane;
+};
+
+void from_lane(void* const* lanes) {
+  unsigned char before[32][8];
+  const auto of = [&](int lane) { return static_cast<const FromLane*>(lanes[lane]); };
+  for (int lane = 0; lane < 32; ++lane) std::memcpy(before[lane], of(lane)->value, of(lane)->bytes);
+  for (int lane = 0; lane < 32; ++lane) std::memcpy(of(lane)->value, before[of(lane)->lane % 32], of(lane)->bytes);
+}
+
 }  // namespace
 
 void shim_start_copies(std::size_t threads) { all_copies().assign(threads, {}); }
@@ -109,4 +121,9 @@ void shim_ldmatrix(bool transposed, const void* line, unsigned* parts) {
 void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high) {
   Multiply own{value, sum, a, {b_low, b_high}};
   shim_meet(multiply, &own);
+}
+
+void shim_from_lane(void* value, int bytes, int lane) {
+  FromLane own{value, bytes, lane};
+  shim_meet(from_lane, &own);
 }
