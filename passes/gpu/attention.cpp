@@ -34,6 +34,22 @@ std::vector<int> reductions_over_rows(const AttentionProgram& attention) {
   return found;
 }
 
+/// bf16 or f16 where every factor of every product is of that dtype: then tensor cores multiply just what the graph
+/// says. Else what sums are computed in.
+DType held_dtype(const AttentionProgram& attention) {
+  const AttentionParts& parts = attention.parts;
+  std::vector<DType> factors;
+  const auto add = [&](const AttentionOperand& o) { factors.push_back(o.code.program[o.code.result].dtype); };
+  for (const AttentionParts::Score& score : parts.scores) add(score.rows), add(score.columns);
+  for (const AttentionParts::End& end : parts.ends) {
+    add(end.other);
+    factors.push_back(attention.program[end.value].dtype);
+  }
+  const DType first = factors.front();
+  const bool one = std::all_of(factors.begin(), factors.end(), [&](DType d) { return d == first; });
+  return one && (first == bf16 || first == f16) ? first : parts.compute;
+}
+
 }  // namespace
 
 AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& region)
@@ -41,7 +57,7 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
       attention(attention_program(context, region)),
       strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
              StripPlan::Memory::none),
-      tile{attention.parts.compute} {
+      tile{attention.parts.compute, held_dtype(attention)} {
   const AttentionParts& parts = attention.parts;
   const PointProgram& program = attention.program;
   LATHE_ASSERT(parts.repeated.is(1));  // no sums over outer dims are among the members: FusionOptions::attention_sums

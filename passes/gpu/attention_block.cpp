@@ -26,7 +26,7 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, bool over_rows, bool s
       b(context.builder),
       program(program_of(plan, stores)),
       emitter(context, program, plan.lowering.buffer_of),
-      scores(context, plan.lowering, plan.attention.parts),
+      scores(context, plan.lowering, plan.attention.parts, plan.tile),
       plan_(plan),
       tile_(plan.tile),
       top_(emitter, {}) {
@@ -67,13 +67,15 @@ Value AttentionBlock::depth_blocks() {
 void AttentionBlock::threads(Value depth_block, const std::function<void(const AttentionThread&)>& body) {
   std::int64_t right = scores.right_elements();
   for (const auto& sum : sums) right = std::max(right, sum->shared_elements());
-  const auto shared = [&](std::int64_t count, const char* name) {
-    return b.alloc(tile_.compute, count, kernel::Space::shared, name);
+  const auto shared = [&](DType dtype, std::int64_t count, const char* name) {
+    return b.alloc(dtype, count, kernel::Space::shared, name);
   };
-  const kernel::Buffer left = shared(scores.left_elements(), "left"), other = shared(right, "right");
-  scores.pass_through(left, other);
+  const kernel::Buffer left = shared(tile_.held, scores.left_elements(), "left");
+  const kernel::Buffer other = shared(tile_.held, right, "right");
+  scores.pass_through(left, other,
+                      tile_.tensor_cores() ? shared(f32, scores.exchanged_elements(), "exchange") : kernel::Buffer{});
   if (!sums.empty()) {
-    const kernel::Buffer weights = shared(sums[0]->weight_elements(), "weights");
+    const kernel::Buffer weights = shared(tile_.held, sums[0]->weight_elements(), "weights");
     for (auto& sum : sums) sum->pass_through(other, weights);
   }
   tree_.emplace(b, joined_, AttentionTile::threads);

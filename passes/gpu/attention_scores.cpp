@@ -15,8 +15,9 @@ AttentionScores::Product::Product(KernelContext& context, const LoweringContext&
       rows(row_loader, tile, true, tile.span()),
       columns(column_loader, tile, true, tile.span()) {}
 
-AttentionScores::AttentionScores(KernelContext& context, const LoweringContext& lowering, const AttentionParts& parts)
-    : context_(context), b_(context.builder), tile_{parts.compute} {
+AttentionScores::AttentionScores(KernelContext& context, const LoweringContext& lowering, const AttentionParts& parts,
+                                 const AttentionTile& tile)
+    : context_(context), b_(context.builder), tile_(tile) {
   for (const AttentionParts::Score& score : parts.scores) {
     products_.push_back(std::make_unique<Product>(context, lowering, score, tile_));
     shared_[0] = std::max(shared_[0], products_.back()->rows.shared_elements());
@@ -36,7 +37,8 @@ void AttentionScores::hoist() {
   }
 }
 
-void AttentionScores::pass_through(kernel::Buffer left, kernel::Buffer right) {
+void AttentionScores::pass_through(kernel::Buffer left, kernel::Buffer right, kernel::Buffer exchange) {
+  exchange_ = exchange;
   for (auto& p : products_) {
     p->rows.pass_through(left);
     p->columns.pass_through(right);
@@ -57,28 +59,53 @@ AttentionScores::Product& AttentionScores::product(int value) {
   return **at;
 }
 
-void AttentionScores::multiply(int value, Value outer, Value row, Value column, const AttentionThread& thread) {
-  Product& p = product(value);
-  constexpr int steps = AttentionTile::steps;
-  const int own = tile_.own();
-  const Value slot = thread.slot;
+void AttentionScores::each_step(Product& p, Value outer, Value row, Value column, Value slot,
+                                const std::function<void()>& multiplied) {
   const auto bring = [&](Value first_step) {
     p.rows.bring(outer, row, first_step, slot);
     p.columns.bring(outer, column, first_step, slot);
   };
-  clear(b_, p.sums);
   bring(b_.index(0));
-  b_.for_loop(0, context_.dim(p.part.depth), steps, [&](Value first_step) {
+  b_.for_loop(0, context_.dim(p.part.depth), AttentionTile::steps, [&](Value first_step) {
     p.rows.put(slot);
     p.columns.put(slot);
     b_.barrier();
-    bring(first_step + steps);  // under way while these are multiplied
-    const auto step = [&](Value k) {
-      multiply_add(b_, p.sums, p.rows.load(k, thread.y * own, own), {p.columns.load(k, thread.x * own, own)});
-    };
-    b_.for_loop(0, steps, 1, step, LoopKind::unroll);
+    bring(first_step + AttentionTile::steps);  // under way while these are multiplied
+    multiplied();
     b_.barrier();
   });
+}
+
+void AttentionScores::multiply(int value, Value outer, Value row, Value column, const AttentionThread& thread) {
+  Product& p = product(value);
+  if (tile_.tensor_cores()) return multiply_by_tensor_cores(p, outer, row, column, thread);
+  const int own = tile_.own();
+  clear(b_, p.sums);
+  const auto step = [&](Value k) {
+    multiply_add(b_, p.sums, p.rows.load(k, thread.y * own, own), {p.columns.load(k, thread.x * own, own)});
+  };
+  each_step(p, outer, row, column, thread.slot,
+            [&] { b_.for_loop(0, AttentionTile::steps, 1, step, LoopKind::unroll); });
+}
+
+void AttentionScores::multiply_by_tensor_cores(Product& p, Value outer, Value row, Value column,
+                                               const AttentionThread& thread) {
+  const WarpPart part(thread.slot, tile_.span());
+  const int own = tile_.own(), line = exchange_line();
+  const kernel::Var sums = zero_vectors(b_, {f32, 2 * part.pairs()}, 1)[0];
+  each_step(p, outer, row, column, thread.slot, [&] {
+    b_.set(sums, b_.mma(p.rows.matrix(part.row, WarpPart::rows), p.columns.matrix(part.column, part.columns),
+                        b_.get(sums)));
+  });
+  for (int i = 0; i < part.pairs(); ++i) {
+    const Value pair = b_.index(i);
+    b_.store(exchange_, part.pair_row(pair) * line + part.pair_column(pair), b_.slice(b_.get(sums), 2 * i, 2));
+  }
+  b_.barrier();
+  for (int r = 0; r < own; ++r)
+    b_.set(p.sums[static_cast<std::size_t>(r)],
+           b_.load(exchange_, (thread.y * own + r) * line + thread.x * own, own));
+  b_.barrier();
 }
 
 Value AttentionScores::sum(int value, int r) { return b_.get(product(value).sums[static_cast<std::size_t>(r)]); }

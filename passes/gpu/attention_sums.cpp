@@ -16,13 +16,16 @@ namespace {
 int lanes_of(const Dim& depth, const AttentionTile& tile) {
   const auto side = std::int64_t{AttentionTile::side};
   const std::int64_t each = (depth.value().value_or(tile.span()) + side - 1) / side;
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(each, 1, tile.own()))));
+  const std::int64_t least = tile.tensor_cores() ? 2 : 1;  // they make 16 columns at once, for two warps
+  return static_cast<int>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(each, least, tile.own()))));
 }
 
-int groups_of(const Dim& depth, int lanes, int most) {
+int groups_of(const Dim& depth, const AttentionTile& tile, int lanes, int most) {
   const std::int64_t width = std::int64_t{AttentionTile::side} * lanes;
-  return static_cast<int>(
+  const auto groups = static_cast<int>(
       std::clamp<std::int64_t>((depth.value().value_or(width) + width - 1) / width, 1, std::int64_t{most}));
+  return tile.tensor_cores() ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(groups))) : groups;
 }
 
 }  // namespace
@@ -35,7 +38,7 @@ AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowe
       tile_(tile),
       dtype_(lowering.graph[part.node].type.dtype),
       lanes_(lanes_of(part.depth, tile)),
-      groups_(groups_of(part.depth, lanes_, most_groups)),
+      groups_(groups_of(part.depth, tile, lanes_, most_groups)),
       loader_(context, lowering, part.other, tile.compute),
       other_(loader_, tile, false, width()),
       emitter_(context, part.epilogue, lowering.buffer_of),
@@ -58,13 +61,16 @@ void AttentionSums::pass_through(kernel::Buffer staged, kernel::Buffer weights) 
 void AttentionSums::begin(Value first_depth) {
   first_depth_ = first_depth;
   other_.begin();
-  sums_ = zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * groups_);
+  LATHE_ASSERT(!tile_.tensor_cores() || !part_.divisor);  // what is rounded after each op is divided where it stands
+  sums_ = tile_.tensor_cores() ? zero_vectors(b_, {f32, width() / 4}, 1)
+                               : zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * groups_);
   divisors_ = zero_vectors(b_, {tile_.compute, 1}, part_.divisor ? tile_.own() : 0);
 }
 
 void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thread) {
   const int own = tile_.own(), line = tile_.line(tile_.span());
   const Value row = thread.y * own + r, column = thread.x * own;
+  weights = b_.cast(weights, tile_.held);
   if (part_.over_rows)
     b_.store(weights_, row * line + column, weights);
   else
@@ -80,6 +86,12 @@ void AttentionSums::add(Value outer, Value first_step, const AttentionThread& th
     other_.put(slot);
     b_.barrier();
     other_.bring(outer, first_depth_, first_step + chunk + steps, slot);
+    if (tile_.tensor_cores()) {
+      const WarpPart warp(slot, width());
+      const kernel::Builder::Matrix left{weights_, chunk * line + warp.row, line, WarpPart::rows, true};
+      b_.set(sums_[0], b_.mma(left, other_.matrix(warp.column, warp.columns), b_.get(sums_[0])));
+      return b_.barrier();
+    }
     const auto step = [&](Value k) {
       std::vector<Value> others;
       for (int g = 0; g < groups_; ++g)
@@ -95,6 +107,7 @@ void AttentionSums::divide_by(int r, Value divisor) { b_.set(divisors_[static_ca
 
 /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
 void AttentionSums::finish(Value outer, Value first, const AttentionThread& thread) {
+  if (tile_.tensor_cores()) return finish_pairs(outer, first, thread);
   const auto count = static_cast<std::int64_t>(sums_.size());
   const kernel::Buffer kept = b_.alloc(tile_.compute, count * lanes_, kernel::Space::stack, "sums");
   for (std::int64_t i = 0; i < count; ++i) {
@@ -112,11 +125,24 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
   });
 }
 
+void AttentionSums::finish_pairs(Value outer, Value first, const AttentionThread& thread) {
+  const WarpPart warp(thread.slot, width());
+  const kernel::Buffer kept = b_.alloc(f32, 2 * warp.pairs(), kernel::Space::stack, "sums");
+  b_.store(kept, b_.index(0), b_.get(sums_[0]));
+  const Value positions = context_.dim(part_.epilogue.points(part_.position_dims));
+  b_.for_loop(0, warp.pairs(), 1, [&](Value pair) {
+    const Value position = first + warp.pair_row(pair), depth = first_depth_ + warp.pair_column(pair);
+    b_.if_(position < positions && depth < context_.dim(part_.depth),
+           [&] { finish(outer, position, depth, b_.load(kept, pair * 2, 2)); });
+  });
+}
+
 void AttentionSums::finish(Value outer, Value position, Value depth, Value sum) {
-  unmasked_or_masked(b_, depth, context_.dim(part_.depth), lanes_, part_.depth, [&](Value mask) {
+  const int lanes = sum.type.lanes;
+  unmasked_or_masked(b_, depth, context_.dim(part_.depth), lanes, part_.depth, [&](Value mask) {
     PointEmitter::Scope scope(
         emitter_,
-        {{part_.outer_dims, outer, 1}, {part_.position_dims, position, 1}, {part_.depth_dims, depth, lanes_}}, mask,
+        {{part_.outer_dims, outer, 1}, {part_.position_dims, position, 1}, {part_.depth_dims, depth, lanes}}, mask,
         &top_);
     scope.bind(0, rounded(b_, sum, dtype_));
     emitter_.store_all(scope);

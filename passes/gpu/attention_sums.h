@@ -37,6 +37,7 @@ class AttentionSums {
 
  private:
   void finish(kernel::Value outer, kernel::Value position, kernel::Value depth, kernel::Value sum);
+  void finish_pairs(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
 
   KernelContext& context_;
   kernel::Builder& b_;

@@ -64,16 +64,30 @@ void StagedOperand::put(Value slot) {
   const int line = tile_.line(width_);
   each(slot, [&](const Piece& here, kernel::Var var) {
     const Value at = here.step * line + here.element;
+    const Value held = b_.cast(b_.get(var), tile_.held);
     if (along_steps_)
-      b_.store_strided(memory_, at, line, b_.get(var));
+      b_.store_strided(memory_, at, line, held);
     else
-      b_.store(memory_, at, b_.get(var));
+      b_.store(memory_, at, held);
   });
 }
 
 Value StagedOperand::load(Value step, Value element, int lanes) const {
   return b_.load(memory_, step * tile_.line(width_) + element, lanes);
 }
+
+kernel::Builder::Matrix StagedOperand::matrix(Value first, int rows) const {
+  return {memory_, first, tile_.line(width_), rows, true};
+}
+
+WarpPart::WarpPart(Value slot, int width)
+    : columns(width / 2),
+      row(slot / kernel::warp_threads / 2 * rows),
+      column(slot / kernel::warp_threads % 2 * columns),
+      lane(slot % kernel::warp_threads) {}
+
+Value WarpPart::pair_row(Value pair) const { return row + lane / 4 + pair % 2 * 8; }
+Value WarpPart::pair_column(Value pair) const { return column + lane % 4 * 2 + pair / 2 * 8; }
 
 void multiply_add(kernel::Builder& b, const std::vector<kernel::Var>& sums, Value rows,
                   const std::vector<Value>& columns) {

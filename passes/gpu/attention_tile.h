@@ -11,11 +11,26 @@ namespace lathe::gpu {
 struct AttentionTile {
   static constexpr int side = 16, threads = side * side, steps = 16;
   DType compute = f32;
+  DType held = f32;  ///< in shared memory: bf16 or f16 where tensor cores multiply, else as computed
 
+  bool tensor_cores() const { return held != compute; }
   int own() const { return compute == f64 ? 2 : 4; }
   int span() const { return side * own(); }  ///< rows, and columns, of a tile
   /// From one line of `width` elements in shared memory to the next: padded against bank conflicts.
-  int line(int width) const { return width + own(); }
+  int line(int width) const { return width + (tensor_cores() ? 8 : own()); }
+};
+
+/// What a thread holds of a tile of 64 rows that tensor cores make: a warp has 16 rows and half of the columns, of
+/// which a thread has pairs of neighbours: see kernel::sum_place.
+struct WarpPart {
+  WarpPart(kernel::Value slot, int width);
+  int pairs() const { return columns / 4; }
+  kernel::Value pair_row(kernel::Value pair) const;
+  kernel::Value pair_column(kernel::Value pair) const;
+
+  static constexpr int rows = 16;
+  int columns;
+  kernel::Value row, column, lane;  ///< the first ones of the warp; the thread's number in it
 };
 
 /// A thread of the block: its number, the rows that it has (y of 16) and the columns (x of 16).
@@ -39,6 +54,8 @@ class StagedOperand {
   void bring(kernel::Value outer, kernel::Value first_element, kernel::Value first_step, kernel::Value slot);
   void put(kernel::Value slot);
   kernel::Value load(kernel::Value step, kernel::Value element, int lanes) const;
+  /// The steps that lie there, of `rows` elements from `first` on, for tensor cores.
+  kernel::Builder::Matrix matrix(kernel::Value first, int rows) const;
 
  private:
   struct Piece {

@@ -30,6 +30,11 @@ bool is_attention(const kernel::Kernel& kernel) {
   return kernel.name.substr(kernel.name.find('_') + 1).starts_with("attention");
 }
 
+bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
+  return is_attention(kernel) && std::any_of(kernel.values.begin(), kernel.values.end(),
+                                             [](const auto& in) { return in.op == kernel::Opcode::mma; });
+}
+
 /// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.
 void check_values(const ir::Graph& graph, const DimBindings& dims, const ProgramInterpreter& fused,
                   const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run) {
@@ -70,6 +75,8 @@ TEST_CASE("attentions of every kind are fused on GPUs, and give what their parts
     const auto& kernels = fused.program().kernels;
     CHECK(std::any_of(kernels.begin(), kernels.end(), is_attention));
     CHECK(std::none_of(plain.program().kernels.begin(), plain.program().kernels.end(), is_attention));
+    const bool narrow = c.name.find("16") != std::string::npos || c.name == "softmax in f32";
+    CHECK(std::any_of(kernels.begin(), kernels.end(), multiplies_on_tensor_cores) == narrow);
     for (const kernel::Kernel& kernel : kernels) CHECK(cuda::mapping_of(kernel).shared_bytes <= 48 * 1024);
     check_values(c.graph, {{"N", 2}, {"S", 7}, {"T", 3}}, fused, plain, {});
   }
