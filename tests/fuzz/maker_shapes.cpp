@@ -124,6 +124,7 @@ GraphMaker::Maybe GraphMaker::joined(const Value& a) {
     case 3: return is_float(a.dtype()) ? Maybe(add(pad(a, d, 0, size), pad(b, d, size, 0))) : std::nullopt;
     case 4: return pad(a, d, below(3), below(3));
     default: {
+      if (size.is(0)) return std::nullopt;  // pieces of nothing: how many?
       const auto parts = split(concat(std::vector<Value>{a, b, a}, d), size, d);
       return concat(std::vector<Value>{parts[2], parts[1]}, d);
     }
