@@ -118,10 +118,13 @@ namespace {
 int all_cpus() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 int threads_of(const CompileOptions& options) { return options.threads > 0 ? options.threads : all_cpus(); }
 
+codegen::CompiledKernels cpu_kernels(const CompileOptions& options, const Program& program) {
+  return codegen::Jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache).compile(program.kernels);
+}
+
 std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const Program& program,
                                           CompileSummary& summary) {
-  const codegen::Jit jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache);
-  codegen::CompiledKernels kernels = jit.compile(program.kernels);
+  codegen::CompiledKernels kernels = cpu_kernels(options, program);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
   return make_cpu_runner(program, std::move(kernels), threads_of(options));
@@ -130,8 +133,7 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
 /// Tiles as they were measured, or are now.
 TileChoices tuned_choices(const CompileOptions& options, const ir::Graph& graph, CompileSummary& summary) {
   const auto make_runner = [&](const Program& program, const std::vector<bool>& skipped) {
-    const codegen::Jit jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache);
-    return make_cpu_runner(program, jit.compile(program.kernels), threads_of(options), &skipped);
+    return make_cpu_runner(program, cpu_kernels(options, program), threads_of(options), &skipped);
   };
   TunedTiles tuned = tune_tiles(graph, options.lower, *options.tune,
                                 {.cpu = options.target.cpu,

@@ -34,10 +34,6 @@ CLI::Option* add_memory_budget(CLI::App& command, std::string& size) {
                             "The most memory that a run may take, such as 1.5GiB: values are computed again to fit");
 }
 
-CLI::Option* add_tune(CLI::App& command, bool& tune) {
-  return command.add_flag("--tune", tune, "Measure which tiles are fastest here, once; the cache keeps them");
-}
-
 std::int64_t parse_bytes(std::string_view text) {
   const auto refuse = [&]() -> UserError {
     return {fmt::format("'{}' is no size in bytes", text), "size_text", "such as 1.5GiB, 800MB or 1000000"};

@@ -50,12 +50,9 @@ void StagedOperand::bring(Value outer, Value first_element, Value first_step, Va
     const Value depth = depth_is_step_ ? step : element, position = depth_is_step_ ? element : step;
     const Value depth_end = context.dim(operand.size), position_end = context.dim(positions);
     b_.if_(position < position_end && depth < depth_end, [&] {
-      unmasked_or_masked(b_, along_depth ? depth : position, along_depth ? depth_end : position_end, tile_.own(),
-                         along_depth ? operand.size : positions, [&](Value mask) {
-                           const Value value = loader_.load(outer, position, depth, axis, tile_.own(), mask);
-                           const Value zeros = b_.constant(tile_.compute, 0, tile_.own());
-                           b_.set(var, mask ? b_.select(mask, value, zeros) : value);
-                         });
+      set_inside(b_, var, along_depth ? depth : position, along_depth ? depth_end : position_end,
+                 along_depth ? operand.size : positions,
+                 [&](Value mask) { return loader_.load(outer, position, depth, axis, tile_.own(), mask); });
     });
   });
 }
@@ -88,25 +85,5 @@ WarpPart::WarpPart(Value slot, int width)
 
 Value WarpPart::pair_row(Value pair) const { return row + lane / 4 + pair % 2 * 8; }
 Value WarpPart::pair_column(Value pair) const { return column + lane % 4 * 2 + pair / 2 * 8; }
-
-void multiply_add(kernel::Builder& b, const std::vector<kernel::Var>& sums, Value rows,
-                  const std::vector<Value>& columns) {
-  auto sum = sums.begin();
-  for (int r = 0; r < rows.type.lanes; ++r)
-    for (const Value& column : columns) {
-      b.set(*sum, b.fma(b.broadcast(b.extract(rows, r), column.type.lanes), column, b.get(*sum)));
-      ++sum;
-    }
-}
-
-std::vector<kernel::Var> zero_vectors(kernel::Builder& b, kernel::Type type, int count) {
-  std::vector<kernel::Var> registers;
-  for (int i = 0; i < count; ++i) registers.push_back(b.var(type, b.constant(type.scalar, 0, type.lanes)));
-  return registers;
-}
-
-void clear(kernel::Builder& b, const std::vector<kernel::Var>& registers) {
-  for (const kernel::Var& v : registers) b.set(v, b.constant(v.type.scalar, 0, v.type.lanes));
-}
 
 }  // namespace lathe::gpu

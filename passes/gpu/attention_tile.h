@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/attention_operand.h"
 
 namespace lathe::gpu {
@@ -74,13 +75,5 @@ class StagedOperand {
   kernel::Buffer memory_;
   std::vector<kernel::Var> registers_;
 };
-
-/// sums[r * columns + c] += lane r of `rows` * columns[c], rounded once.
-void multiply_add(kernel::Builder& b, const std::vector<kernel::Var>& sums, kernel::Value rows,
-                  const std::vector<kernel::Value>& columns);
-
-/// `count` vectors of zeros in registers.
-std::vector<kernel::Var> zero_vectors(kernel::Builder& b, kernel::Type type, int count);
-void clear(kernel::Builder& b, const std::vector<kernel::Var>& registers);
 
 }  // namespace lathe::gpu

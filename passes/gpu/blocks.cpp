@@ -24,6 +24,37 @@ void unmasked_or_masked(kernel::Builder& b, Value at, Value end, int lanes, cons
   b.if_(at + lanes <= end, [&] { body({}); }, [&] { body(b.tail_mask(end - at, lanes)); });
 }
 
+void set_inside(kernel::Builder& b, kernel::Var into, Value at, Value end, const Dim& size,
+                const std::function<Value(Value)>& load) {
+  const auto [dtype, lanes] = into.type;
+  unmasked_or_masked(b, at, end, lanes, size, [&, dtype = dtype, lanes = lanes](Value mask) {
+    const Value value = b.cast(load(mask), dtype);
+    b.set(into, mask ? b.select(mask, value, b.constant(dtype, 0, lanes)) : value);
+  });
+}
+
+std::vector<kernel::Var> zero_vectors(kernel::Builder& b, kernel::Type type, int count) {
+  std::vector<kernel::Var> registers;
+  for (int i = 0; i < count; ++i) registers.push_back(b.var(type, b.constant(type.scalar, 0, type.lanes)));
+  return registers;
+}
+
+void clear(kernel::Builder& b, std::span<const kernel::Var> registers) {
+  for (const kernel::Var& v : registers) b.set(v, b.constant(v.type.scalar, 0, v.type.lanes));
+}
+
+void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, Value rows,
+                  const std::vector<Value>& columns) {
+  const bool floats = rows.type.scalar == f32 || rows.type.scalar == f64;
+  auto sum = sums.begin();
+  for (int r = 0; r < rows.type.lanes; ++r)
+    for (const Value& column : columns) {
+      const Value factor = b.broadcast(b.extract(rows, r), column.type.lanes);
+      b.set(*sum, floats ? b.fma(factor, column, b.get(*sum)) : b.get(*sum) + factor * column);
+      ++sum;
+    }
+}
+
 SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads) : b_(b) {
   for (const DType dtype : dtypes) memory_.push_back(b.alloc(dtype, threads, kernel::Space::shared, "partial"));
 }

@@ -120,10 +120,9 @@ class ColumnsKernel {
   void put(PointEmitter& emitter, std::vector<IndexGroup> groups, Value mask, Value total, Scope& top) const {
     kernel::Builder& b = emitter.context().builder;
     const DType dtype = reduce().dtype;
-    if (compute_type(dtype) != dtype) total = b.cast(b.cast(total, dtype), f32);
     Scope scope(emitter, std::move(groups), mask, &top);
     const PointStore& store = program_.stores[0];
-    emitter.store(store.node, dtype, store.form, total, scope);
+    emitter.store(store.node, dtype, store.form, rounded(b, total, dtype), scope);
   }
 
   /// Adds the pieces, in order.

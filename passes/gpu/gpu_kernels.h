@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "passes/lowering/region_kernels.h"
@@ -44,6 +45,19 @@ void for_threads(kernel::Builder& b, kernel::Value n, int width, const std::func
 /// multiple of it or it itself) is known to be a multiple of the lanes, only the first is written.
 void unmasked_or_masked(kernel::Builder& b, kernel::Value at, kernel::Value end, int lanes, const Dim& size,
                         const std::function<void(kernel::Value)>& body);
+
+/// Sets `into` to load(mask or {}) of its lanes from `at` on, converted, with zeros in lanes at and beyond `end`;
+/// `size` as above.
+void set_inside(kernel::Builder& b, kernel::Var into, kernel::Value at, kernel::Value end, const Dim& size,
+                const std::function<kernel::Value(kernel::Value)>& load);
+
+/// `count` vectors of zeros in registers.
+std::vector<kernel::Var> zero_vectors(kernel::Builder& b, kernel::Type type, int count);
+void clear(kernel::Builder& b, std::span<const kernel::Var> registers);
+
+/// sums[r * columns + c] += lane r of `rows` * columns[c]; floats are rounded once.
+void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, kernel::Value rows,
+                  const std::vector<kernel::Value>& columns);
 
 /// Joins one value a thread over the `width` threads of a group (a power of two): `slot` is the thread's place in
 /// shared memory, groups lying one behind the other, `place` its number in the group (i64); a group of 32 or more

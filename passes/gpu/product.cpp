@@ -51,14 +51,9 @@ class ProductKernel {
   }
 
   void thread(const Place& at, Value y, Value x) {
-    const DType compute = operands_.compute;
-    const auto zeros = [&](int count) {
-      std::vector<kernel::Var> vars;
-      for (int i = 0; i < count; ++i) vars.push_back(b_.var({compute, own}, b_.constant(compute, 0)));
-      return vars;
-    };
-    const std::vector<kernel::Var> sums = zeros(groups_ * groups_ * own), left = zeros(groups_),
-                                   right = zeros(groups_);
+    const kernel::Type type = {operands_.compute, own};
+    const std::vector<kernel::Var> sums = zero_vectors(b_, type, groups_ * groups_ * own),
+                                   left = zero_vectors(b_, type, groups_), right = zero_vectors(b_, type, groups_);
     const Value slot = y * side + x;
     const auto fetch = [&](Value first_k) {
       bring(parts_.left, at.batch, at.m, first_k, slot, left);
@@ -108,20 +103,15 @@ class ProductKernel {
   }
 
   void multiply(Value k, Value x, Value y, const std::vector<kernel::Var>& sums) {
-    const bool fused = operands_.compute == f32 || operands_.compute == f64;
     std::vector<Value> rows, columns;
     for (int g = 0; g < groups_; ++g) {
       rows.push_back(b_.load(parts_.left.shared, k * line_ + g * block + y * own, own));
       columns.push_back(b_.load(parts_.right.shared, k * line_ + g * block + x * own, own));
     }
-    auto sum = sums.begin();
-    for (const Value& row : rows)
-      for (int r = 0; r < own; ++r)
-        for (const Value& column : columns) {
-          const Value factor = b_.broadcast(b_.extract(row, r), own);
-          b_.set(*sum, fused ? b_.fma(factor, column, b_.get(*sum)) : b_.get(*sum) + factor * column);
-          ++sum;
-        }
+    const std::span<const kernel::Var> all = sums;
+    const std::size_t of_group = all.size() / rows.size();
+    for (std::size_t g = 0; g < rows.size(); ++g)
+      multiply_add(b_, all.subspan(g * of_group, of_group), rows[g], columns);
   }
 
   /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
@@ -134,7 +124,7 @@ class ProductKernel {
       const Value row = i / groups_, m = at.m + row / own * block + y * own + row % own;
       const Value n = at.n + i % groups_ * block + x * own;
       const Value sum = b_.load(kept, i * own, own);
-      parts_.finish(at.batch, m, n, b_.cast(b_.cast(sum, operands_.dtype), operands_.compute));
+      parts_.finish(at.batch, m, n, rounded(b_, sum, operands_.dtype));
     });
   }
 

@@ -88,25 +88,20 @@ KernelContext::Built ProductParts::join(const Partial& partial) {
     b.for_loop(0, partial.pieces, 1, [&](Value i) {
       b.set(sum, b.get(sum) + b.load(context_.buffer(partial.buffer), i * piece + first, lanes));
     });
-    finish(batch, row, column, b.cast(b.cast(b.get(sum), operands.dtype), operands.compute));
+    finish(batch, row, column, rounded(b, b.get(sum), operands.dtype));
   });
   return context_.finish();
 }
 
 void ProductParts::bring(Side& side, Value batch, Value row, Value at_k, kernel::Var into) {
   kernel::Builder& b = builder();
-  const auto [dtype, lanes] = into.type;
   const bool along_k = side.along_k();
   const Value rows = context_.dim(side.rows);
-  b.set(into, b.constant(dtype, 0));
-  b.if_(row < rows && at_k < k, [&, dtype = dtype, lanes = lanes] {
-    unmasked_or_masked(
-        b, along_k ? at_k : row, along_k ? k : rows, lanes, along_k ? operands.k : side.rows, [&](Value mask) {
-          const Value value =
-              side.operand.load(side.loads, side.top, batch, row, at_k, side.operand.axis, lanes, mask);
-          const Value held = b.cast(value, dtype);
-          b.set(into, mask ? b.select(mask, held, b.constant(dtype, 0, lanes)) : held);
-        });
+  clear(b, {&into, 1});
+  b.if_(row < rows && at_k < k, [&] {
+    set_inside(b, into, along_k ? at_k : row, along_k ? k : rows, along_k ? operands.k : side.rows, [&](Value mask) {
+      return side.operand.load(side.loads, side.top, batch, row, at_k, side.operand.axis, into.type.lanes, mask);
+    });
   });
 }
 

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/row_loops.h"
+#include "passes/lowering/kept_values.h"
 #include "passes/lowering/row_space.h"
 
 namespace lathe::gpu {
@@ -19,13 +18,13 @@ namespace {
 class RowsKernel {
  public:
   RowsKernel(const LoweringContext& lowering, const Region& region)
-      : lowering_(lowering),
-        context_("rows"),
+      : context_("rows"),
         program_(region_program(lowering.graph, lowering.plan, region)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
         space_(program_, region.inner, vectors),
-        loops_(lowering, program_, space_.inner_bits) {
+        loops_(lowering, program_, space_.inner_bits),
+        kept_(lowering, program_, emitter_, loops_) {
     declare_buffers(context_, {&program_}, lowering);
     choose_threads();
   }
@@ -95,51 +94,32 @@ class RowsKernel {
     emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
   }
 
-  /// Computes, outside the loop over the row, what `i` needs and does not vary along it.
-  void hoist(int i, Scope& scope) {
-    if (scope.find(i) || program_[i].kind == Kind::reduce) return;
-    if (!loops_.varies(i)) {
-      emitter_.emit(i, scope);
-      return;
-    }
-    for (const int arg : program_[i].args) hoist(arg, scope);
-  }
-
-  /// Reads back, instead of computing it again, what earlier loops left in memory and `i` needs. It is the same
-  /// thread's.
-  void bind_kept(int i, Scope& scope, std::set<int>& seen) {
-    if (!seen.insert(i).second || scope.find(i) || program_[i].kind == Kind::reduce) return;
-    if (const auto at = kept_.find(i); at != kept_.end()) {
-      scope.bind(i, emitter_.reload(at->second->node, program_[i].dtype, at->second->form, scope));
-      return;
-    }
-    for (const int arg : program_[i].args) bind_kept(arg, scope, seen);
-  }
-
   void loop(const RowLoop& l, Value row, Value x, Value slot, Value n, Scope& row_scope) {
     if (l.reductions.empty() && l.stores.empty()) return;
-    for (const int i : l.reductions) hoist(program_[i].args[0], row_scope);
-    for (const PointStore* store : l.stores) hoist(store->value, row_scope);
+    std::vector<int> results;
+    for (const int i : l.reductions) results.push_back(program_[i].args[0]);
+    for (const PointStore* store : l.stores) results.push_back(store->value);
+    for (const int i : results) kept_.hoist(i, row_scope);
     std::vector<kernel::Var> accumulators;
     for (const int i : l.reductions)
       accumulators.push_back(
           b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     b_.for_loop(x * space_.lanes, n, row_threads_ * space_.lanes, [&](Value at) {
       unmasked_or_masked(b_, at, n, space_.lanes, program_.points(space_.inner),
-                         [&](Value mask) { piece(l, row, at, mask, accumulators, row_scope); });
+                         [&](Value mask) { piece(l, results, row, at, mask, accumulators, row_scope); });
     });
     finish(l, accumulators, x, slot, row_scope);
-    for (const PointStore* store : l.stores) keep(store->value, store);
-    for (const auto& [value, place] : l.parked) keep(value, place);
+    for (const PointStore* store : l.stores) kept_.keep(store->value, store);
+    for (const auto& [value, place] : l.parked) kept_.keep(value, place);
   }
 
   /// One vector of the row. All values come before the first store: it may go where others, or kept ones, are read.
-  void piece(const RowLoop& l, Value row, Value at, Value mask, const std::vector<kernel::Var>& accumulators,
-             Scope& row_scope) {
+  void piece(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
+             const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
-    std::set<int> seen;
-    for (const int i : l.reductions) bind_kept(program_[i].args[0], scope, seen);
-    for (const PointStore* store : l.stores) bind_kept(store->value, scope, seen);
+    kept_.bind(results, scope, [&](int i, const PointStore& place) {  // it is the same thread's
+      return emitter_.reload(place.node, program_[i].dtype, place.form, scope);
+    });
     for (std::size_t r = 0; r < accumulators.size(); ++r) {
       const PointInstruction& reduce = program_[l.reductions[r]];
       Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
@@ -170,24 +150,16 @@ class RowsKernel {
     }
   }
 
-  /// What lay at the place before is gone.
-  void keep(int value, const PointStore* place) {
-    const int buffer = lowering_.buffer_of(place->node);
-    std::erase_if(kept_, [&](const auto& entry) { return lowering_.buffer_of(entry.second->node) == buffer; });
-    kept_[value] = place;
-  }
-
-  const LoweringContext& lowering_;
   KernelContext context_;
   PointProgram program_;
   PointEmitter emitter_;
   kernel::Builder& b_;
   RowSpace space_;
   RowLoops loops_;
+  KeptValues kept_;
   int row_threads_ = 1, block_rows_ = 1;
   SharedTree* tree_ = nullptr;
   std::size_t next_memory_ = 0;
-  std::map<int, const PointStore*> kept_;  ///< by value: where earlier loops left it
 };
 
 }  // namespace

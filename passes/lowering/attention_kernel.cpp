@@ -41,9 +41,7 @@ class AttentionKernel {
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
-        vectors_(lowering.target.bits < 512 ? 3
-                 : parts_.sums_over_rows()  ? 4
-                                            : 4),
+        vectors_(lowering.target.bits < 512 ? 3 : 4),
         tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results()) {
     for (const AttentionParts::Score& part : parts_.scores)

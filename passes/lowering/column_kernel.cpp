@@ -85,10 +85,8 @@ class ColumnKernel {
     for (int v = 0; v < vectors; ++v) {
       const auto at = static_cast<std::size_t>(v);
       Scope scope(emitter_, {{outer_, outer, 1}, {columns_, first + v * lanes_, lanes_}}, masks[at], &top);
-      Value value = b_.get(totals[at]);
-      if (compute_type(reduce.dtype) != reduce.dtype) value = b_.cast(b_.cast(value, reduce.dtype), f32);
       const PointStore& store = program_.stores[0];
-      emitter_.store(store.node, reduce.dtype, store.form, value, scope);
+      emitter_.store(store.node, reduce.dtype, store.form, rounded(b_, b_.get(totals[at]), reduce.dtype), scope);
     }
   }
 

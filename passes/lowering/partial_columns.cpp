@@ -84,8 +84,7 @@ KernelContext::Built PartialColumns::finish(int lanes) const {
         b.set(total, b.apply(reduce.op, {b.get(total), part}));
       });
       PointEmitter::Scope scope(emitter, {{inner_, at, lanes}}, mask);
-      Value value = b.get(total);
-      if (compute_type(reduce.dtype) != reduce.dtype) value = b.cast(b.cast(value, reduce.dtype), f32);
+      const Value value = rounded(b, b.get(total), reduce.dtype);
       emitter.store(sum.store.node, reduce.dtype, sum.store.form, value, scope);
     }
   });

@@ -130,9 +130,7 @@ class ProductKernels {
         auto groups = row_groups;
         groups.push_back({operands_.n_dims, n, lanes});
         Scope scope(emitter, std::move(groups), mask, row.get());
-        kernel::Builder& b = emitter.context().builder;
-        const DType dtype = operands_.dtype, compute = operands_.compute;
-        scope.bind(0, compute == dtype ? acc : b.cast(b.cast(acc, dtype), compute));
+        scope.bind(0, rounded(emitter.context().builder, acc, operands_.dtype));
         emitter.store_all(scope);
       };
     };

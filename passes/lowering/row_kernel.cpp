@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <optional>
-#include <set>
 
+#include "passes/lowering/kept_values.h"
 #include "passes/lowering/partial_columns.h"
 #include "passes/lowering/region_kernels.h"
-#include "passes/lowering/row_loops.h"
 #include "passes/lowering/row_space.h"
 
 namespace lathe {
@@ -32,6 +31,7 @@ class RowKernel {
     declare_buffers(context_, {&program_}, lowering);
     columns_->declare(context_);
     loops_.emplace(lowering, program_, space_.inner_bits);
+    kept_.emplace(lowering, program_, emitter_, *loops_);
     make_parked_rows();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const PointInstruction& i) { return i.kind == Kind::reduce; });
@@ -58,8 +58,6 @@ class RowKernel {
   }
 
  private:
-  bool varies(int i) const { return loops_->varies(i); }
-
   void flat(Scope& top) {
     const Value n = context_.dim(program_.points(space_.inner));
     b_.parallel_for(0, n, flat_chunk, [&](Value lo) {
@@ -86,36 +84,11 @@ class RowKernel {
     const auto rowwise = [&](const PointStore& store) { return !loops_->varies(store); };
     for (const PointStore& store : program_.stores)
       if (rowwise(store)) {
-        hoist(store.value, scope);
+        kept_->hoist(store.value, scope);
         emitter_.emit(store.value, scope);
       }
     for (const PointStore& store : program_.stores)
       if (rowwise(store)) put(store, scope);
-  }
-
-  /// Computes, outside the loop over the row, what `i` needs and does not vary along it.
-  void hoist(int i, Scope& scope) {
-    if (scope.find(i)) return;
-    if (!varies(i) && program_[i].kind != Kind::reduce) {
-      emitter_.emit(i, scope);
-      return;
-    }
-    if (program_[i].kind == Kind::reduce) return;
-    for (const int arg : program_[i].args) hoist(arg, scope);
-  }
-
-  /// Reads back, instead of computing it again, what earlier loops left in memory and `i` needs.
-  void bind_kept(int i, Value column, Scope& scope, std::set<int>& seen) {
-    if (!seen.insert(i).second || scope.find(i) || program_[i].kind == Kind::reduce) return;
-    if (const auto kept = kept_.find(i); kept != kept_.end()) {
-      const PointStore* place = kept->second;
-      const auto row = parked_rows_.find(place);
-      scope.bind(i, row == parked_rows_.end()
-                        ? emitter_.reload(place->node, program_[i].dtype, place->form, scope)
-                        : b_.load(context_.buffer(row->second), column, space_.lanes, scope.mask));
-      return;
-    }
-    for (const int arg : program_[i].args) bind_kept(arg, column, scope, seen);
   }
 
   void loop(const RowLoop& l, Value row, Scope& row_scope) {
@@ -124,7 +97,7 @@ class RowKernel {
     for (const int i : l.columns) results.push_back(program_[i].args[0]);
     for (const PointStore* store : l.stores) results.push_back(store->value);
     if (results.empty()) return;
-    for (const int i : results) hoist(i, row_scope);
+    for (const int i : results) kept_->hoist(i, row_scope);
     const int chains = chains_of(l);
     std::vector<std::vector<kernel::Var>> accumulators;  // by reduction, by chain
     for (const int i : l.reductions) {
@@ -137,8 +110,7 @@ class RowKernel {
     const auto body = [&](Value at, Value mask, int chain) {
       Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
       // All reads of kept values come first: the stores may go where they lie.
-      std::set<int> seen;
-      for (const int i : results) bind_kept(i, at, scope, seen);
+      kept_->bind(results, scope, [&](int i, const PointStore& place) { return reload(i, place, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
         accumulate(l.reductions[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
       for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
@@ -156,8 +128,15 @@ class RowKernel {
     vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     for (std::size_t r = 0; r < accumulators.size(); ++r)
       finish_reduction(l.reductions[r], accumulators[r], row_scope);
-    for (const PointStore* store : l.stores) keep(store->value, store);
-    for (const auto& [value, place] : l.parked) keep(value, place);
+    for (const PointStore* store : l.stores) kept_->keep(store->value, store);
+    for (const auto& [value, place] : l.parked) kept_->keep(value, place);
+  }
+
+  /// Reads back what an earlier loop stored or parked.
+  Value reload(int i, const PointStore& place, Value column, Scope& scope) {
+    const auto row = parked_rows_.find(&place);
+    return row == parked_rows_.end() ? emitter_.reload(place.node, program_[i].dtype, place.form, scope)
+                                     : b_.load(context_.buffer(row->second), column, space_.lanes, scope.mask);
   }
 
   void park(const RowLoop::Parked& parked, Value column, Scope& scope) {
@@ -200,13 +179,6 @@ class RowKernel {
     return chains;
   }
 
-  /// What lay at the place before is gone.
-  void keep(int value, const PointStore* place) {
-    const int buffer = lowering_.buffer_of(place->node);
-    std::erase_if(kept_, [&](const auto& entry) { return lowering_.buffer_of(entry.second->node) == buffer; });
-    kept_[value] = place;
-  }
-
   void accumulate(int i, kernel::Var accumulator, Scope& scope) {
     const PointInstruction& reduce = program_[i];
     Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
@@ -223,8 +195,7 @@ class RowKernel {
       for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(reduce.op, {values[c], values[c + n]});
     Value value = values[0];
     if (space_.lanes > 1) value = b_.reduce(reduce.op, value);
-    if (compute_type(reduce.dtype) != reduce.dtype) value = b_.cast(b_.cast(value, reduce.dtype), f32);
-    scope.bind(i, value);
+    scope.bind(i, rounded(b_, value, reduce.dtype));
   }
 
   const LoweringContext& lowering_;
@@ -235,9 +206,9 @@ class RowKernel {
   RowSpace space_;
   std::optional<PartialColumns> columns_;
   std::optional<RowLoops> loops_;
+  std::optional<KeptValues> kept_;
   bool reduces_ = false;
   std::map<const PointStore*, int> parked_rows_;  ///< by place: the program buffer that stands for it
-  std::map<int, const PointStore*> kept_;         ///< by value: where earlier loops left it
 };
 
 }  // namespace
