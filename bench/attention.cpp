@@ -1,6 +1,7 @@
 // Attention forward and backward: share of the FMA peak, fused against products and softmax one by one, and against a
 // peer where a file gives its times.
-//   bench_attention [THREADS [SECONDS A ROW [PEER FILE or - [LENGTHS...]]]]
+//   bench_attention [--batch N] [--depth D] [--mask causal|none] [THREADS [SECONDS A ROW [PEER FILE or -
+//   [LENGTHS...]]]]
 // A line of the peer's file: D LENGTH CAUSAL SECONDS, of forward and backward together. Backward is the difference of
 // both passes and the forward one.
 #include <fmt/core.h>
@@ -24,7 +25,9 @@ using namespace lathe::bench;
 struct Options {
   int threads = 2;
   double seconds = 0.3;  ///< for each row of the table
-  std::vector<std::int64_t> lengths;
+  std::int64_t batch = 4;
+  std::vector<std::int64_t> depths = {32, 64, 128, 256}, lengths = {16, 32, 64, 128, 256, 512, 1024, 2048};
+  std::vector<bool> masks = {true, false};  ///< causal
 };
 using Peer = std::map<std::tuple<std::int64_t, std::int64_t, bool>, double>;
 
@@ -38,15 +41,20 @@ Executable compiled(const OpCase& made, AttentionFusion attention, int threads) 
   return executable;
 }
 
-/// Median seconds of each, run in turns.
+/// Median seconds of each, run in turns. A turn of short runs is several of them after one that is not counted, for
+/// the threads of the others' turns have slept meanwhile.
 std::vector<double> medians(std::vector<Executable>& programs, double seconds) {
+  constexpr double turn = 1e-3;  // seconds
   std::vector<std::vector<double>> times(programs.size());
   const double start = now();
   do {
     for (std::size_t i = 0; i < programs.size(); ++i) {
-      const double before = now();
       programs[i].run({});
-      times[i].push_back(now() - before);
+      const double before = now();
+      int runs = 0;
+      do programs[i].run({});
+      while (++runs < 16 && now() - before < turn);
+      times[i].push_back((now() - before) / runs);
     }
   } while (now() - start < seconds || times[0].size() < 3);
   std::vector<double> found;
@@ -84,20 +92,39 @@ void measure(const Options& options, const AttentionShape& shape, const Peer& pe
   std::fflush(stdout);
 }
 
+/// Takes the options out of the arguments; the places that remain.
+std::vector<std::string> read_options(int argc, char** argv, Options& options) {
+  std::vector<std::string> places;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (word.rfind("--", 0) != 0) {
+      places.push_back(word);
+      continue;
+    }
+    if (word == "--batch") options.batch = std::max(1, std::atoi(value.c_str()));
+    if (word == "--depth") options.depths = {std::max(1, std::atoi(value.c_str()))};
+    if (word == "--mask") options.masks = {value == "causal"};
+    ++i;
+  }
+  return places;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  if (argc > 1) options.threads = std::max(1, std::atoi(argv[1]));
-  if (argc > 2) options.seconds = std::atof(argv[2]);
-  const Peer peer = argc > 3 ? read_peer(argv[3]) : Peer{};
-  for (int i = 4; i < argc; ++i) options.lengths.push_back(std::max(1, std::atoi(argv[i])));
-  if (options.lengths.empty()) options.lengths = {16, 32, 64, 128, 256, 512, 1024, 2048};
+  const std::vector<std::string> places = read_options(argc, argv, options);
+  if (!places.empty()) options.threads = std::max(1, std::atoi(places[0].c_str()));
+  if (places.size() > 1) options.seconds = std::atof(places[1].c_str());
+  const Peer peer = places.size() > 2 ? read_peer(places[2]) : Peer{};
+  if (places.size() > 3) options.lengths.clear();
+  for (std::size_t i = 3; i < places.size(); ++i)
+    options.lengths.push_back(std::max(1, std::atoi(places[i].c_str())));
   fmt::print(
       "| d | S | causal | forward ms | of peak | backward ms | of peak | unfused / fused, forward | both | peer / "
       "Lathe, both |\n|---|---|---|---|---|---|---|---|---|---|\n");
-  for (const std::int64_t d : {32, 64, 128, 256})
-    for (const bool causal : {true, false})
+  for (const std::int64_t d : options.depths)
+    for (const bool causal : options.masks)
       for (const std::int64_t length : options.lengths)
-        measure(options, {.length = length, .d = d, .causal = causal}, peer);
+        measure(options, {.batch = options.batch, .length = length, .d = d, .causal = causal}, peer);
 }

@@ -5,6 +5,7 @@
 #include "passes/lowering/attention_end.h"
 #include "passes/lowering/attention_program.h"
 #include "passes/lowering/column_guard.h"
+#include "passes/lowering/look_ahead.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/register_tile.h"
@@ -19,6 +20,7 @@ using Scope = PointEmitter::Scope;
 namespace {
 
 constexpr int strips_of_a_task = 4;
+constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
 /// The code of a product that makes scores, inside one kernel.
 struct ScoreCode {
@@ -69,7 +71,7 @@ class AttentionKernel {
       const int step = strips_of_a_task * strip_rows();
       const Value chunks = b_.ceil_div(rows_, step);
       b_.parallel_for(0, tasks * serial * chunks, 1, [&](Value task) {
-        const Value first = task % chunks * step;
+        const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
         repeat(task / chunks * repeated, repeated,
                [&](Value outer) { strips(outer, first, min(first + step, rows_)); });
       });
@@ -141,6 +143,11 @@ class AttentionKernel {
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
+    const auto known = row_count().value();
+    if (known && *known < strip_rows()) return;  // so little is read soon anyway
+    for (auto& score : scores_)
+      for (OperandLoader* loader : {&score->rows, &score->columns}) ahead_.add(*loader);
+    for (auto& end : ends_) ahead_.add(end->other());
   }
 
   /// What depends on no index comes ahead of the parallel loop.
@@ -265,10 +272,10 @@ class AttentionKernel {
   /// Beyond a diagonal no vector of rows needs the columns, but those that the products read along with others.
   void find_ends(StripPlace& place, int vectors) {
     if (!bounds_.upper || !place.skips || vectors == 1) return;
-    const int tile = std::max(tile_rows_, end_tile().rows);
     const Value diagonal = place.row + context_.dim(*bounds_.upper);
     for (int v = 0; v + 1 < vectors; ++v) {
-      const Value end = b_.round_up(max(diagonal + ((v + 1) * lanes_ + tile), 0), tile_rows_);
+      const int rows = (v + 1) * lanes_, read = (rows + tile_rows_ - 1) / tile_rows_ * tile_rows_;
+      const Value end = b_.round_up(max(diagonal + read, 0), tile_rows_);
       place.ends.push_back(b_.select(place.skips, max(min(end, place.hi), place.lo), place.hi));
     }
     place.ends.push_back(place.hi);
@@ -303,6 +310,7 @@ class AttentionKernel {
     const ScratchMatrix& slot = loops_->slot(score.part.value);
     const int first = vectors.first;
     b_.for_loop(lo, hi, tile_rows_, [&](Value column) {
+      if (&score == scores_[0].get()) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
       std::vector<Value> positions;
       for (int r = 0; r < tile_rows_; ++r) positions.push_back(r == 0 ? column : min(column + r, columns_ - 1));
       const auto element = [&](Value k, int r) {
@@ -328,9 +336,10 @@ class AttentionKernel {
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
-    const Dim task_rows =
-        parts_.sums_over_rows() ? parts_.repeated * parts_.serial * rows : Dim(strips_of_a_task * strip_rows());
-    built.launch.work = task_rows * columns * Dim(8);
+    const int chunk = strips_of_a_task * strip_rows();
+    const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows
+                                                  : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
+    built.launch.work = parts_.repeated * task_rows * columns * (depths + Dim(point_work));
     return built;
   }
 
@@ -347,6 +356,7 @@ class AttentionKernel {
   int lanes_, vectors_, tile_rows_;
   StripPlan plan_;
   std::optional<StripLoops> loops_;
+  LookAhead ahead_;
   std::vector<std::unique_ptr<ScoreCode>> scores_;
   std::vector<std::unique_ptr<AttentionEnd>> ends_;
   Value rows_, columns_;

@@ -84,6 +84,21 @@ Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axi
   return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
 }
 
+void OperandLoader::prefetch(Value outer, Value position) {
+  if (axis() != LaneAxis::k) return;
+  kernel::Builder& b = context().builder;
+  for (const PointInstruction& i : operand_.code.program.code) {
+    if (i.kind != Kind::load || !i.args.empty()) continue;
+    const int line = 64 / static_cast<int>(size_in_bytes(i.dtype));
+    b.for_loop(0, context().dim(operand_.size), line, [&](Value d) {
+      PointEmitter::Scope scope(
+          emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},
+          &top_);
+      emitter_.prefetch(i.buffer, i.form, scope);
+    });
+  }
+}
+
 schedule::LoadOperand OperandLoader::callback() {
   return [this](Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
     return load(outer, position, depth, axis, lanes, mask);

@@ -55,7 +55,9 @@ class OperandLoader {
   /// `lanes` elements along the depth (or along the position), starting there.
   kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, schedule::LaneAxis axis,
                      int lanes, kernel::Value mask);
-  /// The same as a callback for packing.
+  /// Asks for the memory of what lies at a position, where its elements are neighbours along the depth.
+  void prefetch(kernel::Value outer, kernel::Value position);
+  /// The same as load(), as a callback for packing.
   schedule::LoadOperand callback();
   /// Copies positions first .. first + count to the matrix, the depth of each contiguous.
   void copy_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count, int lanes);
