@@ -1,6 +1,8 @@
 #include "passes/fusion/inline_policy.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
@@ -54,22 +56,96 @@ bool computes_point_wise(const Graph& graph, const Node& node) {
          node.op == &ops::random_uniform || node.op == &ops::concat || node.op == &ops::pad;
 }
 
-/// Whether an operand that nobody else reads is stored if this value is not: then it is this value that is better
-/// stored, for its readers find it in place and no memory is saved by computing it there.
-bool stands_for_its_operand(const Graph& graph, ValueId id, const std::vector<Uses>& uses,
-                            const std::vector<bool>& inlined) {
-  const Node& node = graph[id];
-  return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
-    const Node& from = graph[operand];
-    const Uses& use = uses[static_cast<std::size_t>(operand.index)];
-    const bool stored = !is_alias(from) && !from.op->as<Argument>() && from.op != &ops::constant &&
-                        !inlined[static_cast<std::size_t>(operand.index)];
-    const bool only = !use.memory && std::all_of(use.readers.begin(), use.readers.end(),
-                                                 [&](ValueId reader) { return reader == id; });
-    return stored && only && from.type.shape == node.type.shape &&
-           size_in_bytes(node.type.dtype) <= size_in_bytes(from.type.dtype);
-  });
+bool is_row_reduction(const Graph& graph, const Node& node) {
+  return node.op->as<Reduce>() && folds_trailing_dims(graph, node);
 }
+
+/// What products, outer reductions and scatters alone read: they load it, or compute it where they would.
+bool feeds_operands_only(const Graph& graph, const Uses& uses) {
+  return !uses.memory && !uses.readers.empty() &&
+         std::all_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
+           const Node& r = graph[reader];
+           return r.op->as<Contraction>() || r.op == &ops::scatter_add || is_columns(graph, r);
+         });
+}
+
+/// By node: the contractions, reductions and other nodes with loops of their own that its elements wait for, through
+/// point-wise nodes; sorted. Nothing where they are many.
+using Sources = std::vector<std::optional<std::vector<ValueId>>>;
+
+Sources find_sources(const Graph& graph) {
+  constexpr std::size_t most = 8;
+  Sources sources(graph.nodes.size(), std::vector<ValueId>{});
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    auto& of_node = sources[static_cast<std::size_t>(id.index)];
+    if (node.op->as<Argument>() || node.op == &ops::constant) continue;
+    if (!is_alias(node) && !computes_point_wise(graph, node)) {
+      of_node->push_back(id);
+      continue;
+    }
+    for (const ValueId operand : node.operands) {
+      const auto& from = sources[static_cast<std::size_t>(operand.index)];
+      std::vector<ValueId> both;
+      if (from)
+        std::set_union(of_node->begin(), of_node->end(), from->begin(), from->end(), std::back_inserter(both));
+      of_node = std::move(both);
+      if (from && of_node->size() <= most) continue;
+      of_node.reset();
+      break;
+    }
+  }
+  return sources;
+}
+
+/// Decides where an operand of a product is better stored than computed there.
+class StoredInstead {
+ public:
+  StoredInstead(const Graph& graph, const std::vector<Uses>& uses)
+      : graph_(graph), uses_(uses), sources_(find_sources(graph)) {}
+
+  /// Whether one of the value's operands is stored only because the value is not: then it is the value that is better
+  /// stored, for its readers find it in place and no memory is saved by computing it there.
+  bool stands_for_an_operand(ValueId id, const std::vector<bool>& inlined) const {
+    const Node& node = graph_[id];
+    return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+      const Node& from = graph_[operand];
+      const Uses& use = uses(operand);
+      const bool stored = !is_alias(from) && !from.op->as<Argument>() && from.op != &ops::constant &&
+                          !inlined[static_cast<std::size_t>(operand.index)];
+      if (!stored || use.memory || from.type.shape != node.type.shape ||
+          size_in_bytes(node.type.dtype) > size_in_bytes(from.type.dtype))
+        return false;
+      const auto others = [&](ValueId reader) { return reader == id || runs_beside(reader, operand); };
+      const bool only = std::all_of(use.readers.begin(), use.readers.end(), [&](ValueId r) { return r == id; });
+      return only || (waits_for_no_more(id, operand) && std::all_of(use.readers.begin(), use.readers.end(), others));
+    });
+  }
+
+ private:
+  const Uses& uses(ValueId id) const { return uses_[static_cast<std::size_t>(id.index)]; }
+
+  bool waits_for_no_more(ValueId id, ValueId than) const {
+    const auto &a = sources_[static_cast<std::size_t>(id.index)], &b = sources_[static_cast<std::size_t>(than.index)];
+    return a && b && std::includes(b->begin(), b->end(), a->begin(), a->end());
+  }
+
+  /// Whether a reader can run in the kernel that computes the operand, element by element, so that it finds it in a
+  /// register.
+  bool runs_beside(ValueId reader, ValueId operand) const {
+    const Node& node = graph_[reader];
+    const Uses& use = uses(reader);
+    return node.op->as<Elementwise>() && node.type.dtype != boolean &&
+           node.type.shape == graph_[operand].type.shape && waits_for_no_more(reader, operand) &&
+           !feeds_operands_only(graph_, use) && std::none_of(use.readers.begin(), use.readers.end(), [&](ValueId r) {
+             return is_row_reduction(graph_, graph_[r]);
+           });
+  }
+
+  const Graph& graph_;
+  const std::vector<Uses>& uses_;
+  Sources sources_;
+};
 
 }  // namespace
 
@@ -95,6 +171,7 @@ int arithmetic_cost(const Node& node) {
 
 std::vector<bool> choose_inlined(const Graph& graph) {
   const std::vector<Uses> uses = find_uses(graph);
+  const StoredInstead instead(graph, uses);
   std::vector<bool> inlined(graph.nodes.size(), false);
   std::vector<int> cost(graph.nodes.size(), 0);
   std::vector<int> loads(graph.nodes.size(), 1);  // distinct buffers read by an inlined node
@@ -121,17 +198,13 @@ std::vector<bool> choose_inlined(const Graph& graph) {
     const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
     const bool mask = node.type.dtype == boolean || node.op == &ops::random_uniform || node.op == &ops::iota ||
                       is_index_check(graph, node);
-    const bool operand_only = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ValueId reader) {
-      const Node& r = graph[reader];
-      return r.op->as<Contraction>() || r.op == &ops::scatter_add || is_columns(graph, r);
-    });
-    const int limit = mask                  ? mask_limit
-                      : generated           ? shared_limit
-                      : !operand_only       ? 0
-                      : readers.size() == 1 ? operand_limit
-                                            : shared_limit;
+    const int limit = mask                                    ? mask_limit
+                      : generated                             ? shared_limit
+                      : !feeds_operands_only(graph, uses[at]) ? 0
+                      : readers.size() == 1                   ? operand_limit
+                                                              : shared_limit;
     if (total > limit) continue;
-    if (!mask && !generated && stands_for_its_operand(graph, id, uses, inlined)) continue;
+    if (!mask && !generated && instead.stands_for_an_operand(id, inlined)) continue;
     inlined[at] = true;
     cost[at] = total;
     loads[at] = reads;
