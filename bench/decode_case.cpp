@@ -3,8 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bench/op_cases.h"
-#include "frontend/initialize.h"
+#include "bench/step_cases.h"
 #include "frontend/lathe.h"
 #include "frontend/nn/feed_forward.h"
 
@@ -52,7 +51,8 @@ class Decoder {
 
   /// The cache [h, context, d_k] with this token's row in place.
   Tensor remember(const std::string& name, const Tensor& row) {
-    const Tensor cache = g_.state(g_.path("cache." + name), f32, {Dim("h", heads), Dim(context_), row.size(2)});
+    const Tensor cache =
+        g_.state(g_.path("cache." + name), f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal(1));
     const Tensor here = (g_.arange(Dim(context_), i64) == position_).unsqueeze(1);  // [context, 1]
     const Tensor updated = where(here, row, cache);
     g_.update(cache, updated);
@@ -67,18 +67,28 @@ class Decoder {
 
 }  // namespace
 
-DecodeCase gpt2_decode_case(std::int64_t context) {
-  DecodeCase made;
+StepCase gpt2_decode_case(std::int64_t context) {
+  StepCase made;
+  made.name = fmt::format("decode-{}", context);
+  made.what = fmt::format("GPT-2 124M, one token, cache of {}", context);
+  made.sizes = {{"layers", layers}, {"d_model", width}, {"heads", heads}};
   Graph g("decode");
   const Tensor logits = Decoder(g, context).logits();
   g.update(g.state("logits", f32, logits.shape()), logits);
-  const auto initializers = g.initializers();
-  made.step.graph = g.finish();
-  made.step.states = initial_values(made.step.graph, initializers, 1);
+  g.output("loss", cross_entropy(logits, g.input("next", i64, {1})));
+  made.initializers = g.initializers();
+  made.forward = g.finish();
+  made.trains = false;
   made.inputs["token"] = HostTensor::from_ints({1}, {42});
+  made.inputs["next"] = HostTensor::from_ints({1}, {43});
   made.inputs["position"] = HostTensor::from_ints({1}, {context - 1});
-  for (const auto& [name, value] : made.step.states)
-    if (name != "wpe" && name != "logits") made.bytes += static_cast<double>(value.bytes());
+  made.tokens = 1;
+  for (const ir::ValueId id : made.forward.arguments()) {
+    const ir::Node& node = made.forward[id];
+    if (node.op->name.value == "input" || node.name == "wpe" || node.name == "logits") continue;
+    const auto elements = static_cast<double>(node.type.shape.numel().value().value_or(0));
+    made.bytes += elements * static_cast<double>(size_in_bytes(node.type.dtype));
+  }
   return made;
 }
 

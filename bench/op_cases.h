@@ -44,14 +44,4 @@ std::vector<AttentionShape> attention_shapes(bool full);
 /// causal mask as one half.
 OpCase attention_case(const AttentionShape& shape, bool backward);
 
-/// The bytes that one token must read: every parameter that multiplies, and the caches of keys and values.
-struct DecodeCase {
-  OpCase step;
-  ir::Tensors inputs;
-  double bytes = 0;
-};
-/// One token through GPT-2 124M, whose keys and values of the tokens before it, `context` at most, are states of the
-/// graph that it updates; the logits are a state too.
-DecodeCase gpt2_decode_case(std::int64_t context);
-
 }  // namespace lathe::bench

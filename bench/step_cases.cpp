@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "frontend/models/loss_graph.h"
@@ -109,21 +108,15 @@ StepCase llama_block(DType dtype) {
   return made;
 }
 
-/// "6x384x6x65x4x256".
-StepCase gpt_of_sizes(std::string_view text, DType dtype) {
-  std::array<std::int64_t, 6> sizes = {};
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto [next, error] = std::from_chars(at, end, sizes[i]);
-    const bool last = i + 1 == sizes.size();
-    if (error != std::errc() || sizes[i] < 1 || (last ? next != end : next == end || *next != 'x'))
-      throw UserError(
-          fmt::format("there is no training step '{}'", text), "bench_step",
-          fmt::format("{}, or a GPT as LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE", fmt::join(step_names(), ", ")));
+/// The numbers of "6x384x6", each at least 1; none if that is not what the text has.
+std::vector<std::int64_t> numbers_of(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  for (const char *at = text.data(), *const end = at + text.size(); at <= end;) {
+    const auto [next, error] = std::from_chars(at, end, numbers.emplace_back());
+    if (error != std::errc() || numbers.back() < 1 || (next != end && *next != 'x')) return {};
     at = next + 1;
   }
-  return gpt(text, {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]}, dtype);
+  return numbers;
 }
 
 }  // namespace
@@ -138,7 +131,15 @@ StepCase make_step_case(std::string_view name, DType dtype) {
   if (name == "gpt2-1024") return gpt(name, {12, 768, 12, 50257, 1, 1024}, dtype);
   if (name == "encoder-decoder") return encoder_decoder(dtype);
   if (name == "llama-block") return llama_block(dtype);
-  return gpt_of_sizes(name, dtype);
+  constexpr std::string_view decode = "decode-";
+  const bool decodes = name.starts_with(decode);
+  const std::vector<std::int64_t> sizes = numbers_of(decodes ? name.substr(decode.size()) : name);
+  if (decodes && sizes.size() == 1) return gpt2_decode_case(sizes[0]);
+  if (!decodes && sizes.size() == 6)
+    return gpt(name, {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]}, dtype);
+  throw UserError(fmt::format("there is no step '{}'", name), "bench_step",
+                  fmt::format("{}, a GPT as LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE, or decode-CONTEXT",
+                              fmt::join(step_names(), ", ")));
 }
 
 }  // namespace lathe::bench

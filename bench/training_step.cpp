@@ -1,11 +1,13 @@
-// Whole training steps beside the machine's FMA peak: forward, backward and AdamW.
+// Whole training steps beside the machine's FMA peak, forward, backward and AdamW; steps of decoding beside its read
+// bandwidth.
 //   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
 //                       [--top LINES] [--tune SECONDS]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
 // --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
 // the peers' steps.
 // --tune: measures tiles of products first, and steps with and without them in turn; nothing is kept.
-// NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT.
+// NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT, or
+// decode-CONTEXT.
 // --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
 // parameters and the batch, from which the peers start.
 #include <fmt/core.h>
@@ -90,9 +92,11 @@ class Step {
   Step(const std::string& name, const Options& options)
       : options_(options),
         case_(make_step_case(name)),
-        step_(
-            training_step(case_.forward, "loss", AdamW{.lr = 1e-3},
-                          {.clip_norm = options.clip, .report_norm = options.norm, .precision = options.precision})),
+        step_(case_.trains
+                  ? training_step(
+                        case_.forward, "loss", AdamW{.lr = 1e-3},
+                        {.clip_norm = options.clip, .report_norm = options.norm, .precision = options.precision})
+                  : case_.forward),
         executable_(compiled(step_)),
         tuned_(tuned(step_)) {
     if (options.exported.empty()) return;
@@ -108,16 +112,27 @@ class Step {
   const CompileSummary& summary() const { return executable_.summary(); }
   MemoryPlan plan() const { return executable_.memory_plan(executable_.bind(case_.inputs)); }
 
+  /// What bounds the step, operations or bytes read; what the machine does of it in a second, probed for some
+  /// seconds.
+  bool streams() const { return case_.bytes > 0; }
+  double work() const { return streams() ? case_.bytes : case_.flops; }
+  double probe(double seconds) const {
+    return (streams() ? measure_read_bandwidth(options_.threads, bandwidth_probe_bytes(), seconds)
+                      : measure_fma_peak(options_.threads, seconds))
+        .best;
+  }
+
   /// The seconds of one step, and its loss.
   std::pair<double, double> run() { return run(executable_); }
   bool is_tuned() const { return tuned_.has_value(); }
   std::pair<double, double> run_tuned() { return run(tuned_.value()); }
 
-  std::string profile(double peak) {
+  std::string profile() {
     Trace trace{.program = executable_.program(),
                 .plan = plan(),
                 .dims = executable_.bind(case_.inputs),
-                .machine = {peak, measure_read_bandwidth(options_.threads, bandwidth_probe_bytes(), 0.1).best},
+                .machine = {measure_fma_peak(options_.threads, 0.1).best,
+                            measure_read_bandwidth(options_.threads, bandwidth_probe_bytes(), 0.1).best},
                 .runs = {}};
     for (int i = 0; i < 3; ++i) {
       const auto start = Clock::now();
@@ -171,7 +186,7 @@ void measure(const std::string& name, const Options& options) {
   std::vector<double> seconds, peaks, tuned;
   double loss = 0;
   for (int i = 0; i < options.steps + 2; ++i) {
-    const double peak = measure_fma_peak(options.threads, 0.02).best;
+    const double peak = step.probe(0.02);
     const auto both = [&] {
       if (!step.is_tuned()) return std::pair{step.run(), std::pair<double, double>{}};
       // Each is first every other time: what comes once a second shall not always hit the same.
@@ -189,15 +204,15 @@ void measure(const std::string& name, const Options& options) {
     peaks.push_back(peak);
   }
   const double typical = median(seconds), peak = median(peaks);
-  fmt::print(
-      "{:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the FMA peak of {:.0f} GFLOP/s on {} threads, loss {:.5f}\n",
-      1e3 * typical, static_cast<double>(step.model().tokens) / typical, 100 * step.model().flops / typical / peak,
-      peak * 1e-9, options.threads, loss);
+  fmt::print("{:.1f} ms a step, {:.0f} tokens/s, {:.1f}% of the {} of {:.0f} {} on {} threads, loss {:.5f}\n",
+             1e3 * typical, static_cast<double>(step.model().tokens) / typical, 100 * step.work() / typical / peak,
+             step.streams() ? "read bandwidth" : "FMA peak", peak * 1e-9, step.streams() ? "GB/s" : "GFLOP/s",
+             options.threads, loss);
   if (step.is_tuned())
     fmt::print("tiles tuned, in turn with the default: {:.1f} ms; best {:.1f} and {:.1f} ms\n", 1e3 * median(tuned),
                1e3 * *std::min_element(tuned.begin(), tuned.end()),
                1e3 * *std::min_element(seconds.begin(), seconds.end()));
-  if (options.top > 0) fmt::print("{}", step.profile(peak));
+  if (options.top > 0) fmt::print("{}", step.profile());
 }
 
 std::string ready_line(const Step& step) {
@@ -208,10 +223,12 @@ std::string ready_line(const Step& step) {
   for (const auto& [key, value] : model.sizes)
     sizes += fmt::format("{}\"{}\":{}", sizes.empty() ? "" : ",", key, value);
   return fmt::format(
-      "{{\"what\":\"{}\",\"sizes\":{{{}}},\"tokens\":{},\"flops\":{},\"compile\":{},\"kernels\":{},\"launches\":{},"
+      "{{\"what\":\"{}\",\"sizes\":{{{}}},\"tokens\":{},\"streams\":{},\"work\":{},\"compile\":{},\"kernels\":{},"
+      "\"launches\":{},"
       "\"arena\":{},\"lower_bound\":{},\"arguments\":{}}}",
-      model.what, sizes, model.tokens, model.flops, c.pass_seconds + c.lower_seconds + c.codegen_seconds, c.kernels,
-      c.launches, plan.arena_bytes, plan.lower_bound, plan.argument_bytes);
+      model.what, sizes, model.tokens, step.streams(), step.work(),
+      c.pass_seconds + c.lower_seconds + c.codegen_seconds, c.kernels, c.launches, plan.arena_bytes, plan.lower_bound,
+      plan.argument_bytes);
 }
 
 /// "run N", "peak", "profile"; the end of the input ends it.
@@ -224,7 +241,7 @@ void serve(const std::string& name, const Options& options) {
     int count = 0;
     words >> verb >> count;
     if (verb == "peak") {
-      std::cout << fmt::format("{{\"peak\":{}}}", measure_fma_peak(options.threads, 0.05).best) << std::endl;
+      std::cout << fmt::format("{{\"peak\":{}}}", step.probe(0.05)) << std::endl;
     } else if (verb == "run") {
       std::vector<double> seconds, losses;
       for (int i = 0; i < count; ++i) {

@@ -142,12 +142,13 @@ void steps(Measuring& measuring) {
 
 void decode(Measuring& measuring) {
   measuring.one("decode gpt2 context 1024 f32", [] {
-    DecodeCase made = gpt2_decode_case(1024);
-    Case c = of(std::move(made.step));
-    c.inputs = std::move(made.inputs);
-    c.bytes = made.bytes;
-    c.tokens = 1;
-    return c;
+    StepCase made = gpt2_decode_case(1024);
+    ir::Tensors states = initial_values(made.forward, made.initializers, 1);
+    return Case{.graph = std::move(made.forward),
+                .states = std::move(states),
+                .inputs = std::move(made.inputs),
+                .bytes = made.bytes,
+                .tokens = 1};
   });
 }
 

@@ -179,9 +179,9 @@ void steps(const TableOptions& options) {
 void decode(const TableOptions& options) {
   print_head("decode: one token of GPT-2 124M", "of reading");
   for (const std::int64_t context : {256, 1024}) {
-    const DecodeCase made = gpt2_decode_case(context);
-    Executable executable = compile(made.step.graph, {.threads = options.threads});
-    executable.set_states(made.step.states);
+    const StepCase made = gpt2_decode_case(context);
+    Executable executable = compile(made.forward, {.threads = options.threads});
+    executable.set_states(initial_values(made.forward, made.initializers, 1));
     const Measured m = measure(executable, made.inputs, [&] {
       return measure_read_bandwidth(options.threads, bandwidth_probe_bytes(), 0.05).best;
     });
