@@ -41,7 +41,8 @@ kernel::Kernel pack_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bo
   return b.finish();
 }
 
-kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known) {
+/// The product; or, where it is made in pieces, their sums, or with `join` what adds them up.
+kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known, bool join = false) {
   Builder b("gemm");
   const Buffer lhs = b.buffer("lhs", f32, Access::read), rhs = b.buffer("rhs", f32, Access::read);
   const Buffer result = b.buffer("result", f32, Access::write);
@@ -55,7 +56,15 @@ kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan,
     };
   };
   const auto ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, row(batch, m) + n); };
-  schedule::emit_gemm(b, plan, s, left, right, epilogue, ahead);
+  if (plan.pieces == 1) {
+    schedule::emit_gemm(b, plan, s, left, right, epilogue, ahead);
+    return b.finish();
+  }
+  const Buffer sums = b.buffer("sums", f32, join ? Access::read : Access::write);
+  if (join)
+    schedule::emit_join_pieces(b, plan, s, sums, epilogue);
+  else
+    schedule::emit_gemm_pieces(b, plan, s, left, right, sums);
   return b.finish();
 }
 
@@ -67,6 +76,10 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
   kernels_.push_back(product_kernel(case_, plan_, known));
   kernels_.push_back(pack_kernel(case_, plan_, known, true));
   kernels_.push_back(pack_kernel(case_, plan_, known, false));
+  if (plan_.pieces > 1) {
+    kernels_.push_back(product_kernel(case_, plan_, known, true));
+    sums_ = float_arena(case_.batch * sums_of_pieces(plan_, case_.m, case_.n));
+  }
   code_ = codegen::Jit({.target = target}).compile(kernels_);
   if (!known) dims_ = {case_.m};
   packed_lhs_ = float_arena(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
@@ -75,7 +88,10 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
 
 /// In chunks as programs cut them.
 void CompiledGemm::run(ThreadPool& threads, std::size_t kernel, std::vector<void*> buffers) const {
-  const std::int64_t work = kernel == 0 ? case_.k * plan_.tile.mc * plan_.tile.nc / 8 : case_.k * plan_.tile.n_step();
+  const std::int64_t task = plan_.tile.nc * std::max(plan_.tile.mc / 8, 2),
+                     work = kernel == 0  ? case_.k / plan_.pieces * task
+                            : kernel < 3 ? case_.k * plan_.tile.n_step()
+                                         : plan_.pieces * plan_.tile.n_step();
   const codegen::CompiledKernel& code = code_[kernel];
   threads.run(code.extent(dims_.data()), (1 << 16) / std::max<std::int64_t>(work, 1),
               [&](std::int64_t begin, std::int64_t end) {
@@ -90,9 +106,11 @@ void CompiledGemm::pack(ThreadPool& threads, const float* lhs, const float* rhs)
 }
 
 void CompiledGemm::multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result) {
-  run(threads, 0,
-      {plan_.lhs == Source::packed ? floats(packed_lhs_) : const_cast<float*>(lhs),
-       plan_.rhs == Source::packed ? floats(packed_rhs_) : const_cast<float*>(rhs), result});
+  const std::vector<void*> buffers = {plan_.lhs == Source::packed ? floats(packed_lhs_) : const_cast<float*>(lhs),
+                                      plan_.rhs == Source::packed ? floats(packed_rhs_) : const_cast<float*>(rhs),
+                                      result, floats(sums_)};
+  run(threads, 0, buffers);
+  if (plan_.pieces > 1) run(threads, 3, buffers);
 }
 
 PeakProbe::PeakProbe(const codegen::TargetCpu& target)

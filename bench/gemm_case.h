@@ -39,7 +39,7 @@ class CompiledGemm {
   std::vector<kernel::Kernel> kernels_;
   codegen::CompiledKernels code_;
   std::vector<std::int64_t> dims_;
-  Arena packed_lhs_, packed_rhs_;
+  Arena packed_lhs_, packed_rhs_, sums_;
 };
 
 /// Memory as programs get it: on 2 MB pages where the system gives them.

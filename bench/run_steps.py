@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whole training steps of Lathe and of its peers, in turns, from the same weights and batch.
+"""Whole steps, of training or of decoding, of Lathe and of its peers, in turns, from the same weights and batch.
 
 Usage: bench/run_steps.py [--build FOLDER] [--peers FOLDER] [CASE ...]
 bench/peers/setup.sh makes the peers' folder; the build needs -DLATHE_BENCH=ON. Every program is a process that waits
-while another one measures. A round measures the FMA peak, then some steps of each program; the table has medians over
-all rounds. The programs' losses are compared step by step. "First step" is the time to the end of the first step:
-for Lathe its compilation, for peers also theirs.
+while another one measures. A round measures what bounds the steps, the FMA peak or, for decode-CONTEXT, the read
+bandwidth, then some steps of each program; the table has medians over all rounds. The programs' losses are compared
+step by step. "First step" is the time to the end of the first step: for Lathe its compilation, for peers also theirs.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
 from workers import Worker, add_common_options, machine, median, peer_environment, undisturbed  # noqa: E402
 
-CASES = ['gpt2', 'gpt2-1024', 'encoder-decoder', 'llama-block']
+CASES = ['gpt2', 'gpt2-1024', 'encoder-decoder', 'llama-block', 'decode-256', 'decode-1024']
 PEERS = {'eager': 'PyTorch eager', 'compile': 'torch.compile', 'jax': 'JAX jit'}
 STOCK = {'eager-stock': 'PyTorch eager, MKL as installed', 'compile-stock': 'torch.compile, MKL as installed'}
 
@@ -50,7 +50,7 @@ def measure(workers, options):
         with undisturbed(workers, options.lock, options.realtime):
             peaks.append(workers[0].ask('peak')['peak'])
             for worker in workers:
-                answer = worker.ask(f'run {options.steps}')
+                answer = worker.ask(f'run {options.steps * (20 if workers[0].ready["streams"] else 1)}')
                 seconds[worker.name] += answer['seconds']
                 losses[worker.name] += answer['losses']
                 memory[worker.name] = answer['memory']
@@ -67,9 +67,9 @@ def loss_difference(losses, name):
 def report(case, workers, seconds, losses, memory, peak):
     about = workers[0].ready
     best = min((median(s) for name, s in seconds.items() if name != 'Lathe'), default=float('nan'))
-    print(f"\n{case}: {about['what']}; peak {peak * 1e-9:.0f} GFLOP/s, "
-          f"{about['flops'] * 1e-9:.0f} GFLOP a step\n")
-    print('| program | ms | tokens/s | of peak | time / Lathe | peak memory | first step | loss differs |')
+    limit, unit = ('read bandwidth', 'GB') if about['streams'] else ('peak', 'GFLOP')
+    print(f"\n{case}: {about['what']}; {limit} {peak * 1e-9:.0f} {unit}/s, {about['work'] * 1e-9:.3g} {unit} a step\n")
+    print(f'| program | ms | tokens/s | of {limit} | time / Lathe | peak memory | first step | loss differs |')
     print('|---|---|---|---|---|---|---|---|')
     own = median(seconds['Lathe'])
     for worker in workers:
@@ -77,7 +77,7 @@ def report(case, workers, seconds, losses, memory, peak):
         first = about['compile'] if worker is workers[0] else worker.ready['first']
         off = '' if worker is workers[0] else f'{loss_difference(losses, worker.name):.1e}'
         print(f"| {worker.name} | {1e3 * took:.1f} | {about['tokens'] / took:.0f} | "
-              f"{100 * about['flops'] / took / peak:.1f}% | {took / own:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
+              f"{100 * about['work'] / took / peak:.1f}% | {took / own:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
               f"{first:.1f} s | {off} |")
     plan = about['arena'] + about['arguments']
     print(f"\nLathe is {best / own:.2f} times as fast as the best peer. Its plan: arena {about['arena'] / 2**20:.0f} MiB "
@@ -89,7 +89,7 @@ def report(case, workers, seconds, losses, memory, peak):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_common_options(parser)
-    parser.add_argument('--steps', type=int, default=2, help='of each program in a round')
+    parser.add_argument('--steps', type=int, default=2, help='of each program in a round; of decoding 20 times as many')
     parser.add_argument('--clip', type=float, default=0, help='clip the gradients to this norm; 0: do not')
     parser.add_argument('--precision', choices=['f32', 'bf16'], default='f32',
                         help='bf16: mixed precision; of the peers PyTorch, by torch.autocast')

@@ -53,6 +53,17 @@ def attention(q, k, v, causal=False, mask=None):
     return jax.nn.dot_product_attention(q, k, v, mask=mask, is_causal=causal)
 
 
+def cached_attention(p, names, q, k, v, position):
+    """q, k, v [1, h*d]; caches [h, context, d], into which the rows of k and v go."""
+    h, context, d = p[names[0]].shape
+    for name, row in zip(names, (k, v)):
+        p[name] = jax.lax.dynamic_update_slice_in_dim(p[name], row.reshape(h, 1, d), position[0], 1)
+    keys, values = (p[name] for name in names)
+    scores = jnp.einsum('hd,hcd->hc', q.reshape(h, d), keys) / np.sqrt(d)
+    weights = jax.nn.softmax(jnp.where(jnp.arange(context) <= position, scores, -jnp.inf))
+    return jnp.einsum('hc,hcd->hd', weights, values).reshape(1, h * d)
+
+
 def cross_entropy(logits, targets, padding=None):
     of_target = jnp.take_along_axis(logits, targets[..., None], -1)[..., 0]
     losses = jax.nn.logsumexp(logits, -1) - of_target

@@ -5,21 +5,35 @@
 import math
 
 
-def gpt2(ops, p, batch, sizes):
-    ids, targets = batch['tokens'][:, :-1], batch['tokens'][:, 1:]
-    x = ops.embedding(ids, p['wte']) + p['wpe'][:ids.shape[1]]
+def gpt2_layers(ops, p, x, sizes, attend):
+    """The logits; attend(layer, q, k, v) joins the heads of [.., d]."""
     for i in range(sizes['layers']):
         def w(name, i=i):
             return p[f'h.{i}.{name}']
         y = ops.layer_norm(x, w('ln_1.weight'), w('ln_1.bias'), 1e-5)
-        q, k, v = ops.split(ops.linear_in_out(y, w('attn.c_attn.weight'), w('attn.c_attn.bias')), 3)
-        y = ops.attention(*(ops.heads(t, sizes['heads']) for t in (q, k, v)), causal=True)
-        x = x + ops.linear_in_out(ops.merge(y), w('attn.c_proj.weight'), w('attn.c_proj.bias'))
+        y = attend(i, *ops.split(ops.linear_in_out(y, w('attn.c_attn.weight'), w('attn.c_attn.bias')), 3))
+        x = x + ops.linear_in_out(y, w('attn.c_proj.weight'), w('attn.c_proj.bias'))
         y = ops.layer_norm(x, w('ln_2.weight'), w('ln_2.bias'), 1e-5)
         y = ops.gelu_tanh(ops.linear_in_out(y, w('mlp.c_fc.weight'), w('mlp.c_fc.bias')))
         x = x + ops.linear_in_out(y, w('mlp.c_proj.weight'), w('mlp.c_proj.bias'))
-    x = ops.layer_norm(x, p['ln_f.weight'], p['ln_f.bias'], 1e-5)
-    return ops.cross_entropy(ops.linear(x, p['wte']), targets)
+    return ops.linear(ops.layer_norm(x, p['ln_f.weight'], p['ln_f.bias'], 1e-5), p['wte'])
+
+
+def gpt2(ops, p, batch, sizes):
+    ids, targets = batch['tokens'][:, :-1], batch['tokens'][:, 1:]
+
+    def attend(_, *qkv):
+        return ops.merge(ops.attention(*(ops.heads(t, sizes['heads']) for t in qkv), causal=True))
+    x = ops.embedding(ids, p['wte']) + p['wpe'][:ids.shape[1]]
+    return ops.cross_entropy(gpt2_layers(ops, p, x, sizes, attend), targets)
+
+
+def gpt2_decode(ops, p, batch, sizes):
+    """One token, which joins the caches of keys and values among `p`: they are changed in place or replaced."""
+    def attend(i, q, k, v):
+        return ops.cached_attention(p, (f'h.{i}.cache.k', f'h.{i}.cache.v'), q, k, v, batch['position'])
+    x = ops.embedding(batch['token'], p['wte']) + ops.embedding(batch['position'], p['wpe'])  # [1, d]
+    return ops.cross_entropy(gpt2_layers(ops, p, x, sizes, attend), batch['next'])
 
 
 def encoder_decoder(ops, p, batch, sizes):
@@ -78,7 +92,11 @@ MODELS = {'gpt2': gpt2, 'gpt2-1024': gpt2, 'encoder-decoder': encoder_decoder, '
 
 def model_of(case):
     """Of a case's name; a GPT may also be named by its sizes."""
-    return MODELS.get(case, gpt2)
+    return gpt2_decode if decodes(case) else MODELS.get(case, gpt2)
+
+
+def decodes(case):
+    return case.startswith('decode-')
 
 
 def sinusoid_table(np, n, d):

@@ -1,4 +1,4 @@
-"""One peer's training step as a process that waits for commands: bench/run_steps.py starts it.
+"""One peer's step, of training or of decoding, as a process that waits for commands: bench/run_steps.py starts it.
 
 step_worker.py eager|compile|jax CASE WEIGHTS SIZES THREADS CLIP f32|bf16
 Commands are lines: "run N" runs N steps and answers {"seconds": [...], "losses": [...], "memory": bytes}, "forget"
@@ -41,9 +41,9 @@ def torch_step(kind, case, parameters, batch, sizes, threads, clip, precision):
     import torch
     import torch_ops
     torch.set_num_threads(threads)
-    p = {name: torch.from_numpy(value).requires_grad_() for name, value in parameters.items()}
+    trains = not models.decodes(case)
+    p = {name: torch.from_numpy(value).requires_grad_(trains) for name, value in parameters.items()}
     batch = {name: torch.from_numpy(value) for name, value in batch.items()}
-    optimizer = torch.optim.AdamW(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPS, weight_decay=DECAY, fused=True)
     model = models.model_of(case)
 
     def loss_of(p, batch):
@@ -51,6 +51,14 @@ def torch_step(kind, case, parameters, batch, sizes, threads, clip, precision):
             return model(torch_ops, p, batch, sizes)
     if kind == 'compile':
         loss_of = torch.compile(loss_of)
+
+    def decode():
+        with torch.inference_mode():
+            return loss_of(p, batch).item()
+    version = f'PyTorch {torch.__version__}'
+    if not trains:
+        return decode, version
+    optimizer = torch.optim.AdamW(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPS, weight_decay=DECAY, fused=True)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -60,7 +68,29 @@ def torch_step(kind, case, parameters, batch, sizes, threads, clip, precision):
             torch.nn.utils.clip_grad_norm_(p.values(), clip)
         optimizer.step()
         return loss.item()
-    return step, f'PyTorch {torch.__version__}'
+    return step, version
+
+
+def jax_decode(case, parameters, batch, sizes):
+    import jax
+    import jax.numpy as jnp
+    import jax_ops
+
+    def decode(caches, weights, batch):
+        p = {**weights, **caches}
+        loss = models.model_of(case)(jax_ops, p, batch, sizes)
+        return {name: p[name] for name in caches}, loss
+
+    compiled = jax.jit(decode, donate_argnums=0)
+    arrays = {name: jnp.asarray(value) for name, value in parameters.items()}
+    held = {'caches': {name: arrays.pop(name) for name in list(arrays) if '.cache.' in name}}
+    batch = {name: jnp.asarray(ids.astype(np.int32)) for name, ids in batch.items()}
+
+    def step():
+        held['caches'], loss = compiled(held['caches'], arrays, batch)
+        jax.block_until_ready(held['caches'])
+        return float(loss)
+    return step, f'JAX {jax.__version__}'
 
 
 def jax_step(case, parameters, batch, sizes, clip):
@@ -107,7 +137,9 @@ def main():
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)  # what libraries print goes to the error output
     started = time.perf_counter()
-    if kind == 'jax':
+    if kind == 'jax' and models.decodes(case):
+        step, version = jax_decode(case, parameters, batch, sizes)
+    elif kind == 'jax':
         step, version = jax_step(case, parameters, batch, sizes, clip)
     else:
         step, version = torch_step(kind, case, parameters, batch, sizes, threads, clip, precision)

@@ -47,6 +47,17 @@ def attention(q, k, v, causal=False, mask=None):
                                           enable_gqa=k.shape[1] != q.shape[1])
 
 
+def cached_attention(p, names, q, k, v, position):
+    """q, k, v [1, h*d]; caches [h, context, d], into which the rows of k and v go."""
+    caches = [p[name] for name in names]
+    h, context, d = caches[0].shape
+    for cache, row in zip(caches, (k, v)):
+        cache.index_copy_(1, position, row.view(h, 1, d))
+    y = F.scaled_dot_product_attention(q.view(1, h, 1, d), *(c[None] for c in caches),
+                                       attn_mask=torch.arange(context)[None] <= position)
+    return y.view(1, h * d)
+
+
 def cross_entropy(logits, targets, padding=-100):
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), ignore_index=padding)
 

@@ -38,7 +38,12 @@ class ProductKernels {
     std::vector<KernelContext::Built> built;
     const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan.tile, batch, m, k, built) : -1;
     const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan.tile, batch, n, k, built) : -1;
-    built.push_back(product(plan, batch, m, n, k, lhs_packed, rhs_packed));
+    const int sums = plan.pieces > 1 ? lowering_.workspace(operands_.compute,
+                                                           batch * Dim(sums_of_pieces(plan, *m.value(), *n.value())),
+                                                           "sums of pieces")
+                                     : -1;
+    built.push_back(product(plan, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
+    if (plan.pieces > 1) built.push_back(join(plan, sums));
     for (KernelContext::Built& each : built) each.launch.candidate = lowering_.candidate;
     if (lowering_.tiles)
       for (const schedule::GemmPlan& each : plans) built.back().candidates.push_back(to_string(each));
@@ -84,19 +89,30 @@ class ProductKernels {
     return packed;
   }
 
-  KernelContext::Built product(const schedule::GemmPlan& plan, const Dim& batch, const Dim& m, const Dim& n,
-                               const Dim& k, int lhs_packed, int rhs_packed) const {
+  /// Program buffers that kernels hand on; -1: none.
+  struct Workspaces {
+    int lhs = -1, rhs = -1;  ///< packed operands
+    int sums = -1;           ///< of pieces, which come instead of results
+  };
+
+  schedule::GemmSizes sizes(KernelContext& context) const {
+    return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n),
+            context.dim(operands_.k)};
+  }
+
+  KernelContext::Built product(const schedule::GemmPlan& plan, const Workspaces& with) const {
     KernelContext context("product");
     static const PointProgram none;
     declare_buffers(context,
-                    {&epilogue_, lhs_packed < 0 ? &operands_.left.operand.program : &none,
-                     rhs_packed < 0 ? &operands_.right.operand.program : &none},
+                    {with.sums < 0 ? &epilogue_ : &none, with.lhs < 0 ? &operands_.left.operand.program : &none,
+                     with.rhs < 0 ? &operands_.right.operand.program : &none},
                     lowering_);
+    if (with.sums >= 0) context.declare(with.sums, operands_.compute, false, true);
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
     PointEmitter left_loads(context, operands_.left.operand.program, lowering_.buffer_of);
     PointEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
-    emitter.hoist(top);
+    if (with.sums < 0) emitter.hoist(top);
     const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& loads, Scope& scope) {
       schedule::GemmOperand o{.axis = s.axis};
       if (packed >= 0) {
@@ -108,14 +124,34 @@ class ProductKernels {
       }
       return o;
     };
-    const schedule::GemmOperand lhs = operand(operands_.left, lhs_packed, left_loads, left_top);
-    const schedule::GemmOperand rhs = operand(operands_.right, rhs_packed, right_loads, right_top);
-    const schedule::GemmSizes sizes{context.dim(batch), context.dim(m), context.dim(n), context.dim(k)};
-    emit_gemm(context.builder, plan, sizes, lhs, rhs, epilogue(emitter, top),
-              prefetch(plan.tile.lanes, emitter, top));
+    const schedule::GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
+    const schedule::GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
+    if (with.sums >= 0)
+      emit_gemm_pieces(context.builder, plan, sizes(context), lhs, rhs, context.buffer(with.sums));
+    else
+      emit_gemm(context.builder, plan, sizes(context), lhs, rhs, epilogue(emitter, top),
+                prefetch(plan.tile.lanes, emitter, top));
     auto built = context.finish();
-    built.launch.work = k * Dim(static_cast<std::int64_t>(plan.tile.mc) * plan.tile.nc / 8);
-    built.launch.flops = Dim(2) * batch * m * n * k;
+    const ProductOperands& o = operands_;
+    // A multiply-add takes an eighth of an operation; where few rows share what is loaded, reading takes longer.
+    const std::int64_t rows = std::max(plan.tile.mc / 8, 2),
+                       columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
+    built.launch.work = Dim(rows * columns) * (plan.pieces > 1 ? Dim(*o.k.value() / plan.pieces) : o.k);
+    built.launch.flops = Dim(2) * o.batch * o.m * o.n * o.k;
+    return built;
+  }
+
+  /// Adds up the sums of pieces.
+  KernelContext::Built join(const schedule::GemmPlan& plan, int sums) const {
+    KernelContext context("join_pieces");
+    declare_buffers(context, {&epilogue_}, lowering_);
+    context.declare(sums, operands_.compute, true, false);
+    PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
+    Scope top(emitter, {});
+    emitter.hoist(top);
+    emit_join_pieces(context.builder, plan, sizes(context), context.buffer(sums), epilogue(emitter, top));
+    auto built = context.finish();
+    built.launch.work = Dim(plan.tile.n_step() * (plan.pieces + epilogue_.size()));
     return built;
   }
 

@@ -16,10 +16,11 @@
 ///   GemmPlan plan = plan_gemm({.compute = f32, .vector_bits = 512, .n = 384, .k = 384, ...});
 ///   if (plan.lhs == Source::packed) one kernel by emit_pack_lhs into a workspace of packed_lhs_elements
 ///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
-///   one kernel by emit_gemm, whose operands carry what the plan asks for.
+///   one kernel by emit_gemm, whose operands carry what the plan asks for; or, if (plan.pieces > 1), one by
+///   emit_gemm_pieces into a workspace of sums_of_pieces elements a batch, and one by emit_join_pieces
 /// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
-/// the order of summation over k is ascending for the blocked strategy, whatever its tile, and fixed by the tile for
-/// dot products; never by the split of the parallel range or by the other sizes.
+/// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its pieces, and
+/// fixed by the tile for dot products; never by the split of the parallel range or by the other sizes.
 namespace lathe::schedule {
 
 /// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
@@ -80,6 +81,8 @@ struct GemmPlan {
   GemmStrategy strategy = GemmStrategy::blocked;
   GemmTile tile;
   Source lhs = Source::loaded, rhs = Source::packed;
+  /// k is cut into so many equal pieces, each summed by tasks of its own, and their sums are added in order.
+  int pieces = 1;
 };
 
 /// What is known when a product is compiled. `cheap` operands are plain loads of compute-typed elements, so that
@@ -150,5 +153,14 @@ using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m
 /// for the memory that the epilogue of this one touches; unless k is known to be short or n is not known.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
+
+/// The sums of each piece of k, a multiple of plan.pieces, into `sums` of tile.compute. No operand is packed ahead.
+void emit_gemm_pieces(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                      const GemmOperand& rhs, kernel::Buffer sums);
+/// Adds up the pieces and hands the results to the epilogue, each exactly once.
+void emit_join_pieces(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, kernel::Buffer sums,
+                      const Epilogue& epilogue);
+/// Elements of `sums` for one batch.
+std::int64_t sums_of_pieces(const GemmPlan& plan, std::int64_t m, std::int64_t n);
 
 }  // namespace lathe::schedule

@@ -88,6 +88,23 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   tile.nc = static_cast<int>((columns + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
 }
 
+/// The same where the right operand is large: whole rows of it, so that a task reads a contiguous run of memory,
+/// which takes pieces of k as tasks. Sums stay in L1.
+void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t least = 1 << 17, most = 16;  // elements of a piece; tasks that cutting is to make
+  if (!query.n || !query.k || *query.n * *query.k < 2 * least) return;
+  GemmTile tile = plan.tile;
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 12);
+  tile.kc = 4;
+  tile.nc = floor_to(std::min(16384, 32768 / tile.mr) / bytes, tile.n_step());
+  const std::int64_t blocks = (*query.n + tile.nc - 1) / tile.nc;
+  std::int64_t pieces = std::min(*query.n * *query.k / least, most / std::min(blocks, most));
+  while (*query.k % pieces != 0) --pieces;
+  if (pieces * blocks < 4) return;
+  plan.tile = tile, plan.pieces = static_cast<int>(pieces);
+}
+
 /// One task does all rows; nothing is packed and the right operand is streamed once. Where more than two strips read
 /// it, a block of it is to stay near.
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
@@ -219,6 +236,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_cheap) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query);
+    if (*query.m <= 4) fit_pieces(plan, query);
     // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
     const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
     if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
@@ -252,8 +270,8 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
   const auto same = [](int x, int y, const Size& size) {
     return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
   };
-  return a.lhs == b.lhs && a.rhs == b.rhs && a.tile.mr == b.tile.mr && a.tile.nv == b.tile.nv &&
-         same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
+  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.tile.mr == b.tile.mr &&
+         a.tile.nv == b.tile.nv && same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
          same(a.tile.kc, b.tile.kc, query.k);
 }
 
@@ -334,8 +352,9 @@ std::string to_string(const GemmPlan& plan) {
     return {};
   };
   const GemmTile& tile = plan.tile;
-  return fmt::format("{}x{} tiles, tasks of {}x{}, {} deep{}{}", tile.mr, tile.n_step(), tile.mc, tile.nc, tile.kc,
-                     packing("left", plan.lhs), packing("right", plan.rhs));
+  return fmt::format("{}x{} tiles, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(), tile.mc, tile.nc, tile.kc,
+                     packing("left", plan.lhs), packing("right", plan.rhs),
+                     plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "");
 }
 
 }  // namespace lathe::schedule

@@ -100,6 +100,20 @@ TEST_CASE("compiled product: the plans of known sizes") {
         }
 }
 
+TEST_CASE("compiled product: pieces of k") {
+  for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    const codegen::TargetCpu target = codegen::TargetCpu::named(name);
+    if (!target.runs_here()) continue;
+    for (const std::int64_t m : {1, 4}) {
+      const GemmProblem p{.m = m, .n = 1003, .k = 1020, .rhs = LaneAxis::row, .known = true};
+      const GemmPlan plan = schedule::plan_gemm(
+          {.vector_bits = target.vector_bits, .batch = 1, .m = m, .n = p.n, .k = p.k, .rhs_axis = LaneAxis::row});
+      CHECK(plan.pieces > 1);
+      check(p, plan, target);
+    }
+  }
+}
+
 TEST_CASE("compiled product: many blocks") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   const schedule::GemmTile tile = schedule::choose_tile(f32, target.vector_bits);

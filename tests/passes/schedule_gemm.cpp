@@ -70,6 +70,42 @@ TEST_CASE("skinny product: strips of a task, blocks of k, ragged columns") {
         }
 }
 
+TEST_CASE("product in pieces of k: ragged rows and columns, operands of both axes") {
+  for (const std::int64_t m : {1, 2, 5})
+    for (const std::int64_t n : {4, 9, 21})
+      for (const int pieces : {2, 3})
+        for (const std::int64_t depth : {1, 4, 7})
+          for (const LaneAxis lhs : axes)
+            for (const Source source : {Source::loaded, Source::direct}) {
+              const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 2, .kc = 4, .mc = 4, .nc = 16};
+              const GemmProblem p{.batch = m == 1 ? 3 : 1,
+                                  .m = m,
+                                  .n = n,
+                                  .k = pieces * depth,
+                                  .lhs = lhs,
+                                  .rhs = LaneAxis::row,
+                                  .known = (m + n + depth) % 2 == 0};
+              check(p, {.tile = tile, .lhs = source, .rhs = Source::direct, .pieces = pieces});
+            }
+}
+
+TEST_CASE("plans cut k in pieces where few rows meet a large right operand that is read along n") {
+  schedule::GemmQuery query{.batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
+  CHECK(plan_gemm(query).pieces == 16);
+  query.k = 3071;  // 37 * 83
+  CHECK(plan_gemm(query).pieces == 1);
+  query.k = 3072, query.n = 50257;  // blocks of columns are tasks enough
+  CHECK(plan_gemm(query).pieces == 1);
+  query.n = 64;  // small
+  CHECK(plan_gemm(query).pieces == 1);
+  query.n = 768, query.m = 5;
+  CHECK(plan_gemm(query).pieces == 1);
+  query.m = 1, query.rhs_axis = LaneAxis::k;
+  CHECK(plan_gemm(query).pieces == 1);
+  query.rhs_axis = LaneAxis::row, query.k = {};
+  CHECK(plan_gemm(query).pieces == 1);
+}
+
 TEST_CASE("blocked product: tails of known rows, of one register tile and of many") {
   for (const std::int64_t m : {1, 3, 4, 5, 11})
     for (const LaneAxis lhs : axes)

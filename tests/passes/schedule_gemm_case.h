@@ -134,11 +134,13 @@ class GemmRun {
     if (plan_.lhs == Source::packed) runner(pack(true), {lhs_.bound(), packed_lhs.bound()}, dims);
     if (plan_.rhs == Source::packed) runner(pack(false), {rhs_.bound(), packed_rhs.bound()}, dims);
     for (std::int64_t i = 0; i < result_.count(); ++i) result_.set(i, 1);
-    runner(
-        product(),
-        {(plan_.lhs == Source::packed ? packed_lhs : lhs_).bound(),
-         (plan_.rhs == Source::packed ? packed_rhs : rhs_).bound(), bias_.bound(), scale_.bound(), result_.bound()},
-        dims);
+    Elements sums(compute, p_.batch * sums_of_pieces(plan_, p_.m, p_.n));
+    std::vector<kernel::BoundBuffer> buffers = {(plan_.lhs == Source::packed ? packed_lhs : lhs_).bound(),
+                                                (plan_.rhs == Source::packed ? packed_rhs : rhs_).bound(),
+                                                bias_.bound(), scale_.bound(), result_.bound()};
+    if (plan_.pieces > 1) buffers.push_back(sums.bound());
+    runner(product(), buffers, dims);
+    if (plan_.pieces > 1) runner(product(true), buffers, dims);
     return {result_.data(), static_cast<std::size_t>(result_.count()) * size_in_bytes(compute)};
   }
 
@@ -190,7 +192,8 @@ class GemmRun {
     return b.finish();
   }
 
-  kernel::Kernel product() const {
+  /// With `join` what adds up the pieces of the product.
+  kernel::Kernel product(bool join = false) const {
     Builder b("gemm");
     const Buffer lhs = b.buffer("lhs", plan_.lhs == Source::packed ? plan_.tile.packed() : p_.storage, Access::read);
     const Buffer rhs = b.buffer("rhs", plan_.rhs == Source::packed ? plan_.tile.packed() : p_.storage, Access::read);
@@ -210,7 +213,15 @@ class GemmRun {
         b.store(result, row + n, b.load(result, row + n, lanes, mask) + sum, mask);
       };
     };
-    schedule::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
+    if (plan_.pieces == 1) {
+      schedule::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
+      return b.finish();
+    }
+    const Buffer sums = b.buffer("sums", p_.compute(), join ? Access::read : Access::write);
+    if (join)
+      schedule::emit_join_pieces(b, plan_, s, sums, epilogue);
+    else
+      schedule::emit_gemm_pieces(b, plan_, s, left, right, sums);
     return b.finish();
   }
 

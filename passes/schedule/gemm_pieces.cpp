@@ -1,0 +1,67 @@
+#include "ir/support/error.h"
+#include "passes/schedule/gemm.h"
+
+namespace lathe::schedule {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+namespace {
+
+/// Sums lie as [batch * pieces + piece][m][columns], rows of whole vectors.
+Value columns_of_sums(Builder& b, const GemmTile& tile, Value n) { return b.round_up(n, tile.lanes); }
+
+/// The operand of one piece, whose k begins at the piece's.
+GemmOperand piece_of(const GemmOperand& operand, int pieces, Value depth) {
+  GemmOperand piece = operand;
+  piece.load = [load = operand.load, pieces, depth](Value batch, Value row, Value k, LaneAxis axis, int lanes,
+                                                    Value mask) {
+    return load(batch / pieces, row, batch % pieces * depth + k, axis, lanes, mask);
+  };
+  return piece;
+}
+
+}  // namespace
+
+std::int64_t sums_of_pieces(const GemmPlan& plan, std::int64_t m, std::int64_t n) {
+  return plan.pieces * m * ((n + plan.tile.lanes - 1) / plan.tile.lanes * plan.tile.lanes);
+}
+
+void emit_gemm_pieces(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                      const GemmOperand& rhs, Buffer sums) {
+  LATHE_ASSERT(plan.lhs != Source::packed && plan.rhs != Source::packed);
+  LATHE_ASSERT(b.constant_value(sizes.k).value_or(0) % plan.pieces == 0);
+  const Value depth = sizes.k / plan.pieces, columns = columns_of_sums(b, plan.tile, sizes.n);
+  const auto store = [&](Value batch, Value m) -> RowEpilogue {
+    const Value row = (batch * sizes.m + m) * columns;
+    return [&b, sums, row](Value n, int, Value acc, Value) { b.store(sums, row + n, acc); };
+  };
+  GemmPlan each = plan;
+  each.pieces = 1;
+  emit_gemm(b, each, {sizes.batch * plan.pieces, sizes.m, sizes.n, depth}, piece_of(lhs, plan.pieces, depth),
+            piece_of(rhs, plan.pieces, depth), store);
+}
+
+void emit_join_pieces(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, Buffer sums,
+                      const Epilogue& epilogue) {
+  const int lanes = plan.tile.lanes;
+  const Value columns = columns_of_sums(b, plan.tile, sizes.n), blocks = b.ceil_div(sizes.n, plan.tile.n_step());
+  b.parallel_for(0, sizes.batch * sizes.m * blocks, 1, [&](Value index) {
+    const Value n0 = index % blocks * plan.tile.n_step(), row = index / blocks;
+    const Value batch = row / sizes.m, m = row % sizes.m;
+    const RowEpilogue consume = epilogue(batch, m);
+    b.for_loop(n0, min(n0 + plan.tile.n_step(), sizes.n), lanes, [&](Value n) {
+      Value sum;
+      for (int piece = 0; piece < plan.pieces; ++piece) {
+        const Value place = ((batch * plan.pieces + piece) * sizes.m + m) * columns + n;
+        const Value part = b.load(sums, place, lanes);
+        sum = piece == 0 ? part : sum + part;
+      }
+      const auto known = b.constant_value(sizes.n);
+      consume(n, lanes, sum, known && *known % lanes == 0 ? Value{} : b.tail_mask(sizes.n - n, lanes));
+    });
+  });
+}
+
+}  // namespace lathe::schedule
