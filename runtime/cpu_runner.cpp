@@ -18,8 +18,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 /// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
 /// out costs little (these operations take 5 to 20 microseconds), and no more chunks than any number of threads needs
-/// to be evenly loaded, for each thread walks on through memory only inside a chunk. Chunks are equally large, and few
-/// ones a number that threads share evenly.
+/// to be evenly loaded, for each thread walks on through memory only inside a chunk. Chunks are equally large, and
+/// few ones a number that threads share evenly.
 std::int64_t grain_of(std::int64_t extent, std::int64_t work) {
   constexpr std::int64_t least_work = 1 << 18, most_chunks = 256;
   const std::int64_t least = least_work / std::max<std::int64_t>(1, work);
