@@ -156,6 +156,14 @@ bool may_pack_left(const GemmQuery& query) {
   return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
 }
 
+/// Whether a plain left operand is better packed by tasks, in whole lines, than read where it lies: along its rows,
+/// each step of k touches another line, and where the rows are many no cache keeps those lines for the next rows and
+/// columns.
+bool scattered_left(const GemmQuery& query) {
+  constexpr std::int64_t many = 4096;
+  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= many && may_pack_right(query);
+}
+
 /// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
@@ -251,6 +259,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   }
   plan.rhs = Source::loaded;
   if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
+  if (scattered_left(query)) plan.lhs = Source::loaded;
   if (plan.lhs == Source::loaded) {
     plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
@@ -291,9 +300,10 @@ std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery&
   const auto add = [&](Source lhs, Source rhs) {
     if (lhs != first.lhs || rhs != first.rhs) plans.push_back(with(lhs, rhs));
   };
-  std::vector<Source> left = {first.lhs};
-  if (first.lhs != Source::direct)
-    left = may_pack_left(query) ? std::vector{Source::loaded, Source::packed} : std::vector{Source::loaded};
+  std::vector<Source> left;
+  if (query.lhs_cheap) left.push_back(Source::direct);
+  if (!query.lhs_cheap || query.lhs_axis == LaneAxis::row) left.push_back(Source::loaded);
+  if (!query.lhs_cheap && may_pack_left(query)) left.push_back(Source::packed);
   for (const Source lhs : left) {
     add(lhs, Source::loaded);
     if (may_pack_right(query)) add(lhs, Source::packed);

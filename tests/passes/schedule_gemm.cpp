@@ -210,6 +210,13 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.k = 768;
   CHECK(plan_gemm(q).lhs == Source::packed);
+  q = {.batch = 1, .m = 768, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row};  // a weight's gradient
+  CHECK(plan_gemm(q).lhs == Source::direct);
+  q.m = 50257;  // whole lines of a left operand that no cache keeps
+  CHECK(plan_gemm(q).lhs == Source::loaded);
+  CHECK(plan_gemm(q).rhs == Source::packed);
+  q.lhs_axis = LaneAxis::k;
+  CHECK(plan_gemm(q).lhs == Source::direct);
   q = {.batch = 1, .n = 64, .k = 768};  // one register tile as wide as the columns
   CHECK(plan_gemm(q).tile.n_step() == 64);
 }
