@@ -188,6 +188,16 @@ void PointEmitter::prefetch(ir::ValueId node, const Linear& form, Scope& scope) 
   if (!at.vector && at.stride.is(1)) context_.builder.prefetch(context_.buffer(buffer_of_(node)), at.base);
 }
 
+void PointEmitter::prefetch(int instruction, Scope& scope) {
+  const PointInstruction& i = program_[instruction];
+  if (i.kind == Kind::load) return prefetch(i.buffer, i.form, scope);
+  LATHE_ASSERT(i.kind == Kind::gather);
+  const Place::Position at = scope.place.position(i.form);
+  const Value row = emit(i.args[0], scope);
+  if (at.vector || !at.stride.is(1) || row.type.lanes > 1) return;
+  context_.builder.prefetch(context_.buffer(buffer_of_(i.buffer)), at.base + row * context_.dim(i.stride));
+}
+
 Value PointEmitter::reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope) {
   (void)dtype;
   const Place::Position at = scope.place.position(form);

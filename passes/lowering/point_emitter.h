@@ -58,6 +58,8 @@ class PointEmitter {
 
   /// Asks for the memory of a node's storage at a linear form, where the lanes of the place are neighbours there.
   void prefetch(ir::ValueId node, const Linear& form, Scope& scope);
+  /// The same for what a load or a gather reads; where a gather's index is out of range, for anything.
+  void prefetch(int instruction, Scope& scope);
 
   const PointProgram& program() const { return program_; }
   KernelContext& context() { return context_; }

@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::int64_t flat_chunk = 8192;
 constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
+// Bytes of what a row reads that are worth asking for ahead, those that fit beside a row into the second level of
+// caches, and those on their way at least.
+constexpr std::int64_t least_ahead = 1024, most_ahead = 512 << 10, enough_ahead = 12 << 10;
 
 /// Emits the body of one rows region.
 class RowKernel {
@@ -33,6 +36,7 @@ class RowKernel {
     loops_.emplace(lowering, program_, space_.inner_bits);
     kept_.emplace(lowering, program_, emitter_, *loops_);
     make_parked_rows();
+    choose_ahead();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const PointInstruction& i) { return i.kind == Kind::reduce; });
   }
@@ -91,11 +95,46 @@ class RowKernel {
       if (rowwise(store)) put(store, scope);
   }
 
-  void loop(const RowLoop& l, Value row, Scope& row_scope) {
+  /// What a loop computes.
+  std::vector<int> results_of(const RowLoop& l) const {
     std::vector<int> results = l.reductions;
     for (int& i : results) i = program_[i].args[0];
     for (const int i : l.columns) results.push_back(program_[i].args[0]);
     for (const PointStore* store : l.stores) results.push_back(store->value);
+    return results;
+  }
+
+  /// Which load of a later row a loop of this one asks for. A first loop over the row waits for memory, the others
+  /// find the row in a cache: so one of those asks, and memory works all the time. Where one loop is all there is,
+  /// the machine follows it by itself, but for rows that are looked up; and rows of several tensors are slower for
+  /// it.
+  void choose_ahead() {
+    const auto width = program_.points(space_.inner).value();
+    if (!width || space_.outer.empty()) return;
+    for (const RowLoop& l : loops_->loops())
+      if (&l != &loops_->loops().front() && ahead_loop_ == nullptr && !results_of(l).empty()) ahead_loop_ = &l;
+    const bool one_loop = ahead_loop_ == nullptr;
+    if (one_loop) ahead_loop_ = &loops_->loops().front();
+    std::vector<int> reads;
+    for (int i = 0; i < program_.size(); ++i) {
+      const PointInstruction& in = program_[i];
+      const bool load = in.kind == Kind::load && in.args.empty() && !one_loop,
+                 looked_up = in.kind == Kind::gather && in.args.size() == 1 && !loops_->varies(in.args[0]);
+      const bool every_row = (program_.depends[static_cast<std::size_t>(i)] & ~space_.inner_bits) != 0;
+      if ((load || looked_up) && loops_->varies(i) && every_row) reads.push_back(i);
+    }
+    if (reads.size() != 1) return;
+    const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
+    if (bytes < least_ahead || bytes > most_ahead) return;
+    ahead_ = reads[0];
+    rows_ahead_ = std::max<std::int64_t>(1, enough_ahead / bytes);
+  }
+
+  /// The row to ask for in the loop over this one.
+  Value later(Value row) { return kernel::min(row + rows_ahead_, context_.dim(program_.points(space_.outer)) - 1); }
+
+  void loop(const RowLoop& l, Value row, Scope& row_scope) {
+    const std::vector<int> results = results_of(l);
     if (results.empty()) return;
     for (const int i : results) kept_->hoist(i, row_scope);
     const int chains = chains_of(l);
@@ -107,8 +146,17 @@ class RowKernel {
             b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
     const Value n = context_.dim(program_.points(space_.inner));
+    const bool asks = ahead_ && &l == ahead_loop_;
+    const Value later_row = asks ? later(row) : row;
+    Scope later_scope(emitter_, {{space_.outer, later_row, 1}});
+    if (asks)
+      for (const int arg : program_[*ahead_].args) emitter_.emit(arg, later_scope);
     const auto body = [&](Value at, Value mask, int chain) {
       Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
+      if (asks) {
+        Scope ahead(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
+        emitter_.prefetch(*ahead_, ahead);
+      }
       // All reads of kept values come first: the stores may go where they lie.
       kept_->bind(results, scope, [&](int i, const PointStore& place) { return reload(i, place, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
@@ -209,6 +257,9 @@ class RowKernel {
   std::optional<KeptValues> kept_;
   bool reduces_ = false;
   std::map<const PointStore*, int> parked_rows_;  ///< by place: the program buffer that stands for it
+  std::optional<int> ahead_;                      ///< the load or gather of a later row that is asked for
+  const RowLoop* ahead_loop_ = nullptr;           ///< by which loop
+  std::int64_t rows_ahead_ = 1;
 };
 
 }  // namespace
