@@ -83,6 +83,9 @@ struct GemmPlan {
   Source lhs = Source::loaded, rhs = Source::packed;
   /// k is cut into so many equal pieces, each summed by tasks of its own, and their sums are added in order.
   int pieces = 1;
+  /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
+  /// of a tile then.
+  bool straight = false;
 };
 
 /// What is known when a product is compiled. `cheap` operands are plain loads of compute-typed elements, so that
@@ -93,8 +96,9 @@ struct GemmQuery {
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_cheap = true, rhs_cheap = true;
-  bool rhs_shared = false;  ///< the same right operand for all batches
-  bool pairs = false;       ///< bf16 operands on a machine with dot_pairs: see GemmTile
+  bool rhs_shared = false;      ///< the same right operand for all batches
+  bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
+  bool epilogue_cheap = false;  ///< a few instructions
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);

@@ -89,7 +89,8 @@ class BlockedGemm {
   void task(const Task& t) {
     const int least = overlaps() ? 2 : 1;
     const int strips = b_.is_constant(passes_, 1) ? least : std::max(most_rows() / tile_.mr, least);
-    sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
+    if (!straight())
+      sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
       left_ = b_.alloc(tile_.packed(), unit_ * (std::int64_t{left_rows_} * tile_.kc + tile_.lanes),
                        kernel::Space::stack, "left");
@@ -128,6 +129,7 @@ class BlockedGemm {
       tiles(tile_.mr);
     else
       b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr); }, [&] { tiles(last_rows); });
+    if (straight()) return;
     // What is finished while the next strip is summed needs no turn of its own.
     const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
     b_.if_(now, [&] { strip_epilogue(t, m, base); });
@@ -183,11 +185,12 @@ class BlockedGemm {
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
     for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
-    b_.if_(p.continues, [&] {
-      for (int i = 0; i < at.rows; ++i)
-        for (int v = 0; v < nv; ++v)
-          b_.set(acc[index(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
-    });
+    if (!straight())
+      b_.if_(p.continues, [&] {
+        for (int i = 0; i < at.rows; ++i)
+          for (int v = 0; v < nv; ++v)
+            b_.set(acc[index(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
+      });
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
     const auto step = [&](Value k) {
@@ -202,6 +205,7 @@ class BlockedGemm {
       }
     };
     overlaps() ? steps_and_epilogue(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
+    if (straight()) return finish_tile(t, at, nv, acc);
     for (int i = 0; i < at.rows; ++i)
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
@@ -210,7 +214,31 @@ class BlockedGemm {
   /// ahead. Short sums are made before memory answers.
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
-    return prefetch_ && n && (!k || *k >= 128);
+    return !straight() && prefetch_ && n && (!k || *k >= 128);
+  }
+
+  /// Whether a tile's results go to the epilogue as soon as they are there.
+  bool straight() const { return plan_.straight && b_.is_constant(passes_, 1); }
+
+  /// Hands a whole tile to the epilogue.
+  void finish_tile(const Task& t, const Place& at, int nv, const std::vector<Var>& acc) {
+    const bool exact = b_.constant_value(sizes_.m).has_value();
+    for (int i = 0; i < at.rows; ++i) {
+      const auto row = [&, i] {
+        const RowEpilogue consume = epilogue_(t.batch, at.m + i);
+        for (int v = 0; v < nv; ++v) {
+          const Value n = at.n + v * tile_.lanes;
+          consume(n, tile_.lanes, b_.get(acc[index(i, v, nv)]), mask_of(n, nv));
+        }
+      };
+      exact ? row() : b_.if_(at.m + i < sizes_.m, row);
+    }
+  }
+
+  /// Which results exist of those from n on, in a tile of nv vectors; empty: all.
+  Value mask_of(Value n, int nv) {
+    const bool whole = b_.constant_value(sizes_.n) && nv == tile_.nv && known_tail() != tile_.nv;
+    return whole || known_multiple(b_, sizes_.n, tile_.lanes) ? Value{} : b_.tail_mask(sizes_.n - n, tile_.lanes);
   }
 
   /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
@@ -235,9 +263,7 @@ class BlockedGemm {
     for (int v = 0; v < nv; ++v) {
       const Value n = at.n + v * lanes,
                   sums = b_.load(sums_, at.above + (row * tile_.n_step() + v * lanes), lanes, {}, bytes);
-      const bool whole = nv == tile_.nv && known_tail() != tile_.nv;
-      consume(n, lanes, sums,
-              whole || known_multiple(b_, sizes_.n, lanes) ? Value{} : b_.tail_mask(sizes_.n - n, lanes));
+      consume(n, lanes, sums, mask_of(n, nv));
     }
   }
 

@@ -91,8 +91,8 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
 /// The same where the right operand is large: whole rows of it, so that a task reads a contiguous run of memory,
 /// which takes pieces of k as tasks. Sums stay in L1.
 void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t least = 1 << 17, most = 16;  // elements of a piece; tasks that cutting is to make
-  if (!query.n || !query.k || *query.n * *query.k < 2 * least) return;
+  constexpr std::int64_t least = 1 << 15, most = 16;  // elements of a piece; tasks that cutting is to make
+  if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 12);
@@ -105,6 +105,13 @@ void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
   plan.tile = tile, plan.pieces = static_cast<int>(pieces);
 }
 
+/// Vectors of a tile, at most nv, so that all tiles are about equally wide.
+int equal_share(const Size& n, int nv, int lanes) {
+  if (!n || *n <= 0) return nv;
+  const std::int64_t vectors = (*n + lanes - 1) / lanes, tiles = (vectors + nv - 1) / nv;
+  return static_cast<int>((vectors + tiles - 1) / tiles);
+}
+
 /// One task does all rows; nothing is packed and the right operand is streamed once. Where more than two strips read
 /// it, a block of it is to stay near.
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
@@ -112,7 +119,7 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
   tile.mr = rows_of_strip(m, tile.mr);
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
+  tile.nv = equal_share(query.n, std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8), tile.lanes);
   tile.kc = again ? 256 * 4 / bytes : 4096;
   tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
@@ -145,6 +152,11 @@ bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.b
 /// there, and each task rather packs its part.
 bool may_pack_right(const GemmQuery& query) {
   return reused(query) && !(query.n && query.k && *query.n * *query.k > 8'000'000);
+}
+
+/// Whether the right operand is read from a cache near by as it is, for so few rows that packing it does not pay.
+bool stays_near(const GemmQuery& query) {
+  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= 1 << 16;
 }
 
 /// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
@@ -218,6 +230,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   const auto fitted = [](const GemmQuery& q) {
     GemmPlan plan = choose_plan(q);
     fit_scratch(plan, q);
+    plan.straight = q.epilogue_cheap && at_most(q.k, 256);
     return plan;
   };
   if (!query.pairs) return fitted(query);
@@ -266,6 +279,10 @@ GemmPlan choose_plan(const GemmQuery& query) {
     return plan;
   }
   fit_loaded_right(plan.tile, query);
+  if (row && query.rhs_cheap && reused(query) && stays_near(query)) {
+    plan.rhs = Source::direct;
+    return plan;
+  }
   // Only rows that are known to be many make up for the traffic of a packed copy.
   const bool many = query.m && query.k && !at_most(query.m, plan.tile.mc);
   if (!many || !may_pack_right(query)) return plan;

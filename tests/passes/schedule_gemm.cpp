@@ -33,7 +33,7 @@ TEST_CASE("blocked product: ragged sizes, both lane axes, every source") {
             if (right == Source::direct && rhs == LaneAxis::k) continue;
             const bool known = (m + n + k + static_cast<int>(left)) % 2 == 0;
             check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known},
-                  {.tile = small_tile(f32), .lhs = left, .rhs = right});
+                  {.tile = small_tile(f32), .lhs = left, .rhs = right, .straight = (m + n) % 2 == 0});
           }
 }
 
@@ -104,6 +104,25 @@ TEST_CASE("plans cut k in pieces where few rows meet a large right operand that 
   CHECK(plan_gemm(query).pieces == 1);
   query.rhs_axis = LaneAxis::row, query.k = {};
   CHECK(plan_gemm(query).pieces == 1);
+}
+
+TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
+  schedule::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
+  CHECK(plan_gemm(query).rhs == Source::direct);
+  query.rhs_cheap = false;
+  CHECK(plan_gemm(query).rhs == Source::loaded);
+  query.rhs_cheap = true, query.m = 1024;
+  CHECK(plan_gemm(query).rhs != Source::direct);
+  query.m = 100, query.k = 1000;
+  CHECK(plan_gemm(query).rhs != Source::direct);
+  query.m = {}, query.k = 100;
+  CHECK(plan_gemm(query).rhs != Source::direct);
+  const auto vectors = [](std::int64_t m, std::int64_t n) {
+    return schedule::plan_gemm({.batch = 1, .m = m, .n = n, .k = 64, .rhs_axis = LaneAxis::row}).tile.nv;
+  };
+  CHECK(vectors(32, 32) == 2);  // 8 rows x 3 vectors fit
+  CHECK(vectors(12, 65) == 3);  // 6 x 4: 3 + 2 instead of 4 + 1
+  CHECK(vectors(12, 128) == 4);
 }
 
 TEST_CASE("blocked product: tails of known rows, of one register tile and of many") {
