@@ -75,10 +75,16 @@ Peer read_peer(const std::string& path) {
   return peer;
 }
 
+/// What is chosen where nothing is asked for.
+std::string choice(const OpCase& made, const Executable& plain, int threads) {
+  const Executable free = compiled(made, AttentionFusion::automatic, threads);
+  return free.program().launches.size() == plain.program().launches.size() ? "plain" : "fused";
+}
+
 void measure(const Options& options, const AttentionShape& shape, const Peer& peer) {
   const OpCase forward = attention_case(shape, false), both = attention_case(shape, true);
   std::vector<Executable> programs;
-  for (const AttentionFusion attention : {AttentionFusion::automatic, AttentionFusion::off})
+  for (const AttentionFusion attention : {AttentionFusion::required, AttentionFusion::off})
     for (const OpCase* made : {&forward, &both}) programs.push_back(compiled(*made, attention, options.threads));
   const double peak = measure_fma_peak(options.threads, 0.03).best;
   const std::vector<double> t = medians(programs, options.seconds);
@@ -86,9 +92,10 @@ void measure(const Options& options, const AttentionShape& shape, const Peer& pe
   std::string ratio = "-";
   if (const auto at = peer.find({shape.d, shape.length, shape.causal}); at != peer.end())
     ratio = fmt::format("{:.2f}", at->second / t[1]);
-  fmt::print("| {} | {} | {} | {:.3f} | {:.0f}% | {:.3f} | {:.0f}% | {:.2f} | {:.2f} | {} |\n", shape.d, shape.length,
-             shape.causal ? "yes" : "no", 1e3 * t[0], 100 * forward.flops / t[0] / peak, 1e3 * backward,
-             100 * (both.flops - forward.flops) / backward / peak, t[2] / t[0], t[3] / t[1], ratio);
+  fmt::print("| {} | {} | {} | {:.3f} | {:.0f}% | {:.3f} | {:.0f}% | {:.2f} | {:.2f} | {}, {} | {} |\n", shape.d,
+             shape.length, shape.causal ? "yes" : "no", 1e3 * t[0], 100 * forward.flops / t[0] / peak, 1e3 * backward,
+             100 * (both.flops - forward.flops) / backward / peak, t[2] / t[0], t[3] / t[1],
+             choice(forward, programs[2], options.threads), choice(both, programs[3], options.threads), ratio);
   std::fflush(stdout);
 }
 
@@ -121,8 +128,8 @@ int main(int argc, char** argv) {
   for (std::size_t i = 3; i < places.size(); ++i)
     options.lengths.push_back(std::max(1, std::atoi(places[i].c_str())));
   fmt::print(
-      "| d | S | causal | forward ms | of peak | backward ms | of peak | unfused / fused, forward | both | peer / "
-      "Lathe, both |\n|---|---|---|---|---|---|---|---|---|---|\n");
+      "| d | S | causal | forward ms | of peak | backward ms | of peak | unfused / fused, forward | both | chosen | "
+      "peer / Lathe, both |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const std::int64_t d : options.depths)
     for (const bool causal : options.masks)
       for (const std::int64_t length : options.lengths)

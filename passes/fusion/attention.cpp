@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/list.h"
-#include "passes/fusion/attention_grower.h"
+#include "passes/fusion/attention_cost.h"
 #include "passes/recompute.h"
 
 namespace lathe {
@@ -28,8 +28,8 @@ ValueId through_aliases(const Graph& graph, ValueId id) {
 
 class Search {
  public:
-  explicit Search(const AttentionSubject& subject, bool sums = false)
-      : subject_(subject), graph_(subject.graph), sums_(sums), group_of_(graph_.nodes.size(), -1) {}
+  Search(const AttentionSubject& subject, const AttentionOptions& options)
+      : subject_(subject), graph_(subject.graph), options_(options), group_of_(graph_.nodes.size(), -1) {}
 
   AttentionSearch run() {
     for (const ValueId id : all_values(graph_))
@@ -59,8 +59,15 @@ class Search {
     const std::string free = roles.lhs_free() + roles.rhs_free();
     for (auto columns = roles.out.rbegin(); columns != roles.out.rend(); ++columns) {
       if (free.find(*columns) == std::string::npos) continue;
-      AttentionGrower grower(subject_, scores, *columns, sums_);
+      AttentionGrower grower(subject_, scores, *columns, options_.sums);
       const auto group = grower.run();
+      const auto cost = group && options_.costs ? attention_cost(subject_, *group) : std::nullopt;
+      if (cost && cost->plain < cost->fused) {
+        const std::string reason = fmt::format(
+            "plain is faster: estimated at {:.0f} multiply-adds a score, fused at {:.0f}", cost->plain, cost->fused);
+        rejections_.insert_or_assign(scores, AttentionGrower::Rejection{scores, reason});
+        return;
+      }
       if (group && take(*group)) return;
       if (!grower.rejections().empty()) rejections_.try_emplace(scores, grower.rejections().front());
     }
@@ -132,7 +139,7 @@ class Search {
 
   const AttentionSubject& subject_;
   const Graph& graph_;
-  bool sums_;
+  AttentionOptions options_;
   std::vector<int> group_of_;
   std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first, by the product that makes the scores
   AttentionSearch found_;
@@ -220,7 +227,9 @@ bool all_inside(const Graph& graph, const AttentionSearch& search, const std::ve
 
 }  // namespace
 
-AttentionSearch find_attention(const Graph& graph, bool sums) { return Search(AttentionSubject(graph), sums).run(); }
+AttentionSearch find_attention(const Graph& graph, const AttentionOptions& options) {
+  return Search(AttentionSubject(graph), options).run();
+}
 
 std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionGroup& group, ValueId consumer) {
   std::optional<MemberOperand> found;
@@ -254,9 +263,9 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
   return found;
 }
 
-Graph recompute_attention(const Graph& graph) {
+Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
   const AttentionSubject subject(graph);
-  const AttentionSearch forward = Search(subject).run();
+  const AttentionSearch forward = Search(subject, options).run();
   std::vector<Recomputation> wanted;
   for (const AttentionGroup& group : forward.groups) {
     Recomputation late = LateReaders(graph, subject, group).find();
@@ -265,7 +274,7 @@ Graph recompute_attention(const Graph& graph) {
   while (!wanted.empty()) {
     std::vector<std::vector<ValueId>> copies;
     Graph result = recompute(graph, wanted, &copies);
-    const AttentionSearch search = find_attention(result);
+    const AttentionSearch search = find_attention(result, options);
     std::vector<Recomputation> good;
     for (std::size_t i = 0; i < wanted.size(); ++i)
       if (all_inside(result, search, copies[i])) good.push_back(wanted[i]);

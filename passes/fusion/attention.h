@@ -41,9 +41,12 @@ struct AttentionSearch {
   std::vector<AttentionReport> reports;  ///< one for each softmax of the graph, in order
 };
 
-/// Finds the attentions of a graph of primitives (as plan_fusion takes it). `sums`: take in reductions over outer
-/// dims too, for machines that can add to what they store.
-AttentionSearch find_attention(const ir::Graph& graph, bool sums = false);
+struct AttentionOptions {
+  bool sums = false;   ///< take in reductions over outer dims too, for machines that can add to what they store
+  bool costs = false;  ///< leave alone what is faster one by one: see attention_cost.h
+};
+/// Finds the attentions of a graph of primitives (as plan_fusion takes it).
+AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});
 
 /// Where a consumer reads a member: the operand number, and the domain dim of each of that operand's dims (-1: size
 /// 1).
@@ -59,6 +62,6 @@ std::optional<MemberOperand> member_operand(const ir::Graph& graph, const Attent
 /// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
 /// neither stores them: copies of the forward group's members for the readers that come after the group. Only where
 /// these readers form groups of their own.
-ir::Graph recompute_attention(const ir::Graph& graph);
+ir::Graph recompute_attention(const ir::Graph& graph, const AttentionOptions& options = {});
 
 }  // namespace lathe

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "passes/fusion/attention.h"
-
 namespace lathe {
 
 using ir::ValueId;
 
-AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, bool sums) {
-  for (AttentionGroup& group : find_attention(graph, sums).groups) {
+AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options) {
+  for (AttentionGroup& group : find_attention(graph, options).groups) {
     const int r = static_cast<int>(plan.regions.size());
     const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
     group.members.insert(group.members.end(), group.sums.begin(), group.sums.end());

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "passes/fusion/fusion.h"
+#include "passes/fusion/attention.h"
 
 namespace lathe {
 
@@ -12,7 +12,7 @@ class AttentionRegions {
  public:
   AttentionRegions() = default;
   /// Adds the regions to the plan and decides what is inlined in them.
-  AttentionRegions(const ir::Graph& graph, FusionPlan& plan, bool sums);
+  AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options);
 
   /// The attention region whose values a contraction sums; -1: none.
   int region_ended_by(ir::ValueId contraction) const;

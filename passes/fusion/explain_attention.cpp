@@ -21,10 +21,10 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 
 class Explanation {
  public:
-  explicit Explanation(const Graph& graph)
+  Explanation(const Graph& graph, bool costs)
       : graph_(graph),
-        search_(find_attention(graph, true)),
-        plan_(plan_fusion(graph, {.attention = true, .attention_sums = true})) {}
+        search_(find_attention(graph, {.sums = true, .costs = costs})),
+        plan_(plan_fusion(graph, {.attention = true, .attention_sums = true, .attention_costs = costs})) {}
 
   std::string run() {
     if (search_.reports.empty()) return "this graph has no softmax\n";
@@ -102,8 +102,8 @@ class Explanation {
 
 }  // namespace
 
-std::string explain_attention(const Graph& graph) {
-  return Explanation(recompute_attention(prepare_for_fusion(graph))).run();
+std::string explain_attention(const Graph& graph, bool costs) {
+  return Explanation(recompute_attention(prepare_for_fusion(graph), {.costs = costs}), costs).run();
 }
 
 void require_fused_attention(const Graph& prepared) {

@@ -294,22 +294,27 @@ class Lowering {
 }  // namespace
 
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(graph, target,
-               Schedules{.region = region_kernels,
-                         .copy = copy_kernel,
-                         .fusion = {.attention_sums = true, .columns = true, .scatter_in_place = true}},
-               options);
+  return lower(
+      graph, target,
+      Schedules{
+          .region = region_kernels,
+          .copy = copy_kernel,
+          .fusion = {.attention_sums = true, .attention_costs = true, .columns = true, .scatter_in_place = true}},
+      options);
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,
               const LowerOptions& options) {
   const bool attention = options.attention != AttentionFusion::off;
   Graph prepared = prepare_for_fusion(graph);
-  if (attention) prepared = recompute_attention(prepared);
+  // A memory budget must not change bits, so it decides nothing here.
+  const bool costs = schedules.fusion.attention_costs && options.attention == AttentionFusion::automatic;
+  if (attention) prepared = recompute_attention(prepared, {.costs = costs});
   if (options.attention == AttentionFusion::required) require_fused_attention(prepared);
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
     FusionOptions fusion = schedules.fusion;
     fusion.attention = attention;
+    fusion.attention_costs = costs;
     fusion.recomputed = recomputed;
     return plan_fusion(g, fusion);
   };

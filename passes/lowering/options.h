@@ -11,9 +11,9 @@ namespace lathe {
 
 /// What becomes of attentions.
 enum class AttentionFusion : std::uint8_t {
-  automatic,  ///< those that are found run as one kernel each: passes/fusion/attention.h
+  automatic,  ///< those that are found run as one kernel each where that is faster: passes/fusion/attention.h
   off,        ///< each product and softmax runs by itself, through memory
-  required,   ///< as automatic; a softmax that is not fused is an error
+  required,   ///< whatever it costs; a softmax that is not fused is an error
 };
 
 /// How much memory a program may take, arena, arguments, states, results and constants together, judged by the real

@@ -31,7 +31,7 @@ double resolution(const ir::Graph& graph) {
 }
 
 void check_f64(const ir::Graph& graph, const AttentionCheck& check) {
-  Executable fused = compiled(graph, AttentionFusion::automatic, check);
+  Executable fused = compiled(graph, AttentionFusion::required, check);
   for (const DimBindings& dims : check.sizes) {
     INFO("f64 " << to_string(dims));
     const ir::Tensors arguments = random_arguments(graph, dims);
@@ -67,7 +67,7 @@ void check_attention(const std::function<ir::Graph(std::optional<DType>)>& graph
   if (check.thorough) check_f64(graph(f64), check);
   const ir::Graph own = graph({});
   const double floor = check.floor * resolution(own) / 0x1p-24;
-  Executable fused = compiled(own, AttentionFusion::automatic, check);
+  Executable fused = compiled(own, AttentionFusion::required, check);
   std::optional<Executable> plain;
   if (check.thorough) plain.emplace(compiled(own, AttentionFusion::off, check));
   for (const DimBindings& dims : check.sizes) {

@@ -1,0 +1,117 @@
+#include "passes/fusion/attention_cost.h"
+
+#include <catch2/catch.hpp>
+
+#include "frontend/grad.h"
+#include "frontend/graph.h"
+#include "frontend/ops.h"
+#include "ir/kernel/printer.h"
+#include "passes/fusion/explain_attention.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/lowering/lower.h"
+#include "passes/pipeline.h"
+#include "runtime/executable.h"
+#include "tests/support/compare.h"
+#include "tests/support/run_with_states.h"
+
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+struct Case {
+  Dim rows = 64;
+  std::int64_t depth = 64;
+  bool causal = false, backward = true;
+  std::int64_t batch = 4, heads = 12;
+  DType dtype = f32;
+};
+
+ir::Graph attention(const Case& c) {
+  Graph g{"attention"};
+  const Shape shape = {c.batch, c.heads, c.rows, Dim(c.depth)};
+  const Tensor q = g.input("q", c.dtype, shape), k = g.input("k", c.dtype, shape), v = g.input("v", c.dtype, shape);
+  Tensor s = matmul(q, k.transpose(-2, -1));
+  if (c.causal) s = s.masked_fill(~g.causal_mask(c.rows, c.rows), -1e9);
+  const Tensor y = matmul(s.softmax(-1), v);
+  g.output("y", y);
+  if (c.backward) {
+    const auto gradients = grad((y * y).sum(), {q, k, v});
+    for (std::size_t i = 0; i < 3; ++i) g.output("grad" + std::to_string(i), gradients[i]);
+  }
+  return ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
+}
+
+std::string code(const Program& program) {
+  std::string text;
+  for (const Launch& launch : program.launches)
+    text += kernel::canonical_text(program.kernels[static_cast<std::size_t>(launch.kernel)]);
+  return text;
+}
+
+/// Whether lowering chooses the fused code; else it must be the plain code.
+bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}) {
+  const ir::Graph graph = attention(c);
+  const std::string chosen = code(lower(graph, {512}, {.memory = memory}));
+  const bool fused = chosen == code(lower(graph, {512}, {.attention = AttentionFusion::required, .memory = memory}));
+  const bool plain = chosen == code(lower(graph, {512}, {.attention = AttentionFusion::off, .memory = memory}));
+  CHECK(fused != plain);
+  return fused;
+}
+
+}  // namespace
+
+TEST_CASE("attention is fused where the sizes say that it is faster") {
+  CHECK(fuses({.rows = 1024}));
+  CHECK(fuses({.rows = 128, .depth = 64, .causal = true}));
+  CHECK(fuses({.rows = 256, .depth = 32}));
+  CHECK_FALSE(fuses({.rows = 128, .depth = 64}));
+  CHECK_FALSE(fuses({.rows = 32, .depth = 128, .causal = true}));
+  CHECK_FALSE(fuses({.rows = 512, .depth = 256}));
+  CHECK(fuses({.rows = 64, .depth = 64, .backward = false}));
+  CHECK(fuses({.rows = 16, .depth = 32, .backward = false}));
+  CHECK_FALSE(fuses({.rows = 16, .depth = 256, .backward = false}));
+}
+
+TEST_CASE("attention is fused where a size is not known or its scores outgrow rows of that depth") {
+  CHECK(fuses({.rows = Dim{"S"}, .depth = 32}));
+  CHECK(fuses({.rows = 2048, .depth = 256, .batch = 1, .heads = 1}));
+  CHECK(fuses({.rows = 136, .depth = 32}));
+  CHECK_FALSE(fuses({.rows = 128, .depth = 32}));
+}
+
+TEST_CASE("a memory budget does not change which attentions are fused") {
+  const MemoryBudget plenty{.bytes = std::int64_t{1} << 40};
+  CHECK_FALSE(fuses({.rows = 128}, plenty));
+  CHECK(fuses({.rows = 1024}, plenty));
+  const ir::Graph graph = attention({.rows = 128});
+  const Program free = lower(graph, {512}), bound = lower(graph, {512}, {.memory = plenty});
+  CHECK(code(free) == code(bound));
+}
+
+TEST_CASE("GPUs do not go by what is faster on a CPU") {
+  const ir::Graph graph = attention({.rows = 128});
+  CHECK(code(lower_gpu(graph, {})) == code(lower_gpu(graph, {.attention = AttentionFusion::required})));
+}
+
+TEST_CASE("explain tells that plain code is faster, by how much, and where") {
+  using Catch::Matchers::Contains;
+  const std::string text = explain_attention(attention({.rows = 128}));
+  CHECK_THAT(text, Contains(": not fused"));
+  CHECK_THAT(text, Contains("plain is faster: estimated at ") && Contains(" multiply-adds a score, fused at ") &&
+                       Contains("contract at") && Contains("attention_cost_test.cpp:"));
+  CHECK_THAT(explain_attention(attention({.rows = 1024})), !Contains("plain is faster"));
+}
+
+TEST_CASE("an attention that is left alone gives what the interpreter gives") {
+  for (const bool causal : {false, true}) {
+    const Case c{.rows = 16, .depth = 32, .causal = causal, .batch = 2, .heads = 2, .dtype = f64};
+    CHECK_FALSE(fuses(c));
+    const ir::Graph graph = attention(c);
+    const ir::Tensors arguments = random_arguments(graph, {});
+    const ir::Tensors expected = ir::interpret(graph, arguments);
+    Executable executable = compile(graph, {.threads = 2});
+    const ir::Tensors found = run_with_states(executable, arguments);
+    for (const auto& [name, value] : expected) CHECK(error_of(found.at(name), value) <= 1e-11);
+  }
+}
