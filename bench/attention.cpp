@@ -1,7 +1,7 @@
 // Attention forward and backward: share of the FMA peak, fused against products and softmax one by one, and against a
 // peer where a file gives its times.
-//   bench_attention [--batch N] [--depth D] [--mask causal|none] [THREADS [SECONDS A ROW [PEER FILE or -
-//   [LENGTHS...]]]]
+//   bench_attention [--batch N] [--depth D] [--mask causal|none] [--dtype bf16|f16] [THREADS [SECONDS A ROW [PEER
+//   FILE or - [LENGTHS...]]]]
 // A line of the peer's file: D LENGTH CAUSAL SECONDS, of forward and backward together. Backward is the difference of
 // both passes and the forward one.
 #include <fmt/core.h>
@@ -28,6 +28,7 @@ struct Options {
   std::int64_t batch = 4;
   std::vector<std::int64_t> depths = {32, 64, 128, 256}, lengths = {16, 32, 64, 128, 256, 512, 1024, 2048};
   std::vector<bool> masks = {true, false};  ///< causal
+  DType dtype = f32;
 };
 using Peer = std::map<std::tuple<std::int64_t, std::int64_t, bool>, double>;
 
@@ -111,6 +112,7 @@ std::vector<std::string> read_options(int argc, char** argv, Options& options) {
     if (word == "--batch") options.batch = std::max(1, std::atoi(value.c_str()));
     if (word == "--depth") options.depths = {std::max(1, std::atoi(value.c_str()))};
     if (word == "--mask") options.masks = {value == "causal"};
+    if (word == "--dtype") options.dtype = value == "bf16" ? bf16 : value == "f16" ? f16 : f32;
     ++i;
   }
   return places;
@@ -133,5 +135,6 @@ int main(int argc, char** argv) {
   for (const std::int64_t d : options.depths)
     for (const bool causal : options.masks)
       for (const std::int64_t length : options.lengths)
-        measure(options, {.batch = options.batch, .length = length, .d = d, .causal = causal}, peer);
+        measure(options, {.batch = options.batch, .length = length, .d = d, .causal = causal, .dtype = options.dtype},
+                peer);
 }

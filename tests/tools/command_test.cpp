@@ -128,8 +128,13 @@ TEST_CASE("fused attention can be required, and refused", "[tools]") {
   CHECK(run_lathe(scratch, "explain --require-fused " + fine).status == 2);
   CHECK_THAT(run_lathe(scratch, "compile " + fine).out, Contains("_attention_"));
   CHECK_THAT(run_lathe(scratch, "compile --no-fused-attention " + fine).out, !Contains("_attention_"));
-  CHECK_THAT(run_lathe(scratch, "trace --steps 1 " + fine).out, Contains("attention"));
+  CHECK_THAT(run_lathe(scratch, "trace --steps 1 --require-fused " + fine).out, Contains("attention"));
   CHECK_THAT(run_lathe(scratch, "trace --steps 1 --no-fused-attention " + fine).out, !Contains("attention"));
+  // So few rows are faster one by one, unless fusion is required.
+  CHECK_THAT(run_lathe(scratch, "trace --steps 1 " + fine).out, !Contains("attention"));
+  CHECK_THAT(run_lathe(scratch, "explain --fusion " + fine).out,
+             Contains("not fused") && Contains("plain is faster"));
+  CHECK_THAT(run_lathe(scratch, "explain --fusion --require-fused " + fine).out, !Contains("not fused"));
 }
 
 TEST_CASE("a memory budget: the same results in less memory, or the least that can be reached", "[tools]") {
