@@ -43,6 +43,11 @@ class Divisors {
       } else if (const auto* branch = std::get_if<kernel::Branch>(&s.node)) {
         block(branch->then_block);
         block(branch->else_block);
+      } else if (const auto* ring = std::get_if<kernel::Ring>(&s.node)) {
+        block(ring->body);
+      } else if (const auto* stage = std::get_if<kernel::Stage>(&s.node)) {
+        block(stage->fill);
+        block(stage->use);
       }
     }
   }

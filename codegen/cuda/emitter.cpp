@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -12,6 +13,7 @@
 #include "codegen/cuda/names.h"
 #include "codegen/cuda/prelude.h"
 #include "codegen/cuda/uses.h"
+#include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -56,7 +58,8 @@ class Emitter {
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
     if (mapping_.shared_bytes > static_shared_bytes)
-      line("extern __shared__ __align__(16) unsigned char shared_memory[];");
+      line("extern __shared__ __align__({}) unsigned char shared_memory[];",
+           mapping_.has_ring ? kernel::panel_alignment : 16);
     block(kernel_.body);
     --depth_;
     line("}}");
@@ -68,6 +71,7 @@ class Emitter {
   /// ptxas rather spills than let a second block of 256 threads wait; a block that takes half of the static shared
   /// memory has tiles of sums to keep in registers.
   bool one_at_a_time() const {
+    if (mapping_.has_ring) return true;
     return mapping_.block_size() >= 256 && mapping_.shared_bytes >= static_shared_bytes / 2 &&
            mapping_.shared_bytes <= static_shared_bytes;
   }
@@ -99,7 +103,14 @@ class Emitter {
   }
 
   void block(const kernel::Block& statements) {
-    for (const kernel::Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
+    for (const kernel::Statement& s : statements)
+      if (!fills_ || is_of_fill(s)) std::visit([this](const auto& node) { statement(node); }, s.node);
+  }
+
+  /// Whether threads that fill a ring have a part in the statement of its body.
+  bool is_of_fill(const kernel::Statement& s) const {
+    const auto* compute = std::get_if<kernel::Compute>(&s.node);
+    return compute ? wanted_by_fill_[at(compute->value)] : leads_to_stage(s);
   }
 
   void nested(const kernel::Block& statements) {
@@ -126,6 +137,9 @@ class Emitter {
       return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
                           matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
                           text(in.args[4]))};
+    if (in.op == Opcode::group_mma)
+      return {fmt::format("group_mma({}, {}, {})", panels(in.left, in.args[0]), panels(in.right, in.args[1]),
+                          text(in.args[2]))};
     std::vector<Expression> args;
     for (const ValueId arg : in.args) args.push_back(value(arg));
     return expression(kernel_, in, args);
@@ -134,6 +148,11 @@ class Emitter {
   std::string matrix(const kernel::MatrixTile& tile, ValueId first, ValueId line) const {
     return fmt::format("{}({}, {}, {})", tile.transposed ? "transposed" : "matrix", buffers_[at(tile.buffer)],
                        text(first), text(line));
+  }
+
+  std::string panels(const kernel::MatrixTile& tile, ValueId first) const {
+    return fmt::format("{}({}, {})", tile.transposed ? "transposed_panels" : "panels", buffers_[at(tile.buffer)],
+                       text(first));
   }
 
   /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes a piece.
@@ -204,14 +223,52 @@ class Emitter {
     const BufferInfo& buffer = kernel_.buffers[at(s.buffer)];
     const std::string& own = buffers_[at(s.buffer)];
     if (buffer.space != Space::shared) return line("__align__(16) {} {}[{}];", name(buffer.dtype), own, buffer.count);
-    if (mapping_.shared_bytes <= static_shared_bytes)
-      return line("__shared__ __align__(16) {} {}[{}];", name(buffer.dtype), own, buffer.count);
-    line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", name(buffer.dtype), own, shared_used_);
     const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
-    shared_used_ += (bytes + 15) / 16 * 16;
+    shared(name(buffer.dtype), own, bytes, buffer.count, shared_alignment(kernel_, s.buffer));
   }
 
-  void statement(const kernel::Barrier&) { line("__syncthreads();"); }
+  void shared(std::string_view type, std::string_view own, std::int64_t bytes, std::int64_t count, int alignment) {
+    if (mapping_.shared_bytes <= static_shared_bytes)
+      return line("__shared__ __align__({}) {} {}[{}];", alignment, type, own, count);
+    line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", type, own,
+         place_shared(shared_used_, bytes, alignment));
+  }
+
+  /// Every thread runs the body as what it is: one that fills, or one that uses.
+  void statement(const kernel::Ring& s) {
+    users_ = s.users;
+    wanted_by_fill_ = kernel::wanted_by_fill(kernel_, s);
+    shared("u64", "ring_barriers", ring_bytes(s), 2 * s.stages, 16);
+    line("Ring<{0}> ring = start_ring<{0}>(ring_barriers, {1}, {2});", s.stages, mapping_.threads[0] - s.users,
+         s.users);
+    line("if (threadIdx.x >= {}) {{", s.users);
+    fills_ = true;
+    nested(s.body);
+    fills_ = false;
+    line("}} else {{");
+    nested(s.body);
+    line("}}");
+  }
+
+  void statement(const kernel::Stage& s) {
+    const bool fills = std::exchange(fills_, false);
+    const std::string slot = fmt::format("i{}", next_index_++);
+    values_[at(s.slot)] = {slot};
+    line("ring.{}();", fills ? "wait_empty" : "wait_full");
+    line("{{");
+    ++depth_;
+    line("const i64 {} = ring.slot();", slot);
+    block(fills ? s.fill : s.use);
+    --depth_;
+    line("}}");
+    line("ring.{}();", fills ? "filled" : "used");
+    fills_ = fills;
+  }
+
+  void statement(const kernel::Barrier&) {
+    if (users_ == 0) return line("__syncthreads();");
+    line("user_barrier<{}>();", users_);
+  }
 
   void statement(const kernel::Check& s) { line("check({}, {}, status);", text(s.condition), s.code); }
 
@@ -239,7 +296,7 @@ class Emitter {
       const auto* compute = std::get_if<kernel::Compute>(&inside.node);
       return compute && info(compute->value).op == Opcode::mma;
     });
-    if (s.kind == LoopKind::serial && is_stage) line("#pragma unroll 1");
+    if (s.kind == LoopKind::serial && (is_stage || kernel::leads_to_stage(s.body))) line("#pragma unroll 1");
     const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
                                  ? "++" + index
                                  : fmt::format("{} += {}", index, text(s.step));
@@ -277,6 +334,9 @@ class Emitter {
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_;
   std::string out_;
+  std::vector<bool> wanted_by_fill_;  // by value
+  bool fills_ = false;                // what is written is for threads that fill a ring
+  int users_ = 0;                     // of the ring that is written
   std::int64_t shared_used_ = 0;
   int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };

@@ -31,7 +31,7 @@ std::size_t axis_of(LoopKind kind) {
 bool has_barrier(const Block& block) {
   return std::any_of(block.begin(), block.end(), [](const kernel::Statement& s) {
     if (const auto* loop = std::get_if<Loop>(&s.node)) return has_barrier(loop->body);
-    return std::holds_alternative<kernel::Barrier>(s.node);
+    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::Ring>(s.node);
   });
 }
 
@@ -115,7 +115,18 @@ class Reader {
     depth_[static_cast<std::size_t>(s.buffer)] = threads_;
     if (buffer.space != Space::shared) return;
     const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
-    mapping_.shared_bytes += (bytes + 15) / 16 * 16;
+    place_shared(mapping_.shared_bytes, bytes, shared_alignment(kernel_, s.buffer));
+  }
+
+  void statement(const kernel::Ring& s) {
+    mapping_.has_ring = true;
+    place_shared(mapping_.shared_bytes, ring_bytes(s), 16);
+    block(s.body);
+  }
+
+  void statement(const kernel::Stage& s) {
+    block(s.fill);
+    block(s.use);
   }
 
   void statement(const kernel::Branch& s) {
@@ -189,6 +200,22 @@ class Bounds {
 };
 
 }  // namespace
+
+int shared_alignment(const Kernel& kernel, BufferId buffer) {
+  const bool holds_panels = std::any_of(kernel.values.begin(), kernel.values.end(), [&](const auto& in) {
+    return in.op == Opcode::group_mma && (in.left.buffer == buffer || in.right.buffer == buffer);
+  });
+  return holds_panels ? kernel::panel_alignment : 16;
+}
+
+std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment) {
+  const auto up = [](std::int64_t n, int to) { return (n + to - 1) / to * to; };
+  const std::int64_t place = up(used, alignment);
+  used = place + up(bytes, 16);
+  return place;
+}
+
+std::int64_t ring_bytes(const kernel::Ring& ring) { return 2 * ring.stages * std::int64_t{sizeof(std::uint64_t)}; }
 
 std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {
   const auto &lo = value(kernel, loop.lo), &hi = value(kernel, loop.hi), &step = value(kernel, loop.step);

@@ -14,6 +14,7 @@ namespace lathe::cuda {
 struct Mapping {
   std::array<int, 3> threads = {1, 1, 1};  ///< of a block
   std::int64_t shared_bytes = 0;           ///< of a block
+  bool has_ring = false;
   int block_size() const { return threads[0] * threads[1] * threads[2]; }
 };
 
@@ -31,6 +32,13 @@ Mapping mapping_of(const kernel::Kernel& kernel);
 /// what CUDA allows (2^31 - 1 along x, 65535 along y and z). Bounds of block loops follow from the dims alone, or
 /// InternalError [block_bounds].
 std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
+
+/// Bytes that the place of a buffer in shared memory is a multiple of: those of panels, or 16.
+int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
+/// Where `bytes` of shared memory begin if `used` are taken, which then counts them.
+std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment);
+/// The barriers of a ring.
+std::int64_t ring_bytes(const kernel::Ring& ring);
 
 /// The iterations of a loop whose bounds are constants; -1 where they are not.
 std::int64_t constant_trip_count(const kernel::Kernel& kernel, const kernel::Loop& loop);

@@ -21,9 +21,10 @@ constexpr std::string_view tail = R"cuda(
 
 std::string prelude() {
   std::string text(head);
-  for (const std::string_view part : {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(),
-                                      detail::prelude_wide_math(), detail::prelude_casts(), detail::prelude_vectors(),
-                                      detail::prelude_memory(), detail::prelude_copies(), detail::prelude_matrices()})
+  for (const std::string_view part :
+       {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(), detail::prelude_wide_math(),
+        detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory(), detail::prelude_copies(),
+        detail::prelude_matrices(), detail::prelude_rings(), detail::prelude_warp_groups()})
     text += part;
   return text.append(tail);
 }

@@ -6,9 +6,13 @@ std::string_view prelude_copies() {
   return R"cuda(
 // ---- asynchronous copies to shared memory, 16 bytes each ----
 
+LATHE_FUNCTION u32 shared_address(const void* p) {
 #ifdef __CUDA_ARCH__
-LATHE_FUNCTION u32 shared_address(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
+  return static_cast<u32>(__cvta_generic_to_shared(p));
+#else
+  return shim_shared_address(p);
 #endif
+}
 
 /// The first `bytes` of 16 from global memory, zeros behind.
 LATHE_FUNCTION void cp_async(void* to, const void* from, int bytes) {

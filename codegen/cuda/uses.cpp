@@ -62,6 +62,11 @@ class Counter {
     block(s.then_block);
     block(s.else_block);
   }
+  void statement(const kernel::Ring& s) { block(s.body); }
+  void statement(const kernel::Stage& s) {
+    block(s.fill);
+    block(s.use);
+  }
   void statement(const kernel::Loop& s) {
     // The bound is written in a condition that runs every iteration, and twice in a mapped loop.
     for (const ValueId id : {s.lo, s.hi, s.step}) use(id), use(id);

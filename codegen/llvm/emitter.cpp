@@ -208,6 +208,7 @@ class Emitter {
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
       case Opcode::mma:
+      case Opcode::group_mma:
       case Opcode::from_lane: of_a_gpu("what a warp computes");
     }
     throw InternalError("a value that no statement computes");
@@ -267,6 +268,8 @@ class Emitter {
   }
 
   void statement(const kernel::Barrier&) { of_a_gpu("a barrier"); }
+  void statement(const kernel::Ring&) { of_a_gpu("a ring"); }
+  void statement(const kernel::Stage&) { of_a_gpu("a stage"); }
   void statement(const kernel::AsyncCopy&) { of_a_gpu("an asynchronous copy"); }
   void statement(const kernel::CommitCopies&) { of_a_gpu("an asynchronous copy"); }
   void statement(const kernel::WaitCopies&) { of_a_gpu("an asynchronous copy"); }

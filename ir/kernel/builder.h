@@ -149,6 +149,20 @@ class Builder {
   void commit_copies();
   void wait_copies(int pending);
 
+  // Warp groups, of sm_90a only. An operand of group_mma: its first panel, a multiple of 1024 bytes.
+  struct Panels {
+    Buffer buffer;
+    Bound first;
+    bool transposed = false;
+  };
+  /// sums + left * right^T of 64 x 128 over 64 elements, for all threads of a warp group together, in the use of a
+  /// stage; see panel_place. sums: f32, 64 lanes.
+  Value group_mma(const Panels& left, const Panels& right, Value sums);
+  /// Of the threads of a block the first `users` use what the others fill, see Ring; the body has one stage().
+  void ring(int stages, int users, const std::function<void()>& body);
+  /// Both are given the slot of the stage.
+  void stage(const Body& fill, const Body& use);
+
   // Arithmetic. A scalar operand is broadcast where another operand is a vector.
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast
   Value cast(Value value, DType dtype);

@@ -140,6 +140,28 @@ void Builder::commit_copies() { emit({CommitCopies{}}); }
 
 void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }
 
+Value Builder::group_mma(const Panels& left, const Panels& right, Value sums) {
+  return append({.op = Opcode::group_mma,
+                 .type = sums.type,
+                 .args = {bound(left.first).id, bound(right.first).id, sums.id},
+                 .left = {left.buffer.id, group_rows, left.transposed},
+                 .right = {right.buffer.id, group_columns, right.transposed}});
+}
+
+void Builder::ring(int stages, int users, const std::function<void()>& body) {
+  Ring ring{.stages = stages, .users = users, .body = {}};
+  nested(ring.body, body);
+  emit({std::move(ring)});
+}
+
+void Builder::stage(const Body& fill, const Body& use) {
+  const Value slot = add_value({.op = Opcode::loop_index, .type = {i64, 1}});
+  Stage stage{.slot = slot.id, .fill = {}, .use = {}};
+  nested(stage.fill, [&] { fill(slot); });
+  nested(stage.use, [&] { use(slot); });
+  emit({std::move(stage)});
+}
+
 Value Builder::broadcast(Value scalar, int lanes) {
   if (at(scalar).type.lanes == lanes) return scalar;
   require(scalar.type.lanes == 1, "{} broadcast to {} lanes", to_string(scalar.type), lanes);

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/interpreter_machine.h"
+#include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -13,16 +14,6 @@ namespace lathe::kernel {
 namespace {
 
 std::size_t at_index(int id) { return static_cast<std::size_t>(id); }
-
-/// What one thread knows. Lanes of value v stand at [offset(v), offset(v) + lanes).
-struct Thread {
-  std::vector<Scalar> values, vars;
-  std::vector<std::shared_ptr<Scratch>> scratch;  // by buffer
-  CopyQueue copies;
-  std::int64_t position[3] = {0, 0, 0};
-
-  std::int64_t id() const { return position[0] + 1024 * (position[1] + 1024 * position[2]); }
-};
 
 class Interpreter {
  public:
@@ -69,6 +60,7 @@ class Interpreter {
   const Instruction& info(ValueId id) const { return kernel_.values[at_index(id)]; }
   Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[at_index(id)]]; }
   std::int64_t integer(ValueId id, Thread& t) const { return lanes(id, t)->integer; }
+  Actor actor(const Thread& t) const { return {t.id(), phase_, in_ring_}; }
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
   /// Evaluates a pure value and what it needs.
@@ -88,6 +80,9 @@ class Interpreter {
     for (const Statement& s : statements) {
       bool here = kernel_.is_collective(s);
       if (const auto* loop = std::get_if<Loop>(&s.node)) here = is_collective_[loop] = note_collectives(loop->body);
+      if (const auto* ring = std::get_if<Ring>(&s.node)) note_collectives(ring->body);
+      if (const auto* stage = std::get_if<Stage>(&s.node))
+        note_collectives(stage->fill), note_collectives(stage->use);
       found = found || here;
     }
     return found;
@@ -133,7 +128,9 @@ class Interpreter {
       case Opcode::ramp:
         for (int i = 0; i < n; ++i) out[i].integer = wrap_to(in.type.scalar, arg(0)->integer + i * arg(1)->integer);
         return;
-      case Opcode::reduce: return reduce(in, out, t);
+      case Opcode::reduce:
+        *out = evaluate_reduction(in.scalar_op, in.type.scalar, {arg(0), at_index(info(in.args[0]).type.lanes)});
+        return;
       case Opcode::extract: *out = arg(0)[in.integer]; return;
       case Opcode::shuffle: {
         const int split = info(in.args[0]).type.lanes;
@@ -151,7 +148,11 @@ class Interpreter {
       case Opcode::mma:
         return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
                               {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
-                              static_cast<int>(t.position[0] % warp_threads), {t.id(), phase_}, arg(4), out);
+                              static_cast<int>(t.position[0] % warp_threads), actor(t), arg(4), out);
+      case Opcode::group_mma:
+        return multiply_panels(in, {target(in.left.buffer, t), arg(0)->integer},
+                               {target(in.right.buffer, t), arg(1)->integer},
+                               static_cast<int>(t.position[0] % group_threads), actor(t), arg(2), out);
     }
   }
 
@@ -166,25 +167,14 @@ class Interpreter {
     }
   }
 
-  void reduce(const Instruction& in, Scalar* out, Thread& t) const {
-    const Type type = info(in.args[0]).type;
-    std::vector<Scalar> work(lanes(in.args[0], t), lanes(in.args[0], t) + type.lanes);
-    for (int half = type.lanes / 2; half >= 1; half /= 2)
-      for (int i = 0; i < half; ++i) {
-        const Scalar pair[] = {work[at_index(i)], work[at_index(i + half)]};
-        work[at_index(i)] = evaluate(in.scalar_op, type.scalar, pair);
-      }
-    *out = work[0];
-  }
-
   void load(const Instruction& in, Scalar* out, Thread& t) const {
     const Target from = target(in.buffer, t);
     const Scalar* index = lanes(in.args[0], t);
     const std::int64_t stride = in.op == Opcode::load_strided ? integer(in.args[1], t) : 1;
-    const Actor actor{t.id(), phase_};
+    const Actor own = actor(t);
     for (int i = 0; i < in.type.lanes; ++i) {
       const std::int64_t at = in.op == Opcode::gather ? index[i].integer : index->integer + i * stride;
-      out[i] = active(in.mask, i, t) ? from.load(at, actor) : Scalar{};
+      out[i] = active(in.mask, i, t) ? from.load(at, own) : Scalar{};
     }
     check_alignment(in.alignment, from, index->integer);
   }
@@ -193,10 +183,10 @@ class Interpreter {
     const Target to = target(s.buffer, t);
     const Scalar *index = lanes(s.index, t), *value = lanes(s.value, t);
     const std::int64_t stride = s.kind == StoreKind::strided ? integer(s.stride, t) : 1;
-    const Actor actor{t.id(), phase_};
+    const Actor own = actor(t);
     for (int i = 0; i < info(s.value).type.lanes; ++i) {
       const std::int64_t at = s.kind == StoreKind::scatter ? index[i].integer : index->integer + i * stride;
-      if (active(s.mask, i, t)) to.store(at, value[i], actor);
+      if (active(s.mask, i, t)) to.store(at, value[i], own);
     }
     check_alignment(s.alignment, to, index->integer);
   }
@@ -225,17 +215,19 @@ class Interpreter {
     const std::int64_t at = integer(s.to_index, t), from_at = integer(s.from_index, t);
     const auto lanes = static_cast<std::int64_t>(16 / size_in_bytes(to.info->dtype));
     const std::int64_t count = s.count == none ? lanes : integer(s.count, t);
-    const Actor actor{t.id(), phase_};
+    const Actor own = actor(t);
     std::vector<Scalar> values;
-    for (std::int64_t i = 0; i < lanes; ++i) values.push_back(i < count ? from.load(from_at + i, actor) : Scalar{});
+    for (std::int64_t i = 0; i < lanes; ++i) values.push_back(i < count ? from.load(from_at + i, own) : Scalar{});
     check_alignment(16, to, at);
     if (count > 0) check_alignment(16, from, from_at);
-    t.copies.start(t.scratch[at_index(s.to)], to, at, std::move(values), actor);
+    t.copies.start(t.scratch[at_index(s.to)], to, at, std::move(values), own);
   }
 
   void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
-  void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, {t.id(), phase_}); }
+  void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, actor(t)); }
 
+  void statement(const Ring&, Thread&) const { fail("a ring outside the thread loops", "ring_place"); }
+  void statement(const Stage&, Thread&) const { fail("a stage outside a ring", "ring_stage"); }
   void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_place"); }
 
   void statement(const Check& s, Thread& t) {
@@ -282,11 +274,21 @@ class Interpreter {
     lockstep(loop.body, all);
   }
 
-  void lockstep(const Block& statements, std::span<Thread* const> threads) {
+  void lockstep(const Block& statements, std::span<Thread* const> all) {
     for (const Statement& s : statements) {
       const auto* loop = std::get_if<Loop>(&s.node);
+      const auto threads = users_of(s, all);
       if (std::holds_alternative<Barrier>(s.node)) {
         ++phase_;
+      } else if (const auto* ring = std::get_if<Ring>(&s.node)) {
+        ring_ = ring;
+        in_ring_ = Actor::InRing{.stages = ring->stages};
+        turns_ = 0;
+        lockstep(ring->body, all);
+        ring_ = nullptr;
+        in_ring_ = {};
+      } else if (const auto* stage = std::get_if<Stage>(&s.node)) {
+        turn(*stage, all);
       } else if (loop && is_collective_[loop] && loop->kind >= LoopKind::thread_x) {
         lockstep(*loop, threads);
       } else if (loop && is_collective_[loop]) {
@@ -305,6 +307,31 @@ class Interpreter {
     }
   }
 
+  /// In a ring the other threads run what leads to its stage, and, with no effect, what is computed from values
+  /// alone.
+  std::span<Thread* const> users_of(const Statement& s, std::span<Thread* const> threads) const {
+    if (!ring_ || leads_to_stage(s)) return threads;
+    const auto* compute = std::get_if<Compute>(&s.node);
+    const bool pure = compute && info(compute->value).buffer == none && !kernel_.is_collective(s);
+    return pure ? threads : threads.first(std::min(threads.size(), static_cast<std::size_t>(ring_->users)));
+  }
+
+  /// A stage is filled, its copies arrive, and it is used.
+  void turn(const Stage& stage, std::span<Thread* const> threads) {
+    const auto users = static_cast<std::size_t>(ring_->users);
+    for (Thread* t : threads) lanes(stage.slot, *t)->integer = turns_ % ring_->stages;
+    in_ring_->turn = turns_++;
+    in_ring_->fills = true;
+    for (Thread* t : threads.subspan(users)) {
+      block(stage.fill, *t);
+      t->copies.commit();
+      t->copies.wait(0, actor(*t));
+    }
+    in_ring_->fills = false;
+    lockstep(stage.use, threads.first(users));
+    in_ring_->turn = -1;
+  }
+
   /// from_lane for all threads, which stand by warps: thread.x is the innermost thread loop, or the only one.
   void exchange(ValueId value, std::span<Thread* const> threads) const {
     for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -317,14 +344,15 @@ class Interpreter {
     }
   }
 
-  /// The threads of a warp name the same tiles.
+  /// The threads of a warp, or warp group, name the same tiles.
   void check_warps(const Instruction& mma, std::span<Thread* const> threads) const {
+    const int together = threads_together(mma.op);
     for (std::size_t i = 1; i < threads.size(); ++i) {
-      if (threads[i]->id() / warp_threads != threads[i - 1]->id() / warp_threads) continue;
-      for (std::size_t arg = 0; arg < 4; ++arg)
+      if (threads[i]->id() / together != threads[i - 1]->id() / together) continue;
+      for (std::size_t arg = 0; arg + 1 < mma.args.size(); ++arg)
         if (integer(mma.args[arg], *threads[i]) != integer(mma.args[arg], *threads[i - 1]))
-          fail(fmt::format("threads {} and {} of a warp name different tiles in an mma", threads[i - 1]->id(),
-                           threads[i]->id()),
+          fail(fmt::format("threads {} and {} name different tiles in one {}", threads[i - 1]->id(), threads[i]->id(),
+                           name(mma.op)),
                "divergent_mma");
     }
   }
@@ -350,7 +378,9 @@ class Interpreter {
   std::vector<std::size_t> offsets_, var_offsets_;
   std::unordered_map<const Loop*, bool> is_collective_;  // a barrier or an mma stands inside
   Thread main_;
-  std::int64_t status_ = 0, phase_ = 0, steps_ = 0;
+  std::int64_t status_ = 0, phase_ = 0, steps_ = 0, turns_ = 0;
+  const Ring* ring_ = nullptr;  // that runs
+  std::optional<Actor::InRing> in_ring_;
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ void CopyQueue::wait(int pending, const Actor& actor) {
 
 namespace {
 
-/// The rows of a tile that a thread reads: 16 elements each.
+/// 16 elements of each row of a tile.
 std::vector<Scalar> read_rows(const MatrixTile& tile, const TilePlace& place, const std::vector<int>& rows,
                               const Actor& actor) {
   if (place.first % 8 != 0 || place.line % 8 != 0)
@@ -44,31 +44,64 @@ std::vector<Scalar> read_rows(const MatrixTile& tile, const TilePlace& place, co
   return values;
 }
 
-}  // namespace
+/// 64 elements of each row of panels.
+std::vector<Scalar> read_panels(const MatrixTile& tile, const TilePlace& place, const std::vector<int>& rows,
+                                const Actor& actor) {
+  if (place.first % (panel_alignment / 2) != 0)
+    place.buffer.fail(fmt::format("a group_mma of {}[{}], no multiple of {} bytes", place.buffer.info->name,
+                                  place.first, panel_alignment),
+                      "alignment");
+  std::vector<Scalar> values;
+  for (const int row : rows)
+    for (int k = 0; k < group_depth; ++k) {
+      const int inside = row % panel_side, at = tile.transposed ? panel_place(k, inside) : panel_place(inside, k);
+      values.push_back(place.buffer.load(place.first + row / panel_side * panel_elements + at, actor));
+    }
+  return values;
+}
 
-void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
-                    const Actor& actor, const Scalar* sums, Scalar* out) {
-  const int columns = mma.right.rows;
-  std::vector<int> own_rows, own_columns;
-  std::vector<std::pair<std::size_t, std::size_t>> place;  // by sum: which of the thread's rows and columns
-  const auto number_of = [](std::vector<int>& all, int wanted) {
+/// The rows, or columns, of a thread's sums, and of each sum their numbers among these.
+struct OwnSums {
+  std::vector<int> rows = {}, columns = {};
+  std::vector<std::pair<std::size_t, std::size_t>> places = {};
+
+  void add(SumPlace at) { places.emplace_back(number_of(rows, at.row), number_of(columns, at.column)); }
+
+ private:
+  static std::size_t number_of(std::vector<int>& all, int wanted) {
     const auto found = std::find(all.begin(), all.end(), wanted);
     const auto number = static_cast<std::size_t>(found - all.begin());
     if (found == all.end()) all.push_back(wanted);
     return number;
-  };
-  for (int i = 0; i < mma.type.lanes; ++i) {
-    const SumPlace at = sum_place(columns, lane, i);
-    place.emplace_back(number_of(own_rows, at.row), number_of(own_columns, at.column));
   }
-  const std::vector<Scalar> a = read_rows(mma.left, left, own_rows, actor),
-                            b = read_rows(mma.right, right, own_columns, actor);
-  for (std::size_t i = 0; i < place.size(); ++i) {
+};
+
+void multiply(const OwnSums& own, const std::vector<Scalar>& a, const std::vector<Scalar>& b, std::size_t depth,
+              const Scalar* sums, Scalar* out) {
+  for (std::size_t i = 0; i < own.places.size(); ++i) {
     Scalar sum = sums[i];
-    for (std::size_t k = 0; k < mma_depth; ++k)
-      sum = evaluate_fma(f32, a[place[i].first * mma_depth + k], b[place[i].second * mma_depth + k], sum);
+    for (std::size_t k = 0; k < depth; ++k)
+      sum = evaluate_fma(f32, a[own.places[i].first * depth + k], b[own.places[i].second * depth + k], sum);
     out[i] = sum;
   }
+}
+
+}  // namespace
+
+void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
+                    const Actor& actor, const Scalar* sums, Scalar* out) {
+  OwnSums own;
+  for (int i = 0; i < mma.type.lanes; ++i) own.add(sum_place(mma.right.rows, lane, i));
+  multiply(own, read_rows(mma.left, left, own.rows, actor), read_rows(mma.right, right, own.columns, actor),
+           mma_depth, sums, out);
+}
+
+void multiply_panels(const Instruction& mma, const TilePlace& left, const TilePlace& right, int thread,
+                     const Actor& actor, const Scalar* sums, Scalar* out) {
+  OwnSums own;
+  for (int i = 0; i < mma.type.lanes; ++i) own.add(group_sum_place(thread, i));
+  multiply(own, read_panels(mma.left, left, own.rows, actor), read_panels(mma.right, right, own.columns, actor),
+           group_depth, sums, out);
 }
 
 }  // namespace lathe::kernel

@@ -30,6 +30,16 @@ class CopyQueue {
   std::deque<std::vector<Copy>> groups_;
 };
 
+/// What one thread knows. Lanes of value v stand at [offset(v), offset(v) + lanes).
+struct Thread {
+  std::vector<Scalar> values, vars;
+  std::vector<std::shared_ptr<Scratch>> scratch;  // by buffer
+  CopyQueue copies;
+  std::int64_t position[3] = {0, 0, 0};
+
+  std::int64_t id() const { return position[0] + 1024 * (position[1] + 1024 * position[2]); }
+};
+
 /// Where an operand of mma lies.
 struct TilePlace {
   Target buffer;
@@ -40,5 +50,10 @@ struct TilePlace {
 /// rounded once, as fma. Throws for a first or line that is no multiple of 16 bytes.
 void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
                     const Actor& actor, const Scalar* sums, Scalar* out);
+
+/// The same of group_mma for thread number `thread` of a warp group, over 64 elements; the places' lines do not
+/// count. Throws for panels that are no multiples of 1024 bytes.
+void multiply_panels(const Instruction& mma, const TilePlace& left, const TilePlace& right, int thread,
+                     const Actor& actor, const Scalar* sums, Scalar* out);
 
 }  // namespace lathe::kernel

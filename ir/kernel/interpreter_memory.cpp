@@ -79,7 +79,7 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
                "load of {}[{}], {}", info->name, index,
                scratch->written[i] == Written::never ? "which was never written" : "whose copy was not waited for"),
            "uninitialised");
-    if (!scratch->uses.empty()) {
+    if (!scratch->uses.empty() && !note_read_of_stage(index, actor)) {
       SharedUse& use = scratch->uses[i];
       if (use.write_phase == actor.phase && use.writer != actor.thread)
         fail(fmt::format("thread {} reads {}[{}], which thread {} wrote with no barrier between", actor.thread,
@@ -93,9 +93,48 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
   return read_element(info->dtype, at);
 }
 
+/// What a stage of a ring has filled is read in its own use: before, its copies may be under way, and after, those of
+/// the next turn. Whether it is such an element.
+bool Target::note_read_of_stage(std::int64_t index, const Actor& actor) const {
+  const SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
+  if (use.filled < 0) return false;
+  if (!actor.ring || actor.ring->turn != use.filled)
+    fail(
+        fmt::format(
+            "thread {} reads {}[{}], which turn {} of a ring filled, {}", actor.thread, info->name, index, use.filled,
+            actor.ring && actor.ring->turn >= 0 ? fmt::format("in turn {}", actor.ring->turn) : "outside the stage"),
+        "stage");
+  return true;
+}
+
+/// A fill may overwrite what turns filled that users are through with. Whether no barrier is wanted for it.
+bool Target::note_write_of_stage(std::int64_t index, const Actor& actor) const {
+  SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
+  const std::int64_t before = use.filled;
+  if (!actor.ring || !actor.ring->fills) {
+    if (before >= 0)
+      fail(fmt::format("thread {} writes {}[{}], which a ring fills", actor.thread, info->name, index), "stage");
+    if (actor.ring) use.users_own = true;
+    return false;
+  }
+  const std::int64_t turn = actor.ring->turn;
+  if (use.users_own) fail(fmt::format("a ring fills {}[{}], which its users write", info->name, index), "stage");
+  if (before >= 0 && before != turn && before > turn - actor.ring->stages)
+    fail(fmt::format("turn {} of a ring fills {}[{}], which turn {} filled and may still use", turn, info->name,
+                     index, before),
+         "stage");
+  if (before == turn && use.writer != actor.thread)
+    fail(fmt::format("threads {} and {} fill {}[{}] in one turn", use.writer, actor.thread, info->name, index),
+         "race");
+  use.filled = turn;
+  if (before < 0) return false;
+  use.writer = actor.thread;
+  return true;
+}
+
 /// Finds what else touches the element of shared memory between the same barriers.
 void Target::note_write(std::int64_t index, const Actor& actor) const {
-  if (scratch->uses.empty()) return;
+  if (scratch->uses.empty() || note_write_of_stage(index, actor)) return;
   SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
   const bool read = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
   const bool wrote = use.write_phase == actor.phase && use.writer != actor.thread;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct SharedUse {
   std::int64_t write_phase = -1, read_phase = -1;
   std::int64_t writer = -1, reader = -1;
   bool many_readers = false;
+  std::int64_t filled = -1;  ///< the turn of a ring that filled it last
+  bool users_own = false;    ///< users of a ring have written it
 };
 
 enum class Written : std::uint8_t { never, by_copy_under_way, yes };
@@ -36,6 +39,13 @@ struct Scratch {
 struct Actor {
   std::int64_t thread = 0;
   std::int64_t phase = 0;  ///< barriers passed
+  /// Of a thread in a ring: its turn, -1 outside the stage, and how many are under way at once; none elsewhere.
+  struct InRing {
+    std::int64_t turn = -1;
+    int stages = 0;
+    bool fills = false;
+  };
+  std::optional<InRing> ring = {};
 };
 
 /// The buffer an access goes to: a parameter's memory, or scratch.
@@ -56,6 +66,8 @@ struct Target {
  private:
   std::byte* element(std::int64_t index, const char* verb) const;
   void note_write(std::int64_t index, const Actor& actor) const;
+  bool note_read_of_stage(std::int64_t index, const Actor& actor) const;
+  bool note_write_of_stage(std::int64_t index, const Actor& actor) const;
 };
 
 }  // namespace lathe::kernel

@@ -19,8 +19,25 @@ int Kernel::parameter_count() const {
 
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
-  return std::holds_alternative<Barrier>(statement.node) ||
-         (compute && is_of_warp(values[static_cast<std::size_t>(compute->value)].op));
+  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<Ring>(statement.node) ||
+         std::holds_alternative<Stage>(statement.node) ||
+         (compute && threads_together(values[static_cast<std::size_t>(compute->value)].op) > 1);
+}
+
+int threads_together(Opcode op) {
+  if (op == Opcode::group_mma) return group_threads;
+  return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1;
+}
+
+int panel_place(int line, int element) {
+  constexpr int piece = 8;
+  return line * panel_side + ((element / piece) ^ (line % piece)) * piece + element % piece;
+}
+
+SumPlace group_sum_place(int thread, int index) {
+  SumPlace place = sum_place(group_columns, thread % warp_threads, index);
+  place.row += thread / warp_threads * (group_rows * warp_threads / group_threads);
+  return place;
 }
 
 SumPlace sum_place(int columns, int lane, int index) {
@@ -69,6 +86,7 @@ std::string_view name(Opcode op) {
     case Opcode::get: return "get";
     case Opcode::from_lane: return "from_lane";
     case Opcode::mma: return "mma";
+    case Opcode::group_mma: return "group_mma";
   }
   throw InternalError("an opcode out of range");
 }

@@ -47,7 +47,7 @@ struct BufferInfo {
 enum class Opcode : std::uint8_t {
   constant,    // integer (i64, i32, boolean) or real (floats), in every lane
   dim,         // run-time argument number `integer`
-  loop_index,  // the index of the loop that names it
+  loop_index,  // the index of the loop, or the slot of the stage, that names it
   scalar,      // scalar_op of args, lane by lane; for cast, `type` is the target
   fma,         // args[0] * args[1] + args[2], rounded once
   dot_pairs,   // args[2] + the products of two neighbouring bf16 each: see evaluate_dot_pair
@@ -62,6 +62,7 @@ enum class Opcode : std::uint8_t {
   get,           // the present value of variable `integer`
   mma,           // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
   from_lane,     // args[0] of thread args[1] of the warp
+  group_mma,     // a warp group's product of two tiles in shared memory, added to args[2]: see panel_place
 };
 
 /// An operand of mma: a matrix of `rows` rows of 16 elements that are summed over, in shared memory. Element (row, k)
@@ -84,8 +85,21 @@ struct SumPlace {
 SumPlace sum_place(int columns, int lane, int index);
 inline constexpr int warp_threads = 32;
 inline constexpr int mma_depth = 16;
-/// Whether the threads of a warp compute it together.
-inline bool is_of_warp(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane; }
+/// How the operands of group_mma lie in shared memory: in panels of 64 lines of 64 elements (128 bytes), in each line
+/// of which pieces of 16 bytes are swapped, as the 128-byte swizzle of wgmma has them. The place of an element in its
+/// panel:
+int panel_place(int line, int element);
+inline constexpr int panel_side = 64;
+inline constexpr int panel_elements = panel_side * panel_side;
+inline constexpr int panel_alignment = 1024;  ///< bytes
+/// group_mma adds left * right^T to 64 x 128 sums that the 128 threads of a warp group hold in f32 together, as
+/// wgmma.m64n128k16 lays them out (group_sum_place). 64 elements are summed over; left is a panel, right are two, one
+/// behind the other; rows are lines, or elements of lines where the operand is transposed. args: left first, right
+/// first, sums. The first ones are multiples of 1024 bytes, equal in all threads of a group.
+inline constexpr int group_threads = 128, group_rows = 64, group_columns = 128, group_depth = 64;
+SumPlace group_sum_place(int thread, int index);
+/// How many threads, neighbours, compute it together: 1, a warp or a warp group.
+int threads_together(Opcode op);
 
 struct Instruction {
   Opcode op = Opcode::constant;
@@ -177,8 +191,24 @@ struct Alloc {
   BufferId buffer = none;
 };
 
-/// Every thread of the block waits for the others and sees their writes to shared memory.
+/// Every thread of the block (in a ring: every one that uses) waits for the others and sees their writes to shared
+/// memory.
 struct Barrier {};
+
+/// Of a block's threads the first `users` use what the others copy to shared memory, which are up to `stages` stages
+/// ahead. The loops of the body that lead to its one Stage, and what `fill` needs of what is computed in them, are
+/// run by all threads; `fill` by the others alone, everything else by the users alone.
+struct Ring {
+  int stages = 0, users = 0;
+  Block body;
+};
+
+/// One turn of a ring: `fill`, and when its copies have arrived, `use`. `slot` is the number of turns before, modulo
+/// the ring's stages. A fill waits until the users are through with the turn that had this slot before.
+struct Stage {
+  ValueId slot = none;
+  Block fill, use;
+};
 
 /// If `condition` is false, the status word becomes `code` unless it is nonzero already; the kernel goes on.
 struct Check {
@@ -200,7 +230,7 @@ struct Branch {
 
 struct Statement {
   std::variant<Compute, Store, Prefetch, AsyncCopy, CommitCopies, WaitCopies, SetVar, Alloc, Barrier, Check, Loop,
-               Branch>
+               Branch, Ring, Stage>
       node;
 };
 
@@ -218,8 +248,8 @@ struct Kernel {
   std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
-  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane. Loops
-  /// and branches are not looked into.
+  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane, a
+  /// ring. Loops and branches are not looked into.
   bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;

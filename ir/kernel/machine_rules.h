@@ -20,9 +20,9 @@ void require(const Kernel& kernel, bool condition, std::string_view label, fmt::
       fmt::format("kernel {}: {}  [{}]", kernel.name, fmt::format(text, std::forward<Args>(args)...), label));
 }
 
-/// What follows from a from_lane or an mma alone, its operands being in scope: their types; of an mma operands in
-/// shared memory (mma_operands), both bf16 or both f16 (mma_types), tiles and sums that fit each other (mma_shape),
-/// places that are multiples of 16 bytes where they are known (alignment).
+/// What follows from a from_lane, an mma or a group_mma alone, its operands being in scope: their types; of a product
+/// operands in shared memory (mma_operands), both bf16 or both f16 (mma_types), tiles and sums that fit each other
+/// (mma_shape), places that are multiples of 16 bytes, of a group_mma of 1024, where they are known (alignment).
 void verify_of_warp(const Kernel& kernel, const Instruction& in);
 /// From a parameter that is only read to shared memory of the same type (copy_buffers).
 void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy);

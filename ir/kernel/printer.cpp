@@ -150,6 +150,11 @@ class Printer {
         matrix(in.right, in.args[2], in.args[3]);
         add(", {}", value(in.args[4]));
         break;
+      case Opcode::group_mma:
+        add("group_mma {}[{}]{}, {}[{}]{}, {}", buffer(in.left.buffer), value(in.args[0]),
+            in.left.transposed ? "^T" : "", buffer(in.right.buffer), value(in.args[1]),
+            in.right.transposed ? "^T" : "", value(in.args[2]));
+        break;
     }
     suffix(in.mask, in.alignment);
   }
@@ -244,6 +249,23 @@ class Printer {
       out_ += " else {\n";
       nested(s.else_block);
     }
+    out_ += "\n";
+  }
+
+  void statement(const Ring& s) {
+    indent();
+    add("ring of {} for {} threads {{\n", s.stages, s.users);
+    nested(s.body);
+    out_ += "\n";
+  }
+
+  void statement(const Stage& s) {
+    indent();
+    value_names_[static_cast<std::size_t>(s.slot)] = fmt::format("i{}", next_index_++);
+    add("stage {} fill {{\n", value(s.slot));
+    nested(s.fill);
+    out_ += " use {\n";
+    nested(s.use);
     out_ += "\n";
   }
 

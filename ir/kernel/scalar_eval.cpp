@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ir/support/error.h"
 
@@ -271,6 +272,16 @@ Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
   float sum = flushed(c.real);
   for (const int i : {1, 0}) sum = flushed(std::fma(flushed(a[i].real), flushed(b[i].real), sum));
   return {.real = sum};
+}
+
+Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes) {
+  std::vector<Scalar> work(lanes.begin(), lanes.end());
+  for (std::size_t half = work.size() / 2; half >= 1; half /= 2)
+    for (std::size_t i = 0; i < half; ++i) {
+      const Scalar pair[] = {work[i], work[i + half]};
+      work[i] = evaluate(op, dtype, pair);
+    }
+  return work[0];
 }
 
 }  // namespace lathe::kernel

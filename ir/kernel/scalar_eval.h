@@ -34,6 +34,9 @@ Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
 /// and results of either fma count as zeros of their sign.
 Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c);
 
+/// Lanes [0, n/2) combined with lanes [n/2, n), and so on, until one is left.
+Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes);
+
 bool is_transcendental(ScalarOp op);  ///< pow, exp, log, sin, cos, tanh, erf
 /// Whether the op is defined on operands of this type.
 bool is_defined(ScalarOp op, DType dtype);

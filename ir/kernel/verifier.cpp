@@ -6,6 +6,7 @@
 
 #include "ir/kernel/machine_rules.h"
 #include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -30,8 +31,9 @@ class Verifier {
       require(!is_complex(kernel_.buffers[i].dtype), "complex", "buffer {} is complex", kernel_.buffers[i].name);
     }
     for (std::size_t i = 0; i < kernel_.values.size(); ++i) placed_everywhere(i);
-    top_level();
+    verify_parallel_loop(kernel_);
     block(kernel_.body);
+    verify_rings(kernel_);
     require(scratch_bytes_ <= 256 * 1024, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
   }
 
@@ -65,38 +67,6 @@ class Verifier {
       require(wrap_to(in.type.scalar, in.integer) == in.integer, "constant_range", "{} is not a {}", in.integer,
               lathe::name(in.type.scalar));
     }
-  }
-
-  /// One parallel loop at most, at top level, last, after set-up that writes no parameter.
-  void top_level() const {
-    for (std::size_t i = 0; i < kernel_.body.size(); ++i) {
-      const auto* loop = std::get_if<Loop>(&kernel_.body[i].node);
-      if (!loop || loop->kind != LoopKind::parallel) continue;
-      require(i + 1 == kernel_.body.size(), "parallel_last", "statements follow the parallel loop");
-      for (std::size_t before = 0; before < i; ++before) no_parameter_store(kernel_.body[before]);
-      for (const ValueId bound : {loop->lo, loop->hi, loop->step}) pure(bound);
-    }
-  }
-
-  /// The bounds of the parallel loop are known from the dims alone.
-  void pure(ValueId id) const {
-    require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
-    const Instruction& in = at(id);
-    require(in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && !is_of_warp(in.op),
-            "parallel_bounds", "a bound of the parallel loop depends on a {}", kernel::name(in.op));
-    for (const ValueId arg : in.args) pure(arg);
-  }
-
-  void no_parameter_store(const Statement& statement) const {
-    const auto each = [&](const Block& statements) {
-      for (const Statement& s : statements) no_parameter_store(s);
-    };
-    if (const auto* store = std::get_if<Store>(&statement.node))
-      require(store->buffer >= 0 && store->buffer < static_cast<int>(kernel_.buffers.size()) &&
-                  kernel_.buffers[static_cast<std::size_t>(store->buffer)].space != Space::parameter,
-              "setup_store", "a store to a parameter before the parallel loop");
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) each(loop->body);
-    if (const auto* branch = std::get_if<Branch>(&statement.node)) each(branch->then_block), each(branch->else_block);
   }
 
   /// What a block defines is forgotten at its end: uses are dominated by definitions.
@@ -214,12 +184,14 @@ class Verifier {
         break;
       case Opcode::from_lane:
       case Opcode::mma:
-        arguments(in, in.op == Opcode::mma ? 5 : 2);
+      case Opcode::group_mma:
+        arguments(in, in.op == Opcode::mma ? 5 : in.op == Opcode::group_mma ? 3 : 2);
         for (const BufferId operand : {in.left.buffer, in.right.buffer})
-          if (in.op == Opcode::mma) buffer(operand, false);
+          if (in.op != Opcode::from_lane) buffer(operand, false);
         verify_of_warp(kernel_, in);
         require(warps_ > 0, "warp_threads", "a {} outside a thread.x loop of whole warps", kernel::name(in.op));
         require(conditional_ == 0, "warp_place", "a {} in a branch", kernel::name(in.op));
+        require(in.op != Opcode::group_mma || uses_ > 0, "group_place", "a group_mma outside the use of a stage");
         break;
     }
   }
@@ -374,6 +346,24 @@ class Verifier {
     scope_values_.pop_back();
   }
 
+  void statement(const Ring& s) {
+    require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "ring_place",
+            "a ring in a branch or outside the one thread loop, of whole warps along x");
+    block(s.body);
+  }
+
+  void statement(const Stage& s) {
+    define(s.slot);
+    require(at(s.slot).op == Opcode::loop_index && at(s.slot).type == Type{i64, 1}, "loop_index",
+            "value {} is no slot", s.slot);
+    block(s.fill);
+    ++uses_;
+    block(s.use);
+    --uses_;
+    defined_[static_cast<std::size_t>(s.slot)] = false;
+    scope_values_.pop_back();
+  }
+
   void statement(const Branch& s) {
     want(use(s.condition), {boolean, 1}, "the condition of a branch");
     ++conditional_;
@@ -387,7 +377,7 @@ class Verifier {
   std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
   std::int64_t scratch_bytes_ = 0;
   std::vector<int> var_depth_;
-  int depth_ = 0, threads_ = 0, conditional_ = 0;
+  int depth_ = 0, threads_ = 0, conditional_ = 0, uses_ = 0;
   int warps_ = 0;        // enclosing thread.x loops of whole warps
   int independent_ = 0;  // enclosing loops whose iterations are independent
 };

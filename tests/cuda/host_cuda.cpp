@@ -11,7 +11,6 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
-#include "codegen/cuda/prelude.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
 #include "tests/runtime/files_scratch.h"
@@ -59,7 +58,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
 
 }  // namespace
 
-std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels) {
+std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels, const std::string& prelude) {
 #ifndef __x86_64__
   fmt::print("SKIP: CUDA text on the host wants an x86-64 processor\n");
   return std::nullopt;
@@ -72,8 +71,8 @@ std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels)
   std::map<std::string, std::string> names;  // by canonical text
   std::string text = "#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n";
   text +=
-      "namespace lathe { unsigned char shared_memory[1 << 17] __attribute__((section(\"cuda_shared\"), "
-      "aligned(16))); }\n";
+      "namespace lathe { unsigned char shared_memory[1 << 18] __attribute__((section(\"cuda_shared\"), "
+      "aligned(1024))); }\n";
   text += "struct Arguments { void* const* buffers; const long long* dims; unsigned long long* status; };\n";
   for (const kernel::Kernel& given : kernels) {
     const std::string key = kernel::canonical_text(given);
@@ -83,13 +82,14 @@ std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels)
     kernel.name = fmt::format("k{}_{}", names.size(), given.name);
     text += kernel_text(kernel) + entry_text(kernel, name);
   }
-  write_file(scratch.path() / cuda::prelude_name, cuda::prelude());
+  write_file(scratch.path() / cuda::prelude_name, prelude);
   write_file(scratch.path() / "kernels.cpp", text);
   const std::string root = LATHE_TEST_DATA "/..", library = (scratch.path() / "kernels.so").string();
   const std::string log = (scratch.path() / "log").string();
   const std::string command = fmt::format(
       "c++ -std=c++20 -O0 -w -ffp-contract=off -fno-strict-aliasing -shared -fPIC -I'{0}' -I'{1}' '{1}/kernels.cpp' "
-      "'{0}/tests/cuda/shim/fibers.cpp' '{0}/tests/cuda/shim/machine.cpp' -o '{2}' > '{3}' 2>&1",
+      "'{0}/tests/cuda/shim/fibers.cpp' '{0}/tests/cuda/shim/machine.cpp' '{0}/tests/cuda/shim/warp_groups.cpp' -o "
+      "'{2}' > '{3}' 2>&1",
       root, scratch.path().string(), library, log);
   if (std::system(command.c_str()) != 0) {
     std::ifstream in(log);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/prelude.h"
 #include "ir/kernel/interpreter.h"
 #include "ir/kernel/kernel.h"
 
@@ -18,7 +19,9 @@ class HostCuda {
  public:
   /// Builds them all at once; equal kernels are built once. Nothing where this machine has no compiler (or no x86-64
   /// processor, which the fibers need); says SKIP on standard output then. Text that does not compile is a failure.
-  static std::optional<HostCuda> build(std::span<const kernel::Kernel> kernels);
+  /// `prelude` stands for lathe.cuh: a test may put a mistake there.
+  static std::optional<HostCuda> build(std::span<const kernel::Kernel> kernels,
+                                       const std::string& prelude = cuda::prelude());
 
   /// Runs a kernel that build() was given, blocks and threads in an order that the seed chooses; gives the status
   /// word. Throws InternalError where the threads of a block do not meet the same barriers.

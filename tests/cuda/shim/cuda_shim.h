@@ -33,6 +33,21 @@ void shim_ldmatrix(bool transposed, const void* line, unsigned* parts);
 /// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32, sum as C and D; `value` widens an element.
 void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high);
 
+/// The place in shared memory.
+unsigned shim_shared_address(const void* p);
+/// mbarrier.init, .arrive, .try_wait.parity until it holds; cp.async.mbarrier.arrive.noinc, which arrives at any
+/// time.
+void shim_init_barrier(unsigned long long* barrier, unsigned arrivals);
+void shim_arrive(unsigned long long* barrier);
+void shim_arrive_with_copies(unsigned long long* barrier);
+void shim_wait_barrier(const unsigned long long* barrier, unsigned parity);
+/// bar.sync 1
+void shim_user_barrier(int threads);
+void __syncwarp();
+/// wgmma.mma_async.sync.aligned.m64n128k16.f32.T.T, at once: 128 threads meet.
+void shim_wgmma(float (*value)(unsigned short bits), float* sum, unsigned long long a, unsigned long long b,
+                bool a_transposed, bool b_transposed);
+
 /// Of values of up to 8 bytes.
 void shim_from_lane(void* value, int bytes, int lane);
 template <class T>

@@ -43,24 +43,27 @@ namespace {
 
 constexpr std::size_t stack_bytes = 128 * 1024;
 
-enum class State { at_barrier, in_warp, running, finished };
+enum class State { at_barrier, in_warp, waiting, running, finished };
 
 struct Fiber {
   void* place = nullptr;
   ShimIndex index = {};
   State state = State::finished;
+  ShimCondition over = nullptr;  // of one that waits
+  const void* what = nullptr;
+  unsigned number = 0;
 };
 
-/// The threads of a warp that have come to the present collective.
-struct Warp {
-  void* lanes[shim_warp_threads] = {};
+/// The threads of a warp, or warp group, that have come to the present collective.
+struct Meeting {
+  void* lanes[shim_group_threads] = {};
   ShimCollective act = nullptr;
   int arrived = 0;
 };
 
 struct Block {
   const ShimLaunch* launch = nullptr;
-  std::vector<Warp> warps;
+  std::vector<Meeting> warps, groups;
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
@@ -103,14 +106,17 @@ void resume(Fiber& fiber) {
 }
 
 /// Runs every thread until it waits for others in vain or has finished.
-void run_threads(const std::vector<std::size_t>& order) {
+void run_threads(const std::vector<std::size_t>& order, std::mt19937_64& random) {
   for (bool moved = true; moved;) {
     moved = false;
     for (const std::size_t i : order) {
-      if (block().fibers[i].state != State::running) continue;
-      resume(block().fibers[i]);
+      Fiber& fiber = block().fibers[i];
+      if (fiber.state == State::waiting && fiber.over(fiber.what, fiber.number)) fiber.state = State::running;
+      if (fiber.state != State::running) continue;
+      resume(fiber);
       moved = true;
     }
+    if (!moved) moved = shim_land_copies(random);
   }
 }
 
@@ -125,7 +131,9 @@ int run_block(std::mt19937_64& random) {
       for (int x = 0; x < size[0]; ++x)
         b.fibers.push_back({nullptr, {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)}});
   b.warps.assign(b.fibers.size() / shim_warp_threads + 1, {});
+  b.groups.assign(b.fibers.size() / shim_group_threads + 1, {});
   shim_start_copies(b.fibers.size());
+  shim_start_user_barrier();
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
@@ -134,7 +142,7 @@ int run_block(std::mt19937_64& random) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (;;) {
     std::shuffle(order.begin(), order.end(), random);
-    run_threads(order);
+    run_threads(order, random);
     const auto all = [&](State state) {
       return std::all_of(b.fibers.begin(), b.fibers.end(), [state](const Fiber& f) { return f.state == state; });
     };
@@ -150,17 +158,27 @@ void __syncthreads() { give_way(State::at_barrier); }
 
 std::size_t shim_thread() { return static_cast<std::size_t>(block().current - block().fibers.data()); }
 
-void shim_meet(ShimCollective act, void* own) {
+void shim_meet(ShimCollective act, void* own, std::size_t threads) {
   Block& b = block();
-  const std::size_t first = shim_thread() / shim_warp_threads * shim_warp_threads;
-  Warp& warp = b.warps[first / shim_warp_threads];
-  warp.lanes[shim_thread() - first] = own;
+  const std::size_t first = shim_thread() / threads * threads;
+  Meeting& meeting = (threads == shim_warp_threads ? b.warps : b.groups)[first / threads];
+  meeting.lanes[shim_thread() - first] = own;
   // Who comes to another collective than the first one never leaves it.
-  if (warp.arrived == 0) warp.act = act;
-  if (warp.act != act || ++warp.arrived < static_cast<int>(shim_warp_threads)) return give_way(State::in_warp);
-  warp.arrived = 0;
-  act(warp.lanes);
-  for (std::size_t lane = 0; lane < shim_warp_threads; ++lane) b.fibers[first + lane].state = State::running;
+  if (meeting.arrived == 0) meeting.act = act;
+  if (meeting.act != act || ++meeting.arrived < static_cast<int>(threads)) return give_way(State::in_warp);
+  meeting.arrived = 0;
+  if (!act(meeting.lanes)) return give_way(State::in_warp);
+  for (std::size_t lane = 0; lane < threads; ++lane) b.fibers[first + lane].state = State::running;
+}
+
+void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
+  Fiber& own = *block().current;
+  own.over = over, own.what = what, own.number = number;
+  if (!over(what, number)) give_way(State::waiting);
+}
+
+unsigned shim_shared_address(const void* p) {
+  return static_cast<unsigned>(static_cast<const unsigned char*>(p) - __start_cuda_shared);
 }
 
 int shim_run(const ShimLaunch& launch) {

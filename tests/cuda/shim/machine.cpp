@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -17,11 +18,23 @@ struct Copy {
   int bytes;
 };
 
-/// Of one thread.
+/// Of one thread: copies that belong to no group yet, groups, and copies that a barrier waits for.
 struct Copies {
+  struct Landing {
+    std::vector<Copy> copies;
+    unsigned long long* barrier;
+  };
   std::vector<Copy> open;
   std::deque<std::vector<Copy>> groups;
+  std::deque<Landing> landings;
 };
+
+void land(const std::vector<Copy>& copies) {
+  for (const Copy& copy : copies) {
+    std::memset(copy.to, 0, 16);
+    std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  }
+}
 
 std::vector<Copies>& all_copies() {
   static std::vector<Copies> copies;
@@ -40,7 +53,7 @@ struct LoadMatrix {
 /// Part p: line r is what thread 8 p + r points at. Thread t gets elements 2 (t % 4) and 1 more of line t / 4, or
 /// transposed, of the two lines with these numbers element t / 4.
 template <bool transposed>
-void load_matrix(void* const* lanes) {
+bool load_matrix(void* const* lanes) {
   const auto of = [&](int lane) { return static_cast<const LoadMatrix*>(lanes[lane]); };
   for (int lane = 0; lane < 32; ++lane)
     for (int p = 0; p < 4; ++p) {
@@ -50,6 +63,7 @@ void load_matrix(void* const* lanes) {
       };
       of(lane)->parts[p] = element(0) | element(1) << 16;
     }
+  return true;
 }
 
 struct Multiply {
@@ -60,7 +74,7 @@ struct Multiply {
 };
 
 /// Groups of four threads g = t / 4 hold rows (A, C) or columns (B) g; thread t % 4 of a group holds pairs.
-void multiply(void* const* lanes) {
+bool multiply(void* const* lanes) {
   const auto of = [&](int group, int member) { return static_cast<const Multiply*>(lanes[group * 4 + member]); };
   const auto value = of(0, 0)->value;
   float a[16][16], b[16][8];
@@ -76,6 +90,7 @@ void multiply(void* const* lanes) {
       float& sum = of(row % 8, column / 2)->sum[row / 8 * 2 + column % 2];
       for (int k = 0; k < 16; ++k) sum = fmaf(a[row][k], b[k][column], sum);
     }
+  return true;
 }
 
 struct FromLane {
@@ -83,11 +98,12 @@ struct FromLane {
   int bytes, lane;
 };
 
-void from_lane(void* const* lanes) {
+bool from_lane(void* const* lanes) {
   unsigned char before[32][8];
   const auto of = [&](int lane) { return static_cast<const FromLane*>(lanes[lane]); };
   for (int lane = 0; lane < 32; ++lane) std::memcpy(before[lane], of(lane)->value, of(lane)->bytes);
   for (int lane = 0; lane < 32; ++lane) std::memcpy(of(lane)->value, before[of(lane)->lane % 32], of(lane)->bytes);
+  return true;
 }
 
 }  // namespace
@@ -107,10 +123,28 @@ void shim_commit_copies() {
 
 void shim_wait_copies(int pending) {
   for (auto& groups = own_copies().groups; groups.size() > static_cast<std::size_t>(pending); groups.pop_front())
-    for (const Copy& copy : groups.front()) {
-      std::memset(copy.to, 0, 16);
-      std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
-    }
+    land(groups.front());
+}
+
+void shim_arrive_with_copies(unsigned long long* barrier) {
+  Copies& own = own_copies();
+  own.landings.push_back({std::move(own.open), barrier});
+  own.open.clear();
+}
+
+/// As late as can be: no thread could run without them. Those of one thread in order.
+bool shim_land_copies(std::mt19937_64& random) {
+  std::vector<Copies*> waiting;
+  for (Copies& copies : all_copies())
+    if (!copies.landings.empty()) waiting.push_back(&copies);
+  std::shuffle(waiting.begin(), waiting.end(), random);
+  for (std::size_t i = 0; i < (waiting.size() + 1) / 2; ++i) {
+    auto& landings = waiting[i]->landings;
+    land(landings.front().copies);
+    shim_arrive(landings.front().barrier);
+    landings.pop_front();
+  }
+  return !waiting.empty();
 }
 
 void shim_ldmatrix(bool transposed, const void* line, unsigned* parts) {

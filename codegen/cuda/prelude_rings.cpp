@@ -1,0 +1,107 @@
+#include "codegen/cuda/prelude.h"
+
+namespace lathe::cuda::detail {
+
+std::string_view prelude_rings() {
+  return R"cuda(
+// ---- rings of stages in shared memory: some threads fill what others use ----
+
+LATHE_FUNCTION void init_barrier(u64* barrier, u32 arrivals) {
+#ifdef __CUDA_ARCH__
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+#else
+  shim_init_barrier(barrier, arrivals);
+#endif
+}
+LATHE_FUNCTION void arrive(u64* barrier) {
+#ifdef __CUDA_ARCH__
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+#else
+  shim_arrive(barrier);
+#endif
+}
+/// This thread arrives when all copies that it has started have ended.
+LATHE_FUNCTION void arrive_with_copies(u64* barrier) {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+#else
+  shim_arrive_with_copies(barrier);
+#endif
+}
+/// Waits until the phase of this parity is over: all have arrived.
+LATHE_FUNCTION void wait_barrier(u64* barrier, u32 parity) {
+#ifdef __CUDA_ARCH__
+  u32 over;
+  do {
+    asm volatile(
+        "{\n.reg .pred over;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, over;\n}"
+        : "=r"(over)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  } while (!over);
+#else
+  shim_wait_barrier(barrier, parity);
+#endif
+}
+/// What copies have written is seen by wgmma, which reads through another proxy.
+LATHE_FUNCTION void show_to_wgmma() {
+#ifdef __CUDA_ARCH__
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+/// Of the first `threads` threads of the block.
+template <int threads>
+LATHE_FUNCTION void user_barrier() {
+#ifdef __CUDA_ARCH__
+  asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+#else
+  shim_user_barrier(threads);
+#endif
+}
+
+/// A thread's place in a ring: the slot of its present turn, and the parity of its rounds. Of each slot a barrier says
+/// that it is full, and one behind these that it is empty.
+template <int stages>
+struct Ring {
+  u64* barriers;
+  int at;
+  u32 round;
+
+  LATHE_FUNCTION i64 slot() const { return at; }
+  LATHE_FUNCTION void wait_empty() const { wait_barrier(barriers + stages + at, round ^ 1); }
+  LATHE_FUNCTION void wait_full() const {
+    wait_barrier(barriers + at, round);
+    show_to_wgmma();
+  }
+  LATHE_FUNCTION void filled() {
+    arrive_with_copies(barriers + at);
+    turn();
+  }
+  /// One thread of a warp arrives for all.
+  LATHE_FUNCTION void used() {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(barriers + stages + at);
+    turn();
+  }
+  LATHE_FUNCTION void turn() {
+    if (++at == stages) at = 0, round ^= 1;
+  }
+};
+
+/// For all threads of a block: `fillers` of them and `users`.
+template <int stages>
+LATHE_FUNCTION Ring<stages> start_ring(u64* barriers, u32 fillers, u32 users) {
+  if (threadIdx.x == 0)
+    for (int i = 0; i < stages; ++i) {
+      init_barrier(barriers + i, fillers);
+      init_barrier(barriers + stages + i, users / 32);
+    }
+  __syncthreads();
+  return {barriers, 0, 0};
+}
+)cuda";
+}
+
+}  // namespace lathe::cuda::detail

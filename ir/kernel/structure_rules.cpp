@@ -1,0 +1,210 @@
+#include "ir/kernel/structure_rules.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "ir/kernel/machine_rules.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[static_cast<std::size_t>(id)]; }
+
+/// Runs body(statement) for all statements of a block and of the blocks inside.
+template <class Body>
+void for_each(const Block& statements, const Body& body) {
+  for (const Statement& s : statements) {
+    body(s);
+    std::visit(Overloaded{[&](const Loop& l) { for_each(l.body, body); },
+                          [&](const Branch& b) { for_each(b.then_block, body), for_each(b.else_block, body); },
+                          [&](const Ring& r) { for_each(r.body, body); },
+                          [&](const Stage& t) { for_each(t.fill, body), for_each(t.use, body); }, [](const auto&) {}},
+               s.node);
+  }
+}
+
+/// The bounds of the parallel loop are known from the dims alone.
+void pure(const Kernel& kernel, ValueId id) {
+  require(kernel, id >= 0 && id < static_cast<int>(kernel.values.size()), "value_range", "value {} does not exist",
+          id);
+  const Instruction& in = value(kernel, id);
+  require(kernel,
+          in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && threads_together(in.op) == 1,
+          "parallel_bounds", "a bound of the parallel loop depends on a {}", name(in.op));
+  for (const ValueId arg : in.args) pure(kernel, arg);
+}
+
+void no_parameter_store(const Kernel& kernel, const Statement& statement) {
+  const auto* store = std::get_if<Store>(&statement.node);
+  if (!store) return;
+  require(kernel,
+          store->buffer >= 0 && store->buffer < static_cast<int>(kernel.buffers.size()) &&
+              kernel.buffers[static_cast<std::size_t>(store->buffer)].space != Space::parameter,
+          "setup_store", "a store to a parameter before the parallel loop");
+}
+
+/// The one ring in these statements, or null.
+const Ring* ring_of(const Kernel& kernel, const Block& statements) {
+  const Ring* found = nullptr;
+  for_each(statements, [&](const Statement& s) {
+    const auto* ring = std::get_if<Ring>(&s.node);
+    require(kernel, !ring || !found, "ring_place", "two rings");
+    if (ring) found = ring;
+  });
+  return found;
+}
+
+void verify_fill(const Kernel& kernel, const Ring& ring, const Stage& stage) {
+  std::vector<bool> own(kernel.vars.size());
+  for_each(stage.fill, [&](const Statement& s) {
+    const bool fits =
+        std::visit(Overloaded{[](const Compute&) { return true; }, [](const AsyncCopy&) { return true; },
+                              [](const Loop&) { return true; }, [](const Branch&) { return true; },
+                              [&](const SetVar& set) {
+                                if (set.declares) own[static_cast<std::size_t>(set.var)] = true;
+                                return bool(own[static_cast<std::size_t>(set.var)]);
+                              },
+                              [](const auto&) { return false; }},
+                   s.node);
+    require(kernel, fits, "ring_fill", "a fill that does more than copy");
+    const auto* compute = std::get_if<Compute>(&s.node);
+    if (!compute) return;
+    const Instruction& in = value(kernel, compute->value);
+    require(kernel,
+            threads_together(in.op) == 1 && (in.op != Opcode::get || own[static_cast<std::size_t>(in.integer)]),
+            "ring_fill", "a {} of a fill, which other threads take part in", name(in.op));
+  });
+  const std::vector<bool> wanted = wanted_by_fill(kernel, ring);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Instruction& in = kernel.values[i];
+    require(kernel, !wanted[i] || (in.buffer == none && in.op != Opcode::get && threads_together(in.op) == 1),
+            "ring_fill", "a fill wants a {} of the users", name(in.op));
+  }
+}
+
+/// Serial loops lead to the stage; gives it.
+const Stage* stage_of(const Kernel& kernel, const Block& statements) {
+  const Stage* found = nullptr;
+  for (const Statement& s : statements) {
+    if (!leads_to_stage(s)) continue;
+    const auto* loop = std::get_if<Loop>(&s.node);
+    const auto* stage = std::get_if<Stage>(&s.node);
+    require(kernel, !found && (stage || (loop && loop->kind == LoopKind::serial)), "ring_stage",
+            "a ring with several stages, or one that is not in serial loops");
+    found = stage ? stage : stage_of(kernel, loop->body);
+  }
+  require(kernel, found != nullptr, "ring_stage", "a ring without a stage");
+  return found;
+}
+
+void verify_ring(const Kernel& kernel, const Loop& loop, const Ring& ring) {
+  const std::int64_t threads = value(kernel, loop.hi).integer;
+  require(kernel, threads % group_threads == 0 && ring.users > 0 && ring.users % group_threads == 0, "ring_threads",
+          "a ring for {} of {} threads", ring.users, threads);
+  require(kernel, ring.users < threads, "ring_threads", "a ring that nobody fills");
+  require(kernel, ring.stages >= 2 && ring.stages <= 8, "ring_stage", "a ring of {} stages", ring.stages);
+  verify_fill(kernel, ring, *stage_of(kernel, ring.body));
+}
+
+class Wants {
+ public:
+  Wants(const Kernel& kernel, const Ring& ring) : kernel_(kernel), wanted_(kernel.values.size()) {
+    for_each(ring.body, [&](const Statement& s) {
+      if (const auto* compute = std::get_if<Compute>(&s.node)) in_ring_.push_back(compute->value);
+    });
+    path(ring.body);
+  }
+
+  std::vector<bool> take() {
+    std::vector<bool> result(wanted_.size());
+    for (const ValueId id : in_ring_)
+      if (wanted_[static_cast<std::size_t>(id)] && !in_fill_[static_cast<std::size_t>(id)])
+        result[static_cast<std::size_t>(id)] = true;
+    return result;
+  }
+
+ private:
+  void want(std::initializer_list<ValueId> ids) {
+    for (const ValueId id : ids) {
+      if (id == none || wanted_[static_cast<std::size_t>(id)]) continue;
+      wanted_[static_cast<std::size_t>(id)] = true;
+      const Instruction& in = value(kernel_, id);
+      for (const ValueId arg : in.args) want({arg});
+      want({in.mask});
+    }
+  }
+
+  void path(const Block& statements) {
+    for (const Statement& s : statements) {
+      if (!leads_to_stage(s)) continue;
+      if (const auto* loop = std::get_if<Loop>(&s.node)) {
+        want({loop->lo, loop->hi, loop->step});
+        path(loop->body);
+      } else if (const auto* stage = std::get_if<Stage>(&s.node)) {
+        fill(stage->fill);
+      }
+    }
+  }
+
+  void fill(const Block& statements) {
+    in_fill_.resize(kernel_.values.size());
+    for_each(statements, [&](const Statement& s) {
+      std::visit(Overloaded{[&](const Compute& c) {
+                              want({c.value});
+                              in_fill_[static_cast<std::size_t>(c.value)] = true;
+                            },
+                            [&](const AsyncCopy& c) { want({c.to_index, c.from_index, c.count}); },
+                            [&](const SetVar& v) { want({v.value}); }, [&](const Branch& b) { want({b.condition}); },
+                            [&](const Loop& l) { want({l.lo, l.hi, l.step}); }, [](const auto&) {}},
+                 s.node);
+    });
+  }
+
+  const Kernel& kernel_;
+  std::vector<bool> wanted_, in_fill_;
+  std::vector<ValueId> in_ring_;
+};
+
+}  // namespace
+
+void verify_parallel_loop(const Kernel& kernel) {
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const auto* loop = std::get_if<Loop>(&kernel.body[i].node);
+    if (!loop || loop->kind != LoopKind::parallel) continue;
+    require(kernel, i + 1 == kernel.body.size(), "parallel_last", "statements follow the parallel loop");
+    for_each({kernel.body.begin(), kernel.body.begin() + static_cast<std::ptrdiff_t>(i)},
+             [&](const Statement& s) { no_parameter_store(kernel, s); });
+    for (const ValueId bound : {loop->lo, loop->hi, loop->step}) pure(kernel, bound);
+  }
+}
+
+void verify_rings(const Kernel& kernel) {
+  const Ring* ring = ring_of(kernel, kernel.body);
+  for_each(kernel.body, [&](const Statement& s) {
+    const auto* loop = std::get_if<Loop>(&s.node);
+    const bool inside = loop && loop->kind >= LoopKind::thread_x && ring_of(kernel, loop->body);
+    if (inside) {
+      require(kernel, std::get_if<Ring>(&loop->body.back().node) == ring, "ring_place",
+              "a ring that is not the last statement of its thread loop");
+      verify_ring(kernel, *loop, *ring);
+    }
+    require(kernel, ring || !std::holds_alternative<Stage>(s.node), "ring_stage", "a stage outside a ring");
+  });
+}
+
+bool leads_to_stage(const Statement& statement) {
+  return std::visit(
+      Overloaded{[](const Stage&) { return true; }, [](const Loop& l) { return leads_to_stage(l.body); },
+                 [](const Branch& b) { return leads_to_stage(b.then_block) || leads_to_stage(b.else_block); },
+                 [](const Ring& r) { return leads_to_stage(r.body); }, [](const auto&) { return false; }},
+      statement.node);
+}
+
+bool leads_to_stage(const Block& statements) {
+  return std::any_of(statements.begin(), statements.end(), [](const Statement& s) { return leads_to_stage(s); });
+}
+
+std::vector<bool> wanted_by_fill(const Kernel& kernel, const Ring& ring) { return Wants(kernel, ring).take(); }
+
+}  // namespace lathe::kernel

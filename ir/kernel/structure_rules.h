@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+
+/// The verifier's rules for statements that say which threads run what.
+namespace lathe::kernel {
+
+/// One parallel loop at most, at top level, last (parallel_last), after set-up that writes no parameter
+/// (setup_store); its bounds are known from the dims alone (parallel_bounds).
+void verify_parallel_loop(const Kernel& kernel);
+
+/// One ring at most, the last statement of its loop of whole warp groups, with users in whole groups (ring_threads,
+/// ring_place), of 2 to 8 stages with one Stage in serial loops (ring_stage), whose fill copies to shared memory and
+/// does nothing else, and needs nothing of what the users load, get or multiply (ring_fill).
+void verify_rings(const Kernel& kernel);
+
+/// Whether a Stage stands there.
+bool leads_to_stage(const Statement& statement);
+bool leads_to_stage(const Block& statements);
+
+/// By value: whether it is computed in a ring's body for its fill, or for a loop that leads there.
+std::vector<bool> wanted_by_fill(const Kernel& kernel, const Ring& ring);
+
+}  // namespace lathe::kernel

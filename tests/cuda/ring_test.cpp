@@ -1,0 +1,126 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/mapping.h"
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/scalar_eval.h"
+#include "runtime/cuda/kernel_cache.h"
+#include "tests/cuda/host_cuda.h"
+#include "tests/cuda/local_nvrtc.h"
+#include "tests/support/group_product.h"
+
+/// The text of rings and group_mma: on the host, where a warp group reads its operands through descriptors as sm_90a
+/// does, and through NVRTC.
+using namespace lathe;
+using namespace lathe::kernel;
+using test::group_product;
+using test::GroupProduct;
+using test::HostCuda;
+using Mistake = GroupProduct::Mistake;
+
+namespace {
+
+const GroupProduct variants[] = {{bf16, false, false}, {f16, false, true}, {bf16, true, false}, {bf16, true, true}};
+
+template <class Run>
+std::vector<float> product(const GroupProduct& p, std::int64_t k, const Run& run) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<std::uint16_t> left(32768), right(32768);
+  for (auto* m : {&left, &right})
+    for (auto& bits : *m) bits = p.dtype == bf16 ? bf16_bits(normal(random)) : f16_bits(normal(random));
+  std::vector<float> sums(group_rows * group_columns, -1);
+  const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
+  const BoundBuffer buffers[] = {bind(left), bind(right), bind(sums)};
+  const std::int64_t dims[] = {k, 200, 200};
+  run(std::span<const BoundBuffer>(buffers), std::span<const std::int64_t>(dims));
+  return sums;
+}
+
+std::vector<float> interpreted(const Kernel& kernel, const GroupProduct& p, std::int64_t k) {
+  return product(p, k, [&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
+}
+std::vector<float> by_text(const HostCuda& host, const Kernel& kernel, const GroupProduct& p, std::int64_t k,
+                           std::uint64_t seed = 7) {
+  return product(p, k, [&](auto buffers, auto dims) { host.run(kernel, buffers, dims, seed); });
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  const auto at = text.find(old);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, old.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("rings on the host have the descriptors, the fragments and the interpreter's bits") {
+  std::vector<Kernel> kernels;
+  for (const GroupProduct& p : variants) kernels.push_back(group_product(p));
+  const GroupProduct early{.mistake = Mistake::next_slot}, wrong{.mistake = Mistake::one_slot};
+  for (const GroupProduct& p : {early, wrong}) kernels.push_back(group_product(p));
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  for (std::size_t i = 0; i < std::size(variants); ++i)
+    for (const std::int64_t k : {64, 150}) {
+      INFO("variant " << i << " k " << k);
+      CHECK(same(by_text(*host, kernels[i], variants[i], k), interpreted(kernels[i], variants[i], k)));
+    }
+  const std::vector<float> right = interpreted(kernels[0], variants[0], 150);
+  for (const std::size_t i : {4U, 5U}) CHECK_FALSE(same(by_text(*host, kernels[i], variants[0], 150), right));
+}
+
+TEST_CASE("mistakes in the text of rings and warp groups are found on the host") {
+  const GroupProduct p{.right_transposed = true};
+  const Kernel kernel = group_product(p);
+  const std::vector<float> right = interpreted(kernel, p, 150);
+  const auto finds = [&](const char* text, const char* mistake) {
+    INFO(mistake << " for " << text);
+    const auto host = HostCuda::build({&kernel, 1}, replaced(cuda::prelude(), text, mistake));
+    if (!host) return;
+    try {
+      CHECK_FALSE(same(by_text(*host, kernel, p, 150), right));
+    } catch (const InternalError&) {
+      SUCCEED("threads wait for ever");
+    }
+  };
+  finds("u64(1024 / 16) << 32", "u64(2048 / 16) << 32");
+  finds("u64(1) << 62", "u64(2) << 62");
+  finds("16 * 128 : 16 * 2", "8 * 128 : 16 * 2");
+  finds("wait_barrier(barriers + at, round);", "");
+  finds("wait_barrier(barriers + stages + at, round ^ 1)", "wait_barrier(barriers + stages + at, round)");
+}
+
+TEST_CASE("rings read as CUDA C++ and become wgmma, with its sums in registers") {
+  std::vector<Kernel> kernels;
+  for (const GroupProduct& p : variants) kernels.push_back(group_product(p));
+  const std::string text = cuda::emit(kernels[1]);
+  INFO(text);
+  for (const char* part :
+       {"__launch_bounds__(256, 1)", "Ring<2> ring = start_ring<2>(ring_barriers, 128, 128);", "ring.wait_empty();",
+        "ring.filled();", "ring.wait_full();", "= group_mma(panels(a, ", "), transposed_panels(b, ", "ring.used();"})
+    CHECK(text.find(part) != std::string::npos);
+  CHECK(cuda::mapping_of(kernels[0]).shared_bytes == 2 * (3 * 8192 + 16));
+  const auto nvrtc = test::local_nvrtc();
+  if (!nvrtc) return;
+  const cuda::Arch hopper = cuda::Arch::named("sm_90a");
+  const auto ptx = cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::ptx, nullptr);
+  for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "mbarrier.try_wait.parity",
+                           "cp.async.mbarrier.arrive.noinc", "fence.proxy.async"})
+    CHECK(ptx[1].code.find(part) != std::string::npos);
+  for (const auto& k : cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::cubin, nullptr)) {
+    INFO(k.symbol << ": " << k.resources.to_string());
+    CHECK(k.resources.spill_bytes == 0);
+    CHECK(k.resources.stack_bytes == 0);
+    CHECK_FALSE(k.resources.serialized_wgmma);
+    CHECK(k.resources.registers <= 128);
+  }
+}

@@ -1,0 +1,129 @@
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/cuda/shim/cuda_shim.h"
+#include "tests/cuda/shim/fibers.h"
+
+/// Barriers of some threads ("mbarrier" in the PTX manual) and the product of a warp group: of its operands the
+/// canonical layouts with the 128-byte swizzle, found through their descriptors, of its sums the fragments ("Matrix
+/// fragments for wgmma.mma_async.m64nNk16").
+
+extern "C" __attribute__((weak)) unsigned char __start_cuda_shared[], __stop_cuda_shared[];
+
+namespace {
+
+struct Barrier {
+  std::uint16_t arrivals, missing;  // of a phase
+  std::uint32_t phase;
+};
+static_assert(sizeof(Barrier) == sizeof(unsigned long long));
+
+Barrier read(const void* at) {
+  Barrier barrier;
+  std::memcpy(&barrier, at, sizeof barrier);
+  return barrier;
+}
+
+/// Poison is no barrier: nobody goes on.
+bool is_over(const void* at, unsigned parity) {
+  const Barrier barrier = read(at);
+  return barrier.arrivals != 0xffff && (barrier.phase & 1) != parity;
+}
+
+struct UserBarrier {
+  int arrived = 0;
+  unsigned rounds = 0;
+};
+UserBarrier users;
+
+struct Wgmma {
+  float (*value)(unsigned short);
+  float* sum;
+  unsigned long long a, b;
+  bool a_transposed, b_transposed;
+};
+
+unsigned field(unsigned long long descriptor, int bit) {
+  return static_cast<unsigned>(descriptor >> bit & 0x3fff) * 16;
+}
+
+/// Swizzled by 128 bytes from a multiple of 1024 on.
+bool is_known(unsigned long long d) { return d >> 62 == 1 && (d >> 49 & 7) == 0 && field(d, 0) % 1024 < 128; }
+
+/// Element (row, k) of an operand; null where it lies outside shared memory.
+const std::uint16_t* element(unsigned long long d, bool transposed, int row, int k) {
+  const unsigned leading = field(d, 16), stride = field(d, 32);
+  const unsigned r = static_cast<unsigned>(row), c = static_cast<unsigned>(k);
+  unsigned at = field(d, 0) + (transposed ? r / 64 * leading + c / 8 * stride + c % 8 * 128 + r % 64 * 2
+                                          : r / 8 * stride + r % 8 * 128 + c * 2);
+  at ^= (at >> 7 & 7) << 4;
+  if (at + 2 > static_cast<std::size_t>(__stop_cuda_shared - __start_cuda_shared)) return nullptr;
+  return reinterpret_cast<const std::uint16_t*>(__start_cuda_shared + at);
+}
+
+bool read_rows(const Wgmma& w, unsigned long long d, bool transposed, int rows, float (*into)[16]) {
+  for (int row = 0; row < rows; ++row)
+    for (int k = 0; k < 16; ++k) {
+      const std::uint16_t* at = element(d, transposed, row, k);
+      if (!at) return false;
+      into[row][k] = w.value(*at);
+    }
+  return true;
+}
+
+bool multiply(void* const* lanes) {
+  const auto of = [&](int thread) -> const Wgmma& { return *static_cast<const Wgmma*>(lanes[thread]); };
+  const Wgmma& w = of(0);
+  for (int t = 0; t < 128; ++t)
+    if (of(t).a != w.a || of(t).b != w.b) return false;
+  static float a[64][16], b[128][16];
+  if (!is_known(w.a) || !is_known(w.b) || !read_rows(w, w.a, w.a_transposed, 64, a) ||
+      !read_rows(w, w.b, w.b_transposed, 128, b))
+    return false;
+  for (int t = 0; t < 128; ++t)
+    for (int i = 0; i < 64; ++i) {
+      const int row = t / 32 * 16 + i % 4 / 2 * 8 + t % 32 / 4, column = i / 4 * 8 + t % 4 * 2 + i % 2;
+      float& sum = of(t).sum[i];
+      for (int k = 0; k < 16; ++k) sum = fmaf(a[row][k], b[column][k], sum);
+    }
+  return true;
+}
+
+}  // namespace
+
+void shim_init_barrier(unsigned long long* barrier, unsigned arrivals) {
+  const Barrier fresh{static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0};
+  std::memcpy(barrier, &fresh, sizeof fresh);
+}
+
+void shim_arrive(unsigned long long* at) {
+  Barrier barrier = read(at);
+  if (barrier.arrivals == 0xffff) return;
+  if (--barrier.missing == 0) barrier.missing = barrier.arrivals, ++barrier.phase;
+  std::memcpy(at, &barrier, sizeof barrier);
+}
+
+void shim_wait_barrier(const unsigned long long* barrier, unsigned parity) {
+  shim_wait_until(is_over, barrier, parity);
+}
+
+void shim_start_user_barrier() { users = {}; }
+
+void shim_user_barrier(int threads) {
+  const unsigned round = users.rounds;
+  if (++users.arrived == threads) users = {0, round + 1};
+  shim_wait_until(
+      [](const void* all, unsigned before) { return static_cast<const UserBarrier*>(all)->rounds != before; }, &users,
+      round);
+}
+
+void __syncwarp() {
+  shim_meet([](void* const*) { return true; }, nullptr);
+}
+
+void shim_wgmma(float (*value)(unsigned short bits), float* sum, unsigned long long a, unsigned long long b,
+                bool a_transposed, bool b_transposed) {
+  Wgmma own{value, sum, a, b, a_transposed, b_transposed};
+  shim_meet(multiply, &own, shim_group_threads);
+}

@@ -1,0 +1,199 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <functional>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/printer.h"
+#include "ir/kernel/scalar_eval.h"
+#include "tests/support/group_product.h"
+
+/// Rings of stages and group_mma.
+using namespace lathe;
+using namespace lathe::kernel;
+using test::group_product;
+using test::GroupProduct;
+using Mistake = GroupProduct::Mistake;
+
+namespace {
+
+constexpr int line = 208;  // of matrices in memory
+constexpr int extent = 144 * line;
+
+float number(int i) { return static_cast<float>(i * 7 % 23 - 11) / 8; }
+
+std::vector<float> run(const GroupProduct& p, std::int64_t k) {
+  std::vector<std::uint16_t> operands[2];
+  for (const int s : {0, 1})
+    for (int i = 0; i < extent; ++i)
+      operands[s].push_back(p.dtype == bf16 ? bf16_bits(number(i + 5 * s)) : f16_bits(number(i + 5 * s)));
+  std::vector<float> sums(group_rows * group_columns, -1);
+  const BoundBuffer buffers[] = {{operands[0].data(), extent},
+                                 {operands[1].data(), extent},
+                                 {sums.data(), static_cast<std::int64_t>(sums.size())}};
+  const std::int64_t dims[] = {k, line, line};
+  interpret(group_product(p), buffers, dims);
+  return sums;
+}
+
+float expected(const GroupProduct& p, int i, int j, int k) {
+  float sum = 0;
+  for (int l = 0; l < k; ++l)
+    sum = std::fma(number(p.left_transposed ? l * line + i : i * line + l),
+                   number(5 + (p.right_transposed ? l * line + j : j * line + l)), sum);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a ring's stages sum exact products in order, for both layouts of both operands, ragged k") {
+  for (const auto& [left, right, k] :
+       {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 37}, {true, true, 131}, {false, false, 0}}) {
+    const GroupProduct p{k == 64 ? f16 : bf16, left, right};
+    const std::vector<float> sums = run(p, k);
+    for (int i = 0; i < group_rows; ++i)
+      for (int j = 0; j < group_columns; ++j)
+        REQUIRE(sums[static_cast<std::size_t>(i * group_columns + j)] == expected(p, i, j, k));
+  }
+}
+
+TEST_CASE("the sums of a warp group's threads are all sums, and the places of a panel all places, once each") {
+  std::vector<int> sums(group_rows * group_columns), places(panel_elements);
+  for (int t = 0; t < group_threads; ++t)
+    for (int i = 0; i < 64; ++i) {
+      const SumPlace at = group_sum_place(t, i);
+      ++sums[static_cast<std::size_t>(at.row * group_columns + at.column)];
+    }
+  for (int l = 0; l < panel_side; ++l)
+    for (int e = 0; e < panel_side; ++e) ++places[static_cast<std::size_t>(panel_place(l, e))];
+  CHECK(sums == std::vector<int>(sums.size(), 1));
+  CHECK(places == std::vector<int>(places.size(), 1));
+  CHECK(panel_place(0, 63) == 63);
+  CHECK(panel_place(9, 17) == 9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: piece 2 of line 1 of 8 stands at 2 ^ 1
+}
+
+TEST_CASE("wrong layouts give wrong sums") {
+  for (const Mistake mistake : {Mistake::straight_lines, Mistake::panels_exchanged}) {
+    const std::vector<float> sums = run({.mistake = mistake}, 64);
+    int wrong = 0;
+    for (int j = 0; j < group_columns; ++j)
+      wrong += sums[static_cast<std::size_t>(group_columns + j)] != expected({}, 1, j, 64);
+    CHECK(wrong > 100);
+  }
+}
+
+TEST_CASE("stages that are read too early or too late, or filled too early, are found") {
+  const auto fails = [](Mistake mistake, const std::string& text) {
+    CHECK_THROWS_WITH(run({.mistake = mistake}, 200), Catch::Contains(text));
+  };
+  fails(Mistake::next_slot, "which was never written  [uninitialised]");
+  fails(Mistake::one_slot, "turn 1 of a ring fills a[0], which turn 0 filled and may still use  [stage]");
+  fails(Mistake::half_filled, "which was never written  [uninitialised]");
+  fails(Mistake::read_outside, "outside the stage  [stage]");
+}
+
+namespace {
+
+struct Parts {
+  Builder& b;
+  Buffer tile, x;
+  Value t;
+};
+using Body = std::function<void(const Parts&)>;
+
+Kernel block(const Body& body, int threads = 256) {
+  Builder b("ring");
+  const Buffer x = b.buffer("x", bf16, Access::read);
+  const Buffer tile = b.alloc(bf16, 2 * 3 * panel_elements, Space::shared, "tile");
+  b.for_loop(0, threads, 1, [&](Value t) { body({b, tile, x, t}); }, LoopKind::thread_x);
+  return b.finish();
+}
+
+/// A ring of two stages for 128 threads, one turn.
+Body ring(const Body& fill, const Body& use, int users = 128, int stages = 2) {
+  return [=](const Parts& p) {
+    p.b.ring(stages, users, [&] { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p); }); });
+  };
+}
+
+void copy(const Parts& p) { p.b.async_copy(p.tile, p.t * 8, p.x, p.t * 8); }
+void nothing(const Parts&) {}
+void multiply(const Parts& p, Builder::Bound first = 0) {
+  p.b.group_mma({p.tile, first}, {p.tile, panel_elements}, p.b.constant(f32, 0, 64));
+}
+
+void refused(const Body& body, const std::string& label, int threads = 256) {
+  CHECK_THROWS_WITH(block(body, threads), Catch::Contains("[" + label + "]"));
+}
+
+void fails_to_run(const Body& body, const std::string& text) {
+  std::vector<std::uint16_t> x(8192);
+  const BoundBuffer buffers[] = {{x.data(), 8192}};
+  CHECK_THROWS_WITH(interpret(block(body), buffers, {}), Catch::Contains(text));
+}
+
+}  // namespace
+
+TEST_CASE("what only a run shows of rings") {
+  const Body same = [](const Parts& p) { p.b.async_copy(p.tile, p.t % 64 * 8, p.x, p.t * 8); };
+  fails_to_run(ring(same, nothing), "in one turn  [race]");
+  const Body writes = [](const Parts& p) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); };
+  fails_to_run(ring(copy, writes), "which a ring fills  [stage]");
+  const Body twice = [](const Parts& p) {
+    p.b.ring(2, 128, [&] {
+      p.b.for_loop(0, 2, 1, [&](Value i) {
+        p.b.stage([&](Value) { p.b.if_(equal(i, 1), [&] { copy(p); }); },
+                  [&](Value) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); });
+      });
+    });
+  };
+  fails_to_run(twice, "which its users write  [stage]");
+  fails_to_run(ring(copy, [](const Parts& p) { multiply(p, p.t / 32 * 512); }), "[divergent_mma]");
+  const Body crooked = [](const Parts& p) {
+    const Value eight = p.t / 512 + 8;
+    p.b.group_mma({p.tile, eight}, {p.tile, eight}, p.b.constant(f32, 0, 64));
+  };
+  fails_to_run(ring(copy, crooked), "[alignment]");
+}
+
+TEST_CASE("rings that no machine could run are refused by name of the rule") {
+  CHECK_NOTHROW(block(ring(copy, nothing)));
+  refused(ring(copy, nothing, 96), "ring_threads");
+  refused(ring(copy, nothing, 256), "ring_threads");
+  refused(ring(copy, nothing, 128), "ring_threads", 192);
+  refused(ring(copy, nothing, 128, 1), "ring_stage");
+  refused([](const Parts& p) { p.b.ring(2, 128, [] {}); }, "ring_stage");
+  refused([](const Parts& p) { p.b.stage([](Value) {}, [](Value) {}); }, "ring_stage");
+  refused(
+      [](const Parts& p) {
+        p.b.ring(2, 128, [&] { p.b.if_(p.t < 8, [&] { p.b.stage([](Value) {}, [](Value) {}); }); });
+      },
+      "ring_stage");
+  refused([](const Parts& p) { p.b.if_(p.t < 8, [&] { ring(copy, nothing)(p); }); }, "ring_place");
+  refused([](const Parts& p) { ring(copy, nothing)(p), p.b.barrier(); }, "ring_place");
+  refused([](const Parts& p) { ring(copy, nothing)(p), ring(copy, nothing)(p); }, "ring_place");
+  refused(ring([](const Parts& p) { p.b.store(p.tile, p.t, p.b.constant(bf16, 0)); }, nothing), "ring_fill");
+  refused(ring([](const Parts& p) { p.b.barrier(); }, nothing), "ring_fill");
+  refused(
+      [](const Parts& p) {
+        p.b.ring(2, 128, [&] {
+          const Value loaded = p.b.cast(p.b.load(p.x, p.t), i64);
+          p.b.stage([&](Value) { p.b.async_copy(p.tile, p.t * 8, p.x, loaded * 8); }, [](Value) {});
+        });
+      },
+      "ring_fill");
+  refused([](const Parts& p) { multiply(p); }, "group_place");
+  refused(ring(copy, [](const Parts& p) { multiply(p, 8); }), "alignment");
+  refused(ring(copy, [](const Parts& p) { p.b.group_mma({p.x, 0}, {p.tile, 0}, p.b.constant(f32, 0, 64)); }),
+          "mma_operands");
+  refused(ring(copy, [](const Parts& p) { p.b.group_mma({p.tile, 0}, {p.tile, 0}, p.b.constant(f32, 0, 32)); }),
+          "mma_shape");
+}
+
+TEST_CASE("rings as text") {
+  const std::string text = print(group_product({.right_transposed = true}));
+  INFO(text);
+  for (const char* part :
+       {"ring of 2 for 128 threads {\n", "stage i2 fill {\n", "} use {\n", " = group_mma a[%", "], b[%", "]^T, %"})
+    CHECK(text.find(part) != std::string::npos);
+}

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "ir/kernel/panels.h"
+
+/// A product by a warp group's operations alone: sums[64, 128] = left * right^T, filled by 128 threads and used by
+/// 128.
+namespace lathe::test {
+
+struct GroupProduct {
+  DType dtype = bf16;
+  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k] in memory
+  enum class Mistake {
+    none,
+    straight_lines,    ///< pieces of lines are not swapped
+    panels_exchanged,  ///< of the right operand
+    next_slot,         ///< the use reads the slot after its own
+    one_slot,          ///< all turns fill the same memory
+    half_filled,       ///< the right operand's second panel is forgotten
+    read_outside,      ///< a user reads a stage after it
+  };
+  Mistake mistake = Mistake::none;
+};
+
+/// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the elements of a line of left and
+/// of right in memory, multiples of 8. The ring has two stages.
+inline kernel::Kernel group_product(const GroupProduct& p) {
+  using namespace kernel;
+  using Mistake = GroupProduct::Mistake;
+  constexpr int users = group_threads, stages = 2, pieces = panel_elements / 8;
+  Builder b("group_product");
+  const Buffer memory[] = {b.buffer("left", p.dtype, Access::read), b.buffer("right", p.dtype, Access::read)};
+  const Buffer out = b.buffer("sums", f32, Access::write);
+  const Value k = b.dim("k"), lines[] = {b.dim("left_line"), b.dim("right_line")};
+  const bool transposed[] = {p.left_transposed, p.right_transposed};
+  const int panels[] = {1, p.mistake == Mistake::half_filled ? 1 : 2}, stage[] = {panel_elements, 2 * panel_elements};
+  const Buffer shared[] = {b.alloc(p.dtype, stages * stage[0], Space::shared, "a"),
+                           b.alloc(p.dtype, stages * stage[1], Space::shared, "b")};
+  const auto copy = [&](int s, Value t, Value first_k, Value slot) {
+    b.for_loop(t - users, panels[s] * pieces, group_threads, [&](Value number) {
+      const Value panel = number / pieces, line = number / 8 % panel_side, element = number % 8 * 8;
+      const Value inside =
+          p.mistake == Mistake::straight_lines ? line * panel_side + element : panel_place(b, line, element);
+      const Value at = p.mistake == Mistake::panels_exchanged ? (panels[s] - 1) - panel : panel;
+      const Value to = slot * stage[s] + at * panel_elements + inside;
+      const Value row = panel * panel_side + (transposed[s] ? element : line);
+      const Value column = first_k + (transposed[s] ? line : element);
+      if (transposed[s])
+        b.async_copy(shared[s], to, memory[s], column * lines[s] + row, b.select(column < k, b.index(8), b.index(0)));
+      else
+        b.async_copy(shared[s], to, memory[s], row * lines[s] + column, k - column);
+    });
+  };
+  const auto thread = [&](Value t) {
+    b.ring(stages, users, [&] {
+      const Var sums = b.var({f32, 64}, b.constant(f32, 0));
+      b.for_loop(0, k, group_depth, [&](Value first) {
+        const auto fill = [&](Value slot) {
+          for (const int s : {0, 1}) copy(s, t, first, p.mistake == Mistake::one_slot ? b.index(0) : slot);
+        };
+        const auto use = [&](Value slot) {
+          if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
+          if (p.mistake == Mistake::one_slot) slot = b.index(0);
+          b.set(sums, b.group_mma({shared[0], slot * stage[0], transposed[0]},
+                                  {shared[1], slot * stage[1], transposed[1]}, b.get(sums)));
+        };
+        b.stage(fill, use);
+      });
+      if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(shared[0], t), f32));
+      for (int i = 0; i < 64; i += 2) {
+        const SumPlace at = group_sum_place(0, i);
+        const Value row = t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column;
+        b.store(out, row * group_columns + column, b.slice(b.get(sums), i, 2));
+      }
+    });
+  };
+  b.for_loop(0, users + group_threads, 1, thread, LoopKind::thread_x);
+  return b.finish();
+}
+
+}  // namespace lathe::test
