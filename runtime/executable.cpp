@@ -144,13 +144,28 @@ TileChoices tuned_choices(const CompileOptions& options, const ir::Graph& graph,
   return std::move(tuned.choices);
 }
 
-std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Program& program,
-                                          CompileSummary& summary) {
+/// The GPU that a program is to run on.
+struct Gpu {
+  std::shared_ptr<const cuda::Platform> platform;
+  cuda::Arch arch;
+};
+
+Gpu gpu_of(const CompileOptions& options) {
   const auto platform = options.gpu ? options.gpu : cuda::local_platform();
-  const cuda::Arch arch = cuda::arch_of_device(*platform, options.target.arch);
-  const auto kernels = platform->compile(program.kernels, arch, options.cache);
+  return {platform, cuda::arch_of_device(*platform, options.target.arch)};
+}
+
+std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Gpu& gpu, const Program& program,
+                                          CompileSummary& summary) {
+  const auto kernels = gpu.platform->compile(program.kernels, gpu.arch, options.cache);
   for (const cuda::CompiledKernel& kernel : kernels) ++(kernel.from_store ? summary.from_cache : summary.compiled);
-  return cuda::make_cuda_runner(program, kernels, platform);
+  return cuda::make_cuda_runner(program, kernels, gpu.platform);
+}
+
+Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
+                const LowerOptions& lowering) {
+  if (!gpu) return lower(graph, vector_target(options.target.cpu), lowering);
+  return (gpu->arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu)(graph, lowering);
 }
 
 }  // namespace
@@ -167,23 +182,24 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  const bool gpu = options.target.kind == Target::Kind::cuda;
-  if (gpu && options.lower.memory)
+  const bool is_gpu = options.target.kind == Target::Kind::cuda;
+  if (is_gpu && options.lower.memory)
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
-  if (gpu && options.tune)
+  if (is_gpu && options.tune)
     throw UserError("tiles are measured for CPUs alone", "tune_target", "compile for the CPU, or do not tune");
   LowerOptions lowering = options.lower;
   if (options.tune) lowering.tiles = tuned_choices(options, passed.graph, impl->summary);
   if (lowering.memory) lowering.memory->threads = threads_of(options);
-  impl->program =
-      gpu ? lower_gpu(passed.graph, lowering) : lower(passed.graph, vector_target(options.target.cpu), lowering);
+  const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;
+  impl->program = lowered(options, gpu, passed.graph, lowering);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
 
   start = Clock::now();
-  impl->runner = (gpu ? gpu_runner : cpu_runner)(options, impl->program, impl->summary);
+  impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
+                     : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
   return Executable(std::move(impl));
 }

@@ -71,10 +71,11 @@ void write_compiled(const Program& program, const Options& options, cuda::Output
 }
 
 void run(const Options& options) {
-  arch_of(options.target);  // a wrong name is an error whatever is emitted
+  const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
-  const Program program = lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, options.lower);
+  const auto lower_it = arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu;
+  const Program program = lower_it(ir::run_pipeline(graph, ir::default_pipeline()).graph, options.lower);
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }

@@ -11,6 +11,8 @@ namespace lathe::cuda {
 std::string Arch::name() const { return fmt::format("sm_{}{}", number, suffix); }
 std::string Arch::virtual_name() const { return fmt::format("compute_{}{}", number, suffix); }
 
+bool Arch::has_warp_groups() const { return number == 90 && suffix == "a"; }
+
 Arch Arch::named(std::string_view name) {
   const auto fail = [&](std::string_view why) -> UserError {
     return UserError(fmt::format("'{}' {}", name, why), "unknown_arch",

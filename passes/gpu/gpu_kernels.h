@@ -27,8 +27,9 @@ std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, 
 /// them a thread.
 KernelContext::Built lower_product(const LoweringContext& context, const Region& region);
 /// The same by tensor cores, for operands of bf16 or f16; long sums of few tiles in pieces, which a second kernel
-/// adds.
-std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region);
+/// adds. `warp_groups`: the GPU has wgmma, which is used where it ends first.
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
+                                                       bool warp_groups);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
 /// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h.
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);

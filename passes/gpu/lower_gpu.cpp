@@ -23,9 +23,10 @@ bool reduces(const LoweringContext& context, const Region& region) {
                      [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
 }
 
+template <bool warp_groups>
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   if (region.kind == RegionKind::product)
-    return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
+    return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region, warp_groups)
                                                     : one(gpu::lower_product(context, region));
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
@@ -51,10 +52,8 @@ std::string origin(const Launch& launch) {
   return text;
 }
 
-}  // namespace
-
-Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
-  Program program = lower(graph, gpu::vectors, Schedules{.region = region_kernels, .copy = gpu::lower_copy}, options);
+Program lower_by(const Schedules& schedules, const ir::Graph& graph, const LowerOptions& options) {
+  Program program = lower(graph, gpu::vectors, schedules, options);
   std::set<int> named;
   for (const Launch& launch : program.launches) {
     if (!named.insert(launch.kernel).second) continue;
@@ -64,6 +63,16 @@ Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
   return program;
+}
+
+}  // namespace
+
+Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
+  return lower_by({.region = region_kernels<false>, .copy = gpu::lower_copy}, graph, options);
+}
+
+Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {
+  return lower_by({.region = region_kernels<true>, .copy = gpu::lower_copy}, graph, options);
 }
 
 }  // namespace lathe

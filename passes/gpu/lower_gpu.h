@@ -10,5 +10,7 @@ namespace lathe {
 /// of the last one: "k3_rows_softmax_mha_cpp_14". There are no float atomics: every sum has a fixed order that
 /// follows from the shapes, so results are the same bits run to run.
 Program lower_gpu(const ir::Graph& graph, const LowerOptions& options = {});
+/// The same for sm_90a alone, whose warp groups multiply bf16 and f16 by wgmma where that ends first.
+Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options = {});
 
 }  // namespace lathe

@@ -33,18 +33,40 @@ void ProductParts::start(const std::vector<const PointProgram*>& programs) {
   m = context_.dim(operands.m), n = context_.dim(operands.n), k = context_.dim(operands.k);
 }
 
+ProductParts::Tiling ProductParts::tiling(int rows, int columns, int pieces) {
+  kernel::Builder& b = builder();
+  const Value down = b.ceil_div(m, rows), across = b.ceil_div(n, columns), each = down * across;
+  return {rows, columns, pieces, down, across, each, context_.dim(operands.batch * Dim(pieces)) * each};
+}
+
+std::pair<ProductParts::Place, Value> ProductParts::unit(const Tiling& t, Value i) {
+  // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
+  const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
+  const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
+  const Value number = i / t.each;
+  return {{number / t.pieces, (band + in_band % height) * t.rows, in_band / height * t.columns}, number % t.pieces};
+}
+
 void ProductParts::for_tiles(int rows, int columns, int pieces,
                              const std::function<void(const Place&, Value)>& block) {
-  kernel::Builder& b = builder();
-  const Value down = b.ceil_div(m, rows), across = b.ceil_div(n, columns), all = down * across;
-  const auto tile = [&](Value i) {
-    // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
-    const Value in_batch = i % all, band = in_batch / (across * band_rows) * band_rows;
-    const Value height = kernel::min(down - band, b.index(band_rows)), in_band = in_batch - band * across;
-    const Value number = i / all;
-    block({number / pieces, (band + in_band % height) * rows, in_band / height * columns}, number % pieces);
+  const Tiling all = tiling(rows, columns, pieces);
+  const auto one = [&](Value i) {
+    const auto [at, number] = unit(all, i);
+    block(at, number);
   };
-  b.for_loop(0, context_.dim(operands.batch * Dim(pieces)) * all, 1, tile, kernel::LoopKind::block_x);
+  builder().for_loop(0, all.count, 1, one, kernel::LoopKind::block_x);
+}
+
+KernelContext::Built ProductParts::tiles_in_turn(int rows, int columns, const Partial* partial,
+                                                 const std::function<void(const Tiling&)>& blocks) {
+  if (partial) {
+    start({&operands.left.operand.program, &operands.right.operand.program});
+    context_.declare(partial->buffer, f32, false, true);
+  } else {
+    start({&program_, &operands.left.operand.program, &operands.right.operand.program});
+  }
+  blocks(tiling(rows, columns, partial ? partial->pieces : 1));
+  return take();
 }
 
 KernelContext::Built ProductParts::take() {

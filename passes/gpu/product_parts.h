@@ -30,6 +30,13 @@ class ProductParts {
   /// operands and of the epilogue is declared.
   KernelContext::Built tiles(int rows, int columns, const std::function<void(const Place&)>& block);
 
+  /// The tiles of a result, by pieces of what is contracted: how many there are, and what number i is.
+  struct Tiling {
+    int rows, columns, pieces;
+    kernel::Value down, across, each, count;  ///< each: tiles of a piece
+  };
+  std::pair<Place, kernel::Value> unit(const Tiling& tiling, kernel::Value i);
+
   /// Sums over pieces of what is contracted, in f32 in a program buffer: [piece][batch][row][column], rows and
   /// columns rounded up to whole tiles.
   struct Partial {
@@ -40,6 +47,9 @@ class ProductParts {
   /// the epilogue.
   KernelContext::Built tiles_of_pieces(int rows, int columns, const Partial& partial,
                                        const std::function<void(const Place&, kernel::Value)>& block);
+  /// As one of these, of which `blocks` makes all blocks; with no partial sums there is one piece.
+  KernelContext::Built tiles_in_turn(int rows, int columns, const Partial* partial,
+                                     const std::function<void(const Tiling&)>& blocks);
   /// The kernel that adds the pieces in order; their sums go through the epilogue.
   KernelContext::Built join(const Partial& partial);
   /// Loads as many neighbours along the operand's axis as the variable has lanes, from (row, k) on; zeros beyond the
@@ -60,6 +70,7 @@ class ProductParts {
 
  private:
   void start(const std::vector<const PointProgram*>& programs);
+  Tiling tiling(int rows, int columns, int pieces);
   void for_tiles(int rows, int columns, int pieces, const std::function<void(const Place&, kernel::Value)>& block);
   KernelContext::Built take();
 

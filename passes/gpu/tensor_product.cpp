@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "passes/gpu/product_parts.h"
-#include "passes/gpu/tensor_tiles.h"
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/tensor_parts.h"
 
 namespace lathe::gpu {
 
@@ -16,41 +16,19 @@ namespace {
 
 constexpr int depth = 32;  // contracted at once
 constexpr int stages = 4;  // of depth in shared memory: one is multiplied, the others are on their way
-constexpr int piece = 8;   // elements of 16 bytes, which are copied at once
-constexpr int pad = 8;     // of lines in shared memory, so that the eight lines of a ldmatrix lie in different banks
-
-bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value(); }
-
-/// Whether pieces along the operand's axis, from multiples of their length on, lie in memory as they are, at
-/// multiples of 16 bytes.
-bool lies_in_pieces(const ProductOperand& o, DType dtype) {
-  const PointProgram& program = o.operand.program;
-  if (program.size() != 1) return false;
-  const PointInstruction& load = program[0];
-  if (load.kind != PointInstruction::Kind::load || load.dtype != dtype || !load.args.empty()) return false;
-  const std::vector<int>& along = o.axis == schedule::LaneAxis::k ? o.k : o.rows;
-  int innermost = -1;
-  for (const int d : along)
-    if (!program.domain[d].is(1)) innermost = d;
-  if (innermost < 0 || !load.form.coefficients[static_cast<std::size_t>(innermost)].is(1)) return false;
-  bool fits = is_multiple(program.domain[innermost], piece) && is_multiple(load.form.offset, piece);
-  for (int d = 0; d < program.domain.rank(); ++d)
-    fits = fits && (d == innermost || program.domain[d].is(1) ||
-                    is_multiple(load.form.coefficients[static_cast<std::size_t>(d)], piece));
-  return fits;
-}
+constexpr int piece = TensorParts::piece;
 
 /// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
 /// asynchronously, others are computed on the way through registers. The sums go back through shared memory, so that
 /// the epilogue's accesses are long.
 class TensorProduct {
  public:
-  TensorProduct(const LoweringContext& lowering, const Region& region)
-      : parts_(lowering, region),
+  TensorProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
+      : tensor_(lowering, region),
+        parts_(tensor_.product),
         b_(parts_.builder()),
         dtype_(parts_.operands.dtype),
-        plan_(plan_tensor_product(parts_.operands.batch.value(), parts_.operands.m.value(), parts_.operands.n.value(),
-                                  parts_.operands.k.value())),
+        plan_(plan),
         tile_(plan_.tile),
         left_(operand(parts_.left, tile_.rows)),
         right_(operand(parts_.right, tile_.columns)) {}
@@ -87,21 +65,16 @@ class TensorProduct {
 
     int along() const { return side.along_k() ? depth : rows; }   ///< elements of a line
     int across() const { return side.along_k() ? rows : depth; }  ///< lines
-    int line() const { return along() + pad; }
+    int line() const { return along() + TensorParts::pad; }
     int stage() const { return across() * line(); }
   };
 
-  Operand operand(Side& side, int rows) const {
-    const PointProgram& program = side.operand.operand.program;
-    return {side, rows, lies_in_pieces(side.operand, dtype_) && parts_.only_reads(program[0].buffer)};
-  }
-
-  int out_line() const { return tile_.columns + pad; }
+  Operand operand(Side& side, int rows) const { return {side, rows, tensor_.copies(side)}; }
 
   /// The threads of a block and their shared memory.
   void block(const std::function<void(Value)>& thread) {
     // The result's tile takes the place of the left operand in the end.
-    const int left = std::max(stages * left_.stage(), tile_.rows * out_line());
+    const int left = std::max(stages * left_.stage(), tile_.rows * TensorParts::line(tile_));
     left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
     right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
     b_.for_loop(0, tile_.threads(), 1, thread, LoopKind::thread_x);
@@ -181,26 +154,9 @@ class TensorProduct {
   }
 
   void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
-    const ProductOperand& operand = o.side.operand;
-    const PointInstruction& load = operand.operand.program[0];
     for_pieces(o, first_row, first_k, [&](const Piece& p, Value row, Value k) {
-      PointEmitter::Scope scope(o.side.loads, {{operand.batch, batch, 1}, {operand.rows, row, 1}, {operand.k, k, 1}},
-                                {}, &o.side.top);
-      b_.async_copy(o.side.shared, slot * o.stage() + p.place, parts_.context().buffer(parts_.buffer_of(load.buffer)),
-                    scope.place.position(load.form).base, inside(o, row, k));
+      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.place, o.rows, depth);
     });
-  }
-
-  /// How many elements of a piece lie inside the operand, at most or more than all; empty where all are known to.
-  Value inside(const Operand& o, Value row, Value k) {
-    const bool along_k = o.side.along_k();
-    const Value rows = parts_.context().dim(o.side.rows);
-    const bool ragged_rows = !is_multiple(o.side.rows, o.rows), ragged_k = !is_multiple(parts_.operands.k, depth);
-    Value count;
-    if (along_k ? ragged_k : ragged_rows) count = along_k ? parts_.k - k : rows - row;
-    if (along_k ? ragged_rows : ragged_k)
-      count = b_.select(along_k ? row < rows : k < parts_.k, count ? count : b_.index(piece), b_.index(0));
-    return count;
   }
 
   void bring(const Operand& o, Value batch, Value first_row, Value first_k) {
@@ -220,35 +176,26 @@ class TensorProduct {
   /// Stores a thread's sums in a tile whose first element stands at `first`, lines of `line` elements.
   void store_sums(kernel::Buffer to, Value first, std::int64_t line, Value t, Value sums) {
     const auto [row, column] = corner(t);
-    const Value lane = t % kernel::warp_threads;
-    const Value own = first + ((row + lane / 4) * line + column + lane % 4 * 2);
-    for (int i = 0; i < sums.type.lanes; i += 2) {
-      const kernel::SumPlace place = kernel::sum_place(tile_.warp_columns(), 0, i);
-      b_.store(to, own + (place.row * line + place.column), b_.cast(b_.slice(sums, i, 2), to.dtype));
-    }
+    tensor_.store_sums(to, first + (row * line + column), line, tile_.warp_columns(), t % kernel::warp_threads, sums);
   }
 
   /// The sums of a piece stay as they are.
   void keep(const ProductParts::Partial& partial, const Place& at, Value number, Value t, Value sums) {
-    const Value batches = parts_.context().dim(parts_.operands.batch);
-    const Value first_row = (number * batches + at.batch) * partial.rows + at.m;
-    store_sums(parts_.context().buffer(partial.buffer), first_row * partial.columns + at.n, partial.columns, t, sums);
+    store_sums(parts_.context().buffer(partial.buffer), tensor_.first_partial(partial, at, number), partial.columns,
+               t, sums);
   }
 
   void finish(const Place& at, Value t, Value sums) {
     const kernel::Buffer tile = left_.side.shared;
     b_.wait_copies(0);
     b_.barrier();
-    store_sums(tile, b_.index(0), out_line(), t, sums);
+    store_sums(tile, b_.index(0), TensorParts::line(tile_), t, sums);
     b_.barrier();
-    const int in_line = tile_.columns / piece;
-    b_.for_loop(t, tile_.rows * in_line, tile_.threads(), [&](Value number) {
-      const Value m = number / in_line, n = number % in_line * piece;
-      parts_.finish(at.batch, at.m + m, at.n + n, b_.cast(b_.load(tile, m * out_line() + n, piece), f32));
-    });
+    tensor_.finish(at, tile, tile_, t);
   }
 
-  ProductParts parts_;
+  TensorParts tensor_;
+  ProductParts& parts_;
   Builder& b_;
   DType dtype_;
   TensorPlan plan_;
@@ -266,8 +213,15 @@ bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
                      [&](ir::ValueId id) { return context.graph[id].type.dtype == dtype; });
 }
 
-std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region) {
-  return TensorProduct(context, region).run(context, region);
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
+                                                       bool warp_groups) {
+  const TensorParts parts(context, region);
+  const ProductOperands& o = parts.product.operands;
+  const bool suits =
+      warp_groups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
+  const TensorPlan plan = plan_tensor_product(o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
+  return plan.tile.of_groups ? lower_group_product(context, region, plan)
+                             : TensorProduct(context, region, plan).run(context, region);
 }
 
 }  // namespace lathe::gpu

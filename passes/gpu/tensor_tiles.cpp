@@ -7,8 +7,13 @@ namespace lathe::gpu {
 namespace {
 
 /// Smaller tiles read more for each product: estimates from the bytes that a block reads from shared and from global
-/// memory, not measured.
-constexpr TensorTile tiles[] = {{128, 128, 2, 4, 1.0}, {64, 64, 2, 2, 0.36}, {16, 64, 1, 4, 0.2}};
+/// memory; mma reaches 64% of what the tensor cores can on large tiles, group_mma is taken to reach 85% and 75%. Not
+/// measured.
+constexpr TensorTile tiles[] = {{128, 128, 2, 4, 1.0},
+                                {64, 64, 2, 2, 0.36},
+                                {16, 64, 1, 4, 0.2},
+                                {128, 256, 8, 1, 1.5, true},
+                                {128, 128, 8, 1, 0.85, true}};
 constexpr int cuts[] = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr std::int64_t multiprocessors = 128;
 constexpr std::int64_t large = 16384;
@@ -21,14 +26,14 @@ std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; 
 }  // namespace
 
 TensorPlan plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
-                               std::optional<std::int64_t> n, std::optional<std::int64_t> k) {
+                               std::optional<std::int64_t> n, std::optional<std::int64_t> k, bool warp_groups) {
   const std::int64_t batches = batch.value_or(large), rows = m.value_or(large), columns = n.value_or(large),
                      depth = k.value_or(large);
   TensorPlan best{tiles[0]};
   double least = std::numeric_limits<double>::infinity();
   for (const TensorTile& tile : tiles)
     for (const int pieces : cuts) {
-      if (pieces > 1 && !(batch && m && n)) continue;
+      if ((pieces > 1 && !(batch && m && n)) || (tile.of_groups && !warp_groups)) continue;
       const std::int64_t blocks = batches * parts(rows, tile.rows) * parts(columns, tile.columns) * pieces;
       double time = static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * pieces)) * tile.time;
       const double bytes = 8.0 * pieces * static_cast<double>(batches * rows * columns);  // written and read

@@ -3,14 +3,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/kernel/kernel.h"
+#include "passes/lowering/region_kernels.h"
 
 namespace lathe::gpu {
 
 /// The sums of a block of threads, by warps below each other and side by side.
 struct TensorTile {
   int rows, columns, warps_down, warps_across;
-  double time;  ///< of 32 products deep on one multiprocessor, for many blocks; that of the largest tile is 1
+  double time;  ///< of 32 products deep on one multiprocessor, for many blocks; that of mma of 128 x 128 is 1
+  bool of_groups = false;  ///< by group_mma: warps below each other, four a group
 
   int threads() const { return warps_down * warps_across * kernel::warp_threads; }
   int warp_rows() const { return rows / warps_down; }
@@ -24,11 +25,16 @@ struct TensorPlan {
   int pieces = 1;
 };
 
+/// A contraction by warp groups, by a plan that says so: group_product.cpp.
+std::vector<KernelContext::Built> lower_group_product(const LoweringContext& context, const Region& region,
+                                                      const TensorPlan& plan);
+
 /// The plan that ends first by an estimate: a machine of 128 multiprocessors takes as many blocks at a time, and a
 /// second kernel costs a launch and the traffic of the pieces. It depends on the sizes alone, so that results do not
 /// depend on the machine. Sizes that are known only at run time count as large; a product with rows or columns of
-/// unknown number is not cut into pieces.
+/// unknown number is not cut into pieces. Tiles of warp groups are thought of where they may be.
 TensorPlan plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
-                               std::optional<std::int64_t> n, std::optional<std::int64_t> k);
+                               std::optional<std::int64_t> n, std::optional<std::int64_t> k,
+                               bool warp_groups = false);
 
 }  // namespace lathe::gpu

@@ -25,7 +25,10 @@ using Mistake = GroupProduct::Mistake;
 
 namespace {
 
-const GroupProduct variants[] = {{bf16, false, false}, {f16, false, true}, {bf16, true, false}, {bf16, true, true}};
+const GroupProduct variants[] = {{bf16, false, false},
+                                 {f16, false, true},
+                                 {.dtype = bf16, .left_transposed = true, .tiles = 2},
+                                 {bf16, true, true}};
 
 template <class Run>
 std::vector<float> product(const GroupProduct& p, std::int64_t k, const Run& run) {
@@ -34,7 +37,7 @@ std::vector<float> product(const GroupProduct& p, std::int64_t k, const Run& run
   std::vector<std::uint16_t> left(32768), right(32768);
   for (auto* m : {&left, &right})
     for (auto& bits : *m) bits = p.dtype == bf16 ? bf16_bits(normal(random)) : f16_bits(normal(random));
-  std::vector<float> sums(group_rows * group_columns, -1);
+  std::vector<float> sums(static_cast<std::size_t>(p.tiles * group_rows * group_columns), -1);
   const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
   const BoundBuffer buffers[] = {bind(left), bind(right), bind(sums)};
   const std::int64_t dims[] = {k, 200, 200};

@@ -27,7 +27,7 @@ std::vector<float> run(const GroupProduct& p, std::int64_t k) {
   for (const int s : {0, 1})
     for (int i = 0; i < extent; ++i)
       operands[s].push_back(p.dtype == bf16 ? bf16_bits(number(i + 5 * s)) : f16_bits(number(i + 5 * s)));
-  std::vector<float> sums(group_rows * group_columns, -1);
+  std::vector<float> sums(static_cast<std::size_t>(p.tiles * group_rows * group_columns), -1);
   const BoundBuffer buffers[] = {{operands[0].data(), extent},
                                  {operands[1].data(), extent},
                                  {sums.data(), static_cast<std::int64_t>(sums.size())}};
@@ -49,9 +49,10 @@ float expected(const GroupProduct& p, int i, int j, int k) {
 TEST_CASE("a ring's stages sum exact products in order, for both layouts of both operands, ragged k") {
   for (const auto& [left, right, k] :
        {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 37}, {true, true, 131}, {false, false, 0}}) {
-    const GroupProduct p{k == 64 ? f16 : bf16, left, right};
+    const GroupProduct p{
+        .dtype = k == 64 ? f16 : bf16, .left_transposed = left, .right_transposed = right, .tiles = k == 200 ? 2 : 1};
     const std::vector<float> sums = run(p, k);
-    for (int i = 0; i < group_rows; ++i)
+    for (int i = 0; i < p.tiles * group_rows; ++i)
       for (int j = 0; j < group_columns; ++j)
         REQUIRE(sums[static_cast<std::size_t>(i * group_columns + j)] == expected(p, i, j, k));
   }
@@ -194,6 +195,6 @@ TEST_CASE("rings as text") {
   const std::string text = print(group_product({.right_transposed = true}));
   INFO(text);
   for (const char* part :
-       {"ring of 2 for 128 threads {\n", "stage i2 fill {\n", "} use {\n", " = group_mma a[%", "], b[%", "]^T, %"})
+       {"ring of 2 for 128 threads {\n", "stage i3 fill {\n", "} use {\n", " = group_mma a[%", "], b[%", "]^T, %"})
     CHECK(text.find(part) != std::string::npos);
 }

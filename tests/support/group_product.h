@@ -2,8 +2,8 @@
 
 #include "ir/kernel/panels.h"
 
-/// A product by a warp group's operations alone: sums[64, 128] = left * right^T, filled by 128 threads and used by
-/// 128.
+/// A product by a warp group's operations alone: sums[64 * tiles, 128] = left * right^T, filled by 128 threads and
+/// used by 128.
 namespace lathe::test {
 
 struct GroupProduct {
@@ -19,6 +19,7 @@ struct GroupProduct {
     read_outside,      ///< a user reads a stage after it
   };
   Mistake mistake = Mistake::none;
+  int tiles = 1;  ///< below each other, one after the other in one ring
 };
 
 /// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the elements of a line of left and
@@ -35,14 +36,14 @@ inline kernel::Kernel group_product(const GroupProduct& p) {
   const int panels[] = {1, p.mistake == Mistake::half_filled ? 1 : 2}, stage[] = {panel_elements, 2 * panel_elements};
   const Buffer shared[] = {b.alloc(p.dtype, stages * stage[0], Space::shared, "a"),
                            b.alloc(p.dtype, stages * stage[1], Space::shared, "b")};
-  const auto copy = [&](int s, Value t, Value first_k, Value slot) {
+  const auto copy = [&](int s, Value t, Value first_row, Value first_k, Value slot) {
     b.for_loop(t - users, panels[s] * pieces, group_threads, [&](Value number) {
       const Value panel = number / pieces, line = number / 8 % panel_side, element = number % 8 * 8;
       const Value inside =
           p.mistake == Mistake::straight_lines ? line * panel_side + element : panel_place(b, line, element);
       const Value at = p.mistake == Mistake::panels_exchanged ? (panels[s] - 1) - panel : panel;
       const Value to = slot * stage[s] + at * panel_elements + inside;
-      const Value row = panel * panel_side + (transposed[s] ? element : line);
+      const Value row = first_row + panel * panel_side + (transposed[s] ? element : line);
       const Value column = first_k + (transposed[s] ? line : element);
       if (transposed[s])
         b.async_copy(shared[s], to, memory[s], column * lines[s] + row, b.select(column < k, b.index(8), b.index(0)));
@@ -50,27 +51,32 @@ inline kernel::Kernel group_product(const GroupProduct& p) {
         b.async_copy(shared[s], to, memory[s], row * lines[s] + column, k - column);
     });
   };
+  const auto one_tile = [&](Value t, Value first_row) {
+    const Var sums = b.var({f32, 64}, b.constant(f32, 0));
+    b.for_loop(0, k, group_depth, [&](Value first) {
+      const auto fill = [&](Value slot) {
+        const Value to = p.mistake == Mistake::one_slot ? b.index(0) : slot;
+        copy(0, t, first_row, first, to), copy(1, t, b.index(0), first, to);
+      };
+      const auto use = [&](Value slot) {
+        if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
+        if (p.mistake == Mistake::one_slot) slot = b.index(0);
+        b.set(sums, b.group_mma({shared[0], slot * stage[0], transposed[0]},
+                                {shared[1], slot * stage[1], transposed[1]}, b.get(sums)));
+      };
+      b.stage(fill, use);
+    });
+    if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(shared[0], t), f32));
+    for (int i = 0; i < 64; i += 2) {
+      const SumPlace at = group_sum_place(0, i);
+      const Value row = first_row + t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column;
+      b.store(out, row * group_columns + column, b.slice(b.get(sums), i, 2));
+    }
+    b.barrier();
+  };
   const auto thread = [&](Value t) {
     b.ring(stages, users, [&] {
-      const Var sums = b.var({f32, 64}, b.constant(f32, 0));
-      b.for_loop(0, k, group_depth, [&](Value first) {
-        const auto fill = [&](Value slot) {
-          for (const int s : {0, 1}) copy(s, t, first, p.mistake == Mistake::one_slot ? b.index(0) : slot);
-        };
-        const auto use = [&](Value slot) {
-          if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
-          if (p.mistake == Mistake::one_slot) slot = b.index(0);
-          b.set(sums, b.group_mma({shared[0], slot * stage[0], transposed[0]},
-                                  {shared[1], slot * stage[1], transposed[1]}, b.get(sums)));
-        };
-        b.stage(fill, use);
-      });
-      if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(shared[0], t), f32));
-      for (int i = 0; i < 64; i += 2) {
-        const SumPlace at = group_sum_place(0, i);
-        const Value row = t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column;
-        b.store(out, row * group_columns + column, b.slice(b.get(sums), i, 2));
-      }
+      b.for_loop(0, p.tiles * group_rows, group_rows, [&](Value first_row) { one_tile(t, first_row); });
     });
   };
   b.for_loop(0, users + group_threads, 1, thread, LoopKind::thread_x);
