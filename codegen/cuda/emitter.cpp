@@ -244,6 +244,7 @@ class Emitter {
     line("if (threadIdx.x >= {}) {{", s.users);
     fills_ = true;
     nested(s.body);
+    line("  wait_all_copies();");
     fills_ = false;
     line("}} else {{");
     nested(s.body);

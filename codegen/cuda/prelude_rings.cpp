@@ -45,6 +45,12 @@ LATHE_FUNCTION void wait_barrier(u64* barrier, u32 parity) {
   shim_wait_barrier(barrier, parity);
 #endif
 }
+/// A thread that has started copies ends after them.
+LATHE_FUNCTION void wait_all_copies() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
 /// What copies have written is seen by wgmma, which reads through another proxy.
 LATHE_FUNCTION void show_to_wgmma() {
 #ifdef __CUDA_ARCH__

@@ -26,12 +26,13 @@ struct Case {
 
 constexpr Case cases[] = {
     {"both operands along k, ragged rows and columns, an epilogue",
-     R"(graph @forward(input %x: bf16[m, 200], input %w: bf16[136, 200], input %b: bf16[136], input %r: bf16[m, 136]) {
+     R"(graph @gated(input %x: bf16[m, 200], input %w: bf16[136, 200], input %g: bf16[m, 136], input %s: f32[136]) {
   %1 = linear %x, %w
-  %2 = add %1, %b
-  %3 = gelu %2
-  %4 = add %3, %r
-  output "y" %4
+  %2 = silu %1
+  %3 = mul %2, %g
+  %4 = cast %3 {dtype=f32}
+  %5 = mul %4, %s
+  output "y" %5
 })",
      3},
     {"the right operand along its rows, few columns", R"(graph @dx(input %x: f16[m, 72], input %w: f16[72, 128]) {

@@ -1,14 +1,15 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <random>
 
 #include "codegen/cuda/emitter.h"
 #include "ir/kernel/interpreter.h"
-#include "ir/kernel/scalar_eval.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/host_cuda.h"
 #include "tests/cuda/local_nvrtc.h"
+#include "tests/support/random_product.h"
 #include "tests/support/tile_product.h"
 
 /// The text of mma and asynchronous copies: on the host, with the hardware's lane layouts, and through NVRTC.
@@ -30,17 +31,7 @@ std::vector<TileProduct> variants() {
 
 template <class Run>
 std::vector<float> product(const TileProduct& p, std::int64_t k, const Run& run) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<std::uint16_t> left(4096), right(4096);
-  for (auto* m : {&left, &right})
-    for (auto& bits : *m) bits = p.dtype == bf16 ? bf16_bits(normal(random)) : f16_bits(normal(random));
-  std::vector<float> sums(static_cast<std::size_t>(p.left_rows * p.right_rows), -1);
-  const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
-  const BoundBuffer buffers[] = {bind(left), bind(right), bind(sums)};
-  const std::int64_t dims[] = {k, 64, 64};
-  run(std::span<const BoundBuffer>(buffers), std::span<const std::int64_t>(dims));
-  return sums;
+  return test::random_product(p.dtype, 4096, static_cast<std::size_t>(p.left_rows * p.right_rows), {k, 64, 64}, run);
 }
 
 }  // namespace

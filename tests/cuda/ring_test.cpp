@@ -1,18 +1,16 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <random>
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/interpreter.h"
-#include "ir/kernel/scalar_eval.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/host_cuda.h"
 #include "tests/cuda/local_nvrtc.h"
 #include "tests/support/group_product.h"
+#include "tests/support/random_product.h"
 
 /// The text of rings and group_mma: on the host, where a warp group reads its operands through descriptors as sm_90a
 /// does, and through NVRTC.
@@ -32,17 +30,8 @@ const GroupProduct variants[] = {{bf16, false, false},
 
 template <class Run>
 std::vector<float> product(const GroupProduct& p, std::int64_t k, const Run& run) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<std::uint16_t> left(32768), right(32768);
-  for (auto* m : {&left, &right})
-    for (auto& bits : *m) bits = p.dtype == bf16 ? bf16_bits(normal(random)) : f16_bits(normal(random));
-  std::vector<float> sums(static_cast<std::size_t>(p.tiles * group_rows * group_columns), -1);
-  const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
-  const BoundBuffer buffers[] = {bind(left), bind(right), bind(sums)};
-  const std::int64_t dims[] = {k, 200, 200};
-  run(std::span<const BoundBuffer>(buffers), std::span<const std::int64_t>(dims));
-  return sums;
+  return test::random_product(p.dtype, 32768, static_cast<std::size_t>(p.tiles * group_rows * group_columns),
+                              {k, 200, 200}, run);
 }
 
 std::vector<float> interpreted(const Kernel& kernel, const GroupProduct& p, std::int64_t k) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/scalar_eval.h"
+
+namespace lathe::test {
+
+/// The sums that a kernel over buffers left, right and sums gives for operands of random numbers, of so many elements
+/// each, the same every time. `run` is given the buffers and dims.
+template <class Run>
+std::vector<float> random_product(DType dtype, std::size_t elements, std::size_t sums, std::vector<std::int64_t> dims,
+                                  const Run& run) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<std::uint16_t> left(elements), right(elements);
+  for (auto* m : {&left, &right})
+    for (auto& bits : *m) bits = dtype == bf16 ? kernel::bf16_bits(normal(random)) : kernel::f16_bits(normal(random));
+  std::vector<float> result(sums, -1);
+  const auto bind = [](auto& v) { return kernel::BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
+  const kernel::BoundBuffer buffers[] = {bind(left), bind(right), bind(result)};
+  run(std::span<const kernel::BoundBuffer>(buffers), std::span<const std::int64_t>(dims));
+  return result;
+}
+
+}  // namespace lathe::test
