@@ -44,14 +44,18 @@ void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(96, tile.mr);
 }
 
+/// A right operand that no cache holds.
+bool large_right(const GemmQuery& query) { return query.n && query.k && *query.n * *query.k > 8'000'000; }
+
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
 /// block needs sums for one strip only, so that a task may have many rows. Blocks are deep and one register tile wide
-/// where there are rows enough to make up for a packed strip that comes from L2, unless columns of the right operand
-/// are read along n: then wide blocks read longer runs.
+/// where there are rows enough to make up for a packed strip that comes from L2, unless the right operand is, or may
+/// be, read along n from memory: then wide blocks read longer runs.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
-  const bool deep = (rows || query.rhs_axis == LaneAxis::k) && !at_most(query.m, 128);
+  const bool near = query.n && query.k && !large_right(query);
+  const bool deep = (rows || query.rhs_axis == LaneAxis::k || near) && !at_most(query.m, 128);
   const int strip = 144 * 1024 / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
   tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, strip), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= 96 * 1024;
@@ -150,9 +154,7 @@ bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.b
 
 /// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
 /// there, and each task rather packs its part.
-bool may_pack_right(const GemmQuery& query) {
-  return reused(query) && !(query.n && query.k && *query.n * *query.k > 8'000'000);
-}
+bool may_pack_right(const GemmQuery& query) { return reused(query) && !large_right(query); }
 
 /// Whether the right operand is read from a cache near by as it is, for so few rows that packing it does not pay.
 bool stays_near(const GemmQuery& query) {
