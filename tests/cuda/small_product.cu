@@ -63,25 +63,26 @@ k0_product_contract_mlp_cpp_14(bf16* __restrict__ b0, const bf16* __restrict__ b
       wait_copies<0>();
       __syncthreads();
       const i64 v23 = i1 / 32LL;
-      const i64 v24 = i1 % 32LL;
-      const i64 v25 = add(mul(add(mul(v23 / 4LL, 16LL), v24 / 4LL), 72LL), mul(v23 % 4LL, 16LL));
-      const i64 v26 = add(v25, mul(v24 % 4LL, 2LL));
-      const vec<f32, 2> v27 = shuffle<0, 1>(v22, v22);
-      store_aligned(left, v26, cast<bf16>(v27));
-      const vec<f32, 2> v28 = shuffle<2, 3>(v22, v22);
-      store_aligned(left, add(v26, 576LL), cast<bf16>(v28));
-      const vec<f32, 2> v29 = shuffle<4, 5>(v22, v22);
-      store_aligned(left, add(v26, 8LL), cast<bf16>(v29));
-      const vec<f32, 2> v30 = shuffle<6, 7>(v22, v22);
-      store_aligned(left, add(v26, 584LL), cast<bf16>(v30));
+      const i64 v24 = v23 / 4LL;
+      const i64 v25 = mul(v24, 16LL);
+      const i64 v26 = i1 % 32LL;
+      const i64 v27 = add(add(mul(v24, 1152LL), mul(v23 % 4LL, 16LL)), add(mul(v26 / 4LL, 72LL), mul(v26 % 4LL, 2LL)));
+      const vec<f32, 2> v28 = shuffle<0, 1>(v22, v22);
+      store_aligned(left, v27, cast<bf16>(v28));
+      const vec<f32, 2> v29 = shuffle<2, 3>(v22, v22);
+      store_aligned(left, add(v27, 576LL), cast<bf16>(v29));
+      const vec<f32, 2> v30 = shuffle<4, 5>(v22, v22);
+      store_aligned(left, add(v27, 8LL), cast<bf16>(v30));
+      const vec<f32, 2> v31 = shuffle<6, 7>(v22, v22);
+      store_aligned(left, add(v27, 584LL), cast<bf16>(v31));
       __syncthreads();
       for (i64 i4 = i1; i4 < 128LL; i4 += 128LL) {
-        const i64 v31 = i4 / 8LL;
-        const i64 v32 = mul(i4 % 8LL, 8LL);
-        const vec<bf16, 8> v33 = load_aligned<8>(left, add(mul(v31, 72LL), v32));
-        const vec<f32, 8> v34 = cast<f32>(v33);
-        if ((v31 < 16LL) && (v32 < 64LL)) {
-          store_aligned(b0, add(mul(v31, 64LL), v32), v33);
+        const i64 v32 = i4 / 8LL;
+        const i64 v33 = mul(i4 % 8LL, 8LL);
+        const vec<bf16, 8> v34 = load_aligned<8>(left, add(mul(v32, 72LL), v33));
+        const vec<f32, 8> v35 = cast<f32>(v34);
+        if ((v32 < 16LL) && (v33 < 64LL)) {
+          store_aligned(b0, add(mul(v32, 64LL), v33), v34);
         }
       }
     }
