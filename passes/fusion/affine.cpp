@@ -53,6 +53,11 @@ Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, co
 
 bool is_alias(const ir::Node& node) { return node.op->as<ir::View>() && node.op != &ir::ops::contiguous; }
 
+ir::ValueId through_aliases(const ir::Graph& graph, ir::ValueId id) {
+  while (is_alias(graph[id])) id = graph[id].operands[0];
+  return id;
+}
+
 bool reads_by_address(const ir::Node& node) {
   return node.op == &ir::ops::gather || node.op == &ir::ops::random_uniform;
 }

@@ -21,11 +21,6 @@ bool is_exp(const Node& node) {
 
 bool is_point_wise(const Node& node) { return node.op->as<Elementwise>() || node.op == &ops::contiguous; }
 
-ValueId through_aliases(const Graph& graph, ValueId id) {
-  while (is_alias(graph[id])) id = graph[id].operands[0];
-  return id;
-}
-
 class Search {
  public:
   Search(const AttentionSubject& subject, const AttentionOptions& options)

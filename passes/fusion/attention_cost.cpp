@@ -38,11 +38,6 @@ Dim depth_of(const Graph& graph, const Node& product) {
   return depth;
 }
 
-ValueId stored(const Graph& graph, ValueId id) {
-  while (is_alias(graph[id])) id = graph[id].operands[0];
-  return id;
-}
-
 /// Whether `is` holds for one of the nodes, or for one that they lead to: `next` gives the nodes behind a node.
 bool leads_to(std::vector<ValueId> work, const std::function<bool(ValueId)>& is,
               const std::function<std::vector<ValueId>(ValueId)>& next) {
@@ -60,7 +55,7 @@ bool leads_to(std::vector<ValueId> work, const std::function<bool(ValueId)>& is,
 /// Whether a product of a gradient reads what this product reads.
 bool is_differentiated(const AttentionSubject& subject, const Node& product) {
   std::vector<ValueId> read;
-  for (const ValueId operand : product.operands) read.push_back(stored(subject.graph, operand));
+  for (const ValueId operand : product.operands) read.push_back(through_aliases(subject.graph, operand));
   const auto is_gradient = [&](ValueId id) {
     return subject.node(id).op->as<Contraction>() && subject.node(id).loc.gradient();
   };

@@ -100,9 +100,7 @@ Graph split_reductions(const Graph& graph, bool& changed) {
 Graph tables_in_memory(const Graph& graph) {
   const auto lacks_table = [&](const Node& node) {
     if (!reads_by_address(node)) return false;
-    ValueId base = node.operands[0];
-    while (is_alias(graph[base])) base = graph[base].operands[0];
-    return is_splat(graph[base]);
+    return is_splat(graph[through_aliases(graph, node.operands[0])]);
   };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), lacks_table)) return graph;
   return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {

@@ -1,5 +1,5 @@
 #include "ir/support/error.h"
-#include "passes/schedule/gemm.h"
+#include "passes/schedule/gemm_pack.h"
 
 namespace lathe::schedule {
 
@@ -58,8 +58,7 @@ void emit_join_pieces(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, 
         const Value part = b.load(sums, place, lanes);
         sum = piece == 0 ? part : sum + part;
       }
-      const auto known = b.constant_value(sizes.n);
-      consume(n, lanes, sum, known && *known % lanes == 0 ? Value{} : b.tail_mask(sizes.n - n, lanes));
+      consume(n, lanes, sum, known_multiple(b, sizes.n, lanes) ? Value{} : b.tail_mask(sizes.n - n, lanes));
     });
   });
 }

@@ -74,10 +74,10 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
 }
 
-/// Strips of at most mr rows, about equal.
-int rows_of_strip(std::int64_t m, int mr) {
-  const std::int64_t strips = (m + mr - 1) / mr;
-  return static_cast<int>((m + strips - 1) / strips);
+/// The size of parts of at most `most` that are about equal.
+int equal_share(std::int64_t size, int most) {
+  const std::int64_t parts = (size + most - 1) / most;
+  return static_cast<int>((size + parts - 1) / parts);
 }
 
 /// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
@@ -109,21 +109,15 @@ void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
   plan.tile = tile, plan.pieces = static_cast<int>(pieces);
 }
 
-/// Vectors of a tile, at most nv, so that all tiles are about equally wide.
-int equal_share(const Size& n, int nv, int lanes) {
-  if (!n || *n <= 0) return nv;
-  const std::int64_t vectors = (*n + lanes - 1) / lanes, tiles = (vectors + nv - 1) / nv;
-  return static_cast<int>((vectors + tiles - 1) / tiles);
-}
-
 /// One task does all rows; nothing is packed and the right operand is streamed once. Where more than two strips read
 /// it, a block of it is to stay near.
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const std::int64_t m = *query.m;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
-  tile.mr = rows_of_strip(m, tile.mr);
-  tile.nv = equal_share(query.n, std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8), tile.lanes);
+  tile.mr = equal_share(m, tile.mr);
+  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
+  if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
   tile.kc = again ? 256 * 4 / bytes : 4096;
   tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
@@ -133,7 +127,7 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
 /// Rows times columns of dot products at once. A strip's block of the left operand fits into L1.
 void fit_dot(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.mr = rows_of_strip(*query.m, tile.mr);
+  tile.mr = equal_share(*query.m, tile.mr);
   tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
   tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
   tile.kc = tile.mr > 2 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : 1 << 20;
