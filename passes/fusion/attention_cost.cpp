@@ -24,6 +24,8 @@ struct Rates {
 };
 constexpr Rates forward = {1, 1, 1, 124, 193, 198, 9, 12};
 constexpr Rates training = {4, 3, 3, 148, 190, 275, 30, 20};
+constexpr Rates pairs_forward = {1, 1, 0.56, 124, 133, 148, 9, 12};
+constexpr Rates pairs_training = {4, 3, 1.65, 148, 145, 190, 30, 20};
 constexpr double slower = 1.1;                ///< fused products, in time
 constexpr double lanes = 16;                  ///< rows of a vector
 constexpr double cache = 8 << 20;             ///< bytes of scores
@@ -84,17 +86,19 @@ bool compares_positions(const AttentionSubject& subject, const AttentionGroup& g
 
 }  // namespace
 
-std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group) {
+std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
+                                            bool pairs) {
   const Graph& graph = subject.graph;
   const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
              scores = group.domain.numel().value();
   if (!rows || !columns || !scores || *scores == 0) return std::nullopt;
   Dim made(0), summed(0);
-  bool differentiated = false;
+  bool differentiated = false, narrow = false;
   for (const ValueId id : group.members) {
     if (!graph[id].op->as<Contraction>()) continue;
     made = made + depth_of(graph, graph[id]);
     differentiated = differentiated || is_differentiated(subject, graph[id]);
+    narrow = narrow || graph[id].type.dtype == bf16;
   }
   for (const ValueId id : group.consumers) {
     if (graph[id].loc.gradient()) return std::nullopt;
@@ -104,7 +108,9 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   }
   const auto q = made.value(), v = summed.value();
   if (!q || !v || 2 * *columns > most_for_a_depth * (*q + *v)) return std::nullopt;
-  const Rates& rates = differentiated ? training : forward;
+  const Rates& rates = pairs && narrow  ? differentiated ? pairs_training : pairs_forward
+                       : differentiated ? training
+                                        : forward;
   const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
              height = static_cast<double>(*rows);
   const double share = compares_positions(subject, group) ? std::min(1.0, 0.5 + rates.diagonal / width) : 1;

@@ -21,10 +21,13 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 
 class Explanation {
  public:
-  Explanation(const Graph& graph, bool costs)
+  Explanation(const Graph& graph, const AttentionOptions& options)
       : graph_(graph),
-        search_(find_attention(graph, {.sums = true, .costs = costs})),
-        plan_(plan_fusion(graph, {.attention = true, .attention_sums = true, .attention_costs = costs})) {}
+        search_(find_attention(graph, options)),
+        plan_(plan_fusion(graph, {.attention = true,
+                                  .attention_sums = options.sums,
+                                  .attention_costs = options.costs,
+                                  .attention_pairs = options.pairs})) {}
 
   std::string run() {
     if (search_.reports.empty()) return "this graph has no softmax\n";
@@ -102,8 +105,10 @@ class Explanation {
 
 }  // namespace
 
-std::string explain_attention(const Graph& graph, bool costs) {
-  return Explanation(recompute_attention(prepare_for_fusion(graph), {.costs = costs}), costs).run();
+std::string explain_attention(const Graph& graph, AttentionOptions options) {
+  const Graph prepared = recompute_attention(prepare_for_fusion(graph), options);
+  options.sums = true;
+  return Explanation(prepared, options).run();
 }
 
 void require_fused_attention(const Graph& prepared) {

@@ -50,11 +50,11 @@ std::string code(const Program& program) {
 }
 
 /// Whether lowering chooses the fused code; else it must be the plain code.
-bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}) {
+bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const VectorTarget& target = {512}) {
   const ir::Graph graph = attention(c);
-  const std::string chosen = code(lower(graph, {512}, {.memory = memory}));
-  const bool fused = chosen == code(lower(graph, {512}, {.attention = AttentionFusion::required, .memory = memory}));
-  const bool plain = chosen == code(lower(graph, {512}, {.attention = AttentionFusion::off, .memory = memory}));
+  const std::string chosen = code(lower(graph, target, {.memory = memory}));
+  const bool fused = chosen == code(lower(graph, target, {.attention = AttentionFusion::required, .memory = memory}));
+  const bool plain = chosen == code(lower(graph, target, {.attention = AttentionFusion::off, .memory = memory}));
   CHECK(fused != plain);
   return fused;
 }
@@ -78,6 +78,13 @@ TEST_CASE("attention is fused where a size is not known or its scores outgrow ro
   CHECK(fuses({.rows = 2048, .depth = 256, .batch = 1, .heads = 1}));
   CHECK(fuses({.rows = 136, .depth = 32}));
   CHECK_FALSE(fuses({.rows = 128, .depth = 32}));
+}
+
+TEST_CASE("attention of bf16 is fused where products of pairs do not make plain code faster") {
+  const Case c{.rows = 128, .causal = true, .dtype = bf16};
+  CHECK(fuses(c));
+  CHECK_FALSE(fuses(c, {}, {.bits = 512, .dot_pairs = true}));
+  CHECK(fuses({.rows = 256, .causal = true, .dtype = bf16}, {}, {.bits = 512, .dot_pairs = true}));
 }
 
 TEST_CASE("a memory budget does not change which attentions are fused") {
