@@ -3,6 +3,7 @@
 ///   bench_gemm [--threads N] [--only TEXT | --case "48x256x256x64 k r"] [--seconds S] [--cpu x86-64-v3]
 ///              [--copies N]  right operands used in turn
 ///              [--tile mr,nv,kc,mc,nc] [--lhs SOURCE] [--rhs SOURCE] [--dims] [--asm] [--no-peers] [--openblas FILE]
+/// --dims: the number of tokens is not known when the product is compiled
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -109,7 +110,7 @@ schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
                             .lhs_axis = c.lhs,
                             .rhs_axis = c.rhs,
                             .epilogue_cheap = true};
-  if (options.dims) query.m = {};
+  if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
   schedule::GemmPlan plan = schedule::plan_gemm(query);
   const std::map<std::string, Source> sources = {
       {"packed", Source::packed}, {"loaded", Source::loaded}, {"direct", Source::direct}};
@@ -130,8 +131,9 @@ struct Contender {
   double seconds() const { return median(times); }
 };
 
-/// Everybody in turn, until the time is up. Peers' threads spin for a while after a call: all rest before a turn, and
-/// the first call of a turn, which wakes the threads and finds the caches as another one left them, does not count.
+/// Everybody in turn, until the time is up. Peers' threads spin after a call, OpenBLAS's for more than 40 ms, and
+/// take the processor of those who come next: all rest before a turn, and the first call of a turn, which wakes the
+/// threads and finds the caches as another one left them, does not count.
 void take_turns(const GemmCase& c, const Options& options, const Operands& data, std::vector<Contender>& all,
                 const std::function<void()>& beside) {
   const int repeats = std::max({1, c.copies / 4, static_cast<int>(2e8 * options.threads / c.flops())});
@@ -140,7 +142,7 @@ void take_turns(const GemmCase& c, const Options& options, const Operands& data,
   for (int rounds = 0; rounds < 3 || Clock::now() < end; ++rounds) {
     beside();
     for (Contender& one : all) {
-      if (options.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      if (options.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       if (options.threads > 1 || c.flops() < 4e9) one.run(data.right(turn++, c.copies));
       const double seconds = seconds_of(options.threads == 1, [&] {
         for (int i = 0; i < repeats; ++i) one.run(data.right(turn++, c.copies));

@@ -26,7 +26,10 @@ schedule::LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows
 struct Sizes {
   schedule::GemmSizes value;
   Sizes(Builder& b, const GemmCase& c, bool known) {
-    value = {b.index(c.batch), known ? b.index(c.m) : b.dim("m"), b.index(c.n), b.index(c.k)};
+    const auto size = [&](std::int64_t number, bool tokens) {
+      return tokens && !known ? b.dim("t") : b.index(number);
+    };
+    value = {b.index(c.batch), size(c.m, !c.sums_tokens()), b.index(c.n), size(c.k, c.sums_tokens())};
   }
 };
 
@@ -81,7 +84,7 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
     sums_ = float_arena(case_.batch * sums_of_pieces(plan_, case_.m, case_.n));
   }
   code_ = codegen::Jit({.target = target}).compile(kernels_);
-  if (!known) dims_ = {case_.m};
+  if (!known) dims_ = {case_.sums_tokens() ? case_.k : case_.m};
   packed_lhs_ = float_arena(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
   packed_rhs_ = float_arena(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
 }

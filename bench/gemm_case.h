@@ -18,6 +18,7 @@ struct GemmCase {
   std::int64_t batch, m, n, k;
   schedule::LaneAxis lhs, rhs;  ///< row: stored as [b, k, rows]; k: stored as [b, rows, k]
   int copies = 1;               ///< right operands used in turn, so that each comes from memory
+  bool sums_tokens() const { return lhs == schedule::LaneAxis::row; }
   double flops() const {
     return 2.0 * static_cast<double>(batch) * static_cast<double>(m * n) * static_cast<double>(k);
   }
@@ -25,7 +26,8 @@ struct GemmCase {
 
 class CompiledGemm {
  public:
-  /// `known`: sizes are compiled in; otherwise the rows are a dim.
+  /// `known`: sizes are compiled in; otherwise the number of tokens is a dim: the rows, or where the left operand is
+  /// read along them, as a weight's gradient reads it, k.
   CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known, const codegen::TargetCpu& target);
   void pack(ThreadPool& threads, const float* lhs, const float* rhs);
   void multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result);

@@ -84,6 +84,18 @@ double status_bytes(const std::string& field) {
   return 0;
 }
 
+/// A run whose launches take the median of their times, without the pauses that the system makes in some.
+TracedRun median_run(const std::vector<TracedRun>& runs) {
+  TracedRun result = runs.at(0);
+  for (std::size_t i = 0; i < result.launches.size(); ++i) {
+    std::vector<double> seconds;
+    for (const TracedRun& run : runs) seconds.push_back(run.launches.at(i).seconds);
+    std::sort(seconds.begin(), seconds.end());
+    result.seconds += result.launches[i].seconds = seconds[seconds.size() / 2];
+  }
+  return result;
+}
+
 /// From here on VmHWM counts anew.
 void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
@@ -134,13 +146,8 @@ class Step {
                 .machine = {measure_fma_peak(options_.threads, 0.1).best,
                             measure_read_bandwidth(options_.threads, bandwidth_probe_bytes(), 0.1).best},
                 .runs = {}};
-    for (int i = 0; i < 3; ++i) {
-      const auto start = Clock::now();
-      TracedRun traced;
-      executable_.run_traced(case_.inputs, traced.launches);
-      traced.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      trace.runs.push_back(std::move(traced));
-    }
+    for (int i = 0; i < 5; ++i) executable_.run_traced(case_.inputs, trace.runs.emplace_back().launches);
+    trace.runs = {median_run(trace.runs)};
     return top_table(trace, options_.top);
   }
 

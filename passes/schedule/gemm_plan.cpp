@@ -147,8 +147,11 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
 bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
 
 /// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
-/// there, and each task rather packs its part.
-bool may_pack_right(const GemmQuery& query) { return reused(query) && !large_right(query); }
+/// there, and each task rather packs its part; unless so many rows share it that this traffic counts for little.
+bool may_pack_right(const GemmQuery& query) {
+  const bool many = query.m && *query.m >= 2048 && query.n && query.k && *query.n * *query.k <= 32'000'000;
+  return reused(query) && (many || !large_right(query));
+}
 
 /// Whether the right operand is read from a cache near by as it is, for so few rows that packing it does not pay.
 bool stays_near(const GemmQuery& query) {

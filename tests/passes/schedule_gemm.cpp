@@ -106,6 +106,19 @@ TEST_CASE("plans cut k in pieces where few rows meet a large right operand that 
   CHECK(plan_gemm(query).pieces == 1);
 }
 
+TEST_CASE("plans pack a right operand that no cache holds ahead for very many rows only") {
+  schedule::GemmQuery query{.batch = 1, .m = 2048, .n = 3072, .k = 3072, .rhs_axis = LaneAxis::row};
+  CHECK(plan_gemm(query).rhs == Source::packed);
+  query.m = 1024;
+  CHECK(plan_gemm(query).rhs == Source::loaded);
+  query.m = {};
+  CHECK(plan_gemm(query).rhs == Source::loaded);
+  query.m = 2048, query.n = 50257;
+  CHECK(plan_gemm(query).rhs == Source::loaded);
+  query.n = 3072, query.batch = 2;
+  CHECK(plan_gemm(query).rhs == Source::loaded);
+}
+
 TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
   schedule::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);
