@@ -14,6 +14,7 @@
 #include "passes/fusion/merge.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/region_graph.h"
+#include "passes/fusion/row_sums.h"
 #include "passes/fusion/scatter_base.h"
 #include "passes/fusion/schedule_order.h"
 
@@ -56,7 +57,7 @@ class Planner {
     plan_.dims.resize(n);
     plan_.space.resize(n);
     plan_.placement = placements(graph);
-    plan_.inlined = choose_inlined(graph);
+    plan_.inlined = choose_inlined(graph, options.row_sums ? find_row_sums(graph) : std::vector<bool>{});
     reads_.resize(n);
     if (options.attention)
       attention_ =

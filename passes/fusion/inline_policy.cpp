@@ -24,7 +24,7 @@ struct Uses {
   bool memory = false;
 };
 
-std::vector<Uses> find_uses(const Graph& graph) {
+std::vector<Uses> find_uses(const Graph& graph, const std::vector<bool>& row_sums) {
   std::vector<Uses> uses(graph.nodes.size());
   const auto at = [&](ValueId id) -> Uses& { return uses[static_cast<std::size_t>(id.index)]; };
   for (const Output& output : graph.outputs) at(output.value).memory = true;
@@ -33,6 +33,7 @@ std::vector<Uses> find_uses(const Graph& graph) {
     const Node& node = graph[ValueId{i}];
     const bool alias = is_alias(node);
     if (reads_by_address(node) && !is_index_check(graph, node)) at(node.operands[0]).memory = true;
+    if (!row_sums.empty() && row_sums[static_cast<std::size_t>(i)]) at(node.operands[1]).memory = true;
     for (const ValueId operand : node.operands) {
       Uses& use = at(operand);
       if (!alias) {
@@ -169,8 +170,8 @@ int arithmetic_cost(const Node& node) {
   }
 }
 
-std::vector<bool> choose_inlined(const Graph& graph) {
-  const std::vector<Uses> uses = find_uses(graph);
+std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& row_sums) {
+  const std::vector<Uses> uses = find_uses(graph, row_sums);
   const StoredInstead instead(graph, uses);
   std::vector<bool> inlined(graph.nodes.size(), false);
   std::vector<int> cost(graph.nodes.size(), 0);
@@ -186,6 +187,11 @@ std::vector<bool> choose_inlined(const Graph& graph) {
     if (is_splat(node)) {
       inlined[at] = true;
       loads[at] = 0;
+      continue;
+    }
+    if (!row_sums.empty() && row_sums[at]) {
+      inlined[at] = true;
+      cost[at] = mask_limit;  // what reads it is not inlined in turn
       continue;
     }
     if (!computes_point_wise(graph, node) || uses[at].memory) continue;

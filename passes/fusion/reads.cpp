@@ -94,6 +94,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   if (node.op == &ops::concat) return concat_reads(graph, node);
   if (node.op == &ops::pad) return {pad_read(node)};
   if (node.op == &ops::gather) return gather_reads(graph, node);
+  if (node.op == &ops::scatter_add) return {{node.operands[0], {}, false}, {node.operands[1], {}, false}};
   std::vector<OperandRead> reads;
   // The state of a random draw is two integers read at fixed places.
   const bool whole = node.op == &ops::random_uniform;

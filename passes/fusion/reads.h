@@ -22,7 +22,7 @@ struct OperandRead {
 };
 
 /// How the node reads its operands, in terms of its index space: its own result's dims, or for a reduction its
-/// operand's. Not for contractions and scatter_add, whose operands always lie in memory or are inlined whole.
+/// operand's. Not for contractions, whose operands always lie in memory or are inlined whole.
 std::vector<OperandRead> operand_reads(const ir::Graph& graph, const ir::Node& node);
 /// A gather from iota: it gives the indices themselves, and an error where one is out of range. No table is read.
 bool is_index_check(const ir::Graph& graph, const ir::Node& node);

@@ -119,6 +119,7 @@ class Evaluator {
       case Kind::load:
       case Kind::checked:
       case Kind::gather:
+      case Kind::row_sum:
       case Kind::column:
       case Kind::reduce: break;
     }

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "ir/kernel/printer.h"
 #include "ir/ops/list.h"
@@ -30,14 +32,36 @@ std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, co
   return built;
 }
 
+/// The scatter_adds whose updates a region sums for itself.
+std::set<ValueId> row_sums(const LoweringContext& context, const Region& region) {
+  std::set<ValueId> found;
+  std::vector<ValueId> work = region.members;
+  while (!work.empty()) {
+    const ValueId id = work.back();
+    work.pop_back();
+    for (const ValueId operand : context.graph[id].operands) {
+      if (!context.plan.is_inlined(operand)) continue;
+      if (context.graph[operand].op == &ops::scatter_add)
+        found.insert(operand);
+      else
+        work.push_back(operand);
+    }
+  }
+  return found;
+}
+
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
+  for (const ValueId scatter : row_sums(context, region)) built.push_back(scatter_positions(context, scatter));
+  const auto append = [&](std::vector<KernelContext::Built> kernels) {
+    built.insert(built.end(), std::make_move_iterator(kernels.begin()), std::make_move_iterator(kernels.end()));
+  };
   switch (region.kind) {
-    case RegionKind::rows: built = row_kernels(context, region); break;
-    case RegionKind::columns: built = lower_columns(context, region); break;
+    case RegionKind::rows: append(row_kernels(context, region)); break;
+    case RegionKind::columns: append(lower_columns(context, region)); break;
     case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
-    case RegionKind::product: built = lower_product(context, region); break;
-    case RegionKind::attention: built = lower_attention(context, region); break;
+    case RegionKind::product: append(lower_product(context, region)); break;
+    case RegionKind::attention: append(lower_attention(context, region)); break;
   }
   return built;
 }
@@ -197,6 +221,9 @@ class Lowering {
                                          .loc = node.loc});
       } else if (plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id) {
         buffer_of_[at(id)] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
+      } else if (plan_.is_inlined(id) && node.op == &ops::scatter_add) {
+        buffer_of_[at(id)] =
+            temporary(i64, scatter_positions_size(graph_, id), describe(id) + " positions", node.loc);
       }
     }
     for (const ValueId id : all_values(graph_))
@@ -294,13 +321,15 @@ class Lowering {
 }  // namespace
 
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(
-      graph, target,
-      Schedules{
-          .region = region_kernels,
-          .copy = copy_kernel,
-          .fusion = {.attention_sums = true, .attention_costs = true, .columns = true, .scatter_in_place = true}},
-      options);
+  return lower(graph, target,
+               Schedules{.region = region_kernels,
+                         .copy = copy_kernel,
+                         .fusion = {.attention_sums = true,
+                                    .attention_costs = true,
+                                    .columns = true,
+                                    .scatter_in_place = true,
+                                    .row_sums = true}},
+               options);
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,

@@ -67,6 +67,7 @@ Value PointEmitter::compute(const PointInstruction& i, Scope& scope) {
     case Kind::load: return load(i, scope);
     case Kind::checked: return check_index(i, scope), emit(i.args[0], scope);
     case Kind::gather: return gather(i, scope);
+    case Kind::row_sum: return row_sum(i, scope);
     case Kind::random: return random(i, scope);
     case Kind::scalar: return scalar(i, scope);
     case Kind::reduce:
@@ -112,20 +113,49 @@ Value PointEmitter::check_index(const PointInstruction& i, Scope& scope) {
   return both(inside, wanted);
 }
 
-Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
-  const Value wanted = check_index(i, scope), row = emit(i.args[0], scope);
-  Place::Position at = scope.place.position(i.form);
-  const Value offset = row * context_.dim(i.stride);
+Place::Position PointEmitter::further(Place::Position at, Value offset, const Linear& form, Scope& scope) {
   if (offset.type.lanes > 1) {
-    const Value here = at.vector ? *at.vector : scope.place.value(i.form);
+    const Value here = at.vector ? *at.vector : scope.place.value(form);
     at.vector = here + offset;
   } else if (at.vector) {
     at.vector = *at.vector + offset;
   } else {
     at.base = at.base + offset;
   }
+  return at;
+}
+
+Value PointEmitter::gather(const PointInstruction& i, Scope& scope) {
+  const Value wanted = check_index(i, scope), row = emit(i.args[0], scope);
+  const Value offset = row * context_.dim(i.stride);
+  const Place::Position at = further(scope.place.position(i.form), offset, i.form, scope);
   const Value mask = both(lane_mask(at, scope), wanted);
   return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.place.lanes(), mask);
+}
+
+/// One row's updates in their order; where lanes are of several rows, as far as the longest list goes.
+Value PointEmitter::row_sum(const PointInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  const kernel::Buffer positions = context_.buffer(buffer_of_(i.node)),
+                       updates = context_.buffer(buffer_of_(i.buffer));
+  const Value first = emit(i.args[0], scope), last = emit(i.args[1], scope);
+  const Value order = context_.dim(i.size), stride = context_.dim(i.stride);
+  const Place::Position start = scope.place.position(i.form);
+  const bool rows = first.type.lanes > 1;
+  const int lanes = scope.place.lanes();
+  const kernel::Var sum = b.var(b.constant(compute_type(i.dtype), 0, lanes));
+  const auto add = [&](Value listed, Value inside) {
+    const Value t = rows ? b.gather(positions, order + listed, inside) : b.load(positions, order + listed);
+    const Place::Position at = further(start, t * stride, i.form, scope);
+    const Value update = load_at(updates, at, lanes, both(lane_mask(at, scope), inside));
+    const Value next = rounded(b, b.get(sum) + b.broadcast(update, lanes), i.dtype);
+    b.set(sum, inside ? b.select(inside, next, b.get(sum)) : next);
+  };
+  if (rows)
+    b.for_loop(0, b.reduce(ScalarOp::max, last - first), 1, [&](Value n) { add(first + n, first + n < last); });
+  else
+    b.for_loop(first, last, 1, [&](Value listed) { add(listed, {}); });
+  return b.get(sum);
 }
 
 Value PointEmitter::random(const PointInstruction& i, Scope& scope) {

@@ -70,6 +70,9 @@ class PointEmitter {
   kernel::Value load(const PointInstruction& instruction, Scope& scope);
   kernel::Value check_index(const PointInstruction& instruction, Scope& scope);
   kernel::Value gather(const PointInstruction& instruction, Scope& scope);
+  kernel::Value row_sum(const PointInstruction& instruction, Scope& scope);
+  /// A position of the form that is `offset` elements further on, which is one number or one for each lane.
+  static Place::Position further(Place::Position at, kernel::Value offset, const Linear& form, Scope& scope);
   kernel::Value random(const PointInstruction& instruction, Scope& scope);
   kernel::Value scalar(const PointInstruction& instruction, Scope& scope);
   kernel::Value load_at(kernel::Buffer buffer, const Place::Position& at, int lanes, kernel::Value mask);

@@ -146,10 +146,10 @@ class Writer {
       case CustomKind::iota: return iota(id, index);
       case CustomKind::random: return random(id, index);
       case CustomKind::gather: return gather(id, index, predicate);
+      case CustomKind::scatter_add: return row_sum(id, index, predicate);
       case CustomKind::concat: return concat(id, index, predicate);
       case CustomKind::pad: return pad(id, index, predicate);
       case CustomKind::constant:
-      case CustomKind::scatter_add:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
     }
@@ -208,6 +208,33 @@ class Writer {
                  .stride = type.strides[dim],
                  .size = type.shape[static_cast<int>(dim)].unnamed(),
                  .args = std::move(args),
+                 .node = id});
+  }
+
+  int row_sum(ValueId id, const AffineIndex& index, int predicate) {
+    const Node& node = graph_[id];
+    const auto dim =
+        static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank()));
+    const auto index_rank = static_cast<std::size_t>(graph_[node.operands[0]].type.rank());
+    AffineIndex rest(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(dim));
+    rest.insert(rest.end(), index_rank, {.dim = -1, .scale = 0, .offset = 0});
+    rest.insert(rest.end(), index.begin() + static_cast<std::ptrdiff_t>(dim + 1), index.end());
+    const auto bound = [&](std::int64_t next) {
+      return emit({.kind = Kind::load,
+                   .dtype = i64,
+                   .form = linear_form({index[dim]}, {Dim(1)}, Dim(next), rank_),
+                   .buffer = id,
+                   .args = predicate == no_predicate ? std::vector<int>{} : std::vector{predicate}});
+    };
+    const TensorType& updates = graph_[node.operands[1]].type;
+    const Placement& placement = plan_.placement[static_cast<std::size_t>(node.operands[1].index)];
+    return emit({.kind = Kind::row_sum,
+                 .dtype = node.type.dtype,
+                 .form = linear_form(rest, updates.strides, placement.offset, rank_),
+                 .buffer = placement.base,
+                 .stride = index_rank == 0 ? Dim(0) : updates.strides[dim + index_rank - 1],
+                 .size = node.type.shape[static_cast<int>(dim)].unnamed() + Dim(2),
+                 .args = {bound(0), bound(1)},
                  .node = id});
   }
 

@@ -17,10 +17,13 @@ struct PointInstruction {
     load,       ///< buffer[form]; 0 where the predicate args[0] is given and false
     checked,    ///< args[0], an index that must be in [0, size); predicate args[1] if given
     gather,     ///< buffer[form + clamp(args[0]) * stride], args[0] checked against size; predicate args[1] if given
-    random,     ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
-    scalar,     ///< op of args
-    reduce,     ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
-    column,     ///< op over the rows of args[0], see partial_columns.h; in an attention over outer dims
+    /// The sum of buffer[form + t * stride] over the positions t of one row of the scatter_add `node`: those that its
+    /// storage (see scatter_positions) lists at size + args[0] up to size + args[1].
+    row_sum,
+    random,       ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
+    scalar,       ///< op of args
+    reduce,       ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
+    column,       ///< op over the rows of args[0], see partial_columns.h; in an attention over outer dims
     accumulator,  ///< the product's result at this point
   };
   Kind kind = Kind::constant;

@@ -19,22 +19,21 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
   };
   std::vector<int> order;
   std::map<int, Use> uses;
-  const auto use = [&](ir::ValueId node) -> Use& {
+  const auto use = [&](ir::ValueId node, DType dtype) -> Use& {
     const int buffer = lowering.buffer_of(node);
     if (!uses.contains(buffer)) order.push_back(buffer);
-    uses[buffer].dtype = lowering.graph[node].type.dtype;
+    uses[buffer].dtype = dtype;
     return uses[buffer];
   };
   for (const PointProgram* program : programs) {
     for (const PointInstruction& i : program->code)
-      if (i.kind == PointInstruction::Kind::load || i.kind == PointInstruction::Kind::gather)
-        use(i.buffer).reads = true;
+      if (i.buffer.valid()) use(i.buffer, i.dtype).reads = true;
     // A kernel with reductions may read back, in a later loop over the row, what it stored in an earlier one.
     const bool reads_back = std::any_of(program->code.begin(), program->code.end(), [](const PointInstruction& i) {
       return i.kind == PointInstruction::Kind::reduce;
     });
     for (const PointStore& store : program->stores) {
-      Use& stored = use(store.node);
+      Use& stored = use(store.node, lowering.graph[store.node].type.dtype);
       stored.writes = true;
       stored.reads = stored.reads || reads_back;
     }

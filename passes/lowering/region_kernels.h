@@ -38,6 +38,12 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
 /// scatter_add: blocks of rows in parallel, each adding its updates in order, so that the sum is the same on any
 /// number of threads; to zeros, or to the operand of a second member that lies where the result goes.
 KernelContext::Built lower_scatter(const LoweringContext& context, const Region& region);
+/// For a scatter_add whose readers sum its updates (row_sums.h): where each row's list of positions starts, at [0,
+/// rows], then, from rows + 2 on, the positions (numbers of updates) sorted by row, those of one row in their own
+/// order. i64.
+KernelContext::Built scatter_positions(const LoweringContext& context, ir::ValueId scatter);
+/// How many elements that takes.
+Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter);
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 

@@ -48,7 +48,11 @@ class KeyWriter {
   }
   /// Whether the kernel computes the value where it is read, or shows elements of another.
   bool looks_through(ValueId id) const { return is_alias(context_.graph[id]) || context_.plan.is_inlined(id); }
-  bool has_buffer(ValueId id) const { return !looks_through(id) && context_.plan.is_stored(id); }
+  /// A scatter_add that is looked through has one for its positions.
+  bool has_buffer(ValueId id) const {
+    if (looks_through(id)) return context_.graph[id].op == &ops::scatter_add;
+    return context_.plan.is_stored(id);
+  }
 
   void collect(ValueId id) {
     nodes_.push_back(id);

@@ -43,8 +43,9 @@ std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& prog
   for (const PointProgram* program : programs) {
     for (int i = 0; i < program->size(); ++i) {
       const PointInstruction& code = (*program)[i];
-      const bool gathers = code.kind == PointInstruction::Kind::gather;
-      if (code.kind != PointInstruction::Kind::load && !gathers) continue;
+      const bool gathers = code.kind == PointInstruction::Kind::gather,
+                 sums = code.kind == PointInstruction::Kind::row_sum;
+      if (code.kind != PointInstruction::Kind::load && !gathers && !sums) continue;
       Reads& read = reads[lowering.buffer_of(code.buffer)];
       read.size = size(code.buffer);
       const auto same = [&](const auto& other) {
@@ -54,7 +55,7 @@ std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& prog
       if (std::any_of(read.seen.begin(), read.seen.end(), same)) continue;
       read.seen.emplace_back(program, &code);
       const std::uint64_t dims = gathers ? program->depends[static_cast<std::size_t>(i)] : dims_of(code.form);
-      read.elements = read.elements + points_along(*program, dims);
+      read.elements = read.elements + (sums ? read.size : points_along(*program, dims));
     }
     for (const PointStore& store : program->stores) {
       const auto at = touched.try_emplace(lowering.buffer_of(store.node), 0).first;

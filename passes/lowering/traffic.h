@@ -10,7 +10,8 @@ namespace lathe {
 
 /// How many elements of each program buffer the programs of one kernel load and store, together: what must move even
 /// with a cache that holds everything in between. Elements that several loads read at the same form count once, and
-/// never more are read than the buffer has; of a table that is gathered from, one element for each index.
+/// never more are read than the buffer has; of a table that is gathered from, one element for each index; what is
+/// summed row by row is read once.
 std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& programs,
                                     const LoweringContext& lowering);
 

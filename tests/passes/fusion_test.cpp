@@ -14,7 +14,8 @@ std::string plan(std::string_view text, const FusionOptions& options = {}) {
   return to_string(plan_fusion(graph, options), graph);
 }
 
-constexpr FusionOptions columns = {.columns = true}, in_place = {.scatter_in_place = true};
+constexpr FusionOptions columns = {.columns = true}, in_place = {.scatter_in_place = true},
+                        row_sums = {.scatter_in_place = true, .row_sums = true};
 
 /// The gradient of x * w over the last dim of x[n, 8], and of w: rows with a reduction, and a sum over the rows.
 constexpr std::string_view scaled = R"(graph @g(input %x: f32[n, 8], input %dy: f32[n, 8], input %w: f32[8]) {
@@ -126,6 +127,56 @@ TEST_CASE("fusion: updates of a table are added where the rest of its gradient l
         "region 1 scatter [32, 8]: %5:scatter_add %6:add*\n"
         "region 2 rows [32, 8] inner=1: %7:mul* %8:sum*\n"
         "region 3 rows [32, 1] inner=2: %9:sum*\n");
+}
+
+TEST_CASE("fusion: what is point-wise sums the updates of a table row by row") {
+  CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32], input %b: f32[k, 8],
+                          parameter %p: f32[32, 8], state %m: f32[32, 8]) {
+  %1 = contract %a, %b {spec="kv,kd->vd"}
+  %2 = exp %u
+  %3 = scatter_add %i, %2 {size=32, dim=0}
+  %4 = add %1, %3
+  %5 = add %m, %4
+  %6 = sub %p, %5
+  update %m <- %5
+  update %p <- %6
+})",
+             row_sums) ==
+        "region 0 rows [n, 8]: %7:exp*\n"
+        "region 1 product [32, 8]: %6:contract %9:add %10:add* %11:sub*\n");
+  CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], state %m: f32[32, 8], state %v: f32[32, 8],
+                          parameter %p: f32[32, 8]) {
+  %1 = scatter_add %i, %u {size=32, dim=0}
+  %2 = add %m, %1
+  %3 = mul %1, %1
+  %4 = add %v, %3
+  %5 = div %2, %4
+  %6 = sub %p, %5
+  update %m <- %2
+  update %v <- %4
+  update %p <- %6
+})",
+             row_sums) == "region 0 rows [32, 8]: %6:add* %7:mul %8:add* %9:div %10:sub*\n");
+}
+
+TEST_CASE(
+    "fusion: a scattered sum that is a result, reduced, transposed, or has few or unknown rows or columns is made") {
+  const auto scattered = [](const std::string& size, const std::string& columns, const std::string& rest) {
+    const std::string text =
+        plan("graph @g(input %i: i64[n], input %u: f32[n, " + columns + "]) {\n  %1 = scatter_add " +
+                 "%i, %u {size=" + size + ", dim=0}\n" + rest + "}",
+             row_sums);
+    return text.find("scatter_add") != std::string::npos;
+  };
+  const std::string doubled = "  %2 = add %1, %1\n  output \"y\" %2\n";
+  CHECK_FALSE(scattered("16", "8", doubled));
+  CHECK(scattered("15", "8", doubled));
+  CHECK(scattered("n+16", "8", doubled));
+  CHECK(scattered("16", "7", doubled));
+  CHECK(scattered("16", "m", doubled));
+  CHECK(scattered("16", "8", doubled + "  output \"x\" %1\n"));
+  CHECK(scattered("16", "8", doubled + "  %3 = sum %2 {dims=[1]}\n  output \"x\" %3\n"));
+  CHECK(scattered("16", "8", doubled + "  %3 = transpose %2 {dim0=0, dim1=1}\n  output \"x\" %3\n"));
 }
 
 TEST_CASE("fusion: what updates are added to is made just before them") {

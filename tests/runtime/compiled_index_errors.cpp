@@ -63,6 +63,17 @@ TEST_CASE("an embedding, its gradient and a table made of numbers check their in
   CHECK(label_with(graph, others, {3}, {-1, 0, 5}) == "index_range");
 }
 
+TEST_CASE("an index of updates that are summed where they are read is checked") {
+  Graph g("update");
+  const Tensor ids = g.input("indices", i64, {Dim("n")}), table = g.input("table", f32, {20, 8});
+  g.output("y", table - grad(exp(embedding(ids, table)).sum(), {table})[0]);
+  const ir::Graph graph = g.finish();
+  const ir::Tensors others = {{"table", numbers({20, 8})}};
+  CHECK(label_with(graph, others, {3}, {0, 19, 19}).empty());
+  CHECK(label_with(graph, others, {3}, {0, 20, 19}) == "index_range");
+  CHECK(label_with(graph, others, {3}, {-1, 0, 19}) == "index_range");
+}
+
 TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
   for (const bool ignores : {false, true}) {
     Graph g("loss");

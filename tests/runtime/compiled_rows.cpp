@@ -113,7 +113,9 @@ TEST_CASE("scattered updates are added to what a product, rows or columns made t
   %2 = scatter_add %i, %u {size=32, dim=0}
   %3 = add %2, %1
   %4 = mul %3, %3
+  %5 = sum %4 {dims=[0, 1]}
   output "y" %4
+  output "norm" %5
 })",
         {.sizes = counts});
   check(R"(graph @g(input %i: i64[n], input %u: f64[n, 8], input %x: f64[k, 32, 8], input %y: f64[32, 8]) {
@@ -125,7 +127,55 @@ TEST_CASE("scattered updates are added to what a product, rows or columns made t
   %6 = neg %5
   %7 = add %6, %4
   %8 = mul %3, %7
-  output "y" %8
+  %9 = sum %8 {dims=[0]}
+  output "y" %9
 })",
         {.sizes = counts});
+}
+
+TEST_CASE(
+    "scattered updates are summed where point-wise nodes read them: beside a product, in either order of its dims") {
+  const std::vector<DimBindings> counts = {{{"n", 0}, {"k", 2}}, {{"n", 41}, {"k", 5}}};
+  for (const std::string product : {R"(%a, %b {spec="kv,kd->vd"})", R"(%b, %a {spec="kd,kv->vd"})"})
+    check(R"(graph @g(input %i: i64[n], input %u: f64[n, 19], input %a: f64[k, 37], input %b: f64[k, 19],
+                       parameter %p: f64[37, 19]) {
+  %1 = exp %u
+  %2 = scatter_add %i, %1 {size=37, dim=0}
+  %3 = contract )" +
+              product + R"(
+  %4 = add %3, %2
+  %5 = sub %p, %4
+  update %p <- %5
+})",
+          {.sizes = counts, .top = 36});
+}
+
+TEST_CASE("scattered updates are summed where point-wise nodes read them: other dims, dtypes, strides and indices") {
+  const std::vector<DimBindings> counts = {{{"n", 0}}, {{"n", 1}}, {{"n", 23}}};
+  check(R"(graph @g(input %i: i32[2, n], input %u: f64[3, 2, n, 5, 3], input %v: f64[n, 40], input %j: i64[n],
+                     input %w: f64[33], input %z: i64[]) {
+  %1 = scatter_add %i, %u {size=17, dim=1}
+  %2 = exp %1
+  %3 = slice %v {dim=1, start=3, stop=36}
+  %4 = scatter_add %j, %3 {size=20, dim=0}
+  %5 = mul %4, %4
+  %6 = expand %w {shape=[n, 33]}
+  %7 = scatter_add %j, %6 {size=20, dim=0}
+  %8 = add %7, %5
+  %9 = scatter_add %z, %w {size=20, dim=0}
+  %10 = neg %9
+  output "a" %2
+  output "b" %8
+  output "c" %10
+})",
+        {.sizes = counts, .top = 15});
+  check(R"(graph @g(input %i: i64[n], input %u: bf16[n, 24], input %k: i32[n, 24], parameter %p: bf16[18, 24]) {
+  %1 = scatter_add %i, %u {size=18, dim=0}
+  %2 = sub %p, %1
+  %3 = scatter_add %i, %k {size=18, dim=0}
+  %4 = mul %3, %3
+  update %p <- %2
+  output "k" %4
+})",
+        {.sizes = counts, .tolerance = 2e-2, .top = 17});
 }

@@ -1,0 +1,87 @@
+#include "passes/fusion/row_sums.h"
+
+#include <algorithm>
+
+#include "ir/ops/list.h"
+#include "ir/ops/rules.h"
+#include "passes/fusion/fusion.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::int64_t least_rows = 16;  // rows are what threads share: of few, one may have most updates
+constexpr std::int64_t least_columns = 8;
+
+/// Whether the updates of position t lie at base + t * stride.
+bool at_one_stride(const TensorType& updates, int first, int count) {
+  for (int d = first; d + 1 < first + count; ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    if (updates.strides[at] != updates.strides[at + 1] * updates.shape[d + 1].unnamed()) return false;
+  }
+  return true;
+}
+
+bool has_room(const Graph& graph, const Node& scatter) {
+  const int dim = rules::normalize_axis(scatter.attrs.get<std::int64_t>("dim"), scatter.type.rank());
+  Dim columns(1);
+  for (int d = dim + 1; d < scatter.type.rank(); ++d) columns = columns * scatter.type.shape[d].unnamed();
+  const Node& updates = graph[scatter.operands[1]];
+  return scatter.type.shape[dim].value().value_or(0) >= least_rows && columns.value().value_or(0) >= least_columns &&
+         at_one_stride(updates.type, dim, graph[scatter.operands[0]].type.rank()) &&
+         !is_splat(graph[through_aliases(graph, scatter.operands[1])]);
+}
+
+class Finder {
+ public:
+  explicit Finder(const Graph& graph) : graph_(graph), users_(graph.users()), result_(graph.nodes.size(), false) {
+    for (const Output& output : graph.outputs) result_[at(output.value)] = true;
+    for (const Update& update : graph.updates) result_[at(update.value)] = true;
+  }
+
+  std::vector<bool> run() const {
+    std::vector<bool> found(graph_.nodes.size(), false);
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      found[at(id)] =
+          node.op == &ops::scatter_add && !result_[at(id)] && has_room(graph_, node) && only_point_wise(id);
+    }
+    return found;
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  /// Whether all that is made of a value is point-wise and of its shape, until results are reached.
+  bool only_point_wise(ValueId from) const {
+    std::vector<bool> seen(graph_.nodes.size(), false);
+    std::vector<ValueId> work = {from};
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      for (const ValueId user : users_[at(id)]) {
+        const Node& node = graph_[user];
+        if (!node.op->as<Elementwise>() || node.type.shape != graph_[from].type.shape) return false;
+        if (!seen[at(user)]) work.push_back(user);
+        seen[at(user)] = true;
+      }
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  std::vector<bool> result_;  // by node
+};
+
+}  // namespace
+
+std::vector<bool> find_row_sums(const Graph& graph) {
+  const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                               [](const Node& node) { return node.op == &ops::scatter_add; });
+  return any ? Finder(graph).run() : std::vector<bool>(graph.nodes.size(), false);
+}
+
+}  // namespace lathe
