@@ -19,21 +19,32 @@ LATHE_FUNCTION T horner(T x, T first, T second, C... rest) {
   return horner_step(x, first, second, rest...);
 }
 
-/// x * 2^n for whole |n| <= 252, rounded once: two factors in the normal range. A NaN in n is one in x too.
-LATHE_FUNCTION f32 scale_by_power(f32 x, f32 n) {
-  const i32 whole = n == n ? static_cast<i32>(n) : 0, half = whole >> 1;
-  return x * from_bits((half + 127) << 23) * from_bits((whole - half + 127) << 23);
+/// x * 2^n for |n| <= 252, rounded once: two factors in the normal range. Where x is a NaN, so is the result.
+LATHE_FUNCTION f32 scale_by_power(f32 x, i32 n) {
+  const i32 half = n >> 1;
+  return x * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
 }
 
-/// Cody and Waite: x = n ln 2 + r; ln 2 in two parts, n times the first is exact.
+/// 2^(i/16) for the last four bits i.
+LATHE_FUNCTION f32 sixteenth_power(i32 i) {
+  static const f32 powers[16] = {0x1.000000p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f,
+                                 0x1.306fe0p+0f, 0x1.3dea64p+0f, 0x1.4bfdaep+0f, 0x1.5ab07ep+0f,
+                                 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
+                                 0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f};
+  return powers[i & 15];
+}
+
+/// x = n ln 2 + r, n in sixteenths, by Cody and Waite: ln 2 in two parts, n times the first is exact.
 LATHE_FUNCTION f32 exp(f32 x) {
   x = x < -104.0f ? -104.0f : x;
   x = x > 89.0f ? 89.0f : x;
-  const f32 n = ::rintf(x * 1.44269504088896341f);
+  const f32 shifted = fma(x, 1.44269504088896341f, 0x1.8p+19f);
+  const f32 n = shifted - 0x1.8p+19f;
   f32 r = fma(n, -0.693359375f, x);
   r = fma(n, 2.12194440e-4f, r);
-  const f32 q = horner(r, 0.00138364348f, 0.00836913101f, 0.0416681059f, 0.166665167f, 0.49999994f);
-  return scale_by_power(fma(r * r, q, r) + 1.0f, n);
+  const f32 power = sixteenth_power(bits_of(shifted));
+  const f32 p = horner(r, 0.16666667f, 0.500021f, 1.0f);
+  return scale_by_power(fma(p, r * power, power), (sub(bits_of(shifted), 0x49400000)) >> 4);
 }
 
 /// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) by s = f / (2 + f).
@@ -52,12 +63,12 @@ LATHE_FUNCTION f32 log(f32 x) {
   return x < from_bits(0x7f800000) ? result : x;
 }
 
-/// |x| < 0.625: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
+/// |x| < 0.675: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
 LATHE_FUNCTION f32 tanh(f32 x) {
   const f32 magnitude = abs(x), z = x * x;
   const f32 large = 1.0f - 2.0f / (exp(magnitude * 2.0f) + 1.0f);
   const f32 p = horner(z, 0.00215268391f, -0.00819001347f, 0.021706894f, -0.0539481789f, 0.133332208f, -0.333333313f);
-  return ::copysignf(magnitude < 0.625f ? fma(z * x, p, x) : large, x);
+  return ::copysignf(magnitude < 0.675f ? fma(z * x, p, x) : large, x);
 }
 
 /// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 namespace lathe::codegen {
@@ -46,28 +45,6 @@ Value* VectorMath::copysign(Value* magnitude, Value* sign) {
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
 }
 
-/// x * 2^n for whole n with |n| <= 252 (f32): one rounding, also where the result is subnormal.
-Value* VectorMath::scale_by_power(Value* x, Value* n) {
-  if (target_.has("avx512f") && target_.has("avx512vl") && x->getType()->isVectorTy()) {
-    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements();
-    if (lanes == 16)
-      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                                {x, n, x, b_.getInt16(0xffff), b_.getInt32(4)});
-    if (lanes == 8)
-      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, {}, {x, n, x, b_.getInt8(0xff)});
-  }
-  // 2^n as two factors in the normal range, made from their exponent bits.
-  // fptosi of a NaN is poison; x is NaN then, and stays.
-  Value* ordered = b_.CreateSelect(b_.CreateFCmpORD(n, n), n, real(n, 0.0));
-  Value* whole = b_.CreateFPToSI(ordered, as_integer(x->getType()));
-  Value* half = b_.CreateAShr(whole, bits(whole, 1));
-  const auto power = [&](Value* exponent) {
-    Value* biased = b_.CreateAdd(exponent, bits(exponent, 127));
-    return b_.CreateBitCast(b_.CreateShl(biased, bits(biased, 23)), x->getType());
-  };
-  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(whole, half)));
-}
-
 Value* VectorMath::call_library(const char* name, llvm::ArrayRef<Value*> args) {
   llvm::Module* module = b_.GetInsertBlock()->getModule();
   llvm::Type* f64 = b_.getDoubleTy();
@@ -89,21 +66,6 @@ Value* VectorMath::call_library(const char* name, llvm::ArrayRef<Value*> args) {
     result = b_.CreateInsertElement(result, call(of_lane), lane);
   }
   return result;
-}
-
-/// e^x = 2^n e^r, n = round(x / ln 2), r by Cody and Waite; e^r = 1 + r + r^2 q(r), q minimax of degree 4.
-Value* VectorMath::exp(Value* x) {
-  if (x->getType()->getScalarType()->isDoubleTy()) return call_library("exp", {x});
-  // Beyond these bounds the result is 0 or inf anyway. A NaN fails both comparisons and stays.
-  x = b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, -104.0)), real(x, -104.0), x);
-  x = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89.0)), real(x, 89.0), x);
-  Value* n = unary(llvm::Intrinsic::roundeven, b_.CreateFMul(x, real(x, 1.44269504088896341)));
-  // ln 2 in two parts: n times the first is exact.
-  Value* r = multiply_add(n, real(x, -0.693359375), x);
-  r = multiply_add(n, real(x, 2.12194440e-4), r);
-  Value* q = horner(r, {0.00138364348, 0.00836913101, 0.0416681059, 0.166665167, 0.49999994});
-  Value* p = b_.CreateFAdd(multiply_add(b_.CreateFMul(r, r), q, r), real(x, 1.0));
-  return scale_by_power(p, n);
 }
 
 /// log x = k ln 2 + log m, m in [sqrt(1/2), sqrt(2)); log(1 + f) by s = f / (2 + f) as in FreeBSD's e_logf.c.
@@ -131,7 +93,7 @@ Value* VectorMath::log(Value* x) {
   return b_.CreateSelect(b_.CreateFCmpOLT(x, real(x, 0.0)), real(x, NAN), result);
 }
 
-/// |x| < 0.625: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
+/// |x| < 0.675: x + x^3 P(x^2), minimax; else 1 - 2 / (e^2|x| + 1).
 Value* VectorMath::tanh(Value* x) {
   if (x->getType()->getScalarType()->isDoubleTy()) return call_library("tanh", {x});
   Value* magnitude = unary(llvm::Intrinsic::fabs, x);
@@ -141,7 +103,7 @@ Value* VectorMath::tanh(Value* x) {
   Value* p = horner(z, {0.00215268391, -0.00819001347, 0.021706894, -0.0539481789, 0.133332208, -0.333333313});
   Value* small = multiply_add(b_.CreateFMul(z, x), p, x);
   // The sign of -0 would be lost in the series.
-  return copysign(b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), small, large), x);
+  return copysign(b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.675)), small, large), x);
 }
 
 /// |x| < 0.9375: x + x R(x^2); else 1 - e^(-t + t S(t)), t = min(|x|, 4). Both minimax.

@@ -32,9 +32,16 @@ class VectorMath {
   llvm::Value* unary(llvm::Intrinsic::ID id, llvm::Value* x);
   llvm::Value* horner(llvm::Value* x, std::initializer_list<double> from_high_degree);
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);
-  llvm::Value* scale_by_power(llvm::Value* x, llvm::Value* n);
   llvm::Value* copysign(llvm::Value* magnitude, llvm::Value* sign);
   llvm::Value* call_library(const char* name, llvm::ArrayRef<llvm::Value*> args);
+  unsigned scaling_width(llvm::Type* type) const;
+  llvm::Value* within(llvm::Value* r, double bound, unsigned width);
+  llvm::Value* scale_by_floor(llvm::Value* x, llvm::Value* n, unsigned width);
+  llvm::Value* scale_by_power(llvm::Value* x, llvm::Value* n);
+  llvm::Value* sixteenth_power(llvm::Value* index);
+  llvm::Value* load_lanes(llvm::Constant* table, llvm::Value* index);
+  llvm::Value* in_parts(unsigned width, llvm::ArrayRef<llvm::Value*> args,
+                        llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*>)> compute);
   llvm::Value* sine(llvm::Value* x, bool cosine);
   llvm::Value* sine_reduced(llvm::Value* x, bool cosine);
   llvm::Value* log2_wide(llvm::Value* a);

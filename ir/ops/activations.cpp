@@ -50,13 +50,14 @@ TensorType infer_gelu(const InferContext& ctx) {
   return rules::elementwise_type(ctx, rules::floats);
 }
 
-/// For large -x the exponential is infinite and the quotient 0; nothing gives NaN.
-Value logistic(const Value& x) { return div(1.0, add(exp(neg(x)), 1.0)); }
+/// 1 / (1 + e^y): for large y the exponential is infinite and the quotient 0; nothing gives NaN.
+Value falling_logistic(const Value& y) { return div(1.0, add(exp(y), 1.0)); }
+Value logistic(const Value& x) { return falling_logistic(neg(x)); }
 
 /// The standard normal distribution function, or its tanh form: (1 + tanh u) / 2 = 1 / (1 + e^(-2u)), which is as
 /// accurate far below 0 as above.
 Value gelu_gate(const Value& x, bool tanh_form) {
-  if (tanh_form) return logistic(mul(add(x, mul(mul(mul(x, x), x), tanh_cubic)), 2 * tanh_scale));
+  if (tanh_form) return falling_logistic(mul(x, add(mul(mul(x, x), -2 * tanh_scale * tanh_cubic), -2 * tanh_scale)));
   return mul(add(erf(mul(x, std::numbers::sqrt2 / 2)), 1.0), 0.5);
 }
 
@@ -74,7 +75,7 @@ void gelu_gradient(const GradientContext& g) {
       const Value density = mul(exp(mul(mul(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
       return add(gate, mul(x, density));
     }
-    const Value slope = mul(add(mul(mul(x, x), 3 * tanh_cubic), 1.0), 2 * tanh_scale);
+    const Value slope = add(mul(mul(x, x), 6 * tanh_scale * tanh_cubic), 2 * tanh_scale);
     return add(gate, mul(x, mul(mul(gate, sub(1.0, gate)), slope)));
   });
 }

@@ -61,7 +61,7 @@ std::vector<float> all_patterns(std::uint32_t step) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const float v : {0.0f,       -0.0f,       inf,           -inf,    std::nanf(""), 88.72283f, 88.722839f,
                         -87.33655f, -103.97207f, -103.9721f,    -103.9f, 1.0f,          -1.0f,     0x1p-126f,
-                        0x1p-149f,  -0x1p-149f,  3.4028235e38f, 0.625f,  0.9375f,       4.0f})
+                        0x1p-149f,  -0x1p-149f,  3.4028235e38f, 0.675f,  0.9375f,       4.0f})
     values.push_back(v);
   while (values.size() % 16) values.push_back(1.0f);
   return values;
