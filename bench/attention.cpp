@@ -1,7 +1,7 @@
 // Attention forward and backward: share of the FMA peak, fused against products and softmax one by one, and against a
 // peer where a file gives its times.
-//   bench_attention [--batch N] [--depth D] [--mask causal|none] [--dtype bf16|f16] [THREADS [SECONDS A ROW [PEER
-//   FILE or - [LENGTHS...]]]]
+//   bench_attention [--batch N] [--heads N] [--groups N] [--depth D] [--mask causal|none] [--window N]
+//     [--dtype bf16|f16] [THREADS [SECONDS A ROW [PEER FILE or - [LENGTHS...]]]]
 // A line of the peer's file: D LENGTH CAUSAL SECONDS, of forward and backward together. Backward is the difference of
 // both passes and the forward one.
 #include <fmt/core.h>
@@ -29,6 +29,7 @@ struct Options {
   std::vector<std::int64_t> depths = {32, 64, 128, 256}, lengths = {16, 32, 64, 128, 256, 512, 1024, 2048};
   std::vector<bool> masks = {true, false};  ///< causal
   DType dtype = f32;
+  std::int64_t heads = 12, groups = 1, window = 0;  ///< see AttentionShape
 };
 using Peer = std::map<std::tuple<std::int64_t, std::int64_t, bool>, double>;
 
@@ -110,6 +111,9 @@ std::vector<std::string> read_options(int argc, char** argv, Options& options) {
       continue;
     }
     if (word == "--batch") options.batch = std::max(1, std::atoi(value.c_str()));
+    if (word == "--heads") options.heads = std::max(1, std::atoi(value.c_str()));
+    if (word == "--groups") options.groups = std::max(1, std::atoi(value.c_str()));
+    if (word == "--window") options.window = std::max(0, std::atoi(value.c_str()));
     if (word == "--depth") options.depths = {std::max(1, std::atoi(value.c_str()))};
     if (word == "--mask") options.masks = {value == "causal"};
     if (word == "--dtype") options.dtype = value == "bf16" ? bf16 : value == "f16" ? f16 : f32;
@@ -135,6 +139,14 @@ int main(int argc, char** argv) {
   for (const std::int64_t d : options.depths)
     for (const bool causal : options.masks)
       for (const std::int64_t length : options.lengths)
-        measure(options, {.batch = options.batch, .length = length, .d = d, .causal = causal, .dtype = options.dtype},
+        measure(options,
+                {.batch = options.batch,
+                 .heads = options.heads,
+                 .length = length,
+                 .d = d,
+                 .causal = causal,
+                 .dtype = options.dtype,
+                 .groups = options.groups,
+                 .window = options.window},
                 peer);
 }

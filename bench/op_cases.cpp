@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -82,21 +83,30 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   OpCase made;
   Graph g("attention");
   const std::vector<std::int64_t> sizes = {s.batch, s.heads, s.length, s.d};
-  const Tensor q = random_state(g, made, "q", sizes, s.dtype), k = random_state(g, made, "k", sizes, s.dtype),
-               v = random_state(g, made, "v", sizes, s.dtype);
-  Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(s.d));  // [B, h, S, S]
+  const std::int64_t key_heads = s.heads / s.groups;
+  const Tensor q = random_state(g, made, "q", sizes, s.dtype),
+               k = random_state(g, made, "k", {s.batch, key_heads, s.length, s.d}, s.dtype),
+               v = random_state(g, made, "v", {s.batch, key_heads, s.length, s.d}, s.dtype);
+  const auto shared = [&](const Tensor& x) { return s.groups > 1 ? x.repeat_interleave(s.groups, 1) : x; };
+  Tensor scores = matmul(q, shared(k).transpose(-2, -1)) / std::sqrt(static_cast<double>(s.d));  // [B, h, S, S]
   if (s.causal)
     scores =
         scores.masked_fill(~g.causal_mask(Dim(s.length), Dim(s.length)), -std::numeric_limits<double>::infinity());
-  const Tensor y = matmul(softmax(scores, -1), v);  // [B, h, S, d]
+  if (s.window > 0)
+    scores = scores.masked_fill(g.causal_mask(Dim(s.length), Dim(s.length), -s.window),
+                                -std::numeric_limits<double>::infinity());
+  const Tensor y = matmul(softmax(scores, -1), shared(v));  // [B, h, S, d]
   keep(g, made, "y", y);
   if (backward) {
     // As in a model the gradient of y comes after y, so that the passes do not become one.
     const std::vector<Tensor> gradients = grad(y, {q, k, v}, y * random_state(g, made, "dy", sizes, s.dtype));
     for (std::size_t i = 0; i < 3; ++i) keep(g, made, fmt::format("gradient_{}", i), gradients[i]);
   }
-  made.flops = (s.causal ? 0.5 : 1) * (backward ? 3.5 : 1) * 4 * static_cast<double>(s.batch * s.heads * s.d) *
-               static_cast<double>(s.length) * static_cast<double>(s.length);
+  const double columns = s.window > 0 ? static_cast<double>(std::min(s.window, s.length / 2))
+                         : s.causal   ? 0.5 * static_cast<double>(s.length)
+                                      : static_cast<double>(s.length);
+  made.flops = (backward ? 3.5 : 1) * 4 * static_cast<double>(s.batch * s.heads * s.d) *
+               static_cast<double>(s.length) * columns;
   made.graph = g.finish();
   return made;
 }

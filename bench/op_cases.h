@@ -35,13 +35,15 @@ struct AttentionShape {
   std::int64_t batch = 4, heads = 12, length, d;
   bool causal;
   DType dtype = f32;
+  std::int64_t groups = 1;  ///< heads that share keys and values
+  std::int64_t window = 0;  ///< of a causal one: columns that a row sees at most; 0: all
   std::string name() const;
 };
 /// d = 64 and 128, causal and not, lengths 128 .. 2048, with `full` .. 8192.
 std::vector<AttentionShape> attention_shapes(bool full);
 /// softmax(q k' / sqrt(d), masked) v written out; with `backward` also the gradients of q, k and v from one of y,
 /// which depends on y. The backward's products count as 2.5 times the forward's (it computes the scores anew), a
-/// causal mask as one half.
+/// causal mask as one half, a window as its columns.
 OpCase attention_case(const AttentionShape& shape, bool backward);
 
 }  // namespace lathe::bench

@@ -65,8 +65,7 @@ void add_explain(CLI::App& app) {
     }
     if (options->fusion) {
       const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
-      write_text(options->output, explain_attention(passed, {.costs = !options->require_fused,
-                                                             .pairs = vector_target(Target::host().cpu).dot_pairs}));
+      write_text(options->output, explain_attention(passed, !options->require_fused));
       if (options->require_fused) require_fused_attention(recompute_attention(prepare_for_fusion(passed)));
       return;
     }

@@ -44,7 +44,6 @@ struct AttentionSearch {
 struct AttentionOptions {
   bool sums = false;   ///< take in reductions over outer dims too, for machines that can add to what they store
   bool costs = false;  ///< leave alone what is faster one by one: see attention_cost.h
-  bool pairs = false;  ///< there, products of bf16 are as fast as VectorTarget::dot_pairs makes them
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "ir/ops/list.h"
@@ -24,8 +25,6 @@ struct Rates {
 };
 constexpr Rates forward = {1, 1, 1, 124, 193, 198, 9, 12};
 constexpr Rates training = {4, 3, 3, 148, 190, 275, 30, 20};
-constexpr Rates pairs_forward = {1, 1, 0.56, 124, 133, 148, 9, 12};
-constexpr Rates pairs_training = {4, 3, 1.65, 148, 145, 190, 30, 20};
 constexpr double slower = 1.1;                ///< fused products, in time
 constexpr double lanes = 16;                  ///< rows of a vector
 constexpr double cache = 8 << 20;             ///< bytes of scores
@@ -67,38 +66,89 @@ bool is_differentiated(const AttentionSubject& subject, const Node& product) {
   });
 }
 
-/// Whether members compare positions with positions: a causal mask or a window, most likely.
-bool compares_positions(const AttentionSubject& subject, const AttentionGroup& group) {
+/// A sum of positions, each by its iota or what shows it, and a number.
+struct Positions {
+  std::map<ValueId, int> times;
+  double offset = 0;
+};
+
+std::optional<Positions> positions(const Graph& graph, ValueId id) {
+  const Node& node = graph[id];
+  const bool shows_iota = is_alias(node) && graph[node.operands[0]].op == &ops::iota;
+  const bool along_itself =
+      shows_iota && graph[node.operands[0]].type.rank() == 1;  // rows and columns are views of it
+  if (node.op == &ops::iota || along_itself) return Positions{{{id, 1}}, 0};
+  if (is_splat(node)) return Positions{{}, node.attrs.get<std::vector<double>>("values")[0]};
+  if (is_alias(node) || node.op == &ops::cast) return positions(graph, node.operands[0]);
+  if (node.op != &ops::add && node.op != &ops::sub) return std::nullopt;
+  auto left = positions(graph, node.operands[0]);
+  const auto right = positions(graph, node.operands[1]);
+  if (!left || !right) return std::nullopt;
+  const int sign = node.op == &ops::add ? 1 : -1;
+  for (const auto& [iota, times] : right->times) left->times[iota] += sign * times;
+  left->offset += sign * right->offset;
+  return left;
+}
+
+/// Where a comparison of two positions changes, as their difference; a half lies between two of them.
+std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
+  const auto left = positions(graph, comparison.operands[0]), right = positions(graph, comparison.operands[1]);
+  if (!left || !right) return std::nullopt;
+  std::map<ValueId, int> times = left->times;
+  for (const auto& [iota, n] : right->times) times[iota] -= n;
+  std::erase_if(times, [](const auto& term) { return term.second == 0; });
+  if (times.size() != 2 || times.begin()->second * times.rbegin()->second != -1) return std::nullopt;
+  const double most = right->offset - left->offset + (comparison.op == &ops::lt ? -0.5 : 0.5);
+  return times.begin()->second * most;
+}
+
+/// The share of the columns that rows look at: with a mask that compares positions half of them, most likely, or as
+/// many as lie between two diagonals. `beyond`: columns that a row is computed with besides.
+double share_of_columns(const AttentionSubject& subject, const AttentionGroup& group, double columns, double beyond) {
   const auto behind = [&](ValueId id) {
     return subject.is_transparent(id) ? subject.node(id).operands : std::vector<ValueId>{};
   };
   const auto is_positions = [&](ValueId id) { return subject.node(id).op == &ops::iota; };
-  const auto compares = [&](ValueId id) {
-    const Node& node = subject.node(id);
-    return (node.op == &ops::lt || node.op == &ops::le) && leads_to({node.operands[0]}, is_positions, behind) &&
-           leads_to({node.operands[1]}, is_positions, behind);
-  };
   std::vector<ValueId> read;
   for (const ValueId id : group.members)
     read.insert(read.end(), subject.node(id).operands.begin(), subject.node(id).operands.end());
-  return leads_to(read, compares, behind);
+  bool compares = false;
+  std::vector<double> diagonals;
+  leads_to(
+      read,
+      [&](ValueId id) {
+        const Node& node = subject.node(id);
+        if (node.op != &ops::lt && node.op != &ops::le) return false;
+        const auto found = diagonal(subject.graph, node);
+        if (found) diagonals.push_back(*found);
+        compares = compares || found ||
+                   (leads_to({node.operands[0]}, is_positions, behind) &&
+                    leads_to({node.operands[1]}, is_positions, behind));
+        return false;
+      },
+      behind);
+  if (!compares) return 1;
+  const double causal = std::min(1.0, 0.5 + beyond / columns);
+  if (diagonals.empty()) return causal;
+  const auto [least, most] = std::minmax_element(diagonals.begin(), diagonals.end());
+  return *least < *most ? std::min(causal, (*most - *least + 2 * beyond) / columns) : causal;
 }
 
 }  // namespace
 
-std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
-                                            bool pairs) {
+std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group) {
   const Graph& graph = subject.graph;
   const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
              scores = group.domain.numel().value();
   if (!rows || !columns || !scores || *scores == 0) return std::nullopt;
   Dim made(0), summed(0);
-  bool differentiated = false, narrow = false;
+  bool differentiated = false;
+  std::size_t bytes = 0;  // of a score
   for (const ValueId id : group.members) {
     if (!graph[id].op->as<Contraction>()) continue;
     made = made + depth_of(graph, graph[id]);
     differentiated = differentiated || is_differentiated(subject, graph[id]);
-    narrow = narrow || graph[id].type.dtype == bf16;
+    bytes = size_in_bytes(graph[id].type.dtype);
   }
   for (const ValueId id : group.consumers) {
     if (graph[id].loc.gradient()) return std::nullopt;
@@ -108,14 +158,13 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   }
   const auto q = made.value(), v = summed.value();
   if (!q || !v || 2 * *columns > most_for_a_depth * (*q + *v)) return std::nullopt;
-  const Rates& rates = pairs && narrow  ? differentiated ? pairs_training : pairs_forward
-                       : differentiated ? training
-                                        : forward;
+  const Rates& rates = differentiated ? training : forward;
   const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
              height = static_cast<double>(*rows);
-  const double share = compares_positions(subject, group) ? std::min(1.0, 0.5 + rates.diagonal / width) : 1;
+  const double share = share_of_columns(subject, group, width, rates.diagonal);
   const double filled = height / (std::ceil(height / lanes) * lanes);
-  const double points = 4.0 * static_cast<double>(*scores) > cache ? rates.far_points : rates.plain_points;
+  const double points =
+      static_cast<double>(bytes) * static_cast<double>(*scores) > cache ? rates.far_points : rates.plain_points;
   return AttentionCost{
       .fused = slower * share / filled * (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
                rates.row * (dq + dv) / 2 / width,

@@ -16,8 +16,7 @@ struct AttentionCost {
 
 /// Of a forward group. Nothing where there is nothing to choose: a size is not known, the scores take more than four
 /// times the memory of rows of such depth (so what plain code stores grows linearly with the length), or the group
-/// belongs to a backward pass, which follows its forward pass. `pairs`: plain products of bf16 use
-/// VectorTarget::dot_pairs.
-std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group, bool pairs);
+/// belongs to a backward pass, which follows its forward pass.
+std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group);
 
 }  // namespace lathe

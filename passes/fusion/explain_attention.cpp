@@ -21,13 +21,10 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 
 class Explanation {
  public:
-  Explanation(const Graph& graph, const AttentionOptions& options)
+  Explanation(const Graph& graph, bool costs)
       : graph_(graph),
-        search_(find_attention(graph, options)),
-        plan_(plan_fusion(graph, {.attention = true,
-                                  .attention_sums = options.sums,
-                                  .attention_costs = options.costs,
-                                  .attention_pairs = options.pairs})) {}
+        search_(find_attention(graph, {.sums = true, .costs = costs})),
+        plan_(plan_fusion(graph, {.attention = true, .attention_sums = true, .attention_costs = costs})) {}
 
   std::string run() {
     if (search_.reports.empty()) return "this graph has no softmax\n";
@@ -105,10 +102,8 @@ class Explanation {
 
 }  // namespace
 
-std::string explain_attention(const Graph& graph, AttentionOptions options) {
-  const Graph prepared = recompute_attention(prepare_for_fusion(graph), options);
-  options.sums = true;
-  return Explanation(prepared, options).run();
+std::string explain_attention(const Graph& graph, bool costs) {
+  return Explanation(recompute_attention(prepare_for_fusion(graph), {.costs = costs}), costs).run();
 }
 
 void require_fused_attention(const Graph& prepared) {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "passes/fusion/attention.h"
+#include "ir/tensor/graph.h"
 
 namespace lathe {
 
@@ -16,8 +16,8 @@ namespace lathe {
 ///   softmax at mha.cpp:30: not fused
 ///     it reads the weights through a reshape or a slice, or with both operands (%31 contract at mha.cpp:31)
 ///
-/// `options`: by which lowering chooses; reductions over outer dims are taken in.
-std::string explain_attention(const ir::Graph& graph, AttentionOptions options = {.costs = true});
+/// `costs`: what is faster one by one is left alone, as on a CPU where fusion is not required.
+std::string explain_attention(const ir::Graph& graph, bool costs = true);
 
 /// Throws [attention_unfused] at the first attention of a graph (as recompute_attention gives it) that is not fused:
 /// the condition that fails, its node and source line. A softmax whose weights no product sums is no attention.

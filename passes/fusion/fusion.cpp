@@ -60,8 +60,7 @@ class Planner {
     plan_.inlined = choose_inlined(graph, options.row_sums ? find_row_sums(graph) : std::vector<bool>{});
     reads_.resize(n);
     if (options.attention)
-      attention_ =
-          AttentionRegions(graph, plan_, {options.attention_sums, options.attention_costs, options.attention_pairs});
+      attention_ = AttentionRegions(graph, plan_, {options.attention_sums, options.attention_costs});
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
       const bool computed = !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
+#include "passes/schedule/gemm_pack.h"
+
 namespace lathe {
 
 using kernel::Value;
 using schedule::LaneAxis;
-
-namespace {
-constexpr int column_block = 512;  // columns that a sum over columns goes through at once: they stay in the L2 cache
-}
 
 AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
                            const schedule::RegisterTile& tile, const ColumnBounds& bounds)
@@ -23,11 +21,11 @@ AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& loweri
       emitter_(context, part.epilogue, lowering.buffer_of),
       top_(emitter_, {}) {}
 
-void AttentionEnd::set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged,
-                               std::optional<ScratchMatrix> divisors) {
-  sums_ = sums;
-  staged_ = staged;
-  divisors_ = divisors;
+void AttentionEnd::set_scratch(const Scratch& scratch) {
+  sums_ = scratch.sums;
+  staged_ = scratch.staged;
+  divisors_ = scratch.divisors;
+  pairs_ = scratch.pairs;
 }
 
 void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, Value columns) {
@@ -41,7 +39,16 @@ void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, 
 }
 
 void AttentionEnd::stage_columns(Value outer, Value columns) {
-  if (staged_ && !part_.over_rows) other_.copy_to(*staged_, outer, b_.index(0), columns, tile_.lanes);
+  if (!part_.over_rows) stage(outer, b_.index(0), columns);
+}
+
+/// Brings positions first .. first + count of the other operand into its place, if it has one.
+void AttentionEnd::stage(Value outer, Value first, Value count) {
+  if (!staged_) return;
+  if (part_.pairs)
+    other_.pairs_to(*staged_, outer, first, count, tile_.lanes);
+  else
+    other_.copy_to(*staged_, outer, first, count, tile_.lanes);
 }
 
 int AttentionEnd::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
@@ -52,7 +59,7 @@ schedule::RegisterTile AttentionEnd::tile(int vectors) const {
   return found;
 }
 
-/// Vectors of the other operand at positions first + k, along the depth from `depth0` on.
+/// Vectors of the other operand at positions first + k, or pairs of positions, along the depth from `depth0` on.
 schedule::TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
   const int lanes = tile_.lanes;
   std::vector<Value> masks;
@@ -60,7 +67,8 @@ schedule::TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value
     masks.push_back(masked ? b_.tail_mask(context_.dim(part_.depth) - depth0 - v * lanes, lanes) : Value{});
   return [this, outer, first, depth0, masks, lanes](Value k, int v) {
     const Value d = depth0 + v * lanes;
-    if (staged_) return b_.load(staged_->buffer, k * staged_->stride + d, lanes, {}, bytes());
+    const int step = part_.pairs ? 2 : 1;
+    if (staged_) return b_.load(staged_->buffer, (k * staged_->stride + d) * step, step * lanes, {}, bytes());
     return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[static_cast<std::size_t>(v)]);
   };
 }
@@ -95,20 +103,50 @@ std::pair<Value, Value> AttentionEnd::rows_of_columns(const StripPlace& place, V
   return {from, to};
 }
 
+/// Steps of a product over these columns or rows; pairs from even ones on. What a pair has besides them counts for
+/// nothing: the strip has zeros there.
+std::pair<Value, Value> AttentionEnd::steps(std::pair<Value, Value> range) {
+  if (!part_.pairs) return range;
+  return {range.first / 2, b_.ceil_div(range.second, 2)};
+}
+
+/// pairs[column / 2][row] = columns lo .. hi of a strip, two and two from lo on; beside the last of an odd number
+/// zero.
+void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count) {
+  const int lanes = tile_.lanes, vectors = static_cast<int>(*b_.constant_value(pairs_->stride)) / lanes;
+  const auto pair = [&](Value column, bool whole) {
+    schedule::for_unrolled(b_, b_.index(0), b_.ceil_div(count, lanes), vectors, [&](Value v) {
+      const auto numbers = [&](Value at) {
+        return b_.load(slot.buffer, at * slot.stride + v * lanes, lanes, {}, bytes() / 2);
+      };
+      const Value odd = whole ? numbers(column + 1) : b_.constant(bf16, 0, lanes);
+      b_.store(pairs_->buffer, ((column - lo) / 2 * pairs_->stride + v * lanes) * 2,
+               schedule::interleave(b_, numbers(column), odd), {}, bytes());
+    });
+  };
+  const Value even = lo + (hi - lo) / 2 * 2;
+  b_.for_loop(lo, even, 2, [&](Value column) { pair(column, true); });
+  b_.if_(even < hi, [&] { pair(even, false); });
+}
+
 void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count) {
   const int lanes = tile_.lanes;
   const Value blocks = max(b_.ceil_div(place.hi - place.lo, column_block), 1);
   b_.for_loop(0, blocks, 1, [&](Value block) {
     const Value lo = place.lo + block * column_block, hi = min(lo + column_block, place.hi);
     const Value continues = b_.broadcast(block > 0, lanes);
+    if (part_.pairs) columns_in_pairs(slot, lo, hi, count);
     depth_tiles([&](Value depth0, int vectors, bool masked) {
       b_.for_loop(0, count, tile_.rows, [&](Value row) {
         const auto at = [&](int r, int v) { return (row + r) * sums_.stride + depth0 + v * lanes; };
-        const auto element = [&](Value k, int r) { return b_.load(slot.buffer, k * slot.stride + row + r); };
+        const auto element = [&](Value k, int r) {
+          if (part_.pairs) return b_.load(pairs_->buffer, ((k - lo / 2) * pairs_->stride + row + r) * 2, 2);
+          return b_.cast(b_.load(slot.buffer, k * slot.stride + row + r), tile_.compute);
+        };
         const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, continues, bytes()); };
         const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
         const auto vector = depth_vectors(place.outer, b_.index(0), depth0, masked);
-        const auto [from, to] = columns_of_rows(place, place.row + row, lo, hi);
+        const auto [from, to] = steps(columns_of_rows(place, place.row + row, lo, hi));
         emit_register_tile(b_, tile(vectors), from, to, element, vector, start, sink);
       });
     });
@@ -123,16 +161,20 @@ void AttentionEnd::clear(Value columns) {
 
 void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
   const int lanes = tile_.lanes;
-  if (staged_) other_.copy_to(*staged_, place.outer, place.row, count, lanes);
+  stage(place.outer, place.row, count);
   const Value first = staged_ ? b_.index(0) : place.row;
   depth_tiles([&](Value depth0, int vectors, bool masked) {
     b_.for_loop(place.lo, place.hi, tile_.rows, [&](Value column) {
       const auto at = [&](int r, int v) { return (column + r) * sums_.stride + depth0 + v * lanes; };
-      const auto element = [&](Value k, int r) { return b_.load(slot.buffer, (column + r) * slot.stride + k); };
+      const auto element = [&](Value k, int r) {
+        const Value line = (column + r) * slot.stride;
+        if (part_.pairs) return b_.load(slot.buffer, line + 2 * k, 2);
+        return b_.cast(b_.load(slot.buffer, line + k), tile_.compute);
+      };
       const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, {}, bytes()); };
       const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
       const auto vector = depth_vectors(place.outer, first, depth0, masked);
-      const auto [from, to] = rows_of_columns(place, column, count);
+      const auto [from, to] = steps(rows_of_columns(place, column, count));
       emit_register_tile(b_, tile(vectors), from, to, element, vector, start, sink);
     });
   });

@@ -17,9 +17,16 @@ class AttentionEnd {
 
   const AttentionParts::End& part() const { return part_; }
   OperandLoader& other() { return other_; }
-  /// `sums`: [row or column][depth]; `staged`: a place for the other operand where it cannot be read in place.
-  /// `divisors`: one for each row of a strip, where the part has them.
-  void set_scratch(ScratchMatrix sums, std::optional<ScratchMatrix> staged, std::optional<ScratchMatrix> divisors);
+  struct Scratch {
+    ScratchMatrix sums;                          ///< [row or column][depth]
+    std::optional<ScratchMatrix> staged = {};    ///< the other operand, where it cannot be read in place
+    std::optional<ScratchMatrix> divisors = {};  ///< one for each row of a strip, where the part has them
+    std::optional<ScratchMatrix> pairs = {};     ///< see columns_in_pairs
+  };
+  void set_scratch(const Scratch& scratch);
+  /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
+  /// pairs[column / 2][row][2], so many and two.
+  static constexpr int column_block = 512;
   /// Keeps what the sums of a strip's rows are divided by: 1 where there are no columns, for no weight is divided
   /// then.
   void keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, kernel::Value columns);
@@ -43,6 +50,9 @@ class AttentionEnd {
   void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
   std::pair<Value, Value> columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi);
   std::pair<Value, Value> rows_of_columns(const StripPlace& place, Value column, Value count);
+  void stage(Value outer, Value first, Value count);
+  void columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count);
+  std::pair<Value, Value> steps(std::pair<Value, Value> range);
 
   KernelContext& context_;
   kernel::Builder& b_;
@@ -54,7 +64,7 @@ class AttentionEnd {
   PointEmitter emitter_;
   PointEmitter::Scope top_;
   ScratchMatrix sums_;
-  std::optional<ScratchMatrix> staged_, divisors_;
+  std::optional<ScratchMatrix> staged_, divisors_, pairs_;
 };
 
 }  // namespace lathe

@@ -1,19 +1,19 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "passes/lowering/attention_end.h"
 #include "passes/lowering/attention_program.h"
+#include "passes/lowering/attention_score.h"
 #include "passes/lowering/column_guard.h"
 #include "passes/lowering/look_ahead.h"
 #include "passes/lowering/strip_loops.h"
-#include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/register_tile.h"
 
 namespace lathe {
 
 using kernel::Value;
-using schedule::LaneAxis;
 using schedule::RegisterTile;
 using Scope = PointEmitter::Scope;
 
@@ -21,16 +21,6 @@ namespace {
 
 constexpr int strips_of_a_task = 4;
 constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
-
-/// The code of a product that makes scores, inside one kernel.
-struct ScoreCode {
-  ScoreCode(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& p, DType compute)
-      : part(p), rows(context, lowering, p.rows, compute), columns(context, lowering, p.columns, compute) {}
-  const AttentionParts::Score& part;
-  OperandLoader rows, columns;
-  ScratchMatrix packed_rows;                    ///< [depth][row]
-  std::optional<ScratchMatrix> staged_columns;  ///< [column][depth], where it cannot be read in place
-};
 
 class AttentionKernel {
  public:
@@ -45,9 +35,10 @@ class AttentionKernel {
         lanes_(program_lanes(program_, lowering.target)),
         vectors_(lowering.target.bits < 512 ? 3 : 4),
         tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_),
-        plan_(lowering.graph, program_, attention_.columns(), attention_.results()) {
+        plan_(lowering.graph, program_, attention_.columns(), attention_.results(), StripPlan::Memory::slots,
+              narrow_results()) {
     for (const AttentionParts::Score& part : parts_.scores)
-      scores_.push_back(std::make_unique<ScoreCode>(context_, lowering, part, parts_.compute));
+      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile()));
     for (const AttentionParts::End& part : parts_.ends)
       ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_));
   }
@@ -87,15 +78,27 @@ class AttentionKernel {
   }
 
   int strip_rows() const { return vectors_ * lanes_; }
-  RegisterTile tile(int vectors) const { return {parts_.compute, lanes_, tile_rows_, vectors}; }
+  RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
   RegisterTile end_tile() const {
-    return lowering_.target.bits >= 512 ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile(vectors_);
+    return lowering_.target.bits >= 512 ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
   }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
   const Dim& column_count() const { return domain_[parts_.columns_dim]; }
 
   // ------------------------------------------------------------------------------------------------------- memory
+
+  /// What products of pairs read.
+  std::set<int> narrow_results() const {
+    std::set<int> found;
+    for (const AttentionParts::End& end : parts_.ends)
+      if (end.pairs) found.insert(end.value);
+    return found;
+  }
+
+  bool in_place(const AttentionOperand& operand, DType dtype) const {
+    return operand.plain && operand.dtype() == dtype;
+  }
 
   /// The width of a matrix as whole vectors; of an unknown one at least as much.
   Dim rounded(const Dim& width) const {
@@ -114,31 +117,22 @@ class AttentionKernel {
   void declare() {
     std::vector<const PointProgram*> programs = {&program_};
     for (const auto& score : scores_)
-      programs.insert(programs.end(), {&score->part.rows.code.program, &score->part.columns.code.program});
+      programs.insert(programs.end(), {&score->part().rows.code.program, &score->part().columns.code.program});
     for (const auto& end : ends_)
       programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
     declare_buffers(context_, programs, lowering_);
-    const DType compute = parts_.compute;
     const Dim strip(strip_rows()), columns = column_count(), padded = columns.unnamed() + Dim(tile_rows_);
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s)
       slots.push_back(scratch(padded, strip, plan_.slot_dtype(s), "strip of scores"));
     for (auto& score : scores_) {
-      score->packed_rows = scratch(score->part.depth, strip, compute, "packed rows");
-      if (!score->part.columns.plain)
-        score->staged_columns = scratch(columns, score->part.depth, compute, "staged columns");
-    }
-    for (auto& end : ends_) {
-      const AttentionParts::End& part = end->part();
-      const ScratchMatrix sums =
-          scratch(part.over_rows ? padded : strip + Dim(end_tile().rows), part.depth, compute, "sums");
+      const AttentionParts::Score& part = score->part();
       std::optional<ScratchMatrix> staged;
-      if (!part.other.plain)
-        staged = scratch(part.over_rows ? strip : columns, part.depth, compute, "staged operand");
-      std::optional<ScratchMatrix> divisors;
-      if (part.divisor) divisors = scratch(Dim(1), strip, compute, "divisors");
-      end->set_scratch(sums, staged, divisors);
+      if (!in_place(part.columns, score->dtype()))
+        staged = scratch(columns, part.depth, score->dtype(), "staged columns");
+      score->set_scratch(scratch(part.depth, strip, score->dtype(), "packed rows"), staged);
     }
+    for (auto& end : ends_) end->set_scratch(scratch_of(end->part()));
     const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
@@ -146,16 +140,36 @@ class AttentionKernel {
     const auto known = row_count().value();
     if (known && *known < strip_rows()) return;  // so little is read soon anyway
     for (auto& score : scores_)
-      for (OperandLoader* loader : {&score->rows, &score->columns}) ahead_.add(*loader);
+      for (OperandLoader* loader : {&score->rows(), &score->columns()}) ahead_.add(*loader);
     for (auto& end : ends_) ahead_.add(end->other());
+  }
+
+  AttentionEnd::Scratch scratch_of(const AttentionParts::End& part) {
+    const DType compute = parts_.compute;
+    const Dim strip(strip_rows()), columns = column_count().unnamed();
+    const Dim positions = part.over_rows ? columns + Dim(tile_rows_) : strip + Dim(end_tile().rows);
+    AttentionEnd::Scratch found{.sums = scratch(positions, part.depth, compute, "sums")};
+    const Dim staged = part.over_rows ? strip : columns;
+    if (part.pairs)
+      found.staged = scratch(staged + Dim(1), part.depth, bf16, "staged operand");
+    else if (!in_place(part.other, compute))
+      found.staged = scratch(staged, part.depth, compute, "staged operand");
+    if (part.divisor) found.divisors = scratch(Dim(1), strip, compute, "divisors");
+    if (part.pairs && !part.over_rows) {
+      const auto known = columns.value();
+      const int most = AttentionEnd::column_block;
+      const Dim held = known ? Dim(std::min<std::int64_t>(*known, most)) : Dim(most);
+      found.pairs = scratch(held + Dim(3), strip, bf16, "pairs of columns");
+    }
+    return found;
   }
 
   /// What depends on no index comes ahead of the parallel loop.
   void hoist() {
     emitter_.hoist(top_);
     for (auto& score : scores_) {
-      score->rows.hoist();
-      score->columns.hoist();
+      score->rows().hoist();
+      score->columns().hoist();
     }
     for (auto& end : ends_) end->other().hoist();
   }
@@ -164,8 +178,7 @@ class AttentionKernel {
 
   /// Rows first .. last of one outer index, strip by strip.
   void strips(Value outer, Value first, Value last) {
-    for (auto& score : scores_)
-      if (score->staged_columns) score->columns.copy_to(*score->staged_columns, outer, b_.index(0), columns_, lanes_);
+    for (auto& score : scores_) score->stage_columns(outer, columns_);
     for (auto& end : ends_) end->stage_columns(outer, columns_);
     const Value magnitude = bounds_.any() ? magnitude_of(outer, first, last) : Value{};
     b_.for_loop(first, last, strip_rows(), [&](Value row) { strip(outer, row, magnitude); });
@@ -186,7 +199,7 @@ class AttentionKernel {
     return score_magnitude(context_, parts_, bounds_, [&](const AttentionOperand& operand) {
       const auto is = [&](OperandLoader& loader) { return &loader.operand() == &operand; };
       for (auto& score : scores_)
-        for (OperandLoader* loader : {&score->rows, &score->columns})
+        for (OperandLoader* loader : {&score->rows(), &score->columns()})
           if (is(*loader)) return largest(*loader);
       for (auto& end : ends_)
         if (is(end->other())) return largest(end->other());
@@ -220,8 +233,10 @@ class AttentionKernel {
       StripPlace place = strip;
       find_ends(place, vectors);
       for (auto& score : scores_) {
-        pack_rows(*score, place, vectors);
-        score_product(*score, place, vectors);
+        score->pack_rows(place, vectors, rows_);
+        score->multiply(loops_->slot(score->part().value), place, vectors, columns_, [&](Value column) {
+          if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
+        });
       }
       StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
       loops_->store_rows(rows);
@@ -282,56 +297,9 @@ class AttentionKernel {
     place.inside = max(min(diagonal + 1, place.ends[0]), place.lo);
   }
 
-  void pack_rows(ScoreCode& score, const StripPlace& place, int vectors) {
-    const schedule::GemmTile gemm{.compute = parts_.compute, .lanes = lanes_};
-    const schedule::LoadOperand load = score.rows.callback();
-    const schedule::SliverSource from{.batch = place.outer,
-                                      .row = place.row,
-                                      .rows = rows_,
-                                      .k0 = b_.index(0),
-                                      .depth = context_.dim(score.part.depth),
-                                      .width = vectors * lanes_,
-                                      .axis = score.rows.axis(),
-                                      .load = &load};
-    emit_pack_sliver(b_, gemm, from, {.buffer = score.packed_rows.buffer, .base = b_.index(0)});
-  }
-
-  /// slot[column][row] = sum over the depth, for the vectors of rows that look at the column.
-  void score_product(ScoreCode& score, const StripPlace& place, int vectors) {
-    score_tiles(score, place, place.lo, place.end(0), {0, vectors}, vectors);
-    if (place.ends.empty()) return;
-    for (int v = 1; v < vectors; ++v)
-      score_tiles(score, place, place.end(v - 1), place.end(v), {v, vectors}, vectors);
-  }
-
-  /// Columns lo .. hi of vectors first .. last of the rows, of which `packed` are packed.
-  void score_tiles(ScoreCode& score, const StripPlace& place, Value lo, Value hi, std::pair<int, int> vectors,
-                   int packed) {
-    const ScratchMatrix& slot = loops_->slot(score.part.value);
-    const int first = vectors.first;
-    b_.for_loop(lo, hi, tile_rows_, [&](Value column) {
-      if (&score == scores_[0].get()) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
-      std::vector<Value> positions;
-      for (int r = 0; r < tile_rows_; ++r) positions.push_back(r == 0 ? column : min(column + r, columns_ - 1));
-      const auto element = [&](Value k, int r) {
-        const Value position = positions[static_cast<std::size_t>(r)];
-        if (const auto& staged = score.staged_columns) return b_.load(staged->buffer, position * staged->stride + k);
-        return score.columns.load(place.outer, position, k, LaneAxis::k, 1, {});
-      };
-      const auto vector = [&](Value k, int v) {
-        return b_.load(score.packed_rows.buffer, k * (packed * lanes_) + (first + v) * lanes_, lanes_, {}, bytes());
-      };
-      const auto sink = [&](int r, int v, Value sum) {
-        b_.store(slot.buffer, (column + r) * slot.stride + (first + v) * lanes_, sum, {}, bytes());
-      };
-      emit_register_tile(b_, tile(vectors.second - first), b_.index(0), context_.dim(score.part.depth), element,
-                         vector, {}, sink);
-    });
-  }
-
   KernelContext::Built finish() {
     Dim depths(0);
-    for (const auto& score : scores_) depths = depths + score->part.depth;
+    for (const auto& score : scores_) depths = depths + score->part().depth;
     for (const auto& end : ends_) depths = depths + end->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
@@ -357,7 +325,7 @@ class AttentionKernel {
   StripPlan plan_;
   std::optional<StripLoops> loops_;
   LookAhead ahead_;
-  std::vector<std::unique_ptr<ScoreCode>> scores_;
+  std::vector<std::unique_ptr<AttentionScore>> scores_;
   std::vector<std::unique_ptr<AttentionEnd>> ends_;
   Value rows_, columns_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/schedule/gemm_pack.h"
+
 namespace lathe {
 
 using kernel::Value;
@@ -24,7 +26,7 @@ bool contiguous_along(const PointProgram& program, const std::vector<int>& dims)
 }  // namespace
 
 AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
-                                   const std::vector<int>& dims, const std::vector<int>& outer_dims, DType compute) {
+                                   const std::vector<int>& dims, const std::vector<int>& outer_dims) {
   AttentionOperand found;
   found.value = value;
   const Shape& shape = lowering.graph[value].type.shape;
@@ -56,8 +58,8 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
       }
   found.code = operand_program(lowering.graph, lowering.plan, value, place, domain);
   const PointProgram& program = found.code.program;
-  found.plain = program.size() == 1 && program[0].kind == Kind::load && program[0].dtype == compute &&
-                contiguous_along(program, found.depth) && Place::merges(program[0].form, found.depth, program.domain);
+  found.plain = program.size() == 1 && program[0].kind == Kind::load && contiguous_along(program, found.depth) &&
+                Place::merges(program[0].form, found.depth, program.domain);
   return found;
 }
 
@@ -110,9 +112,27 @@ void OperandLoader::copy_to(const ScratchMatrix& matrix, Value outer, Value firs
   b.for_loop(0, count, 1, [&](Value position) {
     vector_loop(b, b.index(0), context().dim(operand_.size), lanes, [&](Value d, Value mask) {
       const Value elements = load(outer, first + position, d, LaneAxis::k, lanes, mask);
-      b.store(matrix.buffer, position * matrix.stride + d, elements, mask);
+      b.store(matrix.buffer, position * matrix.stride + d, b.cast(elements, matrix.buffer.dtype), mask);
     });
   });
+}
+
+void OperandLoader::pairs_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
+  kernel::Builder& b = context().builder;
+  const auto other = [](LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : LaneAxis::k; };
+  const schedule::LoadOperand load = [&](Value, Value depth, Value position, LaneAxis along, int n, Value mask) {
+    return this->load(outer, first + position, depth, other(along), n, mask);
+  };
+  const schedule::SliverSource from{.batch = outer,
+                                    .row = b.index(0),
+                                    .rows = context().dim(operand_.size),
+                                    .k0 = b.index(0),
+                                    .depth = b.ceil_div(count, 2),
+                                    .k = count,
+                                    .width = static_cast<int>(*b.constant_value(matrix.stride)),
+                                    .axis = other(axis()),
+                                    .load = &load};
+  emit_pack_sliver(b, {.compute = compute_, .lanes = lanes, .pairs = true}, from, {matrix.buffer, b.index(0)});
 }
 
 LaneAxis OperandLoader::axis() const {

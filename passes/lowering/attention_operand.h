@@ -18,7 +18,9 @@ struct AttentionOperand {
   OperandProgram code;
   std::vector<int> outer, position, depth;  ///< dims of its domain
   Dim size = 1;                             ///< of the depth
-  bool plain = false;  ///< one load of an element of the computing type, contiguous along the depth
+  bool plain = false;                       ///< one load of an element, contiguous along the depth
+
+  DType dtype() const { return code.program[code.result].dtype; }  ///< bf16 and f16 are loaded as f32
 
   /// How the product names it: which domain dim of the attention each of its dims is, -1 where its size is 1,
   /// `depth_dim - n` for the n-th dim of the depth.
@@ -31,7 +33,7 @@ bool same_elements(const AttentionOperand& a, const AttentionOperand& b);
 /// Describes an operand. `dims`: by dim of the operand, as above; `outer_dims`: the attention's outer dims in the
 /// order in which one index counts them.
 AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
-                                   const std::vector<int>& dims, const std::vector<int>& outer_dims, DType compute);
+                                   const std::vector<int>& dims, const std::vector<int>& outer_dims);
 
 /// A matrix in the scratch that each thread has. Its rows begin at multiples of a vector.
 struct ScratchMatrix {
@@ -61,6 +63,10 @@ class OperandLoader {
   schedule::LoadOperand callback();
   /// Copies positions first .. first + count to the matrix, the depth of each contiguous.
   void copy_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count, int lanes);
+  /// The same, two and two: matrix[position / 2][depth][2] of bf16, a zero beside the last of an odd number. The
+  /// depth is known, matrix.stride whole vectors.
+  void pairs_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count,
+                int lanes);
   /// Along which axis its elements are neighbours.
   schedule::LaneAxis axis() const;
 

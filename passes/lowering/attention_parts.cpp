@@ -46,8 +46,10 @@ class Parts {
   }
 
   AttentionOperand operand(ir::ValueId value, const std::vector<int>& dims) const {
-    return attention_operand(lowering_, region_, value, dims, parts_.outer, parts_.compute);
+    return attention_operand(lowering_, region_, value, dims, parts_.outer);
   }
+
+  bool multiplies_pairs(DType a, DType b) const { return lowering_.target.dot_pairs && a == bf16 && b == bf16; }
 
   void add_score(ir::ValueId id) {
     const ir::Node& node = graph_[id];
@@ -68,6 +70,8 @@ class Parts {
       score.depth = found.size;
       (found.by_column ? score.columns : score.rows) = std::move(found);
     }
+    const auto depth = score.depth.value();
+    score.pairs = multiplies_pairs(score.rows.dtype(), score.columns.dtype()) && depth && *depth % 2 == 0;
     parts_.scores.push_back(std::move(score));
   }
 
@@ -95,6 +99,7 @@ class Parts {
     end.other = operand(node.operands[left ? 1 : 0], mapped);
     end.over_rows = !end.other.by_column;
     end.depth = end.other.size;
+    end.pairs = multiplies_pairs(graph_[own->member].type.dtype, end.other.dtype()) && end.depth.value();
     end.epilogue = region_program(graph_, lowering_.plan, region);
     const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
     for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)

@@ -337,16 +337,13 @@ Program lower(const Graph& graph, const VectorTarget& target, const Schedules& s
   const bool attention = options.attention != AttentionFusion::off;
   Graph prepared = prepare_for_fusion(graph);
   // A memory budget must not change bits, so it decides nothing here.
-  const AttentionOptions choice{
-      .costs = schedules.fusion.attention_costs && options.attention == AttentionFusion::automatic,
-      .pairs = target.dot_pairs};
-  if (attention) prepared = recompute_attention(prepared, choice);
+  const bool costs = schedules.fusion.attention_costs && options.attention == AttentionFusion::automatic;
+  if (attention) prepared = recompute_attention(prepared, {.costs = costs});
   if (options.attention == AttentionFusion::required) require_fused_attention(prepared);
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
     FusionOptions fusion = schedules.fusion;
     fusion.attention = attention;
-    fusion.attention_costs = choice.costs;
-    fusion.attention_pairs = choice.pairs;
+    fusion.attention_costs = costs;
     fusion.recomputed = recomputed;
     return plan_fusion(g, fusion);
   };

@@ -118,7 +118,8 @@ void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int
   };
   for (const int i : l.reads) {
     const ScratchMatrix& from = slot(i);
-    const Value value = b.load(from.buffer, place(from), lanes, {}, bytes(from));
+    const Value value =
+        b.cast(b.load(from.buffer, place(from), lanes, {}, bytes(from)), compute_type(from.buffer.dtype));
     scope.bind(i, program[i].kind == Kind::accumulator ? rounded(b, value, program[i].dtype) : value);
   }
   for (std::size_t r = 0; r < accumulators.size(); ++r) {
@@ -129,7 +130,10 @@ void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int
   for (const PointStore* s : l.stores) store(*s, scope);
   for (const auto& [value, s] : l.writes) {
     const ScratchMatrix& to = slots_[static_cast<std::size_t>(s)];
-    b.store(to.buffer, place(to), b.broadcast(emitter_.emit(value, scope), lanes), {}, bytes(to));
+    Value made = b.cast(b.broadcast(emitter_.emit(value, scope), lanes), to.buffer.dtype);
+    // A pair of rows may reach beyond the last row, which then counts for nothing.
+    if (to.buffer.dtype == bf16) made = b.select(scope.mask, made, b.constant(bf16, 0, lanes));
+    b.store(to.buffer, place(to), made, {}, bytes(to));
   }
 }
 

@@ -15,8 +15,13 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 StripPlan::StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns,
-                     std::vector<int> results, Memory memory)
-    : graph_(graph), program_(program), columns_(columns), results_(std::move(results)), memory_(memory) {
+                     std::vector<int> results, Memory memory, std::set<int> narrow)
+    : graph_(graph),
+      program_(program),
+      columns_(columns),
+      results_(std::move(results)),
+      memory_(memory),
+      narrow_(std::move(narrow)) {
   find_levels();
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::reduce) loops_[at(levels_[at(i)] - 1)].reductions.push_back(i);
@@ -130,7 +135,7 @@ void StripPlan::assign_slots() {
   for (const int value : results_) last_read[at(value)] = count;
   std::vector<int> held;  // by slot: the value
   const auto place = [&](int value, int loop) {
-    const DType dtype = compute_type(program_[value].dtype);
+    const DType dtype = narrow_.contains(value) ? bf16 : compute_type(program_[value].dtype);
     for (std::size_t s = 0; s < held.size(); ++s) {
       if (last_read[at(held[s])] > loop || slot_dtypes_[s] != dtype) continue;
       held[s] = value;

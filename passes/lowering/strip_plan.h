@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "passes/lowering/point_program.h"
@@ -18,9 +19,10 @@ class StripPlan {
   /// makes anew, and products read their results as these come out: then scores alone are `reads`, and `writes` are
   /// results.
   enum class Memory : std::uint8_t { slots, none };
-  /// `columns`: a bit for each domain dim that is a column; `results`: instructions that products read afterwards.
+  /// `columns`: a bit for each domain dim that is a column; `results`: instructions that products read afterwards;
+  /// `narrow`: those of them whose slots hold them as bf16.
   StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns, std::vector<int> results,
-            Memory memory = Memory::slots);
+            Memory memory = Memory::slots, std::set<int> narrow = {});
 
   struct Loop {
     std::vector<int> reductions;  ///< that it finishes
@@ -53,6 +55,7 @@ class StripPlan {
   std::uint64_t columns_;
   std::vector<int> results_;
   Memory memory_;
+  std::set<int> narrow_;
   std::vector<int> levels_;
   std::vector<bool> kept_;  ///< by value: stays in a slot after the loop of its level
   std::map<int, int> slots_;

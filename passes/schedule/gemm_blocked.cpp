@@ -4,6 +4,7 @@
 #include "ir/support/error.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/gemm_strategies.h"
+#include "passes/schedule/register_tile.h"
 
 namespace lathe::schedule {
 
@@ -197,10 +198,10 @@ class BlockedGemm {
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < at.rows; ++i) {
-        const Value row = in_every_lane(left(k, i));
+        const Value row = in_every_lane(b_, left(k, i), tile_.lanes);
         for (int v = 0; v < nv; ++v) {
           const Var sum = acc[index(i, v, nv)];
-          b_.set(sum, multiply_add(row, column[static_cast<std::size_t>(v)], b_.get(sum)));
+          b_.set(sum, multiply_add(b_, row, column[static_cast<std::size_t>(v)], b_.get(sum)));
         }
       }
     };
@@ -269,17 +270,6 @@ class BlockedGemm {
 
   static std::size_t index(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
   Value zero() { return b_.constant(tile_.compute, 0, tile_.lanes); }
-  /// An element, or a pair, for every lane of the sums.
-  Value in_every_lane(Value element) {
-    if (!tile_.pairs) return b_.broadcast(element, tile_.lanes);
-    std::vector<int> lanes;
-    for (int i = 0; i < 2 * tile_.lanes; ++i) lanes.push_back(i % 2);
-    return b_.shuffle(element, element, std::move(lanes));
-  }
-  Value multiply_add(Value x, Value y, Value sum) {
-    if (tile_.pairs) return b_.dot_pairs(x, y, sum);
-    return is_float(tile_.compute) ? b_.fma(x, y, sum) : x * y + sum;
-  }
 
   using Element = std::function<Value(Value k, int i)>;
 

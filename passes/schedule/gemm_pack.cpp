@@ -119,14 +119,13 @@ Value sums_of_lanes(Builder& b, std::vector<Value> vectors) {
   return vectors[0];
 }
 
-namespace {
-
-/// Lanes of two vectors in turn.
 Value interleave(Builder& b, Value even, Value odd) {
   std::vector<int> lanes;
   for (int i = 0; i < even.type.lanes; ++i) lanes.insert(lanes.end(), {i, even.type.lanes + i});
   return b.shuffle(even, odd, std::move(lanes));
 }
+
+namespace {
 
 Value concatenate(Builder& b, Value low, Value high) {
   std::vector<int> lanes(static_cast<std::size_t>(2 * low.type.lanes));

@@ -15,6 +15,9 @@ bool known_multiple(const kernel::Builder& b, kernel::Value value, std::int64_t 
 void for_unrolled(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int factor,
                   const kernel::Builder::Body& body);
 
+/// Lanes of two vectors in turn.
+kernel::Value interleave(kernel::Builder& b, kernel::Value even, kernel::Value odd);
+
 /// The transpose of a square of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Works
 /// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle. With
 /// `unit` > 1, a lane is so many neighbouring ones.

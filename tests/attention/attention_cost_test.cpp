@@ -25,6 +25,8 @@ struct Case {
   bool causal = false, backward = true;
   std::int64_t batch = 4, heads = 12;
   DType dtype = f32;
+  std::int64_t window = 0;     ///< columns that a row of a causal one sees; 0: all
+  bool by_difference = false;  ///< the window is written as a difference of positions
 };
 
 ir::Graph attention(const Case& c) {
@@ -33,6 +35,13 @@ ir::Graph attention(const Case& c) {
   const Tensor q = g.input("q", c.dtype, shape), k = g.input("k", c.dtype, shape), v = g.input("v", c.dtype, shape);
   Tensor s = matmul(q, k.transpose(-2, -1));
   if (c.causal) s = s.masked_fill(~g.causal_mask(c.rows, c.rows), -1e9);
+  if (c.window > 0 && c.by_difference) {
+    const Tensor position = g.arange(c.rows, i64);
+    const Tensor back = position.view({c.rows, 1}) - position.view({1, c.rows});
+    s = s.masked_fill(g.constant(static_cast<double>(c.window), i64) <= back, -1e9);
+  } else if (c.window > 0) {
+    s = s.masked_fill(g.causal_mask(c.rows, c.rows, -c.window), -1e9);
+  }
   const Tensor y = matmul(s.softmax(-1), v);
   g.output("y", y);
   if (c.backward) {
@@ -80,11 +89,26 @@ TEST_CASE("attention is fused where a size is not known or its scores outgrow ro
   CHECK_FALSE(fuses({.rows = 128, .depth = 32}));
 }
 
-TEST_CASE("attention of bf16 is fused where products of pairs do not make plain code faster") {
-  const Case c{.rows = 128, .causal = true, .dtype = bf16};
-  CHECK(fuses(c));
-  CHECK_FALSE(fuses(c, {}, {.bits = 512, .dot_pairs = true}));
-  CHECK(fuses({.rows = 256, .causal = true, .dtype = bf16}, {}, {.bits = 512, .dot_pairs = true}));
+TEST_CASE("of a window the columns count that rows look at") {
+  const Case causal{.rows = 64, .depth = 256, .causal = true};
+  CHECK_FALSE(fuses(causal));
+  for (const bool by_difference : {false, true}) {
+    Case c = causal;
+    c.by_difference = by_difference;
+    c.window = 4;
+    CHECK(fuses(c));
+    c.window = 60;
+    CHECK_FALSE(fuses(c));
+  }
+}
+
+TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
+  for (const bool pairs : {true, false}) {
+    const VectorTarget target{.bits = 512, .dot_pairs = pairs};
+    CHECK(fuses({.rows = 128, .causal = true, .dtype = bf16}, {}, target));
+    CHECK(fuses({.rows = 1024, .dtype = bf16}, {}, target));
+    CHECK_FALSE(fuses({.rows = 128, .dtype = bf16}, {}, target));
+  }
 }
 
 TEST_CASE("a memory budget does not change which attentions are fused") {
