@@ -51,6 +51,7 @@ kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan,
   const Buffer result = b.buffer("result", f32, Access::write);
   const schedule::GemmSizes s = Sizes(b, c, known).value;
   schedule::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
+  left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
   schedule::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
   const auto row = [&](Value batch, Value m) { return (batch * s.m + m) * s.n; };
   const auto epilogue = [&](Value batch, Value m) {

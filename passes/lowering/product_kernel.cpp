@@ -122,6 +122,10 @@ class ProductKernels {
       } else {
         loads.hoist(scope);
         o.load = loader(loads, s, scope);
+        if (s.plain)
+          o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+            s.prefetch(loads, scope, batch, row, k, lanes);
+          };
       }
       return o;
     };

@@ -36,6 +36,12 @@ Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top
   return b.broadcast(b.cast(emitter.emit(operand.result, scope), compute), lanes);
 }
 
+void ProductOperand::prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch, Value row,
+                              Value at_k, int lanes) const {
+  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, Value{}, &top);
+  emitter.prefetch(operand.result, scope);
+}
+
 ProductOperands::ProductOperands(const LoweringContext& lowering, const ir::Node& contraction)
     : dtype(contraction.type.dtype),
       compute(compute_type(contraction.type.dtype)),

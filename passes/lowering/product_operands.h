@@ -20,6 +20,9 @@ struct ProductOperand {
   /// `lanes` elements along an axis, starting at (row, k), in the computing type.
   kernel::Value load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
                      kernel::Value at_k, schedule::LaneAxis along, int lanes, kernel::Value mask) const;
+  /// Asks for the memory of `lanes` rows at one k, where they lie side by side; of a plain operand.
+  void prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
+                kernel::Value at_k, int lanes) const;
 };
 
 /// A contraction as result[batch, m, n] = sum over k of left[batch, m, k] * right[batch, n, k], before any code is

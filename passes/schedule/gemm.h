@@ -53,6 +53,8 @@ enum class LaneAxis : std::uint8_t { row, k };
 /// anything. `axis` is the operand's own, except that single elements (lanes == 1) come with either.
 using LoadOperand = std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k,
                                                 LaneAxis axis, int lanes, kernel::Value mask)>;
+/// Asks for the memory of rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
+using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
 
 /// Where emit_gemm finds an operand.
 enum class Source : std::uint8_t {
@@ -65,8 +67,9 @@ enum class Source : std::uint8_t {
 
 struct GemmOperand {
   LaneAxis axis = LaneAxis::k;
-  LoadOperand load{};       ///< loaded, direct
-  kernel::Buffer packed{};  ///< packed; of dtype tile.compute, 64-byte aligned
+  LoadOperand load{};          ///< loaded, direct
+  OperandPrefetch prefetch{};  ///< direct, of a left operand along its rows; may be empty
+  kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
   /// that all batches share, or batch / groups for grouped heads.
   std::function<kernel::Value(kernel::Value batch)> packed_batch{};
@@ -154,7 +157,8 @@ using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m
 /// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
 /// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. With `prefetch` the
 /// blocked strategy hands a strip of rows to the epilogue while the next strip is summed, row by row, and asks ahead
-/// for the memory that the epilogue of this one touches; unless k is known to be short or n is not known.
+/// for the memory that the epilogue of this one touches; unless k is known to be short or n is not known. Then it
+/// asks ahead for a left operand with `prefetch` too, one that is direct.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
 

@@ -194,7 +194,9 @@ class BlockedGemm {
       });
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
+    const bool ahead = asks_for_left();
     const auto step = [&](Value k) {
+      if (ahead) lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k);
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < at.rows; ++i) {
@@ -216,6 +218,14 @@ class BlockedGemm {
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
     return !straight() && prefetch_ && n && (!k || *k >= 128);
+  }
+
+  /// Whether the memory of the left operand's rows is asked for a vector of them ahead: read along its rows, each
+  /// step of k touches another line, which no machine foresees. Several tiles of a strip would ask
+  /// several times.
+  bool asks_for_left() const {
+    return overlaps() && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row && lhs_.prefetch &&
+           tile_.nc == tile_.n_step();
   }
 
   /// Whether a tile's results go to the epilogue as soon as they are there.

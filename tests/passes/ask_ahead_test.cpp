@@ -1,23 +1,38 @@
 #include <catch2/catch.hpp>
 
-#include <algorithm>
+#include <set>
+#include <string>
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/parser.h"
 #include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 
-/// Which kernels of rows ask for the memory of a later row.
+/// Which kernels of rows ask for the memory of a later row, and which products for that of their operands.
 using namespace lathe;
 
 namespace {
 
-bool asks_ahead(std::string_view text) {
+/// How many buffers the kernels ask for.
+std::size_t asked(std::string_view text) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "ahead.lathe"), ir::default_pipeline()).graph;
-  const Program program = lower(graph, {512});
-  return std::any_of(program.kernels.begin(), program.kernels.end(), [](const kernel::Kernel& code) {
-    return kernel::print(code).find("prefetch ") != std::string::npos;
-  });
+  std::size_t count = 0;
+  for (const kernel::Kernel& code : lower(graph, {512}).kernels) {
+    const std::string printed = kernel::print(code), word = "prefetch ";
+    std::set<std::string> buffers;
+    for (auto at = printed.find(word); at != std::string::npos; at = printed.find(word, at + 1))
+      buffers.insert(printed.substr(at + word.size(), printed.find('[', at) - at - word.size()));
+    count += buffers.size();
+  }
+  return count;
+}
+
+bool asks_ahead(std::string_view text) { return asked(text) > 0; }
+
+/// Of a product left * y.
+std::size_t product_asks(const std::string& x, const std::string& lines, const std::string& left) {
+  return asked("graph @g(input %x: f32" + x + ", input %y: f32[t, 768]) {\n" + lines + "  %z = matmul " + left +
+               ", %y\n  output \"z\" %z\n}");
 }
 
 bool softmax_asks(const std::string& shape) {
@@ -37,6 +52,14 @@ TEST_CASE("rows of one tensor are asked for ahead, and rows that are looked up",
   %1 = gather %table, %i {dim=0}
   output "y" %1
 })"));
+}
+
+TEST_CASE("a product asks for a left operand that it reads along its rows, beside its result", "[lowering]") {
+  const std::string transposed = "  %1 = transpose %x {dim0=0, dim1=1}\n";
+  CHECK(product_asks("[t, 512]", transposed, "%1") == 2);
+  CHECK(product_asks("[512, t]", "", "%x") == 1);  // read along k
+  CHECK(product_asks("[t, 512]", transposed + "  %2 = exp %1\n", "%2") == 1);
+  CHECK(product_asks("[t, 8192]", transposed, "%1") == 1);  // packed in tasks
 }
 
 TEST_CASE("rows that are short, longer than a cache, alone, of unknown length or of two tensors are not",

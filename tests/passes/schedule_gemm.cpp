@@ -153,8 +153,9 @@ TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memo
     for (const std::int64_t n : {5, 16, 21})
       for (const std::int64_t k : {0, 1, 3, 8, 19})
         for (const bool known : {false, true}) {
-          const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = 16};
-          check({.batch = 2, .m = m, .n = n, .k = k, .known = known, .prefetch = true},
+          const LaneAxis lhs = axes[(m + n) % 2];
+          const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = m == 9 ? 8 : 16};
+          check({.batch = 2, .m = m, .n = n, .k = k, .lhs = lhs, .known = known, .prefetch = true},
                 {.tile = tile, .lhs = Source::direct, .rhs = Source::loaded});
         }
 }

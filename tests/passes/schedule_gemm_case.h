@@ -29,7 +29,7 @@ struct GemmProblem {
   LaneAxis lhs = LaneAxis::k, rhs = LaneAxis::k;
   bool known = false;       ///< sizes compiled in
   bool shared_rhs = false;  ///< one right operand for all batches
-  bool prefetch = false;    ///< what the epilogue touches is asked for ahead
+  bool prefetch = false;    ///< the left operand and what the epilogue touches are asked for ahead
   bool whole = true;        ///< whole numbers: sums are exact in any order
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
@@ -201,7 +201,9 @@ class GemmRun {
                  scale = b.buffer("scale", p_.compute(), Access::read);
     const Buffer result = b.buffer("result", p_.compute(), Access::read_write);
     const schedule::GemmSizes s = sizes(b);
-    const schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = lhs};
+    schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = lhs};
+    if (p_.prefetch)
+      left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
     schedule::GemmOperand right{.axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = rhs};
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
     schedule::EpiloguePrefetch ahead;
