@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -154,4 +156,22 @@ TEST_CASE("in place: not over what a later loop over the row reads; the last loo
 })";
   check_unfused(text);
   CHECK(places(text) == 3);  // %1 and the last exponentials; %2; sums
+}
+
+TEST_CASE("in place: the result of an attention goes over a state that it does not look at") {
+  const auto text = [](std::string_view updates, std::string_view keys = "k") {
+    return fmt::format(R"(graph @g(input %q: f64[n, 6], state %k: f64[n, 6], state %m: f64[n, 6]) {{
+  %1 = contract %q, %{} {{spec="nd,td->nt"}}
+  %2 = softmax %1 {{dim=1}}
+  %3 = contract %2, %k {{spec="nt,td->nd"}}
+  {}
+}})",
+                       keys, updates);
+  };
+  const std::string apart = text("update %m <- %3"), scores_from_it = text("update %m <- %3", "m"),
+                    over_its_keys = text("update %k <- %3");
+  for (const std::string& graph : {apart, scores_from_it, over_its_keys}) check(graph, n_sizes);
+  CHECK(copies(apart) == 0);
+  CHECK(copies(scores_from_it) == 1);
+  CHECK(copies(over_its_keys) == 1);
 }
