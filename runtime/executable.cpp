@@ -7,12 +7,14 @@
 #include <mutex>
 #include <thread>
 
+#include "ir/kernel/printer.h"
 #include "ir/tensor/binding.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
+#include "runtime/machine/cpu_info.h"
 #include "runtime/tune/tune.h"
 
 namespace lathe {
@@ -130,20 +132,6 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   return make_cpu_runner(program, std::move(kernels), threads_of(options));
 }
 
-/// Tiles as they were measured, or are now.
-TileChoices tuned_choices(const CompileOptions& options, const ir::Graph& graph, CompileSummary& summary) {
-  const auto make_runner = [&](const Program& program, const std::vector<bool>& skipped) {
-    return make_cpu_runner(program, cpu_kernels(options, program), threads_of(options), &skipped);
-  };
-  TunedTiles tuned = tune_tiles(graph, options.lower, *options.tune,
-                                {.cpu = options.target.cpu,
-                                 .threads = threads_of(options),
-                                 .store = options.cache,
-                                 .make_runner = make_runner});
-  summary.tuned = std::move(tuned.report);
-  return std::move(tuned.choices);
-}
-
 /// The GPU that a program is to run on.
 struct Gpu {
   std::shared_ptr<const cuda::Platform> platform;
@@ -168,6 +156,36 @@ Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, co
   return (gpu->arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu)(graph, lowering);
 }
 
+TuneMachine cpu_to_tune(const CompileOptions& options) {
+  return {.name = fmt::format("{}\n{} threads", cpu_info().model, threads_of(options)),
+          .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
+          .make_runner =
+              [&](const Program& program, const std::vector<bool>& skipped) {
+                return make_cpu_runner(program, cpu_kernels(options, program), threads_of(options), &skipped);
+              }};
+}
+
+TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
+  return {.name = fmt::format("{} {}", gpu.platform->driver->device_name(gpu.platform->device), gpu.arch.name()),
+          .code_key = [](const kernel::Kernel& kernel) { return kernel::canonical_text(kernel); },
+          .make_runner =
+              [&](const Program& program, const std::vector<bool>& skipped) {
+                return cuda::make_cuda_runner(
+                    program, gpu.platform->compile(program.kernels, gpu.arch, options.cache), gpu.platform, &skipped);
+              }};
+}
+
+/// Tiles as they were measured, or are now.
+TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
+                          CompileSummary& summary) {
+  TuneMachine machine = gpu ? gpu_to_tune(options, *gpu) : cpu_to_tune(options);
+  machine.store = options.cache;
+  machine.lower = [&](const LowerOptions& lowering) { return lowered(options, gpu, graph, lowering); };
+  TunedTiles tuned = tune_tiles(graph, options.lower, *options.tune, machine);
+  summary.tuned = std::move(tuned.report);
+  return std::move(tuned.choices);
+}
+
 }  // namespace
 
 Executable compile(const ir::Graph& graph, const CompileOptions& options) {
@@ -185,12 +203,10 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
   if (is_gpu && options.lower.memory)
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
-  if (is_gpu && options.tune)
-    throw UserError("tiles are measured for CPUs alone", "tune_target", "compile for the CPU, or do not tune");
-  LowerOptions lowering = options.lower;
-  if (options.tune) lowering.tiles = tuned_choices(options, passed.graph, impl->summary);
-  if (lowering.memory) lowering.memory->threads = threads_of(options);
   const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;
+  LowerOptions lowering = options.lower;
+  if (options.tune) lowering.tiles = tuned_choices(options, gpu, passed.graph, impl->summary);
+  if (lowering.memory) lowering.memory->threads = threads_of(options);
   impl->program = lowered(options, gpu, passed.graph, lowering);
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);

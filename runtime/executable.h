@@ -83,7 +83,7 @@ class Executable {
 
 /// Passes, lowering and code generation. Throws UserErrors of the passes; for Target::cuda() also [driver_missing],
 /// [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture asked for; with `tune`
-/// [tune_dims], and [tune_target] for a GPU.
+/// [tune_dims].
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

@@ -25,7 +25,7 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
 std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, through shared memory; 8 x 8 or 4 x 4 of
 /// them a thread.
-KernelContext::Built lower_product(const LoweringContext& context, const Region& region);
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 /// The same by tensor cores, for operands of bf16 or f16; long sums of few tiles in pieces, which a second kernel
 /// adds. `warp_groups`: the GPU has wgmma, which is used where it ends first.
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,

@@ -27,7 +27,7 @@ template <bool warp_groups>
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   if (region.kind == RegionKind::product)
     return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region, warp_groups)
-                                                    : one(gpu::lower_product(context, region));
+                                                    : gpu::lower_product(context, region);
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
   if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region);

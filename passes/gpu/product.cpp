@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "passes/gpu/product_parts.h"
 
 namespace lathe::gpu {
@@ -20,11 +22,11 @@ constexpr std::int64_t enough_tiles = 64;  // of 128 x 128, to be worth it
 /// memory it lies [k][row], lines padded against bank conflicts.
 class ProductKernel {
  public:
-  ProductKernel(const LoweringContext& lowering, const Region& region)
+  ProductKernel(const LoweringContext& lowering, const Region& region, int groups)
       : parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
-        groups_(choose_groups()),
+        groups_(groups),
         tile_(groups_ * block),
         line_(tile_ + own) {}
 
@@ -40,16 +42,6 @@ class ProductKernel {
   }
 
  private:
-  /// Tiles of 128 read each operand half as often as those of 64, where there
-  /// are rows and columns to fill them.
-  int choose_groups() const {
-    const auto m = operands_.m.value(), n = operands_.n.value();
-    constexpr std::int64_t wide = 2 * block;
-    if (operands_.compute != f32 || (!m && !n) || m.value_or(wide) < wide || n.value_or(wide) < wide) return 1;
-    const auto elements = (operands_.batch * operands_.m * operands_.n).value();
-    return elements && *elements < enough_tiles * wide * wide ? 1 : 2;
-  }
-
   void thread(const Place& at, Value y, Value x) {
     const kernel::Type type = {operands_.compute, own};
     const std::vector<kernel::Var> sums = zero_vectors(b_, type, groups_ * groups_ * own),
@@ -134,10 +126,32 @@ class ProductKernel {
   int groups_, tile_, line_;
 };
 
+/// A tile, by its groups of 64 rows and columns.
+struct Tiling {
+  int groups;
+};
+std::string to_string(const Tiling& tiling) { return fmt::format("{0} x {0}", tiling.groups * block); }
+
+/// The default first. Tiles of 128 read each operand half as often as those of 64, where there are rows and columns
+/// to fill them.
+std::vector<Tiling> tilings(const ProductOperands& operands) {
+  const auto m = operands.m.value(), n = operands.n.value();
+  constexpr std::int64_t wide = 2 * block;
+  if (operands.compute != f32) return {{1}};
+  if ((!m && !n) || m.value_or(wide) < wide || n.value_or(wide) < wide) return {{1}, {2}};
+  const auto elements = (operands.batch * operands.m * operands.n).value();
+  return elements && *elements < enough_tiles * wide * wide ? std::vector<Tiling>{{1}, {2}}
+                                                            : std::vector<Tiling>{{2}, {1}};
+}
+
 }  // namespace
 
-KernelContext::Built lower_product(const LoweringContext& context, const Region& region) {
-  return ProductKernel(context, region).run();
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  const auto tiles = tilings(ProductOperands(context, context.graph[region.members[0]]));
+  std::vector<KernelContext::Built> built;
+  built.push_back(ProductKernel(context, region, tiles[static_cast<std::size_t>(context.candidate)].groups).run());
+  name_candidates(context, tiles, built);
+  return built;
 }
 
 }  // namespace lathe::gpu

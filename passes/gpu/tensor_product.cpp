@@ -219,9 +219,12 @@ std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& co
   const ProductOperands& o = parts.product.operands;
   const bool suits =
       warp_groups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
-  const TensorPlan plan = plan_tensor_product(o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
-  return plan.tile.of_groups ? lower_group_product(context, region, plan)
-                             : TensorProduct(context, region, plan).run(context, region);
+  const auto plans = plan_tensor_product(o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
+  const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
+  auto built = plan.tile.of_groups ? lower_group_product(context, region, plan)
+                                   : TensorProduct(context, region, plan).run(context, region);
+  name_candidates(context, plans, built);
+  return built;
 }
 
 }  // namespace lathe::gpu

@@ -1,6 +1,8 @@
 #include "passes/gpu/tensor_tiles.h"
 
-#include <limits>
+#include <fmt/core.h>
+
+#include <algorithm>
 
 namespace lathe::gpu {
 
@@ -25,12 +27,22 @@ std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; 
 
 }  // namespace
 
-TensorPlan plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
-                               std::optional<std::int64_t> n, std::optional<std::int64_t> k, bool warp_groups) {
+std::string to_string(const TensorPlan& plan) {
+  const TensorTile& tile = plan.tile;
+  const int warps = tile.warps_down * tile.warps_across;
+  std::string text =
+      fmt::format("{} x {} by {}", tile.rows, tile.columns,
+                  tile.of_groups ? fmt::format("{} warp groups", warps / 4) : fmt::format("{} warps", warps));
+  if (plan.pieces > 1) text += fmt::format(", {} pieces", plan.pieces);
+  return text;
+}
+
+std::vector<TensorPlan> plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
+                                            std::optional<std::int64_t> n, std::optional<std::int64_t> k,
+                                            bool warp_groups) {
   const std::int64_t batches = batch.value_or(large), rows = m.value_or(large), columns = n.value_or(large),
                      depth = k.value_or(large);
-  TensorPlan best{tiles[0]};
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<double, TensorPlan>> plans;
   for (const TensorTile& tile : tiles)
     for (const int pieces : cuts) {
       if ((pieces > 1 && !(batch && m && n)) || (tile.of_groups && !warp_groups)) continue;
@@ -38,9 +50,14 @@ TensorPlan plan_tensor_product(std::optional<std::int64_t> batch, std::optional<
       double time = static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * pieces)) * tile.time;
       const double bytes = 8.0 * pieces * static_cast<double>(batches * rows * columns);  // written and read
       if (pieces > 1) time += launch + bytes / bytes_at_a_time;
-      if (time < least) least = time, best = {tile, pieces};
+      plans.push_back({time, {tile, pieces}});
     }
-  return best;
+  std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const TensorPlan best = plans.front().second;
+  std::vector<TensorPlan> alike;
+  for (const auto& [time, plan] : plans)
+    if (plan.tile.of_groups == best.tile.of_groups && plan.pieces == best.pieces) alike.push_back(plan);
+  return alike;
 }
 
 }  // namespace lathe::gpu

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "passes/lowering/region_kernels.h"
 
@@ -29,12 +31,16 @@ struct TensorPlan {
 std::vector<KernelContext::Built> lower_group_product(const LoweringContext& context, const Region& region,
                                                       const TensorPlan& plan);
 
-/// The plan that ends first by an estimate: a machine of 128 multiprocessors takes as many blocks at a time, and a
-/// second kernel costs a launch and the traffic of the pieces. It depends on the sizes alone, so that results do not
-/// depend on the machine. Sizes that are known only at run time count as large; a product with rows or columns of
-/// unknown number is not cut into pieces. Tiles of warp groups are thought of where they may be.
-TensorPlan plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
-                               std::optional<std::int64_t> n, std::optional<std::int64_t> k,
-                               bool warp_groups = false);
+/// "128 x 128 by 8 warps", "128 x 256 by 2 warp groups, 4 pieces".
+std::string to_string(const TensorPlan& plan);
+
+/// Plans, the one first that ends first by an estimate, then those with other tiles of the same kind and as many
+/// pieces, which give the same bits, as they are estimated. A machine of 128 multiprocessors takes as many blocks at
+/// a time, and a second kernel costs a launch and the traffic of the pieces. It depends on the sizes alone, so that
+/// results do not depend on the machine. Sizes that are known only at run time count as large; a product with rows or
+/// columns of unknown number is not cut into pieces. Tiles of warp groups are thought of where they may be.
+std::vector<TensorPlan> plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
+                                            std::optional<std::int64_t> n, std::optional<std::int64_t> k,
+                                            bool warp_groups = false);
 
 }  // namespace lathe::gpu

@@ -45,9 +45,7 @@ class ProductKernels {
                                      : -1;
     built.push_back(product(plan, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
     if (plan.pieces > 1) built.push_back(join(plan, sums));
-    for (KernelContext::Built& each : built) each.launch.candidate = lowering_.candidate;
-    if (lowering_.tiles)
-      for (const schedule::GemmPlan& each : plans) built.back().candidates.push_back(to_string(each));
+    name_candidates(lowering_, plans, built);
     return built;
   }
 

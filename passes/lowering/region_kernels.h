@@ -51,6 +51,16 @@ std::vector<KernelContext::Built> lower_product(const LoweringContext& context, 
 /// to those that end it. Two kernels where sums over all outer dims are among its members.
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 
+/// Marks the kernels of a product as made by plan number `context.candidate`, and where tiles are chosen tells all
+/// plans.
+template <class Plan>
+void name_candidates(const LoweringContext& context, const std::vector<Plan>& plans,
+                     std::vector<KernelContext::Built>& built) {
+  for (KernelContext::Built& each : built) each.launch.candidate = context.candidate;
+  if (context.tiles)
+    for (const Plan& plan : plans) built.back().candidates.push_back(to_string(plan));
+}
+
 /// Declares the buffers that programs load from and store to; `extra` are written besides.
 void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,
                      const LoweringContext& lowering);

@@ -18,8 +18,9 @@ constexpr std::size_t status_bytes = sizeof(std::uint64_t);
 class CudaRunner final : public ProgramRunner {
  public:
   CudaRunner(const Program& program, std::span<const CompiledKernel> kernels,
-             std::shared_ptr<const Platform> platform)
+             std::shared_ptr<const Platform> platform, const std::vector<bool>* skipped)
       : program_(program),
+        skipped_(skipped),
         platform_(std::move(platform)),
         driver_(*platform_->driver),
         context_(driver_, platform_->device),
@@ -78,6 +79,7 @@ class CudaRunner final : public ProgramRunner {
   void check_statuses();
 
   const Program& program_;
+  const std::vector<bool>* skipped_;
   std::shared_ptr<const Platform> platform_;
   Driver& driver_;
   Context context_;
@@ -165,16 +167,20 @@ void CudaRunner::launch(std::size_t index, const std::vector<Driver::Pointer>& w
 /// Launch by launch, with an event between each two.
 void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   const auto where = addresses();
+  std::vector<std::size_t> launched;
   std::vector<Event> events;
   events.emplace_back(driver_).record(stream_);
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+    if (skipped_ && (*skipped_)[l]) continue;
     launch(l, where);
+    launched.push_back(l);
     events.emplace_back(driver_).record(stream_);
   }
   stream_.synchronize();
-  for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+  for (std::size_t i = 0; i < launched.size(); ++i) {
+    const std::size_t l = launched[i];
     const Launch& launch = program_.launches[l];
-    const double start = events[l].seconds_since(events[0]), seconds = events[l + 1].seconds_since(events[l]);
+    const double start = events[i].seconds_since(events[0]), seconds = events[i + 1].seconds_since(events[i]);
     const auto grid = grid_of(kernel_of(launch), bound_->launch_dims[l]);
     const std::int64_t blocks = grid[0] * grid[1] * grid[2];
     times.push_back({static_cast<int>(l),
@@ -234,8 +240,9 @@ void CudaRunner::fetch_states(ir::Tensors& states) {
 }  // namespace
 
 std::unique_ptr<ProgramRunner> make_cuda_runner(const Program& program, std::span<const CompiledKernel> kernels,
-                                                std::shared_ptr<const Platform> platform) {
-  return std::make_unique<CudaRunner>(program, kernels, std::move(platform));
+                                                std::shared_ptr<const Platform> platform,
+                                                const std::vector<bool>* skipped) {
+  return std::make_unique<CudaRunner>(program, kernels, std::move(platform), skipped);
 }
 
 }  // namespace lathe::cuda

@@ -9,10 +9,7 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "passes/lowering/lower.h"
 #include "runtime/files/sha256.h"
-#include "runtime/machine/cpu_info.h"
-#include "runtime/target.h"
 #include "runtime/trace/role.h"
 #include "runtime/tune/tile_race.h"
 
@@ -83,7 +80,7 @@ class MachineTimer {
 class Tuner {
  public:
   Tuner(const ir::Graph& graph, const LowerOptions& options, const TuneOptions& tune, const TuneMachine& machine)
-      : graph_(graph), options_(options), tune_(tune), machine_(machine), cpu_(cpu_info().model) {
+      : options_(options), tune_(tune), machine_(machine) {
     options_.memory.reset();  // of the default program: what a budget computes again keeps default tiles
     const std::vector<std::string> missing = ir::unbound_dims(graph, tune.dims);
     if (!missing.empty())
@@ -93,7 +90,7 @@ class Tuner {
   }
 
   TunedTiles run() {
-    const Program program = lowered();
+    const Program program = lowered(false);
     for (const auto& [problem, places] : places_of(program)) {
       const Launch& launch = program.launches[places.front().last];
       const Entry& entry = entries_.emplace(problem, Entry{entry_key(program, places.front()), launch}).first->second;
@@ -115,19 +112,17 @@ class Tuner {
     Launch launch;    ///< the product at its first place
   };
 
-  Program lowered() const { return lower(graph_, vector_target(machine_.cpu), with_tiles(false)); }
-
-  LowerOptions with_tiles(bool all) const {
+  Program lowered(bool with_all_tiles) const {
     LowerOptions options = options_;
-    options.tiles = TileChoices{.chosen = {}, .dims = tune_.dims, .all = all};
-    return options;
+    options.tiles = TileChoices{.chosen = {}, .dims = tune_.dims, .all = with_all_tiles};
+    return machine_.lower(options);
   }
 
   std::string entry_key(const Program& program, const Place& place) const {
-    std::string text = fmt::format("lathe tile 1\n{}\n{} threads\n", cpu_, machine_.threads);
+    std::string text = fmt::format("lathe tile 1\n{}\n", machine_.name);
     for (std::size_t l = place.first; l <= place.last; ++l) {
       const Launch& launch = program.launches[l];
-      text += codegen::object_key(program.kernels[static_cast<std::size_t>(launch.kernel)], machine_.cpu);
+      text += machine_.code_key(program.kernels[static_cast<std::size_t>(launch.kernel)]);
       for (const Dim& dim : launch.dims)  // known ones stand in the code; those here are names of random streams
         if (!dim.value()) text += fmt::format(" {}", dim.evaluate(tune_.dims));
       text += '\n';
@@ -148,7 +143,7 @@ class Tuner {
   }
 
   void measure() {
-    const Program program = lower(graph_, vector_target(machine_.cpu), with_tiles(true));
+    const Program program = lowered(true);
     std::optional<MachineTimer> machine;
     if (!tune_.timer) machine.emplace(program, tune_.dims, machine_);
     const Places places = places_of(program);
@@ -208,11 +203,9 @@ class Tuner {
     tiles_.report.tiles.push_back(std::move(tile));
   }
 
-  const ir::Graph& graph_;
   LowerOptions options_;
   const TuneOptions& tune_;
   const TuneMachine& machine_;
-  std::string cpu_;
   std::map<std::string, Entry> entries_;   // by problem
   std::map<std::string, TileRace> races_;  // of those that the store does not know
   TunedTiles tiles_;
