@@ -5,7 +5,8 @@
 #include <cstring>
 
 /// Enough of CUDA's language to build printed kernels with a C++ compiler of the host and run them: every thread of a
-/// block is a fiber, run in random order from barrier to barrier; shared memory is poisoned before each block.
+/// block is a fiber, run in random order from barrier to barrier, or where SHIM_OS_THREADS is defined a thread of the
+/// operating system; shared memory is poisoned before each block.
 
 #define __device__
 #define __global__
@@ -18,7 +19,12 @@
 struct ShimIndex {
   unsigned x, y, z;
 };
-extern ShimIndex threadIdx, blockIdx;
+#ifdef SHIM_OS_THREADS
+extern __thread ShimIndex threadIdx;
+#else
+extern ShimIndex threadIdx;
+#endif
+extern ShimIndex blockIdx;
 
 /// Gives way to the other threads of the block, until all have come here.
 void __syncthreads();
@@ -73,9 +79,7 @@ inline float __int_as_float(int a) { return shim_bits<float>(a); }
 inline long long __double_as_longlong(double a) { return shim_bits<long long>(a); }
 inline double __longlong_as_double(long long a) { return shim_bits<double>(a); }
 
-/// One operating system thread runs all fibers.
 inline unsigned long long atomicCAS(unsigned long long* at, unsigned long long compare, unsigned long long value) {
-  const unsigned long long before = *at;
-  if (before == compare) *at = value;
-  return before;
+  __atomic_compare_exchange_n(at, &compare, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return compare;
 }

@@ -1,13 +1,14 @@
-#include "tests/cuda/shim/fibers.h"
-
-#include "tests/cuda/shim/launch.h"
-
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
+
+#include "tests/cuda/shim/block.h"
+#include "tests/cuda/shim/launch.h"
+
+/// All threads of a block are fibers of one thread of the operating system, run in random order.
 
 ShimIndex threadIdx, blockIdx;
 
@@ -61,9 +62,16 @@ struct Meeting {
   int arrived = 0;
 };
 
+/// Of the threads of bar.sync 1.
+struct UserBarrier {
+  int arrived = 0;
+  unsigned rounds = 0;
+};
+
 struct Block {
   const ShimLaunch* launch = nullptr;
   std::vector<Meeting> warps, groups;
+  UserBarrier users;
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
@@ -133,7 +141,7 @@ int run_block(std::mt19937_64& random) {
   b.warps.assign(b.fibers.size() / shim_warp_threads + 1, {});
   b.groups.assign(b.fibers.size() / shim_group_threads + 1, {});
   shim_start_copies(b.fibers.size());
-  shim_start_user_barrier();
+  b.users = {};
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
@@ -177,8 +185,17 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
   if (!over(what, number)) give_way(State::waiting);
 }
 
-unsigned shim_shared_address(const void* p) {
-  return static_cast<unsigned>(static_cast<const unsigned char*>(p) - __start_cuda_shared);
+void shim_user_barrier(int threads) {
+  UserBarrier& users = block().users;
+  const unsigned round = users.rounds;
+  if (++users.arrived == threads) users = {0, round + 1};
+  shim_wait_until(
+      [](const void* all, unsigned before) { return static_cast<const UserBarrier*>(all)->rounds != before; }, &users,
+      round);
+}
+
+void __syncwarp() {
+  shim_meet([](void* const*) { return true; }, nullptr);
 }
 
 int shim_run(const ShimLaunch& launch) {

@@ -4,8 +4,8 @@
 #include <deque>
 #include <vector>
 
+#include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/cuda_shim.h"
-#include "tests/cuda/shim/fibers.h"
 
 /// The tensor cores' instructions with the lane layouts of the PTX manual ("Matrix fragments for mma.m16n8k16",
 /// "ldmatrix"), and asynchronous copies.
@@ -27,12 +27,17 @@ struct Copies {
   std::vector<Copy> open;
   std::deque<std::vector<Copy>> groups;
   std::deque<Landing> landings;
+  std::size_t commits = 0;
+  char places[8] = {};  // where what the latest groups do is passed on
+
+  const void* place(std::size_t group) const { return &places[group % std::size(places)]; }
 };
 
+/// Byte by byte: ThreadSanitizer would see memcpy, in the name of the thread that calls it.
 void land(const std::vector<Copy>& copies) {
   for (const Copy& copy : copies) {
-    std::memset(copy.to, 0, 16);
-    std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+    auto* const to = static_cast<unsigned char*>(copy.to);
+    for (int i = 0; i < 16; ++i) to[i] = i < copy.bytes ? static_cast<const unsigned char*>(copy.from)[i] : 0;
   }
 }
 
@@ -41,7 +46,14 @@ std::vector<Copies>& all_copies() {
   return copies;
 }
 
+#ifdef SHIM_OS_THREADS
+Copies& own_copies() {
+  thread_local Copies copies;
+  return copies;
+}
+#else
 Copies& own_copies() { return all_copies()[shim_thread()]; }
+#endif
 
 std::uint16_t half(unsigned word, int which) { return static_cast<std::uint16_t>(word >> (16 * which)); }
 
@@ -108,10 +120,15 @@ bool from_lane(void* const* lanes) {
 
 }  // namespace
 
+#ifdef SHIM_OS_THREADS
+void shim_start_copies(std::size_t) { own_copies() = {}; }
+#else
 void shim_start_copies(std::size_t threads) { all_copies().assign(threads, {}); }
+#endif
 
 void shim_cp_async(void* to, const void* from, int bytes) {
-  std::memset(to, 0xff, 16);
+  shim_copies(to, from, 16, static_cast<std::size_t>(bytes));
+  for (int i = 0; i < 16; ++i) static_cast<unsigned char*>(to)[i] = 0xff;
   own_copies().open.push_back({to, from, bytes});
 }
 
@@ -119,17 +136,23 @@ void shim_commit_copies() {
   Copies& own = own_copies();
   own.groups.push_back(std::move(own.open));
   own.open.clear();
+  shim_pass_on_copies(own.place(own.commits++));
 }
 
 void shim_wait_copies(int pending) {
-  for (auto& groups = own_copies().groups; groups.size() > static_cast<std::size_t>(pending); groups.pop_front())
+  Copies& own = own_copies();
+  for (auto& groups = own.groups; groups.size() > static_cast<std::size_t>(pending); groups.pop_front()) {
+    shim_take_up(own.place(own.commits - groups.size()));
     land(groups.front());
+  }
 }
 
 void shim_arrive_with_copies(unsigned long long* barrier) {
   Copies& own = own_copies();
   own.landings.push_back({std::move(own.open), barrier});
   own.open.clear();
+  shim_reads(barrier, sizeof *barrier);
+  shim_pass_on_copies(shim_present_phase(barrier));
 }
 
 /// As late as can be: no thread could run without them. Those of one thread in order.
@@ -141,13 +164,26 @@ bool shim_land_copies(std::mt19937_64& random) {
   for (std::size_t i = 0; i < (waiting.size() + 1) / 2; ++i) {
     auto& landings = waiting[i]->landings;
     land(landings.front().copies);
-    shim_arrive(landings.front().barrier);
+    shim_count_arrival(landings.front().barrier);
     landings.pop_front();
   }
   return !waiting.empty();
 }
 
+#ifdef SHIM_OS_THREADS
+bool shim_land_own_copies() {
+  auto& landings = own_copies().landings;
+  const bool some = !landings.empty();
+  for (; !landings.empty(); landings.pop_front()) {
+    land(landings.front().copies);
+    shim_count_arrival(landings.front().barrier);
+  }
+  return some;
+}
+#endif
+
 void shim_ldmatrix(bool transposed, const void* line, unsigned* parts) {
+  shim_reads(line, 16);
   LoadMatrix own{static_cast<const std::uint16_t*>(line), parts};
   shim_meet(transposed ? load_matrix<true> : load_matrix<false>, &own);
 }

@@ -1,9 +1,11 @@
+#include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/cuda_shim.h"
-#include "tests/cuda/shim/fibers.h"
 
 /// Barriers of some threads ("mbarrier" in the PTX manual) and the product of a warp group: of its operands the
 /// canonical layouts with the 128-byte swizzle, found through their descriptors, of its sums the fragments ("Matrix
@@ -19,23 +21,20 @@ struct Barrier {
 };
 static_assert(sizeof(Barrier) == sizeof(unsigned long long));
 
-Barrier read(const void* at) {
-  Barrier barrier;
-  std::memcpy(&barrier, at, sizeof barrier);
-  return barrier;
-}
+using Word = std::atomic_ref<unsigned long long>;
+
+unsigned long long& word(const void* at) { return *static_cast<unsigned long long*>(const_cast<void*>(at)); }
 
 /// Poison is no barrier: nobody goes on.
 bool is_over(const void* at, unsigned parity) {
-  const Barrier barrier = read(at);
+  const auto barrier = std::bit_cast<Barrier>(Word(word(at)).load());
   return barrier.arrivals != 0xffff && (barrier.phase & 1) != parity;
 }
 
-struct UserBarrier {
-  int arrived = 0;
-  unsigned rounds = 0;
-};
-UserBarrier users;
+/// What orders the accesses before and after a phase, of which two have the same place only with one between.
+const void* place_of_phase(const void* barrier, unsigned phase) {
+  return static_cast<const unsigned char*>(barrier) + (phase & 1);
+}
 
 struct Wgmma {
   float (*value)(unsigned short);
@@ -72,12 +71,20 @@ bool read_rows(const Wgmma& w, unsigned long long d, bool transposed, int rows, 
   return true;
 }
 
+/// What a warp reads, shared out among its threads: 16 rows of the left operand and all of the right one.
+void tell_reads(const Wgmma& w) {
+  const int warp = static_cast<int>(shim_thread() % shim_group_threads / shim_warp_threads);
+  const int lane = static_cast<int>(shim_thread() % shim_warp_threads);
+  for (int i = lane; i < 16 * 16; i += 32) shim_reads(element(w.a, w.a_transposed, warp * 16 + i / 16, i % 16), 2);
+  for (int i = lane; i < 128 * 16; i += 32) shim_reads(element(w.b, w.b_transposed, i / 16, i % 16), 2);
+}
+
 bool multiply(void* const* lanes) {
   const auto of = [&](int thread) -> const Wgmma& { return *static_cast<const Wgmma*>(lanes[thread]); };
   const Wgmma& w = of(0);
   for (int t = 0; t < 128; ++t)
     if (of(t).a != w.a || of(t).b != w.b) return false;
-  static float a[64][16], b[128][16];
+  float a[64][16], b[128][16];
   if (!is_known(w.a) || !is_known(w.b) || !read_rows(w, w.a, w.a_transposed, 64, a) ||
       !read_rows(w, w.b, w.b_transposed, 128, b))
     return false;
@@ -92,38 +99,49 @@ bool multiply(void* const* lanes) {
 
 }  // namespace
 
-void shim_init_barrier(unsigned long long* barrier, unsigned arrivals) {
-  const Barrier fresh{static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0};
-  std::memcpy(barrier, &fresh, sizeof fresh);
+unsigned shim_shared_address(const void* p) {
+  return static_cast<unsigned>(static_cast<const unsigned char*>(p) - __start_cuda_shared);
 }
 
-void shim_arrive(unsigned long long* at) {
-  Barrier barrier = read(at);
-  if (barrier.arrivals == 0xffff) return;
-  if (--barrier.missing == 0) barrier.missing = barrier.arrivals, ++barrier.phase;
-  std::memcpy(at, &barrier, sizeof barrier);
+void shim_init_barrier(unsigned long long* barrier, unsigned arrivals) {
+  shim_writes(barrier, sizeof *barrier);
+  const Barrier fresh{static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0};
+  Word(*barrier).store(std::bit_cast<unsigned long long>(fresh));
+}
+
+const void* shim_present_phase(const unsigned long long* barrier) {
+  return place_of_phase(barrier, std::bit_cast<Barrier>(Word(word(barrier)).load()).phase);
+}
+
+void shim_count_arrival(unsigned long long* at) {
+  unsigned long long before = Word(*at).load(), after;
+  bool ends;
+  do {
+    auto barrier = std::bit_cast<Barrier>(before);
+    if (barrier.arrivals == 0xffff) return;
+    ends = --barrier.missing == 0;
+    if (ends) barrier.missing = barrier.arrivals, ++barrier.phase;
+    after = std::bit_cast<unsigned long long>(barrier);
+  } while (!Word(*at).compare_exchange_weak(before, after));
+  if (ends) shim_wake();
+}
+
+/// The phase does not end before this thread has arrived.
+void shim_arrive(unsigned long long* barrier) {
+  shim_reads(barrier, sizeof *barrier);
+  shim_pass_on(shim_present_phase(barrier));
+  shim_count_arrival(barrier);
 }
 
 void shim_wait_barrier(const unsigned long long* barrier, unsigned parity) {
+  shim_reads(barrier, sizeof *barrier);
   shim_wait_until(is_over, barrier, parity);
-}
-
-void shim_start_user_barrier() { users = {}; }
-
-void shim_user_barrier(int threads) {
-  const unsigned round = users.rounds;
-  if (++users.arrived == threads) users = {0, round + 1};
-  shim_wait_until(
-      [](const void* all, unsigned before) { return static_cast<const UserBarrier*>(all)->rounds != before; }, &users,
-      round);
-}
-
-void __syncwarp() {
-  shim_meet([](void* const*) { return true; }, nullptr);
+  shim_take_up(place_of_phase(barrier, parity));
 }
 
 void shim_wgmma(float (*value)(unsigned short bits), float* sum, unsigned long long a, unsigned long long b,
                 bool a_transposed, bool b_transposed) {
   Wgmma own{value, sum, a, b, a_transposed, b_transposed};
+  if (shim_tells_accesses) tell_reads(own);
   shim_meet(multiply, &own, shim_group_threads);
 }

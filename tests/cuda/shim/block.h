@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <random>
+
+/// What the machine operations of the shim ask of the threads of a block. Two back ends give it: fibers.cpp, and
+/// where SHIM_OS_THREADS is defined os_threads.cpp.
+
+inline constexpr std::size_t shim_warp_threads = 32, shim_group_threads = 128;
+
+/// Acts for all threads of a warp or warp group, each of which has given a pointer to what is its own. False: what
+/// they ask for is wrong, and none of them goes on.
+using ShimCollective = bool (*)(void* const* lanes);
+
+/// The number of the running thread in its block.
+std::size_t shim_thread();
+/// Waits until all threads of the warp, or warp group, have come with the same `act`, which the last one runs. Orders
+/// no accesses to memory.
+void shim_meet(ShimCollective act, void* own, std::size_t threads = shim_warp_threads);
+/// Waits until over(what, number), which may become so before shim_wake().
+using ShimCondition = bool (*)(const void* what, unsigned number);
+void shim_wait_until(ShimCondition over, const void* what, unsigned number);
+
+/// A block of so many threads starts, none of which has copies under way.
+void shim_start_copies(std::size_t threads);
+/// Some of the copies that a barrier waits for arrive. False where there are none.
+bool shim_land_copies(std::mt19937_64& random);
+
+#ifdef SHIM_OS_THREADS
+void shim_wake();
+/// The same for all copies of this thread, of which each has its own.
+bool shim_land_own_copies();
+
+// What ThreadSanitizer is told: the machine operations' accesses to memory, in the name of the thread, and what
+// orders the accesses of two threads: all that one did before it passed on, the other does after when it has taken up
+// from the same place. Copies are done as if by another thread: what orders them is that this one passes on.
+inline constexpr bool shim_tells_accesses = true;
+void shim_reads(const void* p, std::size_t bytes);
+void shim_writes(void* p, std::size_t bytes);
+void shim_pass_on(const void* place);
+void shim_take_up(const void* place);
+void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t bytes_from);
+void shim_pass_on_copies(const void* place);
+#else
+inline void shim_wake() {}
+inline constexpr bool shim_tells_accesses = false;
+inline void shim_reads(const void*, std::size_t) {}
+inline void shim_writes(void*, std::size_t) {}
+inline void shim_pass_on(const void*) {}
+inline void shim_take_up(const void*) {}
+inline void shim_copies(void*, const void*, std::size_t, std::size_t) {}
+inline void shim_pass_on_copies(const void*) {}
+#endif
+/// What orders the accesses before and after the phase of an mbarrier that is under way.
+const void* shim_present_phase(const unsigned long long* barrier);
+/// shim_arrive without passing anything on.
+void shim_count_arrival(unsigned long long* barrier);

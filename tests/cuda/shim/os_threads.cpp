@@ -1,0 +1,260 @@
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tests/cuda/shim/block.h"
+#include "tests/cuda/shim/launch.h"
+
+/// Every thread of a block is a thread of the operating system, for ThreadSanitizer. This file is built without it,
+/// and waits without functions that it knows: it learns of what orders accesses on a GPU from what it is told here,
+/// and nothing else. Blocks run one after the other, but nothing orders their accesses.
+
+extern "C" {
+void __tsan_acquire(void* place);
+void __tsan_release(void* place);
+void __tsan_read_range(void* p, unsigned long bytes);
+void __tsan_write_range(void* p, unsigned long bytes);
+void* __tsan_create_fiber(unsigned flags);
+void* __tsan_get_current_fiber();
+void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+extern unsigned char __start_cuda_shared[], __stop_cuda_shared[];
+}
+
+// Shared memory is whole pages: the section begins where one does, and this ends it.
+constexpr std::size_t page = 4096;
+__attribute__((section("cuda_shared"), aligned(page))) unsigned char shim_last_page[page];
+
+__thread ShimIndex threadIdx;
+ShimIndex blockIdx;
+
+namespace {
+
+constexpr unsigned no_order = 1;  // of accesses before and after a switch
+
+/// While it lives ThreadSanitizer takes what this thread does for what the agent does that makes its copies; with
+/// flags 0 all that the thread did before comes before that.
+class AsAgent {
+ public:
+  explicit AsAgent(unsigned flags) : own_(__tsan_get_current_fiber()) {
+    static __thread void* agent = nullptr;
+    if (!agent) agent = __tsan_create_fiber(0);
+    __tsan_switch_to_fiber(agent, flags);
+  }
+  AsAgent(const AsAgent&) = delete;
+  AsAgent& operator=(const AsAgent&) = delete;
+  ~AsAgent() { __tsan_switch_to_fiber(own_, no_order); }
+
+ private:
+  void* own_;
+};
+
+}  // namespace
+
+void shim_reads(const void* p, std::size_t bytes) {
+  if (p) __tsan_read_range(const_cast<void*>(p), bytes);
+}
+void shim_writes(void* p, std::size_t bytes) { __tsan_write_range(p, bytes); }
+void shim_pass_on(const void* place) { __tsan_release(const_cast<void*>(place)); }
+void shim_take_up(const void* place) { __tsan_acquire(const_cast<void*>(place)); }
+
+void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t bytes_from) {
+  const AsAgent agent(0);
+  shim_reads(from, bytes_from);
+  shim_writes(to, bytes_to);
+}
+void shim_pass_on_copies(const void* place) {
+  const AsAgent agent(no_order);
+  shim_pass_on(place);
+}
+
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "%s\n", what);
+  std::_Exit(2);
+}
+
+/// A number that threads wait for to change. (std::atomic's own wait asks the system again and again first.)
+class Counter {
+ public:
+  unsigned now() const { return value_.load(); }
+  void wait_while(unsigned value) {
+    while (value_.load() == value) syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, value, nullptr);
+  }
+  void advance() { set(now() + 1); }
+  void set(unsigned value) {
+    value_.store(value);
+    syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max());
+  }
+
+ private:
+  std::atomic<unsigned> value_ = 0;
+};
+
+/// So many threads that wait for each other, again and again; the last one to come acts for all.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t threads) : lanes_(threads), acts_(threads) {}
+
+  /// For the member number `lane`; orders no accesses.
+  void meet(std::size_t lane, ShimCollective act = nullptr, void* own = nullptr) {
+    lanes_[lane] = own, acts_[lane] = act;
+    const unsigned round = rounds_.now();
+    if (arrived_.fetch_add(1) + 1 < lanes_.size()) return rounds_.wait_while(round);
+    if (std::count(acts_.begin(), acts_.end(), act) != std::ssize(acts_)) fail("threads meet for different things");
+    // What it reads and writes is the other members' own, who wait.
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+    if (act && !act(lanes_.data())) fail("threads ask for what is not there");
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+    arrived_ = 0;
+    rounds_.advance();
+  }
+
+  /// All that any member did before comes before all that any does after. Rounds take turns with two places: nobody
+  /// passes on in the round after the next before all have taken up in this one.
+  void synchronise(std::size_t lane) {
+    const void* const place = &places_[rounds_.now() % 2];
+    shim_pass_on(place);
+    meet(lane);
+    shim_take_up(place);
+  }
+
+ private:
+  std::vector<void*> lanes_;
+  std::vector<ShimCollective> acts_;
+  std::atomic<std::size_t> arrived_ = 0;
+  Counter rounds_;
+  char places_[2] = {};
+};
+
+struct Block {
+  const ShimLaunch launch;
+  std::size_t threads;
+  Meeting whole{threads}, with_launcher{threads + 1};
+  std::vector<std::unique_ptr<Meeting>> warps, groups;
+  std::vector<std::unique_ptr<Meeting>> first;  // of the first warps, by their number
+  std::vector<std::size_t> numbers;             // that the workers take on
+  Counter wakes;
+
+  explicit Block(const ShimLaunch& l)
+      : launch(l), threads(static_cast<std::size_t>(l.block[0]) * l.block[1] * l.block[2]), numbers(threads) {
+    for (std::size_t i = 0; i < threads; ++i) numbers[i] = i;
+    const auto meetings = [](auto& all, std::size_t count, auto size) {
+      for (std::size_t i = 0; i < count; ++i) all.push_back(std::make_unique<Meeting>(size(i)));
+    };
+    meetings(warps, threads / shim_warp_threads, [](std::size_t) { return shim_warp_threads; });
+    meetings(groups, threads / shim_group_threads, [](std::size_t) { return shim_group_threads; });
+    meetings(first, warps.size() + 1, [](std::size_t i) { return i * shim_warp_threads; });
+  }
+};
+
+Block* block = nullptr;
+__thread std::size_t own_number;
+
+/// Poison that nothing has touched yet: for ThreadSanitizer memory that is mapped is new.
+void renew_shared_memory() {
+  const auto bytes = static_cast<std::size_t>(__stop_cuda_shared - __start_cuda_shared);
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  if (bytes % page != 0 || mmap(__start_cuda_shared, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+    fail("shared memory is not whole pages");
+  std::fill_n(__start_cuda_shared, bytes, 0xff);
+  shim_pass_on(block);
+}
+
+/// One thread of every block of a launch. What it does comes before the next launch.
+void work_on_launch(std::size_t worker) {
+  const long long* const grid = block->launch.grid;
+  for (long long i = 0; i < grid[0] * grid[1] * grid[2]; ++i) {
+    block->with_launcher.meet(worker);
+    shim_take_up(block);
+    own_number = block->numbers[worker];
+    shim_start_copies(block->threads);
+    const auto n = static_cast<unsigned>(own_number);
+    const auto x = static_cast<unsigned>(block->launch.block[0]), y = static_cast<unsigned>(block->launch.block[1]);
+    threadIdx = {n % x, n / x % y, n / x / y};
+    block->launch.kernel(block->launch.arguments);
+    shim_land_own_copies();
+    shim_pass_on(&block->threads);
+    block->with_launcher.meet(worker);
+  }
+}
+
+constexpr unsigned most_threads = 2048;
+Counter launches;  // their number, times most_threads, and how many workers the latest one wants
+
+[[noreturn]] void work(std::size_t worker, unsigned seen) {
+  for (;;) {
+    launches.wait_while(seen);
+    seen = launches.now();
+    if (worker < seen % most_threads) work_on_launch(worker);
+  }
+}
+
+/// Threads of the system are dear to start: launches share them.
+void want_workers(std::size_t count) {
+  static std::size_t workers = 0;
+  for (; workers < count; ++workers) std::thread(work, workers, launches.now()).detach();
+}
+
+}  // namespace
+
+std::size_t shim_thread() { return own_number; }
+
+void shim_meet(ShimCollective act, void* own, std::size_t threads) {
+  auto& meetings = threads == shim_warp_threads ? block->warps : block->groups;
+  meetings.at(own_number / threads)->meet(own_number % threads, act, own);
+}
+
+void __syncthreads() { block->whole.synchronise(own_number); }
+void __syncwarp() { block->warps.at(own_number / shim_warp_threads)->synchronise(own_number % shim_warp_threads); }
+void shim_user_barrier(int threads) {
+  block->first.at(static_cast<std::size_t>(threads) / shim_warp_threads)->synchronise(own_number);
+}
+
+void shim_wake() { block->wakes.advance(); }
+
+void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
+  for (;;) {
+    const unsigned wakes = block->wakes.now();
+    if (over(what, number)) return;
+    if (!shim_land_own_copies()) block->wakes.wait_while(wakes);
+  }
+}
+
+int shim_run(const ShimLaunch& launch) {
+  static std::vector<std::unique_ptr<Block>> all;  // threads may still be leaving the last one's meetings
+  Block& own = *all.emplace_back(std::make_unique<Block>(launch));
+  block = &own;
+  std::mt19937_64 random(launch.seed);
+  std::vector<long long> order(static_cast<std::size_t>(launch.grid[0] * launch.grid[1] * launch.grid[2]));
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<long long>(i);
+  std::shuffle(order.begin(), order.end(), random);
+  want_workers(own.threads);
+  launches.set((launches.now() / most_threads + 1) * most_threads + static_cast<unsigned>(own.threads));
+  for (const long long i : order) {
+    const long long x = launch.grid[0], y = launch.grid[1];
+    blockIdx = {static_cast<unsigned>(i % x), static_cast<unsigned>(i / x % y), static_cast<unsigned>(i / x / y)};
+    std::shuffle(own.numbers.begin(), own.numbers.end(), random);
+    renew_shared_memory();
+    own.with_launcher.meet(own.threads);
+    own.with_launcher.meet(own.threads);
+  }
+  shim_take_up(&own.threads);
+  return 0;
+}
