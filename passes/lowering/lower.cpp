@@ -52,14 +52,15 @@ std::set<ValueId> row_sums(const LoweringContext& context, const Region& region)
 
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
-  for (const ValueId scatter : row_sums(context, region)) built.push_back(scatter_positions(context, scatter));
+  for (const ValueId scatter : row_sums(context, region))
+    built.push_back(scatter_positions(context, scatter, context.buffer_of(scatter)));
   const auto append = [&](std::vector<KernelContext::Built> kernels) {
     built.insert(built.end(), std::make_move_iterator(kernels.begin()), std::make_move_iterator(kernels.end()));
   };
   switch (region.kind) {
     case RegionKind::rows: append(row_kernels(context, region)); break;
     case RegionKind::columns: append(lower_columns(context, region)); break;
-    case RegionKind::scatter: built.push_back(lower_scatter(context, region)); break;
+    case RegionKind::scatter: append(lower_scatter(context, region)); break;
     case RegionKind::product: append(lower_product(context, region)); break;
     case RegionKind::attention: append(lower_attention(context, region)); break;
   }

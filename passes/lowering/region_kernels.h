@@ -35,13 +35,13 @@ std::optional<KernelContext::Built> lower_row_update(const LoweringContext& cont
 /// A reduction over outer dims: as in lower_rows where the columns are known and few; else blocks of columns in
 /// parallel, each walking down its rows.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
-/// scatter_add: blocks of rows in parallel, each adding its updates in order, so that the sum is the same on any
-/// number of threads; to zeros, or to the operand of a second member that lies where the result goes.
-KernelContext::Built lower_scatter(const LoweringContext& context, const Region& region);
-/// For a scatter_add whose readers sum its updates (row_sums.h): where each row's list of positions starts, at [0,
-/// rows], then, from rows + 2 on, the positions (numbers of updates) sorted by row, those of one row in their own
-/// order. i64.
-KernelContext::Built scatter_positions(const LoweringContext& context, ir::ValueId scatter);
+/// scatter_add: first the positions of each row's updates, then rows in parallel, each adding its updates in order,
+/// so that the sum is the same on any number of threads; to zeros, or to the operand of a second member that lies
+/// where the result goes.
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
+/// Writes to the buffer `to` where each row's list of positions starts, at [0, rows], then, from rows + 2 on, the
+/// positions (numbers of updates) sorted by row, those of one row in their own order. i64.
+KernelContext::Built scatter_positions(const LoweringContext& context, ir::ValueId scatter, int to);
 /// How many elements that takes.
 Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter);
 /// A contraction with its epilogue: kernels that pack operands, then the product.

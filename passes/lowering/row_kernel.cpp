@@ -4,6 +4,7 @@
 #include "passes/lowering/kept_values.h"
 #include "passes/lowering/partial_columns.h"
 #include "passes/lowering/region_kernels.h"
+#include "passes/lowering/row_pick.h"
 #include "passes/lowering/row_space.h"
 
 namespace lathe {
@@ -95,9 +96,21 @@ class RowKernel {
       if (rowwise(store)) put(store, scope);
   }
 
+  std::optional<RowPick> pick(int reduction) const {
+    return space_.inner.size() == 1 ? row_pick(program_, reduction, space_.inner[0]) : std::nullopt;
+  }
+
+  /// The reductions that a loop adds up, element by element.
+  std::vector<int> folds_of(const RowLoop& l) const {
+    std::vector<int> folds;
+    for (const int i : l.reductions)
+      if (!pick(i)) folds.push_back(i);
+    return folds;
+  }
+
   /// What a loop computes.
   std::vector<int> results_of(const RowLoop& l) const {
-    std::vector<int> results = l.reductions;
+    std::vector<int> results = folds_of(l);
     for (int& i : results) i = program_[i].args[0];
     for (const int i : l.columns) results.push_back(program_[i].args[0]);
     for (const PointStore* store : l.stores) results.push_back(store->value);
@@ -133,13 +146,43 @@ class RowKernel {
   /// The row to ask for in the loop over this one.
   Value later(Value row) { return kernel::min(row + rows_ahead_, context_.dim(program_.points(space_.outer)) - 1); }
 
+  /// The element that a reduction picks, of the row as the loop finds it.
+  void take_picks(const RowLoop& l, Value row, Scope& row_scope) {
+    for (const int i : l.reductions) {
+      const auto picked = pick(i);
+      if (!picked) continue;
+      kept_->hoist(picked->column, row_scope);
+      kept_->hoist(picked->value, row_scope);
+      const Value at = b_.cast(emitter_.emit(picked->column, row_scope), i64);
+      const Value inside = b_.index(0) <= at && at < context_.dim(program_.points(space_.inner));
+      Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, 1}}, inside, &row_scope);
+      kept_->bind({&picked->value, 1}, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
+      const Value nothing = reduction_identity(b_, program_[i]);
+      const Value found = b_.select(inside, emitter_.emit(picked->value, scope), nothing);
+      row_scope.bind(i, rounded(b_, b_.apply(program_[i].op, {found, nothing}), program_[i].dtype));
+    }
+  }
+
+  /// Where a loop over a row begins its whole vectors: what is streamed goes out in whole lines, which rows of any
+  /// width do not begin at.
+  Value first_line(const RowLoop& l, Value row, Value n) {
+    const bool sums = !l.reductions.empty() || !l.columns.empty();
+    const auto width = program_.points(space_.inner).value();
+    if (sums || l.stores.empty() || !width || *width % space_.lanes == 0 || !streams(*l.stores[0]))
+      return b_.index(0);
+    Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, b_.index(0), space_.lanes}});
+    const Value start = scope.place.position(l.stores[0]->form).base;
+    return kernel::min(n, (space_.lanes - start % space_.lanes) % space_.lanes);
+  }
+
   void loop(const RowLoop& l, Value row, Scope& row_scope) {
-    const std::vector<int> results = results_of(l);
+    take_picks(l, row, row_scope);
+    const std::vector<int> results = results_of(l), folds = folds_of(l);
     if (results.empty()) return;
     for (const int i : results) kept_->hoist(i, row_scope);
-    const int chains = chains_of(l);
+    const int chains = folds.empty() ? 1 : chains_of();
     std::vector<std::vector<kernel::Var>> accumulators;  // by reduction, by chain
-    for (const int i : l.reductions) {
+    for (const int i : folds) {
       accumulators.emplace_back();
       for (int c = 0; c < chains; ++c)
         accumulators.back().push_back(
@@ -158,9 +201,9 @@ class RowKernel {
         emitter_.prefetch(*ahead_, ahead);
       }
       // All reads of kept values come first: the stores may go where they lie.
-      kept_->bind(results, scope, [&](int i, const PointStore& place) { return reload(i, place, at, scope); });
+      kept_->bind(results, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
-        accumulate(l.reductions[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
+        accumulate(folds[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
       for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
       for (const int i : l.columns)
         columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);
@@ -168,23 +211,24 @@ class RowKernel {
       for (const PointStore* store : l.stores) put(*store, scope);
       for (const RowLoop::Parked& parked : l.parked) park(parked, at, scope);
     };
-    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : b_.index(0);
+    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_line(l, row, n);
     if (chains > 1)
       b_.for_loop(0, unrolled, chains * space_.lanes, [&](Value at) {
         for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
       });
+    else if (b_.constant_value(unrolled) != 0)
+      vector_loop(b_, b_.index(0), unrolled, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
-    for (std::size_t r = 0; r < accumulators.size(); ++r)
-      finish_reduction(l.reductions[r], accumulators[r], row_scope);
+    for (std::size_t r = 0; r < accumulators.size(); ++r) finish_reduction(folds[r], accumulators[r], row_scope);
     for (const PointStore* store : l.stores) kept_->keep(store->value, store);
     for (const auto& [value, place] : l.parked) kept_->keep(value, place);
   }
 
   /// Reads back what an earlier loop stored or parked.
-  Value reload(int i, const PointStore& place, Value column, Scope& scope) {
+  Value reload(const PointStore& place, Value column, Scope& scope) {
     const auto row = parked_rows_.find(&place);
-    return row == parked_rows_.end() ? emitter_.reload(place.node, program_[i].dtype, place.form, scope)
-                                     : b_.load(context_.buffer(row->second), column, space_.lanes, scope.mask);
+    if (row == parked_rows_.end()) return emitter_.reload(place.node, program_[place.value].dtype, place.form, scope);
+    return b_.load(context_.buffer(row->second), column, scope.place.lanes(), scope.mask);
   }
 
   void park(const RowLoop::Parked& parked, Value column, Scope& scope) {
@@ -219,8 +263,7 @@ class RowKernel {
 
   /// Into how many accumulators each reduction of a loop goes by turns: as many as the width has vectors for. What is
   /// added has no say in it, so that a sum keeps its bits where values are computed anew instead of read.
-  int chains_of(const RowLoop& l) const {
-    if (l.reductions.empty()) return 1;
+  int chains_of() const {
     const auto size = program_.points(space_.inner).value();
     int chains = most_chains;
     while (size && chains > 1 && *size < chains * space_.lanes) chains /= 2;

@@ -6,7 +6,7 @@ namespace lathe {
 using kernel::Value;
 using Scope = PointEmitter::Scope;
 
-KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter) {
+KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter, int to) {
   const ir::Node& node = lowering.graph[scatter];
   const int dim = ir::rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
   std::vector<int> index;
@@ -14,7 +14,6 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   const Shape& updates = lowering.graph[node.operands[1]].type.shape;
   const OperandProgram indices = operand_program(lowering.graph, lowering.plan, node.operands[0], index, updates);
   const Dim size = node.type.shape[dim].unnamed(), count = indices.program.points(index);
-  const int to = lowering.buffer_of(scatter);
 
   KernelContext context("sort_positions");
   kernel::Builder& b = context.builder;

@@ -106,6 +106,48 @@ TEST_CASE("scattered sums: many rows, few columns, no columns, several blocks") 
       {.sizes = counts});
 }
 
+TEST_CASE("scattered sums: rows of several strips, rows that come up often, narrow floats") {
+  const std::vector<DimBindings> counts = {{{"n", 0}}, {{"n", 3}}, {{"n", 29}}};
+  check(R"(graph @g(input %i: i64[n], input %a: f64[n, 300], input %y: f64[9, 300], input %h: bf16[2, n, 70]) {
+  %1 = scatter_add %i, %a {size=9, dim=0}
+  %2 = exp %y
+  %3 = scatter_add %i, %a {size=9, dim=0}
+  %4 = add %2, %3
+  %5 = sum %4 {dims=[1]}
+  %6 = cast %h {dtype=f64}
+  %7 = scatter_add %i, %6 {size=5, dim=1}
+  output "a" %1
+  output "b" %4
+  output "c" %5
+  output "d" %7
+})",
+        {.sizes = counts, .top = 4});
+}
+
+TEST_CASE("one element of each row, picked by its number, in the row or out of it") {
+  for (const char* m : {"3", "16", "67", "m"})
+    check("graph @g(input %x: f64[n, " + std::string(m) + "], input %i: i64[n, 1]) {\n  %1 = iota {shape=[n, " +
+              std::string(m) + R"(], dim=1, dtype=i64}
+  %zero = constant {dtype=f64, shape=[], values=[0.0]}
+  %least = constant {dtype=f64, shape=[], values=[-inf]}
+  %2 = eq %1, %i
+  %3 = exp %x
+  %4 = where %2, %3, %least
+  %5 = max %4 {dims=[1], keepdim=true}
+  %6 = where %2, %x, %zero
+  %7 = sum %6 {dims=[1], keepdim=true}
+  %8 = sum %3 {dims=[1], keepdim=true}
+  %9 = div %3, %8
+  %10 = where %2, %9, %zero
+  %11 = sum %10 {dims=[1]}
+  output "most" %5
+  output "plain" %7
+  output "weights" %9
+  output "weight" %11
+})",
+          {.sizes = {{{"n", 5}, {"m", 5}}, {{"n", 1}, {"m", 2}}}, .top = 6});
+}
+
 TEST_CASE("scattered updates are added to what a product, rows or columns made there") {
   const std::vector<DimBindings> counts = {{{"n", 0}, {"k", 2}}, {{"n", 17}, {"k", 5}}};
   check(R"(graph @g(input %i: i64[n], input %u: f64[n, 8], input %a: f64[k, 32], input %b: f64[k, 8]) {
