@@ -13,7 +13,11 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   for (int i = 0; i < lowering.graph[node.operands[0]].type.rank(); ++i) index.push_back(dim + i);
   const Shape& updates = lowering.graph[node.operands[1]].type.shape;
   const OperandProgram indices = operand_program(lowering.graph, lowering.plan, node.operands[0], index, updates);
-  const Dim size = node.type.shape[dim].unnamed(), count = indices.program.points(index);
+  const Dim size = node.type.shape[dim].unnamed();
+  // Without outer points nothing is looked up, and no index is wrong.
+  Dim outer(1);
+  for (int d = 0; d < dim; ++d) outer = outer * updates[d].unnamed();
+  const Dim count = outer.is(0) ? Dim(0) : indices.program.points(index);
 
   KernelContext context("sort_positions");
   kernel::Builder& b = context.builder;
@@ -23,8 +27,10 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   const kernel::Buffer positions = context.buffer(to);
   PointEmitter emitter(context, indices.program, lowering.buffer_of);
   const Value rows = context.dim(size), order = context.dim(size + Dim(2));
+  const Value lookups =
+      outer.value() ? context.dim(count) : b.select(b.index(0) < context.dim(outer), context.dim(count), b.index(0));
   const auto each_position = [&](const std::function<void(Value, Value)>& body) {
-    b.for_loop(0, context.dim(count), 1, [&](Value t) {
+    b.for_loop(0, lookups, 1, [&](Value t) {
       Scope scope(emitter, {{index, t, 1}});
       const Value row = b.cast(emitter.emit(indices.result, scope), i64);
       const Value inside = b.index(0) <= row && row < rows;

@@ -220,4 +220,10 @@ TEST_CASE("scattered updates are summed where point-wise nodes read them: other 
   output "k" %4
 })",
         {.sizes = counts, .tolerance = 2e-2, .top = 17});
+  check(R"(graph @g(input %i: i64[n], input %u: f64[m, n, 12]) {
+  %1 = scatter_add %i, %u {size=17, dim=1}
+  %2 = neg %1
+  output "y" %2
+})",
+        {.sizes = {{{"n", 9}, {"m", 2}}, {{"n", 9}, {"m", 0}}, {{"n", 0}, {"m", 2}}}, .top = 40});
 }
