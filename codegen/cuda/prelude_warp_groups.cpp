@@ -60,8 +60,11 @@ LATHE_FUNCTION void wgmma_64x128x16(f32* sum, u64 a, u64 b) {
   shim_wgmma(value, sum, a, b, A, B);
 #endif
 }
-LATHE_FUNCTION void start_wgmma() {
+/// Nothing is known of the sums: of zeros that are made just before, ptxas makes wgmma one after the other (C7520).
+LATHE_FUNCTION void start_wgmma(vec<f32, 64>& sums) {
 #ifdef __CUDA_ARCH__
+#pragma unroll
+  for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(sums.lane[i]));
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
 }
@@ -76,7 +79,7 @@ LATHE_FUNCTION void finish_wgmma() {
 template <class T, bool A, bool B>
 LATHE_FUNCTION vec<f32, 64> group_mma(Panels<T, A> left, Panels<T, B> right, vec<f32, 64> sums) {
   const u64 a = panel_descriptor(left.first), b = panel_descriptor(right.first);
-  start_wgmma();
+  start_wgmma(sums);
 #pragma unroll
   for (int k = 0; k < 4; ++k)
     wgmma_64x128x16<T, A, B>(sums.lane, a + k * next_sixteen<A>(), b + k * next_sixteen<B>());

@@ -34,7 +34,7 @@ Resources parse_resources(std::string_view log, std::string_view symbol) {
     const std::string_view line = log.substr(start, end - start);
     start = end + 1;
     if (line.find("Compiling entry function") != std::string_view::npos) here = line.find(compiling) != line.npos;
-    // Under several codes: C7508, C7509, C7510, C7518.
+    // Under several codes: C7508, C7509, C7510, C7518, C7520.
     r.serialized_wgmma = r.serialized_wgmma || line.find("wgmma.mma_async instructions are serialized") != line.npos;
     if (!here) continue;
     if (line.find("bytes stack frame") != line.npos) {
