@@ -29,7 +29,9 @@ std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& pl
   };
   for (const std::size_t i : {0, 1}) {
     const ScatterBase found{node.operands[i], node.operands[1 - i]};
-    if (graph[found.scatter].op != &ops::scatter_add || !only_here(found.scatter) || !only_here(found.base)) continue;
+    if (graph[found.scatter].op != &ops::scatter_add || plan.region(found.scatter) < 0 || !only_here(found.scatter) ||
+        !only_here(found.base))
+      continue;
     const bool computed = plan.region(found.base) >= 0 && graph[found.base].op != &ops::scatter_add;
     const bool free = plan.regions[static_cast<std::size_t>(plan.region(found.scatter))].members.size() == 1;
     if (computed && free) return found;
