@@ -23,9 +23,7 @@ class Overwriting {
   }
 
   bool allowed(ValueId value, ValueId old) const {
-    if (region_.kind == RegionKind::columns || region_.kind == RegionKind::scatter) return !reads(old);
-    if (region_.kind == RegionKind::attention) return !parts_look_at(old);
-    if (!is_pointwise()) return false;
+    if (!is_pointwise()) return !reads(old);
     if (region_.kind == RegionKind::product)
       for (const ValueId operand : graph_[region_.members[0]].operands)
         if (looks_at(operand, old)) return false;
@@ -49,16 +47,6 @@ class Overwriting {
     return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId member) {
       const std::vector<Read> found = reads_of(graph_, member, plan_.inlined);
       return std::any_of(found.begin(), found.end(), [&](const Read& read) { return base(read.value) == value; });
-    });
-  }
-
-  /// Whether any member of an attention, or of what ends it, does.
-  bool parts_look_at(ValueId old) const {
-    return std::any_of(region_.parts.begin(), region_.parts.end(), [&](const Region& part) {
-      return std::any_of(part.members.begin(), part.members.end(), [&](ValueId member) {
-        const auto& operands = graph_[member].operands;
-        return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return looks_at(operand, old); });
-      });
     });
   }
 
