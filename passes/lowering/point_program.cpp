@@ -233,7 +233,7 @@ class Writer {
                  .form = linear_form(rest, updates.strides, placement.offset, rank_),
                  .buffer = placement.base,
                  .stride = index_rank == 0 ? Dim(0) : updates.strides[dim + index_rank - 1],
-                 .size = node.type.shape[static_cast<int>(dim)].unnamed() + Dim(2),
+                 .size = start_of_positions(node),
                  .args = {bound(0), bound(1)},
                  .node = id});
   }
@@ -292,6 +292,11 @@ class Writer {
 };
 
 }  // namespace
+
+Dim start_of_positions(const Node& scatter) {
+  const int dim = rules::normalize_axis(scatter.attrs.get<std::int64_t>("dim"), scatter.type.rank());
+  return scatter.type.shape[dim].unnamed() + Dim(2);
+}
 
 PointProgram region_program(const Graph& graph, const FusionPlan& plan, const Region& region) {
   Writer writer(graph, plan, region.domain, region.kind);

@@ -60,6 +60,9 @@ struct PointProgram {
   Dim points(const std::vector<int>& dims) const;
 };
 
+/// Where the list of positions begins in the storage of a scatter_add's positions: see scatter_positions.
+Dim start_of_positions(const ir::Node& scatter);
+
 /// The program of a region: its members in order, those that are kept stored.
 PointProgram region_program(const ir::Graph& graph, const FusionPlan& plan, const Region& region);
 

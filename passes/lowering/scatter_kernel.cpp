@@ -78,7 +78,7 @@ class ScatterKernel {
       const Value row = b_.cast(indices.emit(indices_.result, scope), i64);
       // scatter_positions has raised the error.
       b_.if_(b_.index(0) <= row && row < context_.dim(rows()), [&] {
-        const Value first = b_.load(positions, context_.dim(rows() + Dim(2)) + b_.load(positions, row));
+        const Value first = b_.load(positions, context_.dim(start_of_positions(node_)) + b_.load(positions, row));
         b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, strip); });
       });
     });
@@ -118,7 +118,7 @@ class ScatterKernel {
                                  : b_.cast(b_.load(out, start + column + v * lanes_, lanes_, mask), compute);
       sums.push_back(b_.var(base));
     }
-    const Value order = context_.dim(rows() + Dim(2));
+    const Value order = context_.dim(start_of_positions(node_));
     b_.for_loop(b_.load(positions, row), b_.load(positions, row + 1), 1, [&](Value listed) {
       const Value t = b_.load(positions, order + listed);
       for (std::int64_t v = 0; v < vectors; ++v) {
@@ -147,7 +147,7 @@ class ScatterKernel {
     const kernel::Buffer positions = context_.buffer(positions_);
     const Value last = context_.dim(count()) - 1;
     const Value listed = b_.load(positions, kernel::min(row + rows_ahead, context_.dim(rows())));
-    return b_.load(positions, context_.dim(rows() + Dim(2)) + kernel::min(listed, last));
+    return b_.load(positions, context_.dim(start_of_positions(node_)) + kernel::min(listed, last));
   }
 
   const LoweringContext& lowering_;

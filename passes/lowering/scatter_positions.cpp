@@ -26,7 +26,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   const std::int64_t code = context.check_code("an index is not in [0, " + size.to_string() + ")");
   const kernel::Buffer positions = context.buffer(to);
   PointEmitter emitter(context, indices.program, lowering.buffer_of);
-  const Value rows = context.dim(size), order = context.dim(size + Dim(2));
+  const Value rows = context.dim(size), order = context.dim(start_of_positions(node));
   const Value lookups =
       outer.value() ? context.dim(count) : b.select(b.index(0) < context.dim(outer), context.dim(count), b.index(0));
   const auto each_position = [&](const std::function<void(Value, Value)>& body) {
@@ -63,8 +63,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
 
 Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter) {
   const ir::Node& node = graph[scatter];
-  const int dim = ir::rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
-  return node.type.shape[dim].unnamed() + Dim(2) + graph[node.operands[0]].type.shape.numel().unnamed();
+  return start_of_positions(node) + graph[node.operands[0]].type.shape.numel().unnamed();
 }
 
 }  // namespace lathe
