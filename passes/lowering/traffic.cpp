@@ -43,9 +43,9 @@ std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& prog
   for (const PointProgram* program : programs) {
     for (int i = 0; i < program->size(); ++i) {
       const PointInstruction& code = (*program)[i];
+      if (!code.buffer.valid()) continue;
       const bool gathers = code.kind == PointInstruction::Kind::gather,
                  sums = code.kind == PointInstruction::Kind::row_sum;
-      if (code.kind != PointInstruction::Kind::load && !gathers && !sums) continue;
       Reads& read = reads[lowering.buffer_of(code.buffer)];
       read.size = size(code.buffer);
       const auto same = [&](const auto& other) {
