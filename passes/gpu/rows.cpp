@@ -117,8 +117,8 @@ class RowsKernel {
   void piece(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
              const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
-    kept_.bind(results, scope, [&](int i, const PointStore& place) {  // it is the same thread's
-      return emitter_.reload(place.node, program_[i].dtype, place.form, scope);
+    kept_.bind(results, scope, [&](int, const PointStore& place) {  // it is the same thread's
+      return emitter_.reload(place.node, place.form, scope);
     });
     for (std::size_t r = 0; r < accumulators.size(); ++r) {
       const PointInstruction& reduce = program_[l.reductions[r]];

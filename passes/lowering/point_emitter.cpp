@@ -228,8 +228,7 @@ void PointEmitter::prefetch(int instruction, Scope& scope) {
   context_.builder.prefetch(context_.buffer(buffer_of_(i.buffer)), at.base + row * context_.dim(i.stride));
 }
 
-Value PointEmitter::reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope) {
-  (void)dtype;
+Value PointEmitter::reload(ir::ValueId node, const Linear& form, Scope& scope) {
   const Place::Position at = scope.place.position(form);
   return load_at(context_.buffer(buffer_of_(node)), at, scope.place.lanes(), scope.mask);
 }

@@ -54,7 +54,7 @@ class PointEmitter {
   /// one is read.
   void store_all(Scope& scope);
   /// Reads back what store() put there in the same iteration.
-  kernel::Value reload(ir::ValueId node, DType dtype, const Linear& form, Scope& scope);
+  kernel::Value reload(ir::ValueId node, const Linear& form, Scope& scope);
 
   /// Asks for the memory of a node's storage at a linear form, where the lanes of the place are neighbours there.
   void prefetch(ir::ValueId node, const Linear& form, Scope& scope);

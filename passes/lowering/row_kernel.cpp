@@ -227,7 +227,7 @@ class RowKernel {
   /// Reads back what an earlier loop stored or parked.
   Value reload(const PointStore& place, Value column, Scope& scope) {
     const auto row = parked_rows_.find(&place);
-    if (row == parked_rows_.end()) return emitter_.reload(place.node, program_[place.value].dtype, place.form, scope);
+    if (row == parked_rows_.end()) return emitter_.reload(place.node, place.form, scope);
     return b_.load(context_.buffer(row->second), column, scope.place.lanes(), scope.mask);
   }
 

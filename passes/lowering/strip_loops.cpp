@@ -90,7 +90,7 @@ void StripLoops::store(const PointStore& store, Scope& scope) {
     return;
   }
   const Value value = b.broadcast(emitter_.emit(made.args[0], scope), shape_.lanes);
-  const Value before = emitter_.reload(store.node, made.dtype, store.form, scope);
+  const Value before = emitter_.reload(store.node, store.form, scope);
   const Value first = b.broadcast(emitter_.emit(store.value, scope), shape_.lanes);
   emitter_.store(store.node, made.dtype, store.form, b.select(first, value, value + before), scope);
 }
