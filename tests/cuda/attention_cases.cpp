@@ -56,6 +56,8 @@ std::vector<AttentionCase> attention_cases() {
       {"weights returned", {.layout = Layout::batched, .mask = Mask::gate, .extra = Extra::weights_returned}},
       {"minus infinity, by logsumexp",
        {.layout = Layout::heads, .mask = Mask::causal_add_inf, .normalisation = Normalisation::by_logsumexp}},
+      {"soft cap, draws in f16", {.mask = Mask::soft_cap, .extra = Extra::dropout, .types = Types::f16}},
+      {"minus 1e-20 masks nothing", {.layout = Layout::per_head, .mask = Mask::tiny_fill}},
       {"without the maximum", {.layout = Layout::flat, .normalisation = Normalisation::without_max}},
       {"padding in f64", {.layout = Layout::split, .mask = Mask::both_and, .types = Types::f64}},
       {"causal in bf16", {.layout = Layout::split, .mask = Mask::causal_where, .types = Types::bf16}},

@@ -7,6 +7,7 @@
 #include "codegen/cuda/mapping.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
+#include "tests/attention/spelling.h"
 #include "tests/cuda/attention_cases.h"
 #include "tests/cuda/host_cuda.h"
 #include "tests/cuda/local_nvrtc.h"
@@ -93,6 +94,16 @@ TEST_CASE("attention on GPUs: of one row, of none, over no columns, over ragged 
        {DimBindings{{"N", 1}, {"S", 1}, {"T", 1}}, DimBindings{{"N", 1}, {"S", 2}, {"T", 0}},
         DimBindings{{"N", 1}, {"S", 0}, {"T", 3}}, DimBindings{{"N", 1}, {"S", 65}, {"T", 66}}})
     check_values(across->graph, dims, fused, plain, {});
+}
+
+TEST_CASE("every twenty-fourth spelling of attention on GPUs") {
+  const auto all = spellings();
+  for (std::size_t i = 5; i < all.size(); i += 24) {
+    INFO(all[i].name());
+    const ir::Graph graph = build(all[i]);
+    check_values(graph, {{"N", 2}, {"S", has_literal(all[i]) ? literal_size : 6}, {"T", 3}},
+                 lowered(graph, AttentionFusion::required), lowered(graph, AttentionFusion::off), {});
+  }
 }
 
 TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes nothing") {

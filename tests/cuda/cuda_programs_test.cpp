@@ -8,11 +8,10 @@
 #include "frontend/training.h"
 #include "tests/cuda/mock_gpu.h"
 #include "tests/support/compare.h"
-#include "tests/support/compiled_runner.h"
 #include "tests/support/run_with_states.h"
 #include "tests/support/sample_graphs.h"
 
-/// Whole programs as executables for a GPU: ops, a golden case, a training step. The ops' other samples, dtypes and
+/// Whole programs as executables for a GPU: ops, training steps. The ops' other samples, dtypes and
 /// sizes run through the same schedules in gpu_ops_test.cpp.
 using namespace lathe;
 using lathe::test::MockGpu;
@@ -42,16 +41,6 @@ TEST_CASE("the first sample of every op, with its gradients, on a GPU") {
     });
   CHECK(ran > 60);
   CHECK(gpu.driver().alive() == 0);
-}
-
-TEST_CASE("a golden case, forward and backward, on a GPU") {
-  MockGpu gpu;
-  golden::CompiledRunner runner(gpu.options());
-  const char* name = "mask_edges";
-  const auto files = golden::load(std::filesystem::path(LATHE_TEST_DATA) / "goldens", name);
-  const auto found = golden::compare_values(golden::find_case(name), files, runner, f32, golden::f32_tolerance);
-  INFO(golden::report(found));
-  CHECK(golden::all_good(found));
 }
 
 namespace {
