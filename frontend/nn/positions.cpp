@@ -48,9 +48,9 @@ Tensor rotary_frequencies(Graph& g, const Dim& d, double theta, Where at) {
 RotaryTables rotary_tables(Graph& g, const Dim& n, const Dim& d, DType dtype, double theta, Where at) {
   half_of(d, at);
   const CallSite line(g.builder(), at);
-  const Tensor angle = angles(g, n, d, theta, at);               // [n, half]
-  const Tensor both = stack({angle, angle}, 1).reshape({n, d});  // [n, 2, half] -> [n, d]
-  return {cos(both).to(dtype), sin(both).to(dtype)};
+  const Tensor angle = angles(g, n, d, theta, at);  // [n, half]
+  const auto twice = [&](const Tensor& half) { return stack({half, half}, 1).reshape({n, d}); };
+  return {twice(cos(angle).to(dtype)), twice(sin(angle).to(dtype))};  // [n, 2, half] -> [n, d]
 }
 
 Tensor rotary_phases(Graph& g, const Tensor& positions, const Dim& d, DType dtype, double theta, Where at) {
