@@ -46,7 +46,7 @@ class ColumnKernel {
       block(i / blocks, first, columns, top);
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(reduced_) * Dim(vectors * lanes_ * program_.size());
+    built.launch.work = program_.points(reduced_) * Dim(vectors * lanes_ * program_.work());
     built.launch.flops = program_.points(reduced_) * program_.points(columns_) * program_.points(outer_);
     return built;
   }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ir/kernel/scalar_eval.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
 #include "passes/fusion/reads.h"
@@ -16,6 +17,16 @@ bool PointInstruction::operator==(const PointInstruction& o) const {
   return kind == o.kind && dtype == o.dtype && same_value && std::signbit(value) == std::signbit(o.value) &&
          form == o.form && buffer == o.buffer && stride == o.stride && size == o.size && stream == o.stream &&
          op == o.op && args == o.args;
+}
+
+std::int64_t PointProgram::work() const {
+  constexpr std::int64_t library_call = 200;
+  std::int64_t work = 0;
+  for (const PointInstruction& i : code)
+    work += i.kind == PointInstruction::Kind::scalar && i.dtype == f64 && kernel::is_transcendental(i.op)
+                ? library_call
+                : 1;
+  return work;
 }
 
 Dim PointProgram::points(const std::vector<int>& dims) const {

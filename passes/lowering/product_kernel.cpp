@@ -84,7 +84,7 @@ class ProductKernels {
     const auto emit_pack = left ? schedule::emit_pack_lhs : schedule::emit_pack_rhs;
     emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, loader(emitter, s, top));
     built.push_back(context.finish());
-    built.back().launch.work = k * Dim(extent.sliver * s.operand.program.size());
+    built.back().launch.work = k * Dim(extent.sliver * s.operand.program.work());
     return packed;
   }
 

@@ -57,7 +57,7 @@ class RowKernel {
     std::vector<KernelContext::Built> built;
     built.push_back(context_.finish());
     const Dim width = is_flat ? Dim(flat_chunk) : program_.points(space_.inner);
-    built[0].launch.work = width * Dim(program_.size() * (sums ? PartialColumns::least_rows : 1));
+    built[0].launch.work = width * Dim(program_.work() * (sums ? PartialColumns::least_rows : 1));
     if (sums) built.push_back(columns_->finish(space_.lanes));
     return built;
   }

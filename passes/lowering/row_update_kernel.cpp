@@ -103,7 +103,7 @@ class RowUpdateKernel {
       });
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(inner_) * Dim(program_.size());
+    built.launch.work = program_.points(inner_) * Dim(program_.work());
     return built;
   }
 
