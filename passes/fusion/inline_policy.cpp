@@ -70,6 +70,13 @@ bool feeds_operands_only(const Graph& graph, const Uses& uses) {
          });
 }
 
+/// Whether a concat or a pad alone reads it: it finds the elements elsewhere, so that no kernel could have both.
+bool feeds_a_join(const Graph& graph, const Uses& uses) {
+  if (uses.memory || uses.readers.size() != 1) return false;
+  const Node& reader = graph[uses.readers[0]];
+  return reader.op == &ops::concat || reader.op == &ops::pad;
+}
+
 /// By node: the contractions, reductions and other nodes with loops of their own that its elements wait for, through
 /// point-wise nodes; sorted. Nothing where they are many.
 using Sources = std::vector<std::optional<std::vector<ValueId>>>;
@@ -126,9 +133,31 @@ class StoredInstead {
  private:
   const Uses& uses(ValueId id) const { return uses_[static_cast<std::size_t>(id.index)]; }
 
+  /// Whether what `id` is made of has been computed when the loops behind `than` have been.
   bool waits_for_no_more(ValueId id, ValueId than) const {
     const auto &a = sources_[static_cast<std::size_t>(id.index)], &b = sources_[static_cast<std::size_t>(than.index)];
-    return a && b && std::includes(b->begin(), b->end(), a->begin(), a->end());
+    return a && b && std::all_of(a->begin(), a->end(), [&](ValueId source) {
+             return std::binary_search(b->begin(), b->end(), source) || comes_before(source, than);
+           });
+  }
+
+  /// Whether `value` is computed from `source`.
+  bool comes_before(ValueId source, ValueId value) const {
+    if (source > value) return false;
+    std::vector<bool> seen(static_cast<std::size_t>(value.index - source.index + 1), false);
+    std::vector<ValueId> work{value};
+    while (!work.empty()) {
+      const ValueId at = work.back();
+      work.pop_back();
+      if (at == source) return true;
+      for (const ValueId operand : graph_[at].operands) {
+        if (operand.index < source.index) continue;
+        const auto place = static_cast<std::size_t>(operand.index - source.index);
+        if (!seen[place]) work.push_back(operand);
+        seen[place] = true;
+      }
+    }
+    return false;
   }
 
   /// Whether a reader can run in the kernel that computes the operand, element by element, so that it finds it in a
@@ -206,6 +235,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                       is_index_check(graph, node);
     const int limit = mask                                    ? mask_limit
                       : generated                             ? shared_limit
+                      : feeds_a_join(graph, uses[at])         ? (reads <= 1 ? shared_limit : 0)
                       : !feeds_operands_only(graph, uses[at]) ? 0
                       : readers.size() == 1                   ? operand_limit
                                                               : shared_limit;

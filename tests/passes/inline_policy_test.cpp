@@ -10,24 +10,31 @@ using namespace lathe;
 
 namespace {
 
-/// Whether the value named "left" of a graph is computed by the product that reads it. `left` makes it from %x:
-/// [n, 8], %h: bf16[n, 8], %s: [8] and %v: [8, 8]; `more` is whatever else the graph does.
-bool inlined(std::string_view left, std::string_view more = "") {
+/// Whether the value named "left" of a graph, made from %x: [n, 8], %h: bf16[n, 8], %s: [8], %w: [4, 8] and %v: [8,
+/// 8], is computed by what reads it.
+bool inlined_where(std::string_view body) {
   const ir::Graph graph = prepare_for_fusion(ir::parse_graph(
       fmt::format(
           R"(graph @g(input %x: f32[n, 8], input %h: bf16[n, 8], input %s: f32[8], parameter %w: f32[4, 8], parameter %v: f32[8, 8]) {{
   {}
-  %9 = contract %2, %w {{spec="ac,bc->ab"}}
-  output "y" %9
-  {}
 }})",
-          left, more),
+          body),
       "inline.lathe"));
   const FusionPlan plan = plan_fusion(graph);
   for (std::int32_t i = 0; i < graph.size(); ++i)
     if (graph[ir::ValueId{i}].name == "left") return plan.is_inlined({i});
   FAIL("no value named left");
   return false;
+}
+
+/// Whether the product that reads the value named "left" computes it. `left` makes it, as %2; `more` is whatever else
+/// the graph does.
+bool inlined(std::string_view left, std::string_view more = "") {
+  return inlined_where(fmt::format(R"({}
+  %9 = contract %2, %w {{spec="ac,bc->ab"}}
+  output "y" %9
+  {})",
+                                   left, more));
 }
 
 }  // namespace
@@ -51,6 +58,12 @@ TEST_CASE("an operand of a product is stored where its own operands then stay in
   output "slope" %4)"));
   CHECK(inlined(behind, R"(output "x" %1
   output "gate" %3)"));
+  // Another reader may wait for a product whose result has gone into the one that is read here.
+  CHECK_FALSE(inlined(R"(%1 = contract %x, %v {spec="ac,bc->ab"}
+  %3 = contract %1, %v {spec="ac,bc->ab"}
+  %2 = mul %3, %s name("left"))",
+                      R"(%4 = mul %3, %1
+  output "both" %4)"));
 }
 
 TEST_CASE("an operand of a product is computed there where its operands are stored for others", "[fusion]") {
@@ -78,4 +91,25 @@ TEST_CASE("an operand of a product is computed there where that saves a buffer",
   %2 = mul %x, %1 name("left"))"));
   CHECK(inlined(R"(%1 = exp %h
   %2 = cast %1 {dtype=f32} name("left"))"));
+}
+
+TEST_CASE("a cheap operand of a concat or a pad is computed there", "[fusion]") {
+  const std::string half = R"(%1 = slice %x {dim=1, start=0, stop=4}
+  %2 = neg %1 name("left")
+  %3 = concat %2, %1 {dim=1}
+  output "joined" %3)";
+  CHECK(inlined_where(half));
+  CHECK(inlined_where(R"(%2 = neg %x name("left")
+  %3 = pad %2 {dim=1, low=1, high=0}
+  output "padded" %3)"));
+  // Not what is dear, what reads much, or what others read too.
+  CHECK_FALSE(inlined_where(R"(%2 = exp %x name("left")
+  %3 = concat %2, %x {dim=1}
+  output "joined" %3)"));
+  CHECK_FALSE(inlined_where(R"(%2 = mul %x, %s name("left")
+  %3 = concat %2, %x {dim=1}
+  output "joined" %3)"));
+  CHECK_FALSE(inlined_where(half + R"(
+  %4 = exp %2
+  output "more" %4)"));
 }
