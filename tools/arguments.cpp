@@ -17,7 +17,7 @@ namespace lathe::tools {
 
 namespace {
 
-std::string spaced(std::string text) { return text.empty() ? text : text + " "; }
+std::string spaced(const std::string& text) { return text.empty() ? text : text + " "; }
 
 DimBindings parse_dims(const std::vector<std::string>& options) {
   DimBindings dims;

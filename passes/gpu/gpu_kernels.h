@@ -13,7 +13,7 @@ inline constexpr VectorTarget vectors{128};
 inline constexpr int block_threads = 256;
 
 /// Element-wise nodes without reductions: a vector a thread, over all points of the domain.
-KernelContext::Built lower_points(const LoweringContext& context, const Region& region);
+KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region);
 /// Reductions over inner dims: some threads a row (by its length), some rows a block; each loop over the row strides
 /// by those threads, and a tree in shared memory joins what they reduced.
 KernelContext::Built lower_rows(const LoweringContext& context, const Region& region);

@@ -3,7 +3,6 @@
 
 namespace lathe::gpu {
 
-using kernel::LoopKind;
 using kernel::Value;
 using Scope = PointEmitter::Scope;
 

@@ -1,6 +1,7 @@
 #include "passes/lowering/index_space.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace lathe {
 
@@ -12,8 +13,8 @@ const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[s
 
 /// The stride of the innermost dim whose size is not 1: the stride of the merged group.
 Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
-  for (auto d = dims.rbegin(); d != dims.rend(); ++d)
-    if (!domain[*d].is(1)) return coefficient(form, *d);
+  for (const int d : std::views::reverse(dims))
+    if (!domain[d].is(1)) return coefficient(form, d);
   return Dim(0);
 }
 
@@ -27,11 +28,11 @@ int Place::lanes() const {
 
 bool Place::merges(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
   std::optional<Dim> expected;
-  for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
-    if (domain[*d].is(1)) continue;
-    const Dim& stride = coefficient(form, *d);
+  for (const int d : std::views::reverse(dims)) {
+    if (domain[d].is(1)) continue;
+    const Dim& stride = coefficient(form, d);
     if (expected && stride != *expected) return false;
-    expected = stride * domain[*d].unnamed();
+    expected = stride * domain[d].unnamed();
   }
   return true;
 }

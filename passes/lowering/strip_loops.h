@@ -44,8 +44,8 @@ class StripLoops {
 
   /// The scopes of the vectors of rows, with what the loops over their columns leave there: reductions.
   using Rows = std::vector<std::unique_ptr<PointEmitter::Scope>>;
-  /// All loops over the columns, for so many vectors of rows. `rows`: the number of rows of the attention.
-  Rows run(const StripPlace& place, kernel::Value rows, int vectors, const PointEmitter::Scope& top);
+  /// All loops over the columns, for so many vectors of rows. `row_count`: the number of rows of the attention.
+  Rows run(const StripPlace& place, kernel::Value row_count, int vectors, const PointEmitter::Scope& top);
   /// Stores what does not vary along the columns.
   void store_rows(Rows& rows);
 
@@ -57,7 +57,7 @@ class StripLoops {
     bool inside;           ///< before the diagonal of every row
   };
   std::vector<Block> blocks(const StripPlace& place, int vectors) const;
-  void block(const StripPlan::Loop& loop, const StripPlace& place, const Block& block, Rows& rows,
+  void block(const StripPlan::Loop& loop, const StripPlace& place, const Block& part, Rows& rows,
              const std::vector<std::vector<kernel::Var>>& accumulators);
   void store(const PointStore& store, PointEmitter::Scope& scope);
   kernel::Value is_first(int value, const StripPlace& place);

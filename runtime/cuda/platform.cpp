@@ -38,7 +38,7 @@ std::shared_ptr<const Platform> local_platform(const std::vector<std::filesystem
 Arch arch_of_device(const Platform& platform, const std::optional<Arch>& asked) {
   const int capability = platform.driver->compute_capability(platform.device);
   // What only one chip has is named from Hopper on.
-  const Arch own{.number = capability, .suffix = capability >= 90 ? "a" : ""};
+  Arch own{.number = capability, .suffix = capability >= 90 ? "a" : ""};
   if (!asked) return own;
   // A cubin runs on chips of its major number that are not older; one for a chip's own features on that chip alone.
   const bool runs = asked->suffix == "a" ? asked->number == capability
