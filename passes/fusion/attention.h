@@ -42,7 +42,7 @@ struct AttentionSearch {
 };
 
 struct AttentionOptions {
-  bool sums = false;   ///< take in reductions over outer dims too, for machines that can add to what they store
+  OuterSums sums = OuterSums::none;
   bool costs = false;  ///< leave alone what is faster one by one: see attention_cost.h
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).

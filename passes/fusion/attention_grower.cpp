@@ -52,8 +52,8 @@ bool contains(const std::string& labels, char c) { return labels.find(c) != std:
 
 }  // namespace
 
-AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns, bool sums)
-    : s_(subject), graph_(subject.graph), takes_sums_(sums), states_(graph_.nodes.size(), State::apart) {
+AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns, OuterSums sums)
+    : s_(subject), graph_(subject.graph), sums_taken_(sums), states_(graph_.nodes.size(), State::apart) {
   const Node& node = graph_[scores];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
   std::string order = roles.out;
@@ -217,8 +217,10 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
 bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int>& folded) {
   const Node& node = graph_[id];
   const DType dtype = node.type.dtype;
-  const bool adds = node.op->as<Reduce>()->combine == ScalarOp::add && (dtype == f32 || dtype == f64);
-  if (!takes_sums_ || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
+  const bool wide = dtype == f32 || dtype == f64;
+  const bool taken = sums_taken_ == OuterSums::all ? is_float(dtype) : sums_taken_ == OuterSums::wide && wide;
+  const bool adds = node.op->as<Reduce>()->combine == ScalarOp::add;
+  if (!taken || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
     return reject(id, "it does not reduce along the columns alone");
   std::set<int> rows;
   std::set_difference(rows_.begin(), rows_.end(), folded.begin(), folded.end(), std::inserter(rows, rows.begin()));

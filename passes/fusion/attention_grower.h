@@ -25,7 +25,7 @@ struct AttentionSubject {
 /// Grows one group from a contraction that makes scores.
 class AttentionGrower {
  public:
-  AttentionGrower(const AttentionSubject& subject, ir::ValueId scores, char columns, bool sums);
+  AttentionGrower(const AttentionSubject& subject, ir::ValueId scores, char columns, OuterSums sums);
 
   /// The group, or nothing; rejections() then says why.
   std::optional<AttentionGroup> run();
@@ -65,7 +65,7 @@ class AttentionGrower {
 
   const AttentionSubject& s_;
   const ir::Graph& graph_;
-  bool takes_sums_;
+  OuterSums sums_taken_;
   FusionPlan plan_;  ///< dims and space of the members
   Region region_;
   std::vector<State> states_;

@@ -23,8 +23,8 @@ class Explanation {
  public:
   Explanation(const Graph& graph, bool costs)
       : graph_(graph),
-        search_(find_attention(graph, {.sums = true, .costs = costs})),
-        plan_(plan_fusion(graph, {.attention = true, .attention_sums = true, .attention_costs = costs})) {}
+        search_(find_attention(graph, {.sums = OuterSums::wide, .costs = costs})),
+        plan_(plan_fusion(graph, {.attention = true, .attention_sums = OuterSums::wide, .attention_costs = costs})) {}
 
   std::string run() {
     if (search_.reports.empty()) return "this graph has no softmax\n";

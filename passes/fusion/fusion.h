@@ -54,11 +54,15 @@ struct FusionPlan {
   const std::vector<int>& space_dims(ir::ValueId id) const { return space[static_cast<std::size_t>(id.index)]; }
 };
 
+/// Which sums over outer dims of an attention are made in it: gradients of biases that these dims share. Machines
+/// that add to what they store round wide floats alone as the graph does.
+enum class OuterSums : std::uint8_t { none, wide, all };
+
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
 struct FusionOptions {
-  bool attention = false;         ///< make attention regions
-  bool attention_sums = false;    ///< which take in reductions over their outer dims
+  bool attention = false;  ///< make attention regions
+  OuterSums attention_sums = OuterSums::none;
   bool attention_costs = false;   ///< but not where that is slower: see attention_cost.h
   bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h

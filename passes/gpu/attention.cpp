@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/column_guard.h"
@@ -19,8 +20,25 @@ std::vector<int> summed_over_columns(const AttentionProgram& attention) {
   return found;
 }
 
-/// The reductions that products over rows need.
-std::vector<int> reductions_over_rows(const AttentionProgram& attention) {
+/// Takes the sums over outer dims, which the kernel of the rows does not make, out of what it stores. Then columns
+/// can be left out where what these sums read is zero too.
+std::vector<PointStore> take_outer_sums(AttentionProgram& attention) {
+  PointProgram& program = attention.program;
+  AttentionParts& parts = attention.parts;
+  parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
+  const auto is_sum = [&](const PointStore& store) { return program[store.value].kind == Kind::column; };
+  std::vector<PointStore> sums;
+  std::copy_if(program.stores.begin(), program.stores.end(), std::back_inserter(sums), is_sum);
+  if (sums.empty()) return sums;
+  std::erase_if(program.stores, is_sum);
+  std::vector<int> read = attention.results();
+  for (const PointStore& sum : sums) read.push_back(program[sum.value].args[0]);
+  attention.bounds = find_column_bounds(program, parts.row_dim, parts.columns_dim, read);
+  return sums;
+}
+
+/// The reductions that products over rows and sums over outer dims need.
+std::vector<int> reductions_needed(const AttentionProgram& attention, const std::vector<PointStore>& outer_sums) {
   std::vector<int> found;
   std::vector<bool> seen(attention.program.code.size(), false);
   const std::function<void(int)> look = [&](int i) {
@@ -31,6 +49,7 @@ std::vector<int> reductions_over_rows(const AttentionProgram& attention) {
   };
   for (const AttentionParts::End& end : attention.parts.ends)
     if (end.over_rows) look(end.value);
+  for (const PointStore& sum : outer_sums) look(sum.value);
   return found;
 }
 
@@ -55,16 +74,16 @@ DType held_dtype(const AttentionProgram& attention) {
 AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& region)
     : lowering(context),
       attention(attention_program(context, region)),
+      outer_sums(take_outer_sums(attention)),
       strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
              StripPlan::Memory::none),
       tile{attention.parts.compute, held_dtype(attention)} {
   const AttentionParts& parts = attention.parts;
   const PointProgram& program = attention.program;
-  LATHE_ASSERT(parts.repeated.is(1));  // no sums over outer dims are among the members: FusionOptions::attention_sums
-  for (const int i : reductions_over_rows(attention))
+  for (const int i : reductions_needed(attention, outer_sums))
     row_values[i] = context.workspace(compute_type(program[i].dtype), outer() * attention.rows, "reductions of rows");
   if (!attention.bounds.any()) return;
-  if (parts.sums_over_rows())
+  if (parts.sums_over_rows() || !outer_sums.empty())
     skips = context.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
   const auto add = [&](const AttentionOperand& operand) {
     const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
@@ -93,6 +112,10 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
   built.push_back(lower_attention_rows(plan));
   if (plan.attention.parts.sums_over_rows()) built.push_back(lower_attention_columns(plan));
+  std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
+  for (const PointStore& sum : plan.outer_sums)
+    sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
+  for (const auto& [kept, of_one_kind] : sums) built.push_back(lower_attention_outer_sums(plan, of_one_kind));
   return built;
 }
 

@@ -14,6 +14,7 @@
 ///   rows:       a block for each strip of rows goes through their columns: reductions, results over rows
 ///   columns:    where products sum over rows: a block for each strip of columns goes through the rows, whose
 ///               reductions it finds in memory
+///   outer sums: where outer dims share a bias, its gradient: a block for each of its tiles goes through these dims
 namespace lathe::gpu {
 
 /// What the kernels of one attention have in common.
@@ -23,7 +24,8 @@ struct AttentionPlan {
   AttentionPlan& operator=(const AttentionPlan&) = delete;
 
   const LoweringContext& lowering;
-  AttentionProgram attention;
+  AttentionProgram attention;  ///< all outer dims but the serial ones are parallel; without the stores of sums
+  std::vector<PointStore> outer_sums;
   StripPlan strips;  ///< with no memory but registers
   AttentionTile tile;
 
@@ -32,7 +34,7 @@ struct AttentionPlan {
   Dim strips_of(const Dim& positions) const;
 
   // Program buffers that go from kernel to kernel.
-  std::map<int, int> row_values;  ///< by reduction that products over rows need: [outer][row]
+  std::map<int, int> row_values;  ///< by reduction that kernels after that of the rows need: [outer][row]
   int skips = -1;                 ///< bool [outer][strip of rows]: whether its columns may be left out
   struct Magnitude {
     const AttentionOperand* operand;
@@ -46,5 +48,7 @@ struct AttentionPlan {
 KernelContext::Built lower_attention_magnitudes(const AttentionPlan& plan);
 KernelContext::Built lower_attention_rows(const AttentionPlan& plan);
 KernelContext::Built lower_attention_columns(const AttentionPlan& plan);
+/// `sums`: some of the plan's that go over the same outer dims.
+KernelContext::Built lower_attention_outer_sums(const AttentionPlan& plan, const std::vector<PointStore>& sums);
 
 }  // namespace lathe::gpu

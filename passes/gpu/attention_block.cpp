@@ -10,9 +10,9 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
-PointProgram program_of(const AttentionPlan& plan, bool stores) {
+PointProgram program_with(const AttentionPlan& plan, std::vector<PointStore> stores) {
   PointProgram program = plan.attention.program;
-  if (!stores) program.stores.clear();
+  program.stores = std::move(stores);
   return program;
 }
 
@@ -21,22 +21,24 @@ int most_groups(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4;
 
 }  // namespace
 
-AttentionBlock::AttentionBlock(const AttentionPlan& plan, bool over_rows, bool stores, std::string name)
+AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<Ends> which, std::vector<PointStore> stores,
+                               std::string name)
     : context(std::move(name)),
       b(context.builder),
-      program(program_of(plan, stores)),
+      program(program_with(plan, std::move(stores))),
       emitter(context, program, plan.lowering.buffer_of),
       scores(context, plan.lowering, plan.attention.parts, plan.tile),
       plan_(plan),
       tile_(plan.tile),
       top_(emitter, {}) {
   const auto& ends = plan.attention.parts.ends;
-  const auto count =
-      std::count_if(ends.begin(), ends.end(), [&](const auto& end) { return end.over_rows == over_rows; });
+  const auto wanted = [&](const AttentionParts::End& end) {
+    return which && end.over_rows == (*which == Ends::over_rows);
+  };
+  const auto count = std::count_if(ends.begin(), ends.end(), wanted);
   const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
   for (const AttentionParts::End& end : ends)
-    if (end.over_rows == over_rows)
-      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups));
+    if (wanted(end)) sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups));
   for (const PointInstruction& i : program.code)
     if (i.kind == Kind::reduce && std::find(joined_.begin(), joined_.end(), compute_type(i.dtype)) == joined_.end())
       joined_.push_back(compute_type(i.dtype));
@@ -113,8 +115,7 @@ AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, Value outer, Valu
   const AttentionParts& parts = plan_.attention.parts;
   for (const int score : wanted) scores.multiply(score, outer, first_row, first_column, thread);
   const Value column = first_column + thread.x * tile_.own();
-  const bool all = whole(plan_.attention.column_count);
-  const Value inside = all ? Value{} : b.tail_mask(column_count - column, tile_.own());
+  const Value inside = columns_inside(column);
   Scopes scopes;
   for (int r = 0; r < tile_.own(); ++r) {
     const auto row = static_cast<std::size_t>(r);
@@ -125,6 +126,10 @@ AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, Value outer, Valu
     for (const int score : wanted) scopes.back()->bind(score, rounded(b, scores.sum(score, r), program[score].dtype));
   }
   return scopes;
+}
+
+Value AttentionBlock::columns_inside(Value column) {
+  return whole(plan_.attention.column_count) ? Value{} : b.tail_mask(column_count - column, tile_.own());
 }
 
 Value AttentionBlock::exists(const Scope& row, const Scope& point) {

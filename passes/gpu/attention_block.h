@@ -16,9 +16,9 @@ class AttentionBlock {
   using Scope = PointEmitter::Scope;
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
 
-  /// With the products that sum over rows, or with those that sum over columns. `stores`: whether the point program's
-  /// results are stored as well.
-  AttentionBlock(const AttentionPlan& plan, bool over_rows, bool stores, std::string name);
+  /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the point program.
+  AttentionBlock(const AttentionPlan& plan, std::optional<Ends> ends, std::vector<PointStore> stores,
+                 std::string name);
 
   KernelContext context;
   kernel::Builder& b;
@@ -41,6 +41,8 @@ class AttentionBlock {
                 const std::vector<int>& wanted, const AttentionThread& thread);
   /// Which lanes of a point are rows and columns that exist; empty: all.
   kernel::Value exists(const Scope& row, const Scope& point);
+  /// Which of the thread's columns from this one on exist; empty: all.
+  kernel::Value columns_inside(kernel::Value column);
   /// Adds these points to the product's sums; `first_step`: the tile's first row or column, which it sums over.
   void add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, kernel::Value outer, kernel::Value first_step,
            const AttentionThread& thread);

@@ -16,7 +16,7 @@ class RowStrips {
   explicit RowStrips(const AttentionPlan& plan)
       : plan_(plan),
         bounds_(plan.attention.bounds),
-        block_(plan, false, true, "attention"),
+        block_(plan, Ends::over_columns, plan.attention.program.stores, "attention"),
         b_(block_.b),
         span_(plan.tile.span()),
         own_(plan.tile.own()) {}

@@ -35,6 +35,12 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
   return one(reduces(context, region) ? gpu::lower_rows(context, region) : gpu::lower_points(context, region));
 }
 
+template <bool warp_groups>
+Schedules schedules() {
+  return {
+      .region = region_kernels<warp_groups>, .copy = gpu::lower_copy, .fusion = {.attention_sums = OuterSums::all}};
+}
+
 /// The last few ops of a launch, and the line of the last: "_softmax_mul_mha_cpp_14".
 std::string origin(const Launch& launch) {
   constexpr std::size_t most = 3;
@@ -68,11 +74,11 @@ Program lower_by(const Schedules& schedules, const ir::Graph& graph, const Lower
 }  // namespace
 
 Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
-  return lower_by({.region = region_kernels<false>, .copy = gpu::lower_copy}, graph, options);
+  return lower_by(schedules<false>(), graph, options);
 }
 
 Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {
-  return lower_by({.region = region_kernels<true>, .copy = gpu::lower_copy}, graph, options);
+  return lower_by(schedules<true>(), graph, options);
 }
 
 }  // namespace lathe

@@ -325,7 +325,7 @@ Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions
   return lower(graph, target,
                Schedules{.region = region_kernels,
                          .copy = copy_kernel,
-                         .fusion = {.attention_sums = true,
+                         .fusion = {.attention_sums = OuterSums::wide,
                                     .attention_costs = true,
                                     .columns = true,
                                     .scatter_in_place = true,

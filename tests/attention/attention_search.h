@@ -25,15 +25,17 @@ inline std::string unfused(const ir::Graph& graph) {
   return text;
 }
 
-/// The temporaries that hold at least `rows` * `columns` elements; for one batch and large S, those over rows and
-/// columns.
-inline std::string square_temporaries(const ir::Graph& graph, const DimBindings& dims, std::int64_t least) {
-  const Program program = lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512});
+/// The temporaries that hold at least so many elements; for one batch and large S, those over rows and columns.
+inline std::string square_temporaries(const Program& program, const DimBindings& dims, std::int64_t least) {
   std::string text;
   for (const ProgramBuffer& buffer : program.buffers)
     if (buffer.kind == ProgramBuffer::Kind::temporary && buffer.elements.evaluate(dims) >= least)
       text += buffer.name + " " + buffer.elements.to_string() + "\n";
   return text;
+}
+/// Of a graph on a CPU.
+inline std::string square_temporaries(const ir::Graph& graph, const DimBindings& dims, std::int64_t least) {
+  return square_temporaries(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}), dims, least);
 }
 
 }  // namespace lathe::test

@@ -3,6 +3,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops.h"
+#include "passes/gpu/lower_gpu.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/spelling.h"
@@ -33,11 +34,16 @@ ir::Graph by_distance(std::optional<DType> dtype) {
   return g.finish();
 }
 
+Program gpu_program(const ir::Graph& graph) {
+  return lower_gpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {.attention = AttentionFusion::required});
+}
+
 /// Nothing is larger than what is shared by all batches, and the arena grows with the batches no more than without.
 void check_no_batches_of_squares(const ir::Graph& graph, std::int64_t of_heads = heads) {
   CHECK(unfused(graph) == "");
   const DimBindings dims = {{"N", batches}, {"S", length}, {"T", length}};
   CHECK(square_temporaries(graph, dims, of_heads * length * length + 1) == "");
+  CHECK(square_temporaries(gpu_program(graph), dims, of_heads * length * length + 1) == "");
 }
 
 }  // namespace
@@ -64,11 +70,15 @@ TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
     check_attention([&](std::optional<DType> dtype) { return build(s, dtype); }, {.sizes = sizes, .store = &store});
 }
 
-TEST_CASE("sums over outer dims that are no plain sums, or in 16 bits, are not added up in an attention") {
+TEST_CASE("sums over outer dims that are no plain sums, or on CPUs in 16 bits, are not added up in an attention") {
   const auto largest = [](const ir::Graph& graph) {
     return square_temporaries(graph, {{"N", batches}, {"S", length}}, heads * length * length + 1);
   };
   CHECK(largest(build({.mask = Mask::bias_shared}, bf16)) != "");
+  const DimBindings dims = {{"N", batches}, {"S", length}};
+  for (const DType dtype : {bf16, f16})  // a GPU sums in f32 and rounds once
+    CHECK(square_temporaries(gpu_program(build({.mask = Mask::bias_shared}, dtype)), dims,
+                             heads * length * length + 1) == "");
   Graph g{"largest"};
   const Dim N{"N"}, S{"S"}, h{"h", heads}, d{"d", 4};
   const Tensor q = g.input("q", f32, {N, h, S, d});

@@ -128,17 +128,36 @@ TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes n
     }
 }
 
-TEST_CASE("the CUDA text of attention on the host: many tiles, wide heads, narrow floats, grouped heads with draws") {
+TEST_CASE(
+    "the gradient of a bias that batches share on GPUs: several tiles, and those beyond the diagonal left out") {
+  const ir::Graph graph = build({.layout = Layout::heads, .mask = Mask::bias_then_mask, .types = Types::f64});
+  const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
+  const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", strips_of_f64}});
+  std::vector<bool> found;
+  const ir::Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
+    if (kernel.name.find("attention_outer_sums") != std::string::npos) found = left_out(kernel, buffers);
+    return kernel::interpret(kernel, buffers, dims);
+  });
+  CHECK(found == std::vector<bool>(3, true));
+  for (const auto& [name, value] : ir::interpret(graph, arguments)) {
+    INFO(name);
+    CHECK(error_of(results.at(name), value) <= 1e-11);
+  }
+}
+
+TEST_CASE("the CUDA text of attention on the host: tiles, wide heads, narrow floats, grouped heads, a shared bias") {
   struct Sample {
     ir::Graph graph;
-    std::int64_t length;
+    std::int64_t length, batches = 1;
   };
   std::vector<Sample> samples;
   samples.push_back({causal_attention(f32, 36, 80), 150});
   samples.push_back({causal_attention(bf16, 64, 64), 66});
-  for (AttentionCase& c : attention_cases())
+  for (AttentionCase& c : attention_cases()) {
     if (c.name == "grouped heads with draws") samples.push_back({std::move(c.graph), 70});
-  REQUIRE(samples.size() == 3);
+    if (c.name == "shared bias in bf16") samples.push_back({std::move(c.graph), 66, 2});
+  }
+  REQUIRE(samples.size() == 4);
   std::vector<ProgramInterpreter> fused, plain;
   std::vector<kernel::Kernel> kernels;
   for (const Sample& sample : samples) {
@@ -150,28 +169,28 @@ TEST_CASE("the CUDA text of attention on the host: many tiles, wide heads, narro
   const auto host = HostCuda::build(kernels);
   if (!host) return;
   for (std::size_t i = 0; i < samples.size(); ++i)
-    check_values(samples[i].graph, {{"N", 1}, {"S", samples[i].length}}, fused[i], plain[i],
+    check_values(samples[i].graph, {{"N", samples[i].batches}, {"S", samples[i].length}}, fused[i], plain[i],
                  [&](const auto& kernel, auto buffers, auto dims) { return host->run(kernel, buffers, dims, 1); });
 }
 
 TEST_CASE("attention in NVRTC's hands: no spills, few registers, 48 KiB of shared memory") {
   const auto nvrtc = local_nvrtc();
   if (!nvrtc) return;
-  struct Shape {
-    DType dtype;
-    std::int64_t head;
-    const char* arch;
-    int registers;
-  };
-  for (const auto& [dtype, head, arch, registers] :
-       {Shape{f32, 64, "sm_80", 192}, Shape{bf16, 128, "sm_90a", 232}, Shape{f32, 256, "sm_100a", 252}}) {
-    const Program program = lowered(causal_attention(dtype, head, head), AttentionFusion::required).program();
+  const auto check = [&](std::span<const kernel::Kernel> kernels, const char* arch, int registers) {
     for (const auto& k :
-         cuda::compile_kernels(*nvrtc, program.kernels, cuda::Arch::named(arch), cuda::Output::cubin, nullptr)) {
+         cuda::compile_kernels(*nvrtc, kernels, cuda::Arch::named(arch), cuda::Output::cubin, nullptr)) {
       INFO(arch << " " << k.symbol << ": " << k.resources.to_string());
       CHECK(k.resources.spill_bytes == 0);
       CHECK(k.resources.registers <= registers);
       CHECK(k.resources.shared_bytes <= 48 * 1024);
     }
-  }
+  };
+  check(lowered(causal_attention(f32, 64, 64), AttentionFusion::required).program().kernels, "sm_80", 192);
+  check(lowered(causal_attention(bf16, 128, 128), AttentionFusion::required).program().kernels, "sm_90a", 232);
+  check(lowered(causal_attention(f32, 256, 256), AttentionFusion::required).program().kernels, "sm_100a", 252);
+  const ir::Graph shared = build({.layout = Layout::split, .mask = Mask::bias_shared, .types = Types::bf16});
+  auto kernels = lowered(shared, AttentionFusion::required).program().kernels;
+  std::erase_if(kernels, [](const auto& k) { return k.name.find("outer_sums") == std::string::npos; });
+  REQUIRE(kernels.size() == 1);
+  check(kernels, "sm_90a", 128);
 }

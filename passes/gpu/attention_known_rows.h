@@ -1,0 +1,31 @@
+#pragma once
+
+#include "passes/gpu/attention_block.h"
+
+namespace lathe::gpu {
+
+/// Tiles of scores in a kernel that finds the reductions of their rows in memory, where the kernel of strips of rows
+/// has left them.
+class KnownRows {
+ public:
+  /// `values`: what is asked for at the points of a tile.
+  KnownRows(const AttentionPlan& plan, AttentionBlock& block, std::vector<int> values);
+
+  /// The buffers of the plan that it reads.
+  std::vector<std::pair<int, DType>> reads() const;
+  /// body(rows, points) with the values of the tile from this row and column on; not where all its rows leave out all
+  /// its columns.
+  using Body = std::function<void(AttentionBlock::Scopes& rows, AttentionBlock::Scopes& points)>;
+  void tile(kernel::Value outer, kernel::Value first_row, kernel::Value first_column, const AttentionThread& thread,
+            const Body& body);
+
+ private:
+  kernel::Value left_out(kernel::Value outer, kernel::Value row, kernel::Value column);
+
+  const AttentionPlan& plan_;
+  AttentionBlock& block_;
+  kernel::Builder& b_;
+  std::vector<int> values_, scores_, fixed_;  ///< fixed: what values need of each row besides its reductions
+};
+
+}  // namespace lathe::gpu
