@@ -27,7 +27,8 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<Ends> wh
       b(context.builder),
       program(program_with(plan, std::move(stores))),
       emitter(context, program, plan.lowering.buffer_of),
-      scores(context, plan.lowering, plan.attention.parts, plan.tile),
+      steps(context, plan.tile),
+      scores(context, plan.lowering, plan.attention.parts, plan.tile, steps),
       plan_(plan),
       tile_(plan.tile),
       top_(emitter, {}) {
@@ -38,7 +39,8 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<Ends> wh
   const auto count = std::count_if(ends.begin(), ends.end(), wanted);
   const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
   for (const AttentionParts::End& end : ends)
-    if (wanted(end)) sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups));
+    if (wanted(end))
+      sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups, steps));
   for (const PointInstruction& i : program.code)
     if (i.kind == Kind::reduce && std::find(joined_.begin(), joined_.end(), compute_type(i.dtype)) == joined_.end())
       joined_.push_back(compute_type(i.dtype));
@@ -72,16 +74,17 @@ void AttentionBlock::threads(Value depth_block, const std::function<void(const A
   const auto shared = [&](DType dtype, std::int64_t count, const char* name) {
     return b.alloc(dtype, count, kernel::Space::shared, name);
   };
-  const kernel::Buffer left = shared(tile_.held, scores.left_elements(), "left");
-  const kernel::Buffer other = shared(tile_.held, right, "right");
-  scores.pass_through(left, other,
+  const kernel::Buffer left = shared(tile_.held, steps.slots() * scores.left_elements(), "left");
+  const kernel::Buffer other = shared(tile_.held, steps.slots() * right, "right");
+  scores.pass_through(left, other, right,
                       tile_.tensor_cores() ? shared(f32, scores.exchanged_elements(), "exchange") : kernel::Buffer{});
   if (!sums.empty()) {
     const kernel::Buffer weights = shared(tile_.held, sums[0]->weight_elements(), "weights");
-    for (auto& sum : sums) sum->pass_through(other, weights);
+    for (auto& sum : sums) sum->pass_through(other, right, weights);
   }
   tree_.emplace(b, joined_, AttentionTile::threads);
   const auto thread = [&](Value slot) {
+    steps.begin();
     scores.begin();
     for (auto& sum : sums) sum->begin(depth_block * sum->width());
     body({slot, slot / AttentionTile::side, slot % AttentionTile::side});
@@ -110,17 +113,26 @@ AttentionBlock::Scopes AttentionBlock::rows(Value outer, Value first, const Atte
   return scopes;
 }
 
-AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, Value outer, Value first_row, Value first_column,
+void AttentionBlock::start(const std::vector<int>& wanted, const std::vector<AttentionSums*>& added,
+                           const AttentionPlace& here, std::optional<AttentionSteps::Next> next,
+                           const AttentionThread& thread) {
+  std::vector<const AttentionSteps::Product*> products;
+  for (const int score : wanted) products.push_back(&scores.steps_of(score));
+  for (const AttentionSums* sum : added) products.push_back(&sum->steps_of());
+  steps.start(std::move(products), here, std::move(next), thread.slot);
+}
+
+AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, const AttentionPlace& tile,
                                               const std::vector<int>& wanted, const AttentionThread& thread) {
   const AttentionParts& parts = plan_.attention.parts;
-  for (const int score : wanted) scores.multiply(score, outer, first_row, first_column, thread);
-  const Value column = first_column + thread.x * tile_.own();
+  for (const int score : wanted) scores.multiply(score, thread);
+  const Value column = tile.column + thread.x * tile_.own();
   const Value inside = columns_inside(column);
   Scopes scopes;
   for (int r = 0; r < tile_.own(); ++r) {
     const auto row = static_cast<std::size_t>(r);
-    const Value at = first_row + thread.y * tile_.own() + r;
-    auto place = row_place(outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
+    const Value at = tile.row + thread.y * tile_.own() + r;
+    auto place = row_place(tile.outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
     place.push_back({{parts.columns_dim}, column, tile_.own()});
     scopes.push_back(std::make_unique<Scope>(emitter, std::move(place), inside, of_rows[row].get()));
     for (const int score : wanted) scopes.back()->bind(score, rounded(b, scores.sum(score, r), program[score].dtype));
@@ -138,15 +150,15 @@ Value AttentionBlock::exists(const Scope& row, const Scope& point) {
   return point.mask ? point.mask && of_row : of_row;
 }
 
-void AttentionBlock::add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, Value outer, Value first_step,
-                         const AttentionThread& thread) {
+void AttentionBlock::add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, const AttentionThread& thread) {
+  if (steps.slots() > 1) b.barrier();  // the weights of the product before are multiplied
   for (int r = 0; r < tile_.own(); ++r) {
     const auto row = static_cast<std::size_t>(r);
     const Value weights = b.broadcast(emitter.emit(sum.part().value, *of_points[row]), tile_.own());
     const Value there = exists(*of_rows[row], *of_points[row]);
     sum.put_weights(r, there ? b.select(there, weights, b.constant(tile_.compute, 0, tile_.own())) : weights, thread);
   }
-  sum.add(outer, first_step, thread);
+  sum.add(thread);
 }
 
 Value AttentionBlock::join(ScalarOp op, Value value, Value slot, Value place, int width) {

@@ -24,6 +24,7 @@ class AttentionBlock {
   kernel::Builder& b;
   PointProgram program;
   PointEmitter emitter;
+  AttentionSteps steps;
   AttentionScores scores;
   std::vector<std::unique_ptr<AttentionSums>> sums;
 
@@ -36,16 +37,19 @@ class AttentionBlock {
 
   /// The thread's rows from `first` of all on, the last one again beyond the end. Their masks tell which exist.
   Scopes rows(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
-  /// The thread's points in the tile from this column on, with these scores bound.
-  Scopes points(Scopes& of_rows, kernel::Value outer, kernel::Value first_row, kernel::Value first_column,
-                const std::vector<int>& wanted, const AttentionThread& thread);
+  /// Says which scores and products points() and add() will be asked for in the tile `here`, in this order; `next` as
+  /// for AttentionSteps.
+  void start(const std::vector<int>& wanted, const std::vector<AttentionSums*>& added, const AttentionPlace& here,
+             std::optional<AttentionSteps::Next> next, const AttentionThread& thread);
+  /// The thread's points in a tile, with these scores bound.
+  Scopes points(Scopes& of_rows, const AttentionPlace& tile, const std::vector<int>& wanted,
+                const AttentionThread& thread);
   /// Which lanes of a point are rows and columns that exist; empty: all.
   kernel::Value exists(const Scope& row, const Scope& point);
   /// Which of the thread's columns from this one on exist; empty: all.
   kernel::Value columns_inside(kernel::Value column);
-  /// Adds these points to the product's sums; `first_step`: the tile's first row or column, which it sums over.
-  void add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, kernel::Value outer, kernel::Value first_step,
-           const AttentionThread& thread);
+  /// Adds these points to the product's sums.
+  void add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, const AttentionThread& thread);
   /// Joins a value a thread over `width` threads; all threads of the block call it.
   kernel::Value join(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
 

@@ -43,12 +43,8 @@ class ColumnStrips {
   void strip(Value outer, Value column, const AttentionThread& thread) {
     const Value serial = block_.context.dim(plan_.attention.parts.serial);
     b_.for_loop(0, serial, 1, [&](Value s) {
-      b_.for_loop(0, block_.row_count, span_, [&](Value row) {
-        const Value here = outer * serial + s;
-        known_.tile(here, row, column, thread, [&](auto& rows, auto& points) {
-          for (auto& sum : block_.sums) block_.add(*sum, rows, points, here, row, thread);
-        });
-      });
+      b_.for_loop(0, block_.row_count, span_,
+                  [&](Value row) { known_.tile({outer * serial + s, row, column}, true, thread); });
     });
     for (auto& sum : block_.sums) sum->finish(outer, column, thread);
   }

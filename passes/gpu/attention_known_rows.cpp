@@ -27,34 +27,43 @@ std::vector<std::pair<int, DType>> KnownRows::reads() const {
 }
 
 /// Whether all rows of the tile leave out all of its columns.
-Value KnownRows::left_out(Value outer, Value row, Value column) {
+Value KnownRows::left_out(const AttentionPlace& tile) {
   if (plan_.skips < 0) return b_.constant_int(boolean, 0);
   KernelContext& context = block_.context;
   const ColumnBounds& bounds = plan_.attention.bounds;
   const int span = plan_.tile.span();
   Value outside = b_.constant_int(boolean, 0);
-  if (bounds.upper) outside = outside || column > row + (span - 1) + context.dim(*bounds.upper);
-  if (bounds.lower) outside = outside || column + (span - 1) < row + context.dim(*bounds.lower);
+  if (bounds.upper) outside = outside || tile.column > tile.row + (span - 1) + context.dim(*bounds.upper);
+  if (bounds.lower) outside = outside || tile.column + (span - 1) < tile.row + context.dim(*bounds.lower);
   const Value strips = context.dim(plan_.strips_of(plan_.attention.rows));
-  return outside && b_.load(context.buffer(plan_.skips), outer * strips + row / span);
+  return outside && b_.load(context.buffer(plan_.skips), tile.outer * strips + tile.row / span);
 }
 
-void KnownRows::tile(Value outer, Value first_row, Value first_column, const AttentionThread& thread,
-                     const Body& body) {
-  const Value looked_at = b_.select(left_out(outer, first_row, first_column), b_.index(0), b_.index(1));
-  b_.for_loop(0, looked_at, 1, [&](Value) {
-    AttentionBlock::Scopes rows = block_.rows(outer, first_row, thread);
-    for (int r = 0; r < plan_.tile.own(); ++r) {
+void KnownRows::tile(const AttentionPlace& here, bool rows_follow, const AttentionThread& thread, const Body& body) {
+  const int span = plan_.tile.span(), own = plan_.tile.own();
+  b_.for_loop(0, b_.select(left_out(here), b_.index(0), b_.index(1)), 1, [&](Value) {
+    std::optional<AttentionSteps::Next> next;
+    if (rows_follow && block_.steps.slots() > 1) {
+      const Value row = here.row + span, last = (block_.row_count - 1) / span * span;
+      const Value out = left_out({here.outer, min(row, last), here.column});
+      next = AttentionSteps::Next{{here.outer, row, here.column}, row < block_.row_count && kernel::logical_not(out)};
+    }
+    std::vector<AttentionSums*> sums;
+    for (auto& sum : block_.sums) sums.push_back(sum.get());
+    block_.start(scores_, sums, here, next, thread);
+    AttentionBlock::Scopes rows = block_.rows(here.outer, here.row, thread);
+    for (int r = 0; r < own; ++r) {
       PointEmitter::Scope& scope = *rows[static_cast<std::size_t>(r)];
-      const Value row = min(first_row + thread.y * plan_.tile.own() + r, block_.row_count - 1);
+      const Value row = min(here.row + thread.y * own + r, block_.row_count - 1);
       for (const auto& [reduction, buffer] : plan_.row_values)
-        scope.bind(reduction, b_.load(block_.context.buffer(buffer), outer * block_.row_count + row));
+        scope.bind(reduction, b_.load(block_.context.buffer(buffer), here.outer * block_.row_count + row));
       for (const int i : fixed_) block_.emitter.emit(i, scope);
     }
-    AttentionBlock::Scopes points = block_.points(rows, outer, first_row, first_column, scores_, thread);
+    AttentionBlock::Scopes points = block_.points(rows, here, scores_, thread);
     for (const int value : values_)
       for (auto& point : points) block_.emitter.emit(value, *point);
-    body(rows, points);
+    for (AttentionSums* sum : sums) block_.add(*sum, rows, points, thread);
+    if (body) body(points);
   });
 }
 

@@ -8,19 +8,18 @@ namespace lathe::gpu {
 /// has left them.
 class KnownRows {
  public:
-  /// `values`: what is asked for at the points of a tile.
+  /// `values`: what is asked for at the points of a tile, and added to the block's products.
   KnownRows(const AttentionPlan& plan, AttentionBlock& block, std::vector<int> values);
 
   /// The buffers of the plan that it reads.
   std::vector<std::pair<int, DType>> reads() const;
-  /// body(rows, points) with the values of the tile from this row and column on; not where all its rows leave out all
-  /// its columns.
-  using Body = std::function<void(AttentionBlock::Scopes& rows, AttentionBlock::Scopes& points)>;
-  void tile(kernel::Value outer, kernel::Value first_row, kernel::Value first_column, const AttentionThread& thread,
-            const Body& body);
+  /// body(points) with the values of the tile, when these have been added; not where all its rows leave out all its
+  /// columns. `rows_follow`: the next tile is that of the rows below.
+  using Body = std::function<void(AttentionBlock::Scopes& points)>;
+  void tile(const AttentionPlace& here, bool rows_follow, const AttentionThread& thread, const Body& body = {});
 
  private:
-  kernel::Value left_out(kernel::Value outer, kernel::Value row, kernel::Value column);
+  kernel::Value left_out(const AttentionPlace& tile);
 
   const AttentionPlan& plan_;
   AttentionBlock& block_;

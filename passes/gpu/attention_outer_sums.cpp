@@ -55,7 +55,7 @@ class OuterSums {
     for (const int value : values_)
       totals.push_back(zero_vectors(b_, {compute_type(program[value].dtype), own_}, own_));
     b_.for_loop(0, block_.context.dim(program.points(summed_)), 1, [&](Value summed) {
-      known_.tile(outer(kept, summed), row, column, thread, [&](auto&, auto& points) {
+      known_.tile({outer(kept, summed), row, column}, false, thread, [&](auto& points) {
         for (std::size_t s = 0; s < sums_.size(); ++s)
           for (std::size_t r = 0; r < points.size(); ++r) {
             const Value value = b_.broadcast(block_.emitter.emit(values_[s], *points[r]), own_);

@@ -150,15 +150,17 @@ class RowStrips {
             b_.var({compute_type(block_.program[i].dtype), own_}, reduction_identity(b_, block_.program[i])));
     }
     b_.for_loop(range.lo, range.hi, span_, [&](Value column) {
-      Scopes points = block_.points(rows, place.outer, place.row, column, l.reads, thread);
       const std::vector<AttentionSums*> sums = sums_of(l);
+      const AttentionPlace here{place.outer, place.row, column}, next{place.outer, place.row, column + span_};
+      block_.start(l.reads, sums, here, AttentionSteps::Next{next, next.column < range.hi}, thread);
+      Scopes points = block_.points(rows, here, l.reads, thread);
       for (int r = 0; r < own_; ++r) {
         const auto row = static_cast<std::size_t>(r);
         reduce(l, *points[row], accumulators[row]);
         for (const AttentionSums* sum : sums) block_.emitter.emit(sum->part().value, *points[row]);
         store(l, place, column, r, *rows[row], *points[row], thread);
       }
-      for (AttentionSums* sum : sums) block_.add(*sum, rows, points, place.outer, column, thread);
+      for (AttentionSums* sum : sums) block_.add(*sum, rows, points, thread);
     });
     for (std::size_t k = 0; k < l.reductions.size(); ++k)
       for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -13,11 +13,19 @@ AttentionScores::Product::Product(KernelContext& context, const LoweringContext&
       row_loader(context, lowering, score.rows, tile.compute),
       column_loader(context, lowering, score.columns, tile.compute),
       rows(row_loader, tile, true, tile.span()),
-      columns(column_loader, tile, true, tile.span()) {}
+      columns(column_loader, tile, true, tile.span()),
+      steps{{&rows, &columns}, score.depth} {
+  if (score.depth.value().value_or(0) == 0) return;
+  const bool left = rows.can_be_copied(), right = columns.can_be_copied();
+  if (!left && !right) return;
+  const int count = copied_steps(tile, tile.span(), true, score.depth);
+  rows.pass(count, left);
+  columns.pass(count, right);
+}
 
 AttentionScores::AttentionScores(KernelContext& context, const LoweringContext& lowering, const AttentionParts& parts,
-                                 const AttentionTile& tile)
-    : context_(context), b_(context.builder), tile_(tile) {
+                                 const AttentionTile& tile, AttentionSteps& steps)
+    : context_(context), b_(context.builder), tile_(tile), steps_(steps) {
   for (const AttentionParts::Score& score : parts.scores) {
     products_.push_back(std::make_unique<Product>(context, lowering, score, tile_));
     shared_[0] = std::max(shared_[0], products_.back()->rows.shared_elements());
@@ -37,18 +45,19 @@ void AttentionScores::hoist() {
   }
 }
 
-void AttentionScores::pass_through(kernel::Buffer left, kernel::Buffer right, kernel::Buffer exchange) {
+void AttentionScores::pass_through(kernel::Buffer left, kernel::Buffer right, std::int64_t slot,
+                                   kernel::Buffer exchange) {
   exchange_ = exchange;
   for (auto& p : products_) {
-    p->rows.pass_through(left);
-    p->columns.pass_through(right);
+    p->rows.pass_through(left, left_elements());
+    p->columns.pass_through(right, slot);
   }
 }
 
 void AttentionScores::begin() {
   for (auto& p : products_) {
-    p->rows.begin();
-    p->columns.begin();
+    p->rows.begin({});
+    p->columns.begin({});
     p->sums = zero_vectors(b_, {tile_.compute, tile_.own()}, tile_.own());
   }
 }
@@ -59,43 +68,25 @@ AttentionScores::Product& AttentionScores::product(int value) {
   return **at;
 }
 
-void AttentionScores::each_step(Product& p, Value outer, Value row, Value column, Value slot,
-                                const std::function<void()>& multiplied) {
-  const auto bring = [&](Value first_step) {
-    p.rows.bring(outer, row, first_step, slot);
-    p.columns.bring(outer, column, first_step, slot);
-  };
-  bring(b_.index(0));
-  b_.for_loop(0, context_.dim(p.part.depth), AttentionTile::steps, [&](Value first_step) {
-    p.rows.put(slot);
-    p.columns.put(slot);
-    b_.barrier();
-    bring(first_step + AttentionTile::steps);  // under way while these are multiplied
-    multiplied();
-    b_.barrier();
-  });
-}
-
-void AttentionScores::multiply(int value, Value outer, Value row, Value column, const AttentionThread& thread) {
+void AttentionScores::multiply(int value, const AttentionThread& thread) {
   Product& p = product(value);
-  if (tile_.tensor_cores()) return multiply_by_tensor_cores(p, outer, row, column, thread);
+  if (tile_.tensor_cores()) return multiply_by_tensor_cores(p, thread);
   const int own = tile_.own();
   clear(b_, p.sums);
   const auto step = [&](Value k) {
     multiply_add(b_, p.sums, p.rows.load(k, thread.y * own, own), {p.columns.load(k, thread.x * own, own)});
   };
-  each_step(p, outer, row, column, thread.slot,
-            [&] { b_.for_loop(0, AttentionTile::steps, 1, step, LoopKind::unroll); });
+  steps_.run(p.steps, thread.slot, [&](Value, Value) { b_.for_loop(0, p.steps.steps(), 1, step, LoopKind::unroll); });
 }
 
-void AttentionScores::multiply_by_tensor_cores(Product& p, Value outer, Value row, Value column,
-                                               const AttentionThread& thread) {
+void AttentionScores::multiply_by_tensor_cores(Product& p, const AttentionThread& thread) {
   const WarpPart part(thread.slot, tile_.span());
   const int own = tile_.own(), line = exchange_line();
   const kernel::Var sums = zero_vectors(b_, {f32, 2 * part.pairs()}, 1)[0];
-  each_step(p, outer, row, column, thread.slot, [&] {
-    b_.set(sums, b_.mma(p.rows.matrix(part.row, WarpPart::rows), p.columns.matrix(part.column, part.columns),
-                        b_.get(sums)));
+  steps_.run(p.steps, thread.slot, [&](Value slot, Value) {
+    for (int k = 0; k < p.steps.steps(); k += kernel::mma_depth)
+      b_.set(sums, b_.mma(p.rows.matrix(slot, k, part.row, WarpPart::rows),
+                          p.columns.matrix(slot, k, part.column, part.columns), b_.get(sums)));
   });
   for (int i = 0; i < part.pairs(); ++i) {
     const Value pair = b_.index(i);

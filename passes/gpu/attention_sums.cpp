@@ -9,6 +9,7 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
+using schedule::LaneAxis;
 
 namespace {
 
@@ -31,7 +32,7 @@ int groups_of(const Dim& depth, const AttentionTile& tile, int lanes, int most) 
 }  // namespace
 
 AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-                             const AttentionTile& tile, int most_groups)
+                             const AttentionTile& tile, int most_groups, AttentionSteps& steps)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -41,8 +42,13 @@ AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowe
       groups_(groups_of(part.depth, tile, lanes_, most_groups)),
       loader_(context, lowering, part.other, tile.compute),
       other_(loader_, tile, false, width()),
+      steps_(steps),
+      product_{{&other_}, Dim(tile.span())},
       emitter_(context, part.epilogue, lowering.buffer_of),
-      top_(emitter_, {}) {}
+      top_(emitter_, {}) {
+  if (other_.can_be_copied())
+    other_.pass(copied_steps(tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
+}
 
 void AttentionSums::add_programs(std::vector<const PointProgram*>& programs) const {
   programs.insert(programs.end(), {&part_.epilogue, &part_.other.code.program});
@@ -53,15 +59,16 @@ void AttentionSums::hoist() {
   emitter_.hoist(top_);
 }
 
-void AttentionSums::pass_through(kernel::Buffer staged, kernel::Buffer weights) {
-  other_.pass_through(staged);
+void AttentionSums::pass_through(kernel::Buffer staged, std::int64_t slot, kernel::Buffer weights) {
+  other_.pass_through(staged, slot);
   weights_ = weights;
 }
 
 void AttentionSums::begin(Value first_depth) {
   first_depth_ = first_depth;
-  other_.begin();
-  LATHE_ASSERT(!tile_.tensor_cores() || !part_.divisor);  // what is rounded after each op is divided where it stands
+  other_.begin(first_depth);
+  LATHE_ASSERT(!tile_.tensor_cores() || !part_.divisor);  // what is rounded after each op is divided
+                                                          // where it stands
   sums_ = tile_.tensor_cores() ? zero_vectors(b_, {f32, width() / 4}, 1)
                                : zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * groups_);
   divisors_ = zero_vectors(b_, {tile_.compute, 1}, part_.divisor ? tile_.own() : 0);
@@ -77,29 +84,24 @@ void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thr
     b_.store_strided(weights_, column * line + row, line, weights);
 }
 
-void AttentionSums::add(Value outer, Value first_step, const AttentionThread& thread) {
-  constexpr int steps = AttentionTile::steps;
-  const int own = tile_.own(), line = tile_.line(tile_.span());
-  const Value slot = thread.slot;
-  other_.bring(outer, first_depth_, first_step, slot);
-  b_.for_loop(0, tile_.span(), steps, [&](Value chunk) {
-    other_.put(slot);
-    b_.barrier();
-    other_.bring(outer, first_depth_, first_step + chunk + steps, slot);
+void AttentionSums::add(const AttentionThread& thread) {
+  const int own = tile_.own(), line = tile_.line(tile_.span()), steps = product_.steps();
+  steps_.run(product_, thread.slot, [&](Value slot, Value first) {
     if (tile_.tensor_cores()) {
-      const WarpPart warp(slot, width());
-      const kernel::Builder::Matrix left{weights_, chunk * line + warp.row, line, WarpPart::rows, true};
-      b_.set(sums_[0], b_.mma(left, other_.matrix(warp.column, warp.columns), b_.get(sums_[0])));
-      return b_.barrier();
+      const WarpPart warp(thread.slot, width());
+      for (int k = 0; k < steps; k += kernel::mma_depth) {
+        const kernel::Builder::Matrix left{weights_, (first + k) * line + warp.row, line, WarpPart::rows, true};
+        b_.set(sums_[0], b_.mma(left, other_.matrix(slot, k, warp.column, warp.columns), b_.get(sums_[0])));
+      }
+      return;
     }
     const auto step = [&](Value k) {
       std::vector<Value> others;
       for (int g = 0; g < groups_; ++g)
         others.push_back(other_.load(k, g * AttentionTile::side * lanes_ + thread.x * lanes_, lanes_));
-      multiply_add(b_, sums_, b_.load(weights_, (chunk + k) * line + thread.y * own, own), others);
+      multiply_add(b_, sums_, b_.load(weights_, (first + k) * line + thread.y * own, own), others);
     };
     b_.for_loop(0, steps, 1, step, LoopKind::unroll);
-    b_.barrier();
   });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/gpu/attention_tile.h"
+#include "passes/gpu/attention_steps.h"
 #include "passes/lowering/attention_parts.h"
 
 namespace lathe::gpu {
@@ -12,7 +12,7 @@ class AttentionSums {
  public:
   /// `most_groups`: as many vectors as the thread's registers hold.
   AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-                const AttentionTile& tile, int most_groups);
+                const AttentionTile& tile, int most_groups, AttentionSteps& steps);
 
   const AttentionParts::End& part() const { return part_; }
   int width() const { return groups_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
@@ -20,16 +20,18 @@ class AttentionSums {
   std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.line(tile_.span()); }
   void add_programs(std::vector<const PointProgram*>& programs) const;
   void hoist();
-  /// `staged`: where the other operand passes through; `weights`: [step][position].
-  void pass_through(kernel::Buffer staged, kernel::Buffer weights);
+  /// `staged`: where the other operand passes through, in slots that begin `slot` elements apart; `weights`:
+  /// [step][position].
+  void pass_through(kernel::Buffer staged, std::int64_t slot, kernel::Buffer weights);
   /// Declares the thread's registers; `first_depth`: of the block.
   void begin(kernel::Value first_depth);
   void clear_sums() { clear(b_, sums_); }
 
+  const AttentionSteps::Product& steps_of() const { return product_; }
   /// Puts weights of the thread's r-th row, its columns, where add() finds them.
   void put_weights(int r, kernel::Value weights, const AttentionThread& thread);
-  /// Adds the steps of a tile, from `first_step` of all on. All threads of the block call it; it ends with a barrier.
-  void add(kernel::Value outer, kernel::Value first_step, const AttentionThread& thread);
+  /// Adds the steps of the present tile. All threads of the block call it.
+  void add(const AttentionThread& thread);
   /// Keeps what the sums of the thread's r-th position are divided by.
   void divide_by(int r, kernel::Value divisor);
   /// Hands the sums of the positions from `first` of all on to what reads the product.
@@ -47,6 +49,8 @@ class AttentionSums {
   int lanes_, groups_;
   OperandLoader loader_;
   StagedOperand other_;
+  AttentionSteps& steps_;
+  AttentionSteps::Product product_;
   PointEmitter emitter_;
   PointEmitter::Scope top_;
   kernel::Buffer weights_;

@@ -10,28 +10,11 @@ namespace {
 
 bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value(); }
 
-bool lies_in_pieces(const ProductOperand& o, DType dtype) {
-  constexpr int piece = TensorParts::piece;
-  const PointProgram& program = o.operand.program;
-  if (program.size() != 1) return false;
-  const PointInstruction& load = program[0];
-  if (load.kind != PointInstruction::Kind::load || load.dtype != dtype || !load.args.empty()) return false;
-  const std::vector<int>& along = o.axis == schedule::LaneAxis::k ? o.k : o.rows;
-  int innermost = -1;
-  for (const int d : along)
-    if (!program.domain[d].is(1)) innermost = d;
-  if (innermost < 0 || !load.form.coefficients[static_cast<std::size_t>(innermost)].is(1)) return false;
-  bool fits = is_multiple(program.domain[innermost], piece) && is_multiple(load.form.offset, piece);
-  for (int d = 0; d < program.domain.rank(); ++d)
-    fits = fits && (d == innermost || program.domain[d].is(1) ||
-                    is_multiple(load.form.coefficients[static_cast<std::size_t>(d)], piece));
-  return fits;
-}
-
 }  // namespace
 
 bool TensorParts::copies(const Side& side) const {
-  return lies_in_pieces(side.operand, product.operands.dtype) &&
+  const ProductOperand& operand = side.operand;
+  return lies_in_pieces(operand.operand.program, side.along_k() ? operand.k : operand.rows, product.operands.dtype) &&
          product.only_reads(side.operand.operand.program[0].buffer);
 }
 

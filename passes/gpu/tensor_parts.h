@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/gpu/pieces.h"
 #include "passes/gpu/product_parts.h"
 #include "passes/gpu/tensor_tiles.h"
 
@@ -9,8 +10,8 @@ namespace lathe::gpu {
 /// and what becomes of the sums that a warp holds.
 class TensorParts {
  public:
-  static constexpr int piece = 8;  ///< elements of 16 bytes
-  static constexpr int pad = 8;    ///< of lines in shared memory, so that neighbours of a column lie in other banks
+  static constexpr int piece = copied_piece;
+  static constexpr int pad = 8;  ///< of lines in shared memory, so that neighbours of a column lie in other banks
 
   TensorParts(const LoweringContext& lowering, const Region& region) : product(lowering, region) {}
 

@@ -72,6 +72,7 @@ OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowe
                              DType compute)
     : operand_(operand),
       compute_(compute),
+      buffer_of_(lowering.buffer_of),
       emitter_(context, operand_.code.program, lowering.buffer_of),
       top_(emitter_, {}) {}
 
@@ -84,6 +85,15 @@ Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axi
                              {operand_.depth, depth, along_position ? 1 : lanes}},
                             mask, &top_);
   return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
+}
+
+OperandLoader::Element OperandLoader::element(Value outer, Value position, Value depth) {
+  const PointInstruction& load = operand_.code.program[0];
+  LATHE_ASSERT(operand_.code.program.size() == 1 && load.kind == Kind::load);
+  PointEmitter::Scope scope(
+      emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, depth, 1}}, {},
+      &top_);
+  return {context().buffer(buffer_of_(load.buffer)), scope.place.position(load.form).base};
 }
 
 void OperandLoader::prefetch(Value outer, Value position) {

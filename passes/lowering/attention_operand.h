@@ -59,6 +59,12 @@ class OperandLoader {
                      int lanes, kernel::Value mask);
   /// Asks for the memory of what lies at a position, where its elements are neighbours along the depth.
   void prefetch(kernel::Value outer, kernel::Value position);
+  /// Where an element lies of an operand that is one load.
+  struct Element {
+    kernel::Buffer buffer;
+    kernel::Value index;
+  };
+  Element element(kernel::Value outer, kernel::Value position, kernel::Value depth);
   /// The same as load(), as a callback for packing.
   schedule::LoadOperand callback();
   /// Copies positions first .. first + count to the matrix, the depth of each contiguous.
@@ -73,6 +79,7 @@ class OperandLoader {
  private:
   const AttentionOperand& operand_;
   DType compute_;
+  BufferOf buffer_of_;
   PointEmitter emitter_;
   PointEmitter::Scope top_;
 };

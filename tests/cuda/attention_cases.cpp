@@ -42,6 +42,15 @@ ir::Graph causal_attention(DType dtype, std::int64_t head, std::int64_t values) 
   return with_gradients(g, y, {q, k, v});
 }
 
+ir::Graph scaled_attention(DType dtype, std::int64_t head, std::int64_t values, double scale) {
+  Graph g{"scaled"};
+  const Dim N{"N"}, S{"S"};
+  const Tensor q = g.input("q", dtype, {N, S, head}), k = g.input("k", dtype, {N, S, head}),
+               v = g.input("v", dtype, {N, S, values});
+  g.output("y", matmul(matmul(q * scale, k.transpose(-2, -1)).softmax(-1), v));
+  return g.finish();
+}
+
 std::vector<AttentionCase> attention_cases() {
   const std::pair<const char*, Spelling> spelled[] = {
       {"plain", {}},

@@ -20,5 +20,7 @@ std::vector<AttentionCase> attention_cases();
 
 /// A causal attention of one head, [N, S, head] by [N, S, values], forward and backward.
 ir::Graph causal_attention(DType dtype, std::int64_t head, std::int64_t values);
+/// One without a mask, of queries times `scale`; the result alone.
+ir::Graph scaled_attention(DType dtype, std::int64_t head, std::int64_t values, double scale);
 
 }  // namespace lathe::test

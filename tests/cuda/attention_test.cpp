@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
+#include "ir/kernel/printer.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/attention/spelling.h"
@@ -103,6 +104,31 @@ TEST_CASE("every twenty-fourth spelling of attention on GPUs") {
     const ir::Graph graph = build(all[i]);
     check_values(graph, {{"N", 2}, {"S", has_literal(all[i]) ? literal_size : 6}, {"T", 3}},
                  lowered(graph, AttentionFusion::required), lowered(graph, AttentionFusion::off), {});
+  }
+}
+
+TEST_CASE("tiles of 16-bit operands are copied asynchronously where their lines are multiples of 16 bytes") {
+  /// Of the forward kernel: which of the operands on the left, the rows, and on the right it copies.
+  const auto copied = [](const ProgramInterpreter& program) {
+    const std::string text = kernel::print(program.program().kernels[0]);
+    return std::pair(text.find("async_copy left[") != std::string::npos,
+                     text.find("async_copy right[") != std::string::npos);
+  };
+  struct Sample {
+    ir::Graph graph;
+    bool rows, columns;
+  };
+  std::vector<Sample> samples;
+  samples.push_back({scaled_attention(bf16, 40, 24, 1), true, true});
+  samples.push_back({scaled_attention(f16, 40, 24, 0.5), false, true});  // queries are computed on the way
+  samples.push_back({scaled_attention(bf16, 12, 16, 1), false, true});   // lines of 24 bytes; the values are copied
+  samples.push_back({scaled_attention(bf16, 12, 20, 1), false, false});
+  samples.push_back({scaled_attention(f32, 40, 24, 1), false, false});
+  for (const Sample& sample : samples) {
+    const ProgramInterpreter fused = lowered(sample.graph, AttentionFusion::required),
+                             plain = lowered(sample.graph, AttentionFusion::off);
+    CHECK(copied(fused) == std::pair(sample.rows, sample.columns));
+    check_values(sample.graph, {{"N", 1}, {"S", 70}}, fused, plain, {});
   }
 }
 
