@@ -18,10 +18,12 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 /// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
 /// out costs little (these operations take 5 to 20 microseconds), and no more chunks than any number of threads needs
-/// to be evenly loaded, for each thread walks on through memory only inside a chunk. Chunks are equally large, and
-/// few ones a number that threads share evenly.
+/// to be evenly loaded, for each thread walks on through memory, and asks for its next rows, only inside a chunk: few
+/// chunks of light iterations, which are equal, more of heavy ones. Chunks are equally large, and few ones a number
+/// that threads share evenly.
 std::int64_t grain_of(std::int64_t extent, std::int64_t work) {
-  constexpr std::int64_t least_work = 1 << 18, most_chunks = 256;
+  constexpr std::int64_t least_work = 1 << 18, heavy = 1 << 22;
+  const std::int64_t most_chunks = work < heavy ? 64 : 256;
   const std::int64_t least = least_work / std::max<std::int64_t>(1, work);
   const std::int64_t grain = std::max({std::int64_t{1}, least, extent / most_chunks});
   const std::int64_t fewest = (extent + grain - 1) / grain, chunks = fewest <= 2 ? fewest : (fewest + 3) / 4 * 4;
