@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "codegen/cuda/divisibility.h"
 #include "codegen/cuda/expressions.h"
@@ -42,6 +43,10 @@ class Emitter {
         inlined_(used_once(kernel)) {
     values_.resize(kernel.values.size());
     vars_.resize(kernel.vars.size());
+    summed_.resize(kernel.vars.size());
+    kernel::for_each_statement(kernel.body, [this](const kernel::Statement& s) {
+      if (const auto* product = std::get_if<kernel::GroupMma>(&s.node)) summed_[at(product->sums)] = true;
+    });
     for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
     for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
     for (std::size_t i = 0; i < kernel.values.size(); ++i) {
@@ -137,9 +142,6 @@ class Emitter {
       return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
                           matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
                           text(in.args[4]))};
-    if (in.op == Opcode::group_mma)
-      return {fmt::format("group_mma({}, {}, {})", panels(in.left, in.args[0]), panels(in.right, in.args[1]),
-                          text(in.args[2]))};
     std::vector<Expression> args;
     for (const ValueId arg : in.args) args.push_back(value(arg));
     return expression(kernel_, in, args);
@@ -212,11 +214,22 @@ class Emitter {
   void statement(const kernel::CommitCopies&) { line("commit_copies();"); }
   void statement(const kernel::WaitCopies& s) { line("wait_copies<{}>();", s.pending); }
 
+  void statement(const kernel::GroupMma& s) {
+    line("group_mma({}, {}, {});", vars_[at(s.sums)], panels(s.left, s.left_first), panels(s.right, s.right_first));
+  }
+
+  void statement(const kernel::WaitSums& s) {
+    std::vector<std::string_view> sums;
+    for (const kernel::VarId var : s.sums) sums.push_back(vars_[at(var)]);
+    line("ring.wait_sums({});", fmt::join(sums, ", "));
+  }
+
   void statement(const kernel::SetVar& s) {
     std::string& var = vars_[at(s.var)];
     if (s.declares) var = fmt::format("r{}", next_var_++);
     const std::string type = s.declares ? type_name(kernel_.vars[at(s.var)].type) + " " : "";
     line("{}{} = {};", type, var, text(s.value));
+    if (summed_[at(s.var)]) line("touch({});", var);
   }
 
   void statement(const kernel::Alloc& s) {
@@ -262,8 +275,16 @@ class Emitter {
     block(fills ? s.fill : s.use);
     --depth_;
     line("}}");
-    line("ring.{}();", fills ? "filled" : "used");
+    line("ring.{}();", fills ? "filled" : multiplies(s.use) ? "multiplied" : "used");
     fills_ = fills;
+  }
+
+  static bool multiplies(const kernel::Block& statements) {
+    bool found = false;
+    kernel::for_each_statement(statements, [&](const kernel::Statement& s) {
+      found = found || std::holds_alternative<kernel::GroupMma>(s.node);
+    });
+    return found;
   }
 
   void statement(const kernel::Barrier&) {
@@ -331,6 +352,7 @@ class Emitter {
   Mapping mapping_;
   std::vector<std::int64_t> divisors_;
   std::vector<bool> inlined_;  // by value
+  std::vector<bool> summed_;   // by variable: products of warp groups are added to it
   UniqueNames names_;
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_;

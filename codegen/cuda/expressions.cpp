@@ -106,8 +106,7 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::load_strided:
     case Opcode::gather:
     case Opcode::get:
-    case Opcode::mma:
-    case Opcode::group_mma: break;
+    case Opcode::mma: break;
   }
   throw InternalError("an instruction that is no expression");
 }
@@ -130,8 +129,7 @@ bool is_pure(const Instruction& in) {
     case Opcode::gather:
     case Opcode::get:
     case Opcode::from_lane:
-    case Opcode::mma:
-    case Opcode::group_mma: break;
+    case Opcode::mma: break;
   }
   return false;
 }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -91,6 +92,8 @@ class Reader {
   void statement(const kernel::AsyncCopy&) {}
   void statement(const kernel::CommitCopies&) {}
   void statement(const kernel::WaitCopies&) {}
+  void statement(const kernel::GroupMma&) {}
+  void statement(const kernel::WaitSums&) {}
   void statement(const kernel::Barrier&) {}
   void statement(const kernel::Check&) {}
 
@@ -202,8 +205,10 @@ class Bounds {
 }  // namespace
 
 int shared_alignment(const Kernel& kernel, BufferId buffer) {
-  const bool holds_panels = std::any_of(kernel.values.begin(), kernel.values.end(), [&](const auto& in) {
-    return in.op == Opcode::group_mma && (in.left.buffer == buffer || in.right.buffer == buffer);
+  bool holds_panels = false;
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const auto* product = std::get_if<kernel::GroupMma>(&s.node);
+    holds_panels = holds_panels || (product && (product->left.buffer == buffer || product->right.buffer == buffer));
   });
   return holds_panels ? kernel::panel_alignment : 16;
 }

@@ -67,13 +67,14 @@ LATHE_FUNCTION void user_barrier() {
 #endif
 }
 
-/// A thread's place in a ring: the slot of its present turn, and the parity of its rounds. Of each slot a barrier says
-/// that it is full, and one behind these that it is empty.
+/// A thread's place in a ring: the slot of its present turn, the parity of its rounds, and the slot that its products
+/// under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
 template <int stages>
 struct Ring {
   u64* barriers;
   int at;
   u32 round;
+  int held;
 
   LATHE_FUNCTION i64 slot() const { return at; }
   LATHE_FUNCTION void wait_empty() const { wait_barrier(barriers + stages + at, round ^ 1); }
@@ -85,11 +86,31 @@ struct Ring {
     arrive_with_copies(barriers + at);
     turn();
   }
-  /// One thread of a warp arrives for all.
   LATHE_FUNCTION void used() {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(barriers + stages + at);
+    empty(at);
     turn();
+  }
+  /// The products of this turn stay under way; those of the turn before are done.
+  LATHE_FUNCTION void multiplied() {
+    commit_wgmma();
+    wait_wgmma<1>();
+    empty(held);
+    held = at;
+    turn();
+  }
+  /// All products are done.
+  template <class... Sums>
+  LATHE_FUNCTION void wait_sums(Sums&... sums) {
+    wait_wgmma<0>();
+    (touch(sums), ...);
+    empty(held);
+    held = -1;
+  }
+  /// One thread of a warp arrives for all.
+  LATHE_FUNCTION void empty(int slot) const {
+    if (slot < 0) return;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(barriers + stages + slot);
   }
   LATHE_FUNCTION void turn() {
     if (++at == stages) at = 0, round ^= 1;
@@ -105,7 +126,7 @@ LATHE_FUNCTION Ring<stages> start_ring(u64* barriers, u32 fillers, u32 users) {
       init_barrier(barriers + stages + i, users / 32);
     }
   __syncthreads();
-  return {barriers, 0, 0};
+  return {barriers, 0, 0, -1};
 }
 )cuda";
 }

@@ -60,31 +60,43 @@ LATHE_FUNCTION void wgmma_64x128x16(f32* sum, u64 a, u64 b) {
   shim_wgmma(value, sum, a, b, A, B);
 #endif
 }
-/// Nothing is known of the sums: of zeros that are made just before, ptxas makes wgmma one after the other (C7520).
-LATHE_FUNCTION void start_wgmma(vec<f32, 64>& sums) {
+/// Nothing is known of the sums from here on: ptxas makes wgmma one after the other that start from zeros which it
+/// knows (C7518, C7520); and what is done with them after a wait stays behind it.
+LATHE_FUNCTION void touch(vec<f32, 64>& sums) {
 #ifdef __CUDA_ARCH__
 #pragma unroll
-  for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(sums.lane[i]));
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(sums.lane[i])::"memory");
 #endif
 }
-LATHE_FUNCTION void finish_wgmma() {
+/// What has been started becomes a group; waits until at most the `pending` latest groups are under way.
+LATHE_FUNCTION void commit_wgmma() {
 #ifdef __CUDA_ARCH__
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#else
+  shim_commit_wgmma();
+#endif
+}
+template <int pending>
+LATHE_FUNCTION void wait_wgmma() {
+#ifdef __CUDA_ARCH__
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+#else
+  shim_wait_wgmma(pending);
 #endif
 }
 
-/// sums + left * right^T over 64 elements, for all threads of a warp group together: 64 rows, 16 of which a warp has,
-/// by 128 columns. A thread's sums are those of mma of 16 x 128.
+/// Starts sums += left * right^T over 64 elements, for all threads of a warp group together: 64 rows, 16 of which a
+/// warp has, by 128 columns. A thread's sums are those of mma of 16 x 128; they stay where they are, and nobody else
+/// touches them before a wait.
 template <class T, bool A, bool B>
-LATHE_FUNCTION vec<f32, 64> group_mma(Panels<T, A> left, Panels<T, B> right, vec<f32, 64> sums) {
+LATHE_FUNCTION void group_mma(vec<f32, 64>& sums, Panels<T, A> left, Panels<T, B> right) {
   const u64 a = panel_descriptor(left.first), b = panel_descriptor(right.first);
-  start_wgmma(sums);
+#ifdef __CUDA_ARCH__
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
 #pragma unroll
   for (int k = 0; k < 4; ++k)
     wgmma_64x128x16<T, A, B>(sums.lane, a + k * next_sixteen<A>(), b + k * next_sixteen<B>());
-  finish_wgmma();
-  return sums;
 }
 )cuda";
 }

@@ -208,7 +208,6 @@ class Emitter {
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
       case Opcode::mma:
-      case Opcode::group_mma:
       case Opcode::from_lane: of_a_gpu("what a warp computes");
     }
     throw InternalError("a value that no statement computes");
@@ -272,6 +271,8 @@ class Emitter {
   void statement(const kernel::Stage&) { of_a_gpu("a stage"); }
   void statement(const kernel::AsyncCopy&) { of_a_gpu("an asynchronous copy"); }
   void statement(const kernel::CommitCopies&) { of_a_gpu("an asynchronous copy"); }
+  void statement(const kernel::GroupMma&) { of_a_gpu("a product by warp groups"); }
+  void statement(const kernel::WaitSums&) { of_a_gpu("a product by warp groups"); }
   void statement(const kernel::WaitCopies&) { of_a_gpu("an asynchronous copy"); }
 
   void statement(const kernel::Check& s) {

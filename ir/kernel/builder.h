@@ -155,9 +155,11 @@ class Builder {
     Bound first;
     bool transposed = false;
   };
-  /// sums + left * right^T of 64 x 128 over 64 elements, for all threads of a warp group together, in the use of a
-  /// stage; see panel_place. sums: f32, 64 lanes.
-  Value group_mma(const Panels& left, const Panels& right, Value sums);
+  /// Starts sums += left * right^T of 64 x 128 over 64 elements, for all threads of a warp group together, in the use
+  /// of a stage; see GroupMma. sums: f32, 64 lanes.
+  void group_mma(Var sums, const Panels& left, const Panels& right);
+  /// Before it, outside the stage, such sums are not used.
+  void wait_sums(std::span<const Var> sums);
   /// Of the threads of a block the first `users` use what the others fill, see Ring; the body has one stage().
   void ring(int stages, int users, const std::function<void()>& body);
   /// Both are given the slot of the stage.

@@ -140,12 +140,18 @@ void Builder::commit_copies() { emit({CommitCopies{}}); }
 
 void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }
 
-Value Builder::group_mma(const Panels& left, const Panels& right, Value sums) {
-  return append({.op = Opcode::group_mma,
-                 .type = sums.type,
-                 .args = {bound(left.first).id, bound(right.first).id, sums.id},
+void Builder::group_mma(Var sums, const Panels& left, const Panels& right) {
+  emit({GroupMma{.sums = sums.id,
                  .left = {left.buffer.id, group_rows, left.transposed},
-                 .right = {right.buffer.id, group_columns, right.transposed}});
+                 .right = {right.buffer.id, group_columns, right.transposed},
+                 .left_first = bound(left.first).id,
+                 .right_first = bound(right.first).id}});
+}
+
+void Builder::wait_sums(std::span<const Var> sums) {
+  WaitSums wait;
+  for (const Var v : sums) wait.sums.push_back(v.id);
+  emit({std::move(wait)});
 }
 
 void Builder::ring(int stages, int users, const std::function<void()>& body) {

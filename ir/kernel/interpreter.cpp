@@ -149,10 +149,6 @@ class Interpreter {
         return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
                               {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
                               static_cast<int>(t.position[0] % warp_threads), actor(t), arg(4), out);
-      case Opcode::group_mma:
-        return multiply_panels(in, {target(in.left.buffer, t), arg(0)->integer},
-                               {target(in.right.buffer, t), arg(1)->integer},
-                               static_cast<int>(t.position[0] % group_threads), actor(t), arg(2), out);
     }
   }
 
@@ -176,7 +172,7 @@ class Interpreter {
       const std::int64_t at = in.op == Opcode::gather ? index[i].integer : index->integer + i * stride;
       out[i] = active(in.mask, i, t) ? from.load(at, own) : Scalar{};
     }
-    check_alignment(in.alignment, from, index->integer);
+    from.check_alignment(in.alignment, index->integer);
   }
 
   void statement(const Store& s, Thread& t) const {
@@ -188,16 +184,7 @@ class Interpreter {
       const std::int64_t at = s.kind == StoreKind::scatter ? index[i].integer : index->integer + i * stride;
       if (active(s.mask, i, t)) to.store(at, value[i], own);
     }
-    check_alignment(s.alignment, to, index->integer);
-  }
-
-  /// Bound memory counts as aligned as its own address is, scratch as aligned to any promise.
-  void check_alignment(int alignment, const Target& target, std::int64_t index) const {
-    if (alignment == 0) return;
-    const auto address = (target.scratch ? 0 : reinterpret_cast<std::uintptr_t>(target.data)) +
-                         static_cast<std::uintptr_t>(index) * size_in_bytes(target.info->dtype);
-    if (address % static_cast<std::uintptr_t>(alignment) != 0)
-      fail(fmt::format("{}[{}] is not aligned to {} bytes", target.info->name, index, alignment), "alignment");
+    to.check_alignment(s.alignment, index->integer);
   }
 
   void statement(const SetVar& s, Thread& t) const {
@@ -218,13 +205,21 @@ class Interpreter {
     const Actor own = actor(t);
     std::vector<Scalar> values;
     for (std::int64_t i = 0; i < lanes; ++i) values.push_back(i < count ? from.load(from_at + i, own) : Scalar{});
-    check_alignment(16, to, at);
-    if (count > 0) check_alignment(16, from, from_at);
+    to.check_alignment(16, at);
+    if (count > 0) from.check_alignment(16, from_at);
     t.copies.start(t.scratch[at_index(s.to)], to, at, std::move(values), own);
   }
 
   void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
   void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, actor(t)); }
+
+  void statement(const GroupMma& s, Thread& t) const {
+    multiply_panels(s, {target(s.left.buffer, t), integer(s.left_first, t)},
+                    {target(s.right.buffer, t), integer(s.right_first, t)},
+                    static_cast<int>(t.position[0] % group_threads), actor(t),
+                    &t.vars[var_offsets_[at_index(s.sums)]]);
+  }
+  void statement(const WaitSums&, Thread&) const {}
 
   void statement(const Ring&, Thread&) const { fail("a ring outside the thread loops", "ring_place"); }
   void statement(const Stage&, Thread&) const { fail("a stage outside a ring", "ring_stage"); }
@@ -294,13 +289,15 @@ class Interpreter {
       } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
-        if (kernel_.is_collective(s)) {
-          const ValueId value = std::get<Compute>(s.node).value;
-          if (info(value).op == Opcode::from_lane) {
-            exchange(value, threads);
+        if (const auto* product = std::get_if<GroupMma>(&s.node))
+          check_same({{product->left_first, product->right_first}}, "group_mma", group_threads, threads);
+        if (const auto* compute = std::get_if<Compute>(&s.node); compute && kernel_.is_collective(s)) {
+          const Instruction& in = info(compute->value);
+          if (in.op == Opcode::from_lane) {
+            exchange(compute->value, threads);
             continue;
           }
-          check_warps(info(value), threads);
+          check_same({in.args.data(), in.args.size() - 1}, name(in.op), warp_threads, threads);
         }
         for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
       }
@@ -345,14 +342,14 @@ class Interpreter {
   }
 
   /// The threads of a warp, or warp group, name the same tiles.
-  void check_warps(const Instruction& mma, std::span<Thread* const> threads) const {
-    const int together = threads_together(mma.op);
+  void check_same(std::span<const ValueId> places, std::string_view op, int together,
+                  std::span<Thread* const> threads) const {
     for (std::size_t i = 1; i < threads.size(); ++i) {
       if (threads[i]->id() / together != threads[i - 1]->id() / together) continue;
-      for (std::size_t arg = 0; arg + 1 < mma.args.size(); ++arg)
-        if (integer(mma.args[arg], *threads[i]) != integer(mma.args[arg], *threads[i - 1]))
+      for (const ValueId place : places)
+        if (integer(place, *threads[i]) != integer(place, *threads[i - 1]))
           fail(fmt::format("threads {} and {} name different tiles in one {}", threads[i - 1]->id(), threads[i]->id(),
-                           name(mma.op)),
+                           op),
                "divergent_mma");
     }
   }

@@ -96,12 +96,12 @@ void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePla
            mma_depth, sums, out);
 }
 
-void multiply_panels(const Instruction& mma, const TilePlace& left, const TilePlace& right, int thread,
-                     const Actor& actor, const Scalar* sums, Scalar* out) {
+void multiply_panels(const GroupMma& mma, const TilePlace& left, const TilePlace& right, int thread,
+                     const Actor& actor, Scalar* sums) {
   OwnSums own;
-  for (int i = 0; i < mma.type.lanes; ++i) own.add(group_sum_place(thread, i));
+  for (int i = 0; i < group_rows * group_columns / group_threads; ++i) own.add(group_sum_place(thread, i));
   multiply(own, read_panels(mma.left, left, own.rows, actor), read_panels(mma.right, right, own.columns, actor),
-           group_depth, sums, out);
+           group_depth, sums, sums);
 }
 
 }  // namespace lathe::kernel

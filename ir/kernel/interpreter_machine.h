@@ -51,9 +51,9 @@ struct TilePlace {
 void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
                     const Actor& actor, const Scalar* sums, Scalar* out);
 
-/// The same of group_mma for thread number `thread` of a warp group, over 64 elements; the places' lines do not
-/// count. Throws for panels that are no multiples of 1024 bytes.
-void multiply_panels(const Instruction& mma, const TilePlace& left, const TilePlace& right, int thread,
-                     const Actor& actor, const Scalar* sums, Scalar* out);
+/// The same of group_mma for thread number `thread` of a warp group, over 64 elements, added to its sums; the places'
+/// lines do not count. Throws for panels that are no multiples of 1024 bytes.
+void multiply_panels(const GroupMma& mma, const TilePlace& left, const TilePlace& right, int thread,
+                     const Actor& actor, Scalar* sums);
 
 }  // namespace lathe::kernel

@@ -64,6 +64,14 @@ void Target::fail(const std::string& text, const char* label) const {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel->name, text, label));
 }
 
+void Target::check_alignment(int alignment, std::int64_t index) const {
+  if (alignment == 0) return;
+  const auto address = (scratch ? 0 : reinterpret_cast<std::uintptr_t>(data)) +
+                       static_cast<std::uintptr_t>(index) * size_in_bytes(info->dtype);
+  if (address % static_cast<std::uintptr_t>(alignment) != 0)
+    fail(fmt::format("{}[{}] is not aligned to {} bytes", info->name, index, alignment), "alignment");
+}
+
 std::byte* Target::element(std::int64_t index, const char* verb) const {
   if (index < 0 || index >= count)
     fail(fmt::format("{} {}[{}], which has {} elements", verb, info->name, index, count), "out_of_bounds");

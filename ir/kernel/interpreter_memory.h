@@ -61,6 +61,8 @@ struct Target {
   /// An asynchronous copy starts writing an element of scratch, and ends.
   void begin_copy(std::int64_t index, const Actor& actor) const;
   void end_copy(std::int64_t index, Scalar value, const Actor& actor) const;
+  /// Bound memory counts as aligned as its own address is, scratch as aligned to any promise; 0 promises nothing.
+  void check_alignment(int alignment, std::int64_t index) const;
   [[noreturn]] void fail(const std::string& text, const char* label) const;
 
  private:

@@ -20,14 +20,12 @@ int Kernel::parameter_count() const {
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
   return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<Ring>(statement.node) ||
-         std::holds_alternative<Stage>(statement.node) ||
+         std::holds_alternative<Stage>(statement.node) || std::holds_alternative<GroupMma>(statement.node) ||
+         std::holds_alternative<WaitSums>(statement.node) ||
          (compute && threads_together(values[static_cast<std::size_t>(compute->value)].op) > 1);
 }
 
-int threads_together(Opcode op) {
-  if (op == Opcode::group_mma) return group_threads;
-  return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1;
-}
+int threads_together(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1; }
 
 int panel_place(int line, int element) {
   constexpr int piece = 8;
@@ -86,7 +84,6 @@ std::string_view name(Opcode op) {
     case Opcode::get: return "get";
     case Opcode::from_lane: return "from_lane";
     case Opcode::mma: return "mma";
-    case Opcode::group_mma: return "group_mma";
   }
   throw InternalError("an opcode out of range");
 }

@@ -62,7 +62,6 @@ enum class Opcode : std::uint8_t {
   get,           // the present value of variable `integer`
   mma,           // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
   from_lane,     // args[0] of thread args[1] of the warp
-  group_mma,     // a warp group's product of two tiles in shared memory, added to args[2]: see panel_place
 };
 
 /// An operand of mma: a matrix of `rows` rows of 16 elements that are summed over, in shared memory. Element (row, k)
@@ -85,20 +84,18 @@ struct SumPlace {
 SumPlace sum_place(int columns, int lane, int index);
 inline constexpr int warp_threads = 32;
 inline constexpr int mma_depth = 16;
-/// How the operands of group_mma lie in shared memory: in panels of 64 lines of 64 elements (128 bytes), in each line
+/// How the operands of GroupMma lie in shared memory: in panels of 64 lines of 64 elements (128 bytes), in each line
 /// of which pieces of 16 bytes are swapped, as the 128-byte swizzle of wgmma has them. The place of an element in its
 /// panel:
 int panel_place(int line, int element);
 inline constexpr int panel_side = 64;
 inline constexpr int panel_elements = panel_side * panel_side;
 inline constexpr int panel_alignment = 1024;  ///< bytes
-/// group_mma adds left * right^T to 64 x 128 sums that the 128 threads of a warp group hold in f32 together, as
-/// wgmma.m64n128k16 lays them out (group_sum_place). 64 elements are summed over; left is a panel, right are two, one
-/// behind the other; rows are lines, or elements of lines where the operand is transposed. args: left first, right
-/// first, sums. The first ones are multiples of 1024 bytes, equal in all threads of a group.
+/// Of the 64 x 128 sums that the 128 threads of a warp group hold in f32 together, as wgmma.m64n128k16 lays them out:
+/// which one is number `index` in the vector of thread `thread`. Products of GroupMma are 64 deep.
 inline constexpr int group_threads = 128, group_rows = 64, group_columns = 128, group_depth = 64;
 SumPlace group_sum_place(int thread, int index);
-/// How many threads, neighbours, compute it together: 1, a warp or a warp group.
+/// How many threads, neighbours, compute it together: 1 or a warp.
 int threads_together(Opcode op);
 
 struct Instruction {
@@ -179,6 +176,22 @@ struct WaitCopies {
   int pending = 0;
 };
 
+/// Starts to add left * right^T to the sums (group_sum_place) that a warp group holds in a variable, f32 of 64 lanes.
+/// left is a panel, right are two, one behind the other; rows are lines, or elements of lines where the operand is
+/// transposed. The first ones are multiples of 1024 bytes, equal in all threads of a group. What lies there was
+/// filled for the stage that this stands in, and is kept until the product is done; products are added in order. From
+/// here to a WaitSums of the variable nothing but further products may use it.
+struct GroupMma {
+  VarId sums = none;
+  MatrixTile left{}, right{};  ///< their rows: 64 and 128
+  ValueId left_first = none, right_first = none;
+};
+
+/// Waits until the products that are added to these variables are done.
+struct WaitSums {
+  std::vector<VarId> sums;
+};
+
 /// Declares (the first time) and assigns a register variable.
 struct SetVar {
   VarId var = none;
@@ -204,7 +217,8 @@ struct Ring {
 };
 
 /// One turn of a ring: `fill`, and when its copies have arrived, `use`. `slot` is the number of turns before, modulo
-/// the ring's stages. A fill waits until the users are through with the turn that had this slot before.
+/// the ring's stages. A fill waits until the users, and the products that they started, are through with the turn
+/// that had this slot before: with that of one turn, when those of the next one are started or waited for.
 struct Stage {
   ValueId slot = none;
   Block fill, use;
@@ -229,8 +243,8 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, AsyncCopy, CommitCopies, WaitCopies, SetVar, Alloc, Barrier, Check, Loop,
-               Branch, Ring, Stage>
+  std::variant<Compute, Store, Prefetch, AsyncCopy, CommitCopies, WaitCopies, GroupMma, WaitSums, SetVar, Alloc,
+               Barrier, Check, Loop, Branch, Ring, Stage>
       node;
 };
 
@@ -248,8 +262,8 @@ struct Kernel {
   std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
-  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane, a
-  /// ring. Loops and branches are not looked into.
+  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane,
+  /// products of a warp group, a ring. Loops and branches are not looked into.
   bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;

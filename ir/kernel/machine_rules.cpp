@@ -2,6 +2,10 @@
 
 namespace lathe::kernel {
 
+void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
+  require(kernel, have == type, "type", "{} is {}, not {}", what, to_string(have), to_string(type));
+}
+
 namespace {
 
 const BufferInfo& info(const Kernel& kernel, BufferId id) { return kernel.buffers[static_cast<std::size_t>(id)]; }
@@ -17,14 +21,6 @@ void verify_tile(const Kernel& kernel, const MatrixTile& tile, ValueId first, Va
             "an mma of {} by {}, which is no multiple of 8", buffer.name, value(kernel, id).integer);
 }
 
-}  // namespace
-
-namespace {
-
-void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
-  require(kernel, have == type, "type", "{} is {}, not {}", what, to_string(have), to_string(type));
-}
-
 void verify_mma(const Kernel& kernel, const Instruction& mma) {
   for (std::size_t i = 0; i < 4; ++i) want(kernel, value(kernel, mma.args[i]).type, {i64, 1}, "a place of an mma");
   want(kernel, value(kernel, mma.args[4]).type, mma.type, "the sums of an mma");
@@ -36,31 +32,30 @@ void verify_mma(const Kernel& kernel, const Instruction& mma) {
           "an mma of {} x {} sums in {}", mma.left.rows, mma.right.rows, to_string(mma.type));
 }
 
-void verify_group_mma(const Kernel& kernel, const Instruction& in) {
-  for (const auto& [tile, first] : {std::pair{in.left, in.args[0]}, {in.right, in.args[1]}}) {
+}  // namespace
+
+void verify_group_mma(const Kernel& kernel, const GroupMma& s) {
+  for (const auto& [tile, first] : {std::pair{s.left, s.left_first}, {s.right, s.right_first}}) {
     want(kernel, value(kernel, first).type, {i64, 1}, "a place of a group_mma");
     const BufferInfo& buffer = info(kernel, tile.buffer);
     require(kernel, buffer.space == Space::shared, "mma_operands", "a group_mma of {}, which is not shared",
             buffer.name);
     require(kernel,
-            (buffer.dtype == bf16 || buffer.dtype == f16) && buffer.dtype == info(kernel, in.left.buffer).dtype,
+            (buffer.dtype == bf16 || buffer.dtype == f16) && buffer.dtype == info(kernel, s.left.buffer).dtype,
             "mma_types", "a group_mma of {}", name(buffer.dtype));
     const Instruction& at = value(kernel, first);
     require(kernel, at.op != Opcode::constant || at.integer % (panel_alignment / 2) == 0, "alignment",
             "a group_mma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, panel_alignment);
   }
-  want(kernel, value(kernel, in.args[2]).type, in.type, "the sums of a group_mma");
+  const Type type = kernel.vars[static_cast<std::size_t>(s.sums)].type;
   require(kernel,
-          in.left.rows == group_rows && in.right.rows == group_columns &&
-              in.type == Type{f32, group_rows * group_columns / group_threads},
-          "mma_shape", "a group_mma of {} x {} sums in {}", in.left.rows, in.right.rows, to_string(in.type));
+          s.left.rows == group_rows && s.right.rows == group_columns &&
+              type == Type{f32, group_rows * group_columns / group_threads},
+          "mma_shape", "a group_mma of {} x {} sums in {}", s.left.rows, s.right.rows, to_string(type));
 }
-
-}  // namespace
 
 void verify_of_warp(const Kernel& kernel, const Instruction& in) {
   if (in.op == Opcode::mma) return verify_mma(kernel, in);
-  if (in.op == Opcode::group_mma) return verify_group_mma(kernel, in);
   want(kernel, in.type, {in.type.scalar, 1}, "a from_lane");
   want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_lane");
   want(kernel, value(kernel, in.args[1]).type, {i64, 1}, "the lane of from_lane");

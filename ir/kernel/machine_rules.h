@@ -20,10 +20,14 @@ void require(const Kernel& kernel, bool condition, std::string_view label, fmt::
       fmt::format("kernel {}: {}  [{}]", kernel.name, fmt::format(text, std::forward<Args>(args)...), label));
 }
 
+/// Throws [type] unless what `what` names is of the type.
+void want(const Kernel& kernel, Type have, Type type, std::string_view what);
+
 /// What follows from a from_lane, an mma or a group_mma alone, its operands being in scope: their types; of a product
 /// operands in shared memory (mma_operands), both bf16 or both f16 (mma_types), tiles and sums that fit each other
 /// (mma_shape), places that are multiples of 16 bytes, of a group_mma of 1024, where they are known (alignment).
 void verify_of_warp(const Kernel& kernel, const Instruction& in);
+void verify_group_mma(const Kernel& kernel, const GroupMma& s);
 /// From a parameter that is only read to shared memory of the same type (copy_buffers).
 void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy);
 /// A thread.x loop from 0, step 1, whose constant length is a multiple of a warp: its index tells the lane.

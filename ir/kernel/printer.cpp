@@ -150,11 +150,6 @@ class Printer {
         matrix(in.right, in.args[2], in.args[3]);
         add(", {}", value(in.args[4]));
         break;
-      case Opcode::group_mma:
-        add("group_mma {}[{}]{}, {}[{}]{}, {}", buffer(in.left.buffer), value(in.args[0]),
-            in.left.transposed ? "^T" : "", buffer(in.right.buffer), value(in.args[1]),
-            in.right.transposed ? "^T" : "", value(in.args[2]));
-        break;
     }
     suffix(in.mask, in.alignment);
   }
@@ -220,6 +215,21 @@ class Printer {
   void statement(const WaitCopies& s) {
     indent();
     add("wait_copies {}\n", s.pending);
+  }
+
+  void statement(const GroupMma& s) {
+    indent();
+    add("group_mma {} += {}[{}]{}, {}[{}]{}\n", var_names_[static_cast<std::size_t>(s.sums)], buffer(s.left.buffer),
+        value(s.left_first), s.left.transposed ? "^T" : "", buffer(s.right.buffer), value(s.right_first),
+        s.right.transposed ? "^T" : "");
+  }
+
+  void statement(const WaitSums& s) {
+    indent();
+    out_ += "wait_sums";
+    for (std::size_t i = 0; i < s.sums.size(); ++i)
+      add("{}{}", i ? ", " : " ", var_names_[static_cast<std::size_t>(s.sums[i])]);
+    out_ += "\n";
   }
 
   void statement(const Barrier&) {

@@ -11,19 +11,6 @@ namespace {
 
 const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[static_cast<std::size_t>(id)]; }
 
-/// Runs body(statement) for all statements of a block and of the blocks inside.
-template <class Body>
-void for_each(const Block& statements, const Body& body) {
-  for (const Statement& s : statements) {
-    body(s);
-    std::visit(Overloaded{[&](const Loop& l) { for_each(l.body, body); },
-                          [&](const Branch& b) { for_each(b.then_block, body), for_each(b.else_block, body); },
-                          [&](const Ring& r) { for_each(r.body, body); },
-                          [&](const Stage& t) { for_each(t.fill, body), for_each(t.use, body); }, [](const auto&) {}},
-               s.node);
-  }
-}
-
 /// The bounds of the parallel loop are known from the dims alone.
 void pure(const Kernel& kernel, ValueId id) {
   require(kernel, id >= 0 && id < static_cast<int>(kernel.values.size()), "value_range", "value {} does not exist",
@@ -47,7 +34,7 @@ void no_parameter_store(const Kernel& kernel, const Statement& statement) {
 /// The one ring in these statements, or null.
 const Ring* ring_of(const Kernel& kernel, const Block& statements) {
   const Ring* found = nullptr;
-  for_each(statements, [&](const Statement& s) {
+  for_each_statement(statements, [&](const Statement& s) {
     const auto* ring = std::get_if<Ring>(&s.node);
     require(kernel, !ring || !found, "ring_place", "two rings");
     if (ring) found = ring;
@@ -57,7 +44,7 @@ const Ring* ring_of(const Kernel& kernel, const Block& statements) {
 
 void verify_fill(const Kernel& kernel, const Ring& ring, const Stage& stage) {
   std::vector<bool> own(kernel.vars.size());
-  for_each(stage.fill, [&](const Statement& s) {
+  for_each_statement(stage.fill, [&](const Statement& s) {
     const bool fits =
         std::visit(Overloaded{[](const Compute&) { return true; }, [](const AsyncCopy&) { return true; },
                               [](const Loop&) { return true; }, [](const Branch&) { return true; },
@@ -110,7 +97,7 @@ void verify_ring(const Kernel& kernel, const Loop& loop, const Ring& ring) {
 class Wants {
  public:
   Wants(const Kernel& kernel, const Ring& ring) : kernel_(kernel), wanted_(kernel.values.size()) {
-    for_each(ring.body, [&](const Statement& s) {
+    for_each_statement(ring.body, [&](const Statement& s) {
       if (const auto* compute = std::get_if<Compute>(&s.node)) in_ring_.push_back(compute->value);
     });
     path(ring.body);
@@ -149,7 +136,7 @@ class Wants {
 
   void fill(const Block& statements) {
     in_fill_.resize(kernel_.values.size());
-    for_each(statements, [&](const Statement& s) {
+    for_each_statement(statements, [&](const Statement& s) {
       std::visit(Overloaded{[&](const Compute& c) {
                               want({c.value});
                               in_fill_[static_cast<std::size_t>(c.value)] = true;
@@ -173,15 +160,15 @@ void verify_parallel_loop(const Kernel& kernel) {
     const auto* loop = std::get_if<Loop>(&kernel.body[i].node);
     if (!loop || loop->kind != LoopKind::parallel) continue;
     require(kernel, i + 1 == kernel.body.size(), "parallel_last", "statements follow the parallel loop");
-    for_each({kernel.body.begin(), kernel.body.begin() + static_cast<std::ptrdiff_t>(i)},
-             [&](const Statement& s) { no_parameter_store(kernel, s); });
+    for_each_statement({kernel.body.begin(), kernel.body.begin() + static_cast<std::ptrdiff_t>(i)},
+                       [&](const Statement& s) { no_parameter_store(kernel, s); });
     for (const ValueId bound : {loop->lo, loop->hi, loop->step}) pure(kernel, bound);
   }
 }
 
 void verify_rings(const Kernel& kernel) {
   const Ring* ring = ring_of(kernel, kernel.body);
-  for_each(kernel.body, [&](const Statement& s) {
+  for_each_statement(kernel.body, [&](const Statement& s) {
     const auto* loop = std::get_if<Loop>(&s.node);
     const bool inside = loop && loop->kind >= LoopKind::thread_x && ring_of(kernel, loop->body);
     if (inside) {
@@ -191,6 +178,18 @@ void verify_rings(const Kernel& kernel) {
     }
     require(kernel, ring || !std::holds_alternative<Stage>(s.node), "ring_stage", "a stage outside a ring");
   });
+}
+
+void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body) {
+  for (const Statement& s : statements) {
+    body(s);
+    const auto inside = [&](const Block& block) { for_each_statement(block, body); };
+    std::visit(Overloaded{[&](const Loop& l) { inside(l.body); },
+                          [&](const Branch& b) { inside(b.then_block), inside(b.else_block); },
+                          [&](const Ring& r) { inside(r.body); },
+                          [&](const Stage& t) { inside(t.fill), inside(t.use); }, [](const auto&) {}},
+               s.node);
+  }
 }
 
 bool leads_to_stage(const Statement& statement) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "ir/kernel/kernel.h"
@@ -15,6 +16,9 @@ void verify_parallel_loop(const Kernel& kernel);
 /// ring_place), of 2 to 8 stages with one Stage in serial loops (ring_stage), whose fill copies to shared memory and
 /// does nothing else, and needs nothing of what the users load, get or multiply (ring_fill).
 void verify_rings(const Kernel& kernel);
+
+/// Runs body(statement) for all statements of a block and of the blocks inside.
+void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body);
 
 /// Whether a Stage stands there.
 bool leads_to_stage(const Statement& statement);

@@ -4,9 +4,11 @@
 #include <string_view>
 #include <utility>
 
+#include "ir/kernel/arithmetic_rules.h"
 #include "ir/kernel/machine_rules.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/structure_rules.h"
+#include "ir/kernel/sums_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -34,6 +36,7 @@ class Verifier {
     verify_parallel_loop(kernel_);
     block(kernel_.body);
     verify_rings(kernel_);
+    verify_sums(kernel_);
     require(scratch_bytes_ <= 256 * 1024, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
   }
 
@@ -95,9 +98,7 @@ class Verifier {
     return at(id).type;
   }
 
-  void want(Type have, Type type, std::string_view what) const {
-    require(have == type, "type", "{} is {}, not {}", what, to_string(have), to_string(type));
-  }
+  void want(Type have, Type type, std::string_view what) const { kernel::want(kernel_, have, type, what); }
 
   const BufferInfo& buffer(BufferId id, bool writes) const {
     require(id >= 0 && id < static_cast<int>(kernel_.buffers.size()), "buffer_range", "buffer {} does not exist", id);
@@ -131,7 +132,10 @@ class Verifier {
       case Opcode::constant:
       case Opcode::dim:
       case Opcode::loop_index: require(false, "placement", "a {} is no statement", kernel::name(in.op)); break;
-      case Opcode::scalar: scalar(in); break;
+      case Opcode::scalar:
+        arguments(in, static_cast<std::size_t>(arity(in.scalar_op)));
+        verify_scalar(kernel_, in);
+        break;
       case Opcode::fma:
         arguments(in, 3);
         for (const ValueId arg : in.args) want(at(arg).type, in.type, "an operand of fma");
@@ -153,7 +157,10 @@ class Verifier {
         require(is_integer(in.type.scalar), "type", "a ramp of {}", to_string(in.type));
         for (const ValueId arg : in.args) want(at(arg).type, {in.type.scalar, 1}, "an operand of ramp");
         break;
-      case Opcode::reduce: reduce(in); break;
+      case Opcode::reduce:
+        arguments(in, 1);
+        verify_reduction(kernel_, in);
+        break;
       case Opcode::extract:
         arguments(in, 1);
         want(in.type, {at(in.args[0]).type.scalar, 1}, "an extracted lane");
@@ -184,14 +191,12 @@ class Verifier {
         break;
       case Opcode::from_lane:
       case Opcode::mma:
-      case Opcode::group_mma:
-        arguments(in, in.op == Opcode::mma ? 5 : in.op == Opcode::group_mma ? 3 : 2);
+        arguments(in, in.op == Opcode::mma ? 5 : 2);
         for (const BufferId operand : {in.left.buffer, in.right.buffer})
           if (in.op != Opcode::from_lane) buffer(operand, false);
         verify_of_warp(kernel_, in);
         require(warps_ > 0, "warp_threads", "a {} outside a thread.x loop of whole warps", kernel::name(in.op));
         require(conditional_ == 0, "warp_place", "a {} in a branch", kernel::name(in.op));
-        require(in.op != Opcode::group_mma || uses_ > 0, "group_place", "a group_mma outside the use of a stage");
         break;
     }
   }
@@ -207,36 +212,14 @@ class Verifier {
             "an alignment of {}", bytes);
   }
 
-  void reduce(const Instruction& in) const {
-    arguments(in, 1);
-    const Type vector = at(in.args[0]).type;
-    want(in.type, {vector.scalar, 1}, "a reduction");
-    const ScalarOp op = in.scalar_op;
-    const bool logical = op == ScalarOp::logical_and || op == ScalarOp::logical_or;
-    const bool arithmetic = op == ScalarOp::add || op == ScalarOp::mul || op == ScalarOp::min || op == ScalarOp::max;
-    require((logical || arithmetic) && is_defined(op, vector.scalar), "reduce_op", "a reduction by {} of {}",
-            lathe::name(op), to_string(vector));
-  }
-
-  void scalar(const Instruction& in) const {
-    arguments(in, static_cast<std::size_t>(arity(in.scalar_op)));
-    const Type operand = at(in.args.back()).type;
-    const bool narrow = operand.scalar == bf16 || operand.scalar == f16;
-    require(is_defined(in.scalar_op, operand.scalar), narrow ? "narrow_float" : "scalar_type", "{} of {}",
-            lathe::name(in.scalar_op), to_string(operand));
-    std::size_t first = 0;
-    if (in.scalar_op == ScalarOp::select) {
-      want(at(in.args[0]).type, {boolean, operand.lanes}, "the condition of select");
-      first = 1;
-    }
-    for (std::size_t i = first; i < in.args.size(); ++i) want(at(in.args[i]).type, operand, "an operand");
-    const DType result = in.scalar_op == ScalarOp::cast ? in.type.scalar : result_dtype(in.scalar_op, operand.scalar);
-    want(in.type, {result, operand.lanes}, "a result");
-  }
-
   void var(VarId id) const {
     require(id >= 0 && id < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist", id);
     require(declared_[static_cast<std::size_t>(id)], "var_scope", "variable {} is used outside its scope", id);
+  }
+
+  void own_iteration(VarId id) const {
+    require(var_depth_[static_cast<std::size_t>(id)] == independent_, "var_across_iterations",
+            "variable {} is set by independent iterations of a loop", id);
   }
 
   void statement(const Store& s) {
@@ -275,6 +258,21 @@ class Verifier {
     require(s.pending >= 0 && s.pending < 8, "copy_groups", "a wait for all but {} groups", s.pending);
   }
 
+  void statement(const GroupMma& s) const {
+    for (const BufferId operand : {s.left.buffer, s.right.buffer}) buffer(operand, false);
+    for (const ValueId id : {s.left_first, s.right_first}) use(id);
+    var(s.sums);
+    own_iteration(s.sums);
+    verify_group_mma(kernel_, s);
+    require(conditional_ == 0 && uses_ > 0, "group_place", "a group_mma in a branch or outside the use of a stage");
+  }
+
+  void statement(const WaitSums& s) const {
+    for (const VarId sums : s.sums) var(sums);
+    require(conditional_ == 0 && rings_ > 0 && uses_ == 0, "group_place",
+            "a wait_sums in a branch, a stage or outside a ring");
+  }
+
   void statement(const SetVar& s) {
     if (s.declares) {
       require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",
@@ -286,8 +284,7 @@ class Verifier {
       scope_vars_.push_back(static_cast<std::size_t>(s.var));
     }
     var(s.var);
-    require(var_depth_[static_cast<std::size_t>(s.var)] == independent_, "var_across_iterations",
-            "variable {} is set by independent iterations of a loop", s.var);
+    own_iteration(s.var);
     want(use(s.value), kernel_.vars[static_cast<std::size_t>(s.var)].type, "the value set");
   }
 
@@ -349,7 +346,9 @@ class Verifier {
   void statement(const Ring& s) {
     require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "ring_place",
             "a ring in a branch or outside the one thread loop, of whole warps along x");
+    ++rings_;
     block(s.body);
+    --rings_;
   }
 
   void statement(const Stage& s) {
@@ -377,7 +376,7 @@ class Verifier {
   std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
   std::int64_t scratch_bytes_ = 0;
   std::vector<int> var_depth_;
-  int depth_ = 0, threads_ = 0, conditional_ = 0, uses_ = 0;
+  int depth_ = 0, threads_ = 0, conditional_ = 0, rings_ = 0, uses_ = 0;
   int warps_ = 0;        // enclosing thread.x loops of whole warps
   int independent_ = 0;  // enclosing loops whose iterations are independent
 };

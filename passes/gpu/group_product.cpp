@@ -115,12 +115,13 @@ class GroupProduct {
           const Value right = slot * stage(tile_.columns) + static_cast<std::int64_t>(j) *
                                                                 (kernel::group_columns / kernel::panel_side) *
                                                                 kernel::panel_elements;
-          b_.set(sums[j], b_.group_mma({parts_.left.shared, left, !parts_.left.along_k()},
-                                       {parts_.right.shared, right, !parts_.right.along_k()}, b_.get(sums[j])));
+          b_.group_mma(sums[j], {parts_.left.shared, left, !parts_.left.along_k()},
+                       {parts_.right.shared, right, !parts_.right.along_k()});
         }
       };
       b_.stage(fill, use);
     });
+    b_.wait_sums(sums);
     return sums;
   }
 

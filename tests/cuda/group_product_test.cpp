@@ -156,8 +156,9 @@ TEST_CASE("products by warp groups compile to wgmma without spills, under ceilin
   const cuda::Arch hopper = cuda::Arch::named("sm_90a");
   for (const auto& k : cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::ptx, nullptr)) {
     INFO(k.symbol);
-    for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16", "mbarrier.try_wait.parity",
-                             "cp.async.mbarrier.arrive.noinc", "fence.proxy.async.shared::cta"})
+    for (const char* part :
+         {"wgmma.mma_async.sync.aligned.m64n128k16", "wgmma.wait_group.sync.aligned 1;", "mbarrier.try_wait.parity",
+          "cp.async.mbarrier.arrive.noinc", "fence.proxy.async.shared::cta"})
       CHECK(k.code.find(part) != std::string::npos);
     CHECK(k.code.find("mma.sync") == std::string::npos);
   }

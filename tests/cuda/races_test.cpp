@@ -154,6 +154,8 @@ TEST_CASE("races: copies that nobody waits for, a warp's threads that only meet 
   finds("wait_barrier(barriers + at, round);", "");
   finds("wait_barrier(barriers + stages + at, round ^ 1);", "");
   finds("__syncwarp();", "");
+  finds("wait_wgmma<1>();", "");
+  finds("empty(held);\n    held = at;", "empty(at);");
 }
 
 TEST_CASE("races: none in the text of any schedule") {

@@ -72,7 +72,7 @@ TEST_CASE("rings on the host have the descriptors, the fragments and the interpr
 }
 
 TEST_CASE("mistakes in the text of rings and warp groups are found on the host") {
-  const GroupProduct p{.right_transposed = true};
+  const GroupProduct p{.right_transposed = true, .tiles = 2};
   const Kernel kernel = group_product(p);
   const std::vector<float> right = interpreted(kernel, p, 150);
   const auto finds = [&](const char* text, const char* mistake) {
@@ -92,6 +92,10 @@ TEST_CASE("mistakes in the text of rings and warp groups are found on the host")
   finds("16 * 128 : 16 * 2", "8 * 128 : 16 * 2");
   finds("wait_barrier(barriers + at, round);", "");
   finds("wait_barrier(barriers + stages + at, round ^ 1)", "wait_barrier(barriers + stages + at, round)");
+  finds("empty(held);\n    held = at;", "empty(at);");
+  finds("wait_wgmma<1>();", "wait_wgmma<2>();");
+  finds("wait_wgmma<0>();", "wait_wgmma<1>();");
+  finds("empty(held);\n    held = -1;", "held = -1;");
 }
 
 TEST_CASE("rings read as CUDA C++ and become wgmma, with its sums in registers") {
@@ -99,16 +103,17 @@ TEST_CASE("rings read as CUDA C++ and become wgmma, with its sums in registers")
   for (const GroupProduct& p : variants) kernels.push_back(group_product(p));
   const std::string text = cuda::emit(kernels[1]);
   INFO(text);
-  for (const char* part :
-       {"__launch_bounds__(256, 1)", "Ring<2> ring = start_ring<2>(ring_barriers, 128, 128);", "ring.wait_empty();",
-        "ring.filled();", "ring.wait_full();", "= group_mma(panels(a, ", "), transposed_panels(b, ", "ring.used();"})
+  for (const char* part : {"__launch_bounds__(256, 1)", "Ring<2> ring = start_ring<2>(ring_barriers, 128, 128);",
+                           "ring.wait_empty();", "ring.filled();", "ring.wait_full();", "group_mma(r0, panels(a, ",
+                           "), transposed_panels(b, ", "ring.multiplied();", "ring.wait_sums(r0);"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(cuda::mapping_of(kernels[0]).shared_bytes == 2 * (3 * 8192 + 16));
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const cuda::Arch hopper = cuda::Arch::named("sm_90a");
   const auto ptx = cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::ptx, nullptr);
-  for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "mbarrier.try_wait.parity",
+  for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma.wait_group.sync.aligned 1;",
+                           "wgmma.wait_group.sync.aligned 0;", "mbarrier.try_wait.parity",
                            "cp.async.mbarrier.arrive.noinc", "fence.proxy.async"})
     CHECK(ptx[1].code.find(part) != std::string::npos);
   for (const auto& k : cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::cubin, nullptr)) {

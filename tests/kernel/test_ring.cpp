@@ -119,9 +119,18 @@ Body ring(const Body& fill, const Body& use, int users = 128, int stages = 2) {
 
 void copy(const Parts& p) { p.b.async_copy(p.tile, p.t * 8, p.x, p.t * 8); }
 void nothing(const Parts&) {}
-void multiply(const Parts& p, Builder::Bound first = 0) {
-  p.b.group_mma({p.tile, first}, {p.tile, panel_elements}, p.b.constant(f32, 0, 64));
+
+/// A ring of two stages for 128 threads, two turns of products that are waited for.
+Body product(const Body& fill, const std::function<void(const Parts&, Var)>& use, const Type& type = {f32, 64}) {
+  return [=](const Parts& p) {
+    p.b.ring(2, 128, [&] {
+      const Var sums = p.b.var(type, p.b.constant(f32, 0));
+      p.b.for_loop(0, 2, 1, [&](Value) { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p, sums); }); });
+      p.b.wait_sums({&sums, 1});
+    });
+  };
 }
+void multiply(const Parts& p, Var sums) { p.b.group_mma(sums, {p.tile, 0}, {p.tile, panel_elements}); }
 
 void refused(const Body& body, const std::string& label, int threads = 256) {
   CHECK_THROWS_WITH(block(body, threads), Catch::Contains("[" + label + "]"));
@@ -149,12 +158,12 @@ TEST_CASE("what only a run shows of rings") {
     });
   };
   fails_to_run(twice, "which its users write  [stage]");
-  fails_to_run(ring(copy, [](const Parts& p) { multiply(p, p.t / 32 * 512); }), "[divergent_mma]");
-  const Body crooked = [](const Parts& p) {
-    const Value eight = p.t / 512 + 8;
-    p.b.group_mma({p.tile, eight}, {p.tile, eight}, p.b.constant(f32, 0, 64));
+  const auto from = [](const std::function<Value(const Parts&)>& first) {
+    return product(copy,
+                   [=](const Parts& p, Var sums) { p.b.group_mma(sums, {p.tile, first(p)}, {p.tile, first(p)}); });
   };
-  fails_to_run(ring(copy, crooked), "[alignment]");
+  fails_to_run(from([](const Parts& p) { return p.t / 32 * 512; }), "[divergent_mma]");
+  fails_to_run(from([](const Parts& p) { return p.t / 512 + 8; }), "[alignment]");
 }
 
 TEST_CASE("rings that no machine could run are refused by name of the rule") {
@@ -183,18 +192,63 @@ TEST_CASE("rings that no machine could run are refused by name of the rule") {
         });
       },
       "ring_fill");
-  refused([](const Parts& p) { multiply(p); }, "group_place");
-  refused(ring(copy, [](const Parts& p) { multiply(p, 8); }), "alignment");
-  refused(ring(copy, [](const Parts& p) { p.b.group_mma({p.x, 0}, {p.tile, 0}, p.b.constant(f32, 0, 64)); }),
+}
+
+TEST_CASE("products of warp groups that no machine could run are refused by name of the rule") {
+  CHECK_NOTHROW(block(product(copy, multiply)));
+  const auto zeros = [](const Parts& p) { return p.b.var({f32, 64}, p.b.constant(f32, 0)); };
+  refused([&](const Parts& p) { multiply(p, zeros(p)); }, "group_place");
+  const auto rarely = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { multiply(p, sums); }); };
+  refused(product(copy, rarely), "group_place");
+  const auto inside = [](const Parts& p, Var sums) { p.b.wait_sums({&sums, 1}); };
+  refused(product(copy, inside), "group_place");
+  refused(
+      [&](const Parts& p) {
+        const Var sums = zeros(p);
+        p.b.wait_sums({&sums, 1});
+      },
+      "group_place");
+  refused(product(copy, [](const Parts& p, Var sums) { p.b.group_mma(sums, {p.tile, 8}, {p.tile, 0}); }),
+          "alignment");
+  refused(product(copy, [](const Parts& p, Var sums) { p.b.group_mma(sums, {p.x, 0}, {p.tile, 0}); }),
           "mma_operands");
-  refused(ring(copy, [](const Parts& p) { p.b.group_mma({p.tile, 0}, {p.tile, 0}, p.b.constant(f32, 0, 32)); }),
-          "mma_shape");
+  refused(product(copy, multiply, {f32, 32}), "mma_shape");
+  const auto stores = [](const Parts& p, Var sums) {
+    multiply(p, sums);
+    p.b.store(p.tile, p.t, p.b.constant(bf16, 0));
+  };
+  refused(product(copy, stores), "mma_operands");
+}
+
+TEST_CASE("sums that are used while products are under way are refused") {
+  const auto reads = [](const Parts& p, Var sums) { p.b.var(p.b.get(sums)); };
+  CHECK_NOTHROW(
+      block(product(copy, [&](const Parts& p, Var) { reads(p, p.b.var({f32, 64}, p.b.constant(f32, 0))); })));
+  const auto behind = [&](const Parts& p, Var sums) { multiply(p, sums), reads(p, sums); };
+  refused(product(copy, behind), "sums_under_way");
+  // In the next turn they are under way.
+  const auto before = [&](const Parts& p, Var sums) { reads(p, sums), multiply(p, sums); };
+  refused(product(copy, before), "sums_under_way");
+  const auto clears = [](const Parts& p, Var sums) { multiply(p, sums), p.b.set(sums, p.b.constant(f32, 0)); };
+  refused(product(copy, clears), "sums_under_way");
+  const auto other = [](bool waits) {
+    return [waits](const Parts& p) {
+      p.b.ring(2, 128, [&] {
+        const Var sums[] = {p.b.var({f32, 64}, p.b.constant(f32, 0)), p.b.var({f32, 64}, p.b.constant(f32, 0))};
+        p.b.stage([&](Value) { copy(p); }, [&](Value) { multiply(p, sums[0]), multiply(p, sums[1]); });
+        p.b.wait_sums({sums, waits ? 2U : 1U});
+      });
+    };
+  };
+  CHECK_NOTHROW(block(other(true)));
+  refused(other(false), "sums_under_way");
+  CHECK_THROWS_WITH(group_product({.mistake = Mistake::not_waited}), Catch::Contains("[sums_under_way]"));
 }
 
 TEST_CASE("rings as text") {
   const std::string text = print(group_product({.right_transposed = true}));
   INFO(text);
-  for (const char* part :
-       {"ring of 2 for 128 threads {\n", "stage i3 fill {\n", "} use {\n", " = group_mma a[%", "], b[%", "]^T, %"})
+  for (const char* part : {"ring of 2 for 128 threads {\n", "stage i3 fill {\n", "} use {\n", "group_mma v0 += a[%",
+                           "], b[%", "]^T\n", "wait_sums v0\n"})
     CHECK(text.find(part) != std::string::npos);
 }

@@ -17,6 +17,7 @@ struct GroupProduct {
     one_slot,          ///< all turns fill the same memory
     half_filled,       ///< the right operand's second panel is forgotten
     read_outside,      ///< a user reads a stage after it
+    not_waited,        ///< the sums are read while products may be under way
   };
   Mistake mistake = Mistake::none;
   int tiles = 1;  ///< below each other, one after the other in one ring
@@ -61,11 +62,11 @@ inline kernel::Kernel group_product(const GroupProduct& p) {
       const auto use = [&](Value slot) {
         if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
         if (p.mistake == Mistake::one_slot) slot = b.index(0);
-        b.set(sums, b.group_mma({shared[0], slot * stage[0], transposed[0]},
-                                {shared[1], slot * stage[1], transposed[1]}, b.get(sums)));
+        b.group_mma(sums, {shared[0], slot * stage[0], transposed[0]}, {shared[1], slot * stage[1], transposed[1]});
       };
       b.stage(fill, use);
     });
+    if (p.mistake != Mistake::not_waited) b.wait_sums({&sums, 1});
     if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(shared[0], t), f32));
     for (int i = 0; i < 64; i += 2) {
       const SumPlace at = group_sum_place(0, i);

@@ -21,8 +21,9 @@ void shim_meet(ShimCollective act, void* own, std::size_t threads = shim_warp_th
 using ShimCondition = bool (*)(const void* what, unsigned number);
 void shim_wait_until(ShimCondition over, const void* what, unsigned number);
 
-/// A block of so many threads starts, none of which has copies under way.
+/// A block of so many threads starts, none of which has copies or products under way.
 void shim_start_copies(std::size_t threads);
+void shim_start_products();
 /// Some of the copies that a barrier waits for arrive. False where there are none.
 bool shim_land_copies(std::mt19937_64& random);
 
@@ -41,6 +42,8 @@ void shim_pass_on(const void* place);
 void shim_take_up(const void* place);
 void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t bytes_from);
 void shim_pass_on_copies(const void* place);
+/// The same for what is read while the thread goes on.
+void shim_by_agent(void (*tells)(const void*), const void* what);
 #else
 inline void shim_wake() {}
 inline constexpr bool shim_tells_accesses = false;
@@ -50,6 +53,7 @@ inline void shim_pass_on(const void*) {}
 inline void shim_take_up(const void*) {}
 inline void shim_copies(void*, const void*, std::size_t, std::size_t) {}
 inline void shim_pass_on_copies(const void*) {}
+inline void shim_by_agent(void (*)(const void*), const void*) {}
 #endif
 /// What orders the accesses before and after the phase of an mbarrier that is under way.
 const void* shim_present_phase(const unsigned long long* barrier);

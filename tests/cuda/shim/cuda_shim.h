@@ -50,9 +50,12 @@ void shim_wait_barrier(const unsigned long long* barrier, unsigned parity);
 /// bar.sync 1
 void shim_user_barrier(int threads);
 void __syncwarp();
-/// wgmma.mma_async.sync.aligned.m64n128k16.f32.T.T, at once: 128 threads meet.
+/// wgmma.mma_async.sync.aligned.m64n128k16.f32.T.T, .commit_group, .wait_group, for each of which 128 threads meet.
+/// The product is done at the wait: until then the sums are poisoned.
 void shim_wgmma(float (*value)(unsigned short bits), float* sum, unsigned long long a, unsigned long long b,
                 bool a_transposed, bool b_transposed);
+void shim_commit_wgmma();
+void shim_wait_wgmma(int pending);
 
 /// Of values of up to 8 bytes.
 void shim_from_lane(void* value, int bytes, int lane);

@@ -141,6 +141,7 @@ int run_block(std::mt19937_64& random) {
   b.warps.assign(b.fibers.size() / shim_warp_threads + 1, {});
   b.groups.assign(b.fibers.size() / shim_group_threads + 1, {});
   shim_start_copies(b.fibers.size());
+  shim_start_products();
   b.users = {};
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(

@@ -76,6 +76,10 @@ void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t b
   shim_reads(from, bytes_from);
   shim_writes(to, bytes_to);
 }
+void shim_by_agent(void (*tells)(const void*), const void* what) {
+  const AsAgent agent(0);
+  tells(what);
+}
 void shim_pass_on_copies(const void* place) {
   const AsAgent agent(no_order);
   shim_pass_on(place);
@@ -185,6 +189,7 @@ void work_on_launch(std::size_t worker) {
     shim_take_up(block);
     own_number = block->numbers[worker];
     shim_start_copies(block->threads);
+    if (own_number % shim_group_threads == 0) shim_start_products();
     const auto n = static_cast<unsigned>(own_number);
     const auto x = static_cast<unsigned>(block->launch.block[0]), y = static_cast<unsigned>(block->launch.block[1]);
     threadIdx = {n % x, n / x % y, n / x / y};

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <limits>
 
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/cuda_shim.h"
@@ -36,12 +38,46 @@ const void* place_of_phase(const void* barrier, unsigned phase) {
   return static_cast<const unsigned char*>(barrier) + (phase & 1);
 }
 
+struct Group;
+
 struct Wgmma {
   float (*value)(unsigned short);
   float* sum;
   unsigned long long a, b;
   bool a_transposed, b_transposed;
+  Group* group;
 };
+
+/// Sums of all threads that products under way are added to, kept here until the last of these is done. There is no
+/// such variable where no products are left.
+struct Kept {
+  float* sums[shim_group_threads];
+  float values[shim_group_threads][64];
+  int products = 0;
+};
+struct Product {
+  Wgmma wgmma;
+  Kept* to;
+  std::size_t group;
+};
+
+/// A warp group's products under way, in order, and how many groups of them were committed. No memory is allocated:
+/// ThreadSanitizer would see that one thread does it and another one frees it.
+struct Group {
+  Product products[64];
+  Kept kept[8];
+  std::size_t first = 0, last = 0, commits = 0;  // counted from the start of the block
+  char places[8][shim_group_threads];            // where the reads of the latest groups are passed on, by thread
+
+  Product& product(std::size_t number) { return products[number % std::size(products)]; }
+  const void* place(std::size_t group) const {
+    return &places[group % std::size(places)][shim_thread() % shim_group_threads];
+  }
+};
+
+Group all_groups[1024 / shim_group_threads];
+
+Group& own_group() { return all_groups[shim_thread() / shim_group_threads]; }
 
 unsigned field(unsigned long long descriptor, int bit) {
   return static_cast<unsigned>(descriptor >> bit & 0x3fff) * 16;
@@ -72,28 +108,76 @@ bool read_rows(const Wgmma& w, unsigned long long d, bool transposed, int rows, 
 }
 
 /// What a warp reads, shared out among its threads: 16 rows of the left operand and all of the right one.
-void tell_reads(const Wgmma& w) {
+void tell_reads(const void* what) {
+  const Wgmma& w = *static_cast<const Wgmma*>(what);
   const int warp = static_cast<int>(shim_thread() % shim_group_threads / shim_warp_threads);
   const int lane = static_cast<int>(shim_thread() % shim_warp_threads);
   for (int i = lane; i < 16 * 16; i += 32) shim_reads(element(w.a, w.a_transposed, warp * 16 + i / 16, i % 16), 2);
   for (int i = lane; i < 128 * 16; i += 32) shim_reads(element(w.b, w.b_transposed, i / 16, i % 16), 2);
 }
 
-bool multiply(void* const* lanes) {
-  const auto of = [&](int thread) -> const Wgmma& { return *static_cast<const Wgmma*>(lanes[thread]); };
-  const Wgmma& w = of(0);
-  for (int t = 0; t < 128; ++t)
-    if (of(t).a != w.a || of(t).b != w.b) return false;
+/// The sums of these threads, poisoned if no product under way is added to them yet.
+Kept* keep(Group& group, void* const* lanes) {
+  const auto sums_of = [&](std::size_t t) { return static_cast<const Wgmma*>(lanes[t])->sum; };
+  Kept* free = nullptr;
+  for (Kept& kept : group.kept) {
+    if (kept.products > 0 && kept.sums[0] == sums_of(0)) return &kept;
+    if (kept.products == 0) free = &kept;
+  }
+  if (!free) return nullptr;
+  for (std::size_t t = 0; t < shim_group_threads; ++t) {
+    free->sums[t] = sums_of(t);
+    for (int i = 0; i < 64; ++i) {
+      free->values[t][i] = free->sums[t][i];
+      free->sums[t][i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  return free;
+}
+
+bool start(void* const* lanes) {
+  const Wgmma& w = *static_cast<const Wgmma*>(lanes[0]);
+  Group& group = *w.group;
+  for (std::size_t t = 0; t < shim_group_threads; ++t)
+    if (const auto& other = *static_cast<const Wgmma*>(lanes[t]); other.a != w.a || other.b != w.b) return false;
+  Kept* const to = keep(group, lanes);
+  if (!is_known(w.a) || !is_known(w.b) || !to || group.last - group.first == std::size(group.products)) return false;
+  ++to->products;
+  group.product(group.last++) = {w, to, group.commits};
+  return true;
+}
+
+bool multiply(const Product& product) {
+  const Wgmma& w = product.wgmma;
+  Kept& to = *product.to;
   float a[64][16], b[128][16];
-  if (!is_known(w.a) || !is_known(w.b) || !read_rows(w, w.a, w.a_transposed, 64, a) ||
-      !read_rows(w, w.b, w.b_transposed, 128, b))
-    return false;
+  if (!read_rows(w, w.a, w.a_transposed, 64, a) || !read_rows(w, w.b, w.b_transposed, 128, b)) return false;
+  --to.products;
   for (int t = 0; t < 128; ++t)
     for (int i = 0; i < 64; ++i) {
       const int row = t / 32 * 16 + i % 4 / 2 * 8 + t % 32 / 4, column = i / 4 * 8 + t % 4 * 2 + i % 2;
-      float& sum = of(t).sum[i];
+      float& sum = to.values[t][i];
       for (int k = 0; k < 16; ++k) sum = fmaf(a[row][k], b[column][k], sum);
+      if (to.products == 0) to.sums[t][i] = sum;
     }
+  return true;
+}
+
+bool commit(void* const* lanes) {
+  ++static_cast<Group*>(lanes[0])->commits;
+  return true;
+}
+
+struct Wait {
+  Group* group;
+  std::size_t done;  // groups
+};
+
+/// Products are done as late as can be.
+bool wait(void* const* lanes) {
+  const auto [group, done] = *static_cast<const Wait*>(lanes[0]);
+  for (; group->first != group->last && group->product(group->first).group < done; ++group->first)
+    if (!multiply(group->product(group->first))) return false;
   return true;
 }
 
@@ -139,9 +223,37 @@ void shim_wait_barrier(const unsigned long long* barrier, unsigned parity) {
   shim_take_up(place_of_phase(barrier, parity));
 }
 
+void shim_start_products() {
+  const auto start = [](Group& group) {
+    group.first = group.last = group.commits = 0;
+    for (Kept& kept : group.kept) kept.products = 0;
+  };
+#ifdef SHIM_OS_THREADS
+  start(own_group());
+#else
+  for (Group& group : all_groups) start(group);
+#endif
+}
+
 void shim_wgmma(float (*value)(unsigned short bits), float* sum, unsigned long long a, unsigned long long b,
                 bool a_transposed, bool b_transposed) {
-  Wgmma own{value, sum, a, b, a_transposed, b_transposed};
-  if (shim_tells_accesses) tell_reads(own);
-  shim_meet(multiply, &own, shim_group_threads);
+  Wgmma own{value, sum, a, b, a_transposed, b_transposed, &own_group()};
+  if (shim_tells_accesses) shim_by_agent(tell_reads, &own);
+  shim_meet(start, &own, shim_group_threads);
+}
+
+void shim_commit_wgmma() {
+  Group& group = own_group();
+  shim_pass_on_copies(group.place(group.commits));
+  shim_meet(commit, &group, shim_group_threads);
+}
+
+void shim_wait_wgmma(int pending) {
+  Group& group = own_group();
+  const auto left = static_cast<std::size_t>(pending);
+  Wait own{&group, group.commits > left ? group.commits - left : 0};
+  // Groups that are still under way have other places.
+  for (std::size_t i = 0; i < own.done && i + left < std::size(group.places); ++i)
+    shim_take_up(group.place(own.done - 1 - i));
+  shim_meet(wait, &own, shim_group_threads);
 }

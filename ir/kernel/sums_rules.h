@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ir/kernel/kernel.h"
+
+namespace lathe::kernel {
+
+/// Between the start of a product that is added to a variable and a wait for it only further products use the
+/// variable, whatever way a thread takes, and none is under way at the end of a ring (sums_under_way). Nothing but
+/// the fill of a ring writes what products read (mma_operands).
+void verify_sums(const Kernel& kernel);
+
+}  // namespace lathe::kernel
