@@ -161,7 +161,7 @@ class Emitter {
   bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
     const auto size = static_cast<std::int64_t>(size_in_bytes(kernel_.buffers[at(buffer)].dtype));
     const std::int64_t wanted = std::min<std::int64_t>(16, lanes * size);
-    return promised >= wanted || divisors_[at(index)] * size >= wanted;
+    return promised >= wanted || divisors_.of(index) * size >= wanted;
   }
 
   std::string load(const Instruction& in) const {
@@ -350,7 +350,7 @@ class Emitter {
 
   const Kernel& kernel_;
   Mapping mapping_;
-  std::vector<std::int64_t> divisors_;
+  kernel::Divisors divisors_;
   std::vector<bool> inlined_;  // by value
   std::vector<bool> summed_;   // by variable: products of warp groups are added to it
   UniqueNames names_;

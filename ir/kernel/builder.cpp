@@ -85,6 +85,7 @@ void Builder::for_loop(Bound lo, Bound hi, Bound step, const Body& body, LoopKin
   if (serial && first && last && *first >= *last) return;
   Value index = add_value({.op = Opcode::loop_index, .type = {i64, 1}});
   loop.index = index.id;
+  divisors_.tell_index(loop);
   nested(loop.body, [&] { body(index); });
   emit({std::move(loop)});
 }
@@ -201,8 +202,10 @@ const Instruction& Builder::at(Value value) const {
 Value Builder::add_value(Instruction instruction) {
   const int lanes = instruction.type.lanes;
   require(lanes >= 1 && lanes <= 64 && std::has_single_bit(static_cast<unsigned>(lanes)), "{} lanes", lanes);
+  const auto id = static_cast<ValueId>(kernel_.values.size());
+  divisors_.tell(id, instruction);
   kernel_.values.push_back(std::move(instruction));
-  return handle(static_cast<ValueId>(kernel_.values.size()) - 1);
+  return handle(id);
 }
 
 /// Simplifies; computes what is left in the present block.

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ir/kernel/divisors.h"
 #include "ir/kernel/kernel.h"
 
 /// Building kernels. A row-wise scaling, y[r, c] = x[r, c] * 2 with tails masked:
@@ -214,6 +215,7 @@ class Builder {
   std::vector<Block*> blocks_;
   std::map<std::tuple<DType, int, std::int64_t, std::uint64_t>, ValueId> constants_;
   std::vector<ValueId> dims_;
+  Divisors divisors_;
 };
 
 // Operators and functions on values, through the values' builder. Numbers become constants of the other operand's

@@ -61,7 +61,11 @@ ValueId Simplifier::scalar(Instruction& in) {
   }
   const DType operand = at(in.args[0]).type.scalar;
   if (is_float(operand)) return float_identity(in);
-  if (operand == boolean) return boolean_identity(in);
+  if (operand == boolean) {
+    const ValueId identity = boolean_identity(in);
+    return identity != none ? identity : uniform_condition(in);
+  }
+  if (const ValueId uniform = uniform_comparison(in); uniform != none) return uniform;
   const ValueId identity = integer_identity(in);
   return identity != none ? identity : reassociate(in);
 }
@@ -143,6 +147,33 @@ ValueId Simplifier::boolean_identity(const Instruction& in) {
     if (is(b, 0) || is(a, 1)) return a;
   }
   return none;
+}
+
+/// Neighbours from a multiple of their number on lie on one side of any other multiple of it: neighbours < bound, and
+/// bound <= neighbours, hold for all of them or for none.
+ValueId Simplifier::uniform_comparison(const Instruction& in) {
+  const int lanes = in.type.lanes;
+  const bool less = in.scalar_op == ScalarOp::lt;
+  if (lanes == 1 || (!less && in.scalar_op != ScalarOp::le)) return none;
+  const Instruction neighbours = at(in.args[less ? 0 : 1]), bound = at(in.args[less ? 1 : 0]);
+  if (neighbours.op != Opcode::ramp || !is(neighbours.args[1], 1)) return none;
+  if (bound.op != Opcode::broadcast && bound.op != Opcode::constant) return none;
+  const Value first = builder.handle(neighbours.args[0]);
+  const Value limit = bound.op == Opcode::constant ? builder.constant_int(bound.type.scalar, bound.integer)
+                                                   : builder.handle(bound.args[0]);
+  if (builder.divisors_.of(first.id) < lanes || builder.divisors_.of(limit.id) < lanes) return none;
+  return builder.broadcast(less ? first < limit : limit <= first, lanes).id;
+}
+
+ValueId Simplifier::uniform_condition(const Instruction& in) {
+  std::vector<ValueId> scalars;
+  for (const ValueId arg : in.args) {
+    if (at(arg).op != Opcode::broadcast) return none;
+    scalars.push_back(at(arg).args[0]);
+  }
+  const Value once =
+      builder.append({.op = Opcode::scalar, .type = {in.type.scalar, 1}, .scalar_op = in.scalar_op, .args = scalars});
+  return builder.broadcast(once, in.type.lanes).id;
 }
 
 ValueId Simplifier::vector_op(Instruction& in) {

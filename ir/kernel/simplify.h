@@ -5,7 +5,8 @@
 namespace lathe::kernel {
 
 /// Exact simplification of one instruction before it is appended: constants fold, neutral and absorbing elements
-/// vanish, (x + c1) + c2 and (x * c1) * c2 of integers become one op.
+/// vanish, (x + c1) + c2 and (x * c1) * c2 of integers become one op, and conditions that are the same in every lane
+/// are computed once.
 struct Simplifier {
   Builder& builder;
   /// An existing value equal to the instruction, or `none`; may rewrite the instruction to a simpler one.
@@ -22,6 +23,8 @@ struct Simplifier {
   ValueId float_identity(const Instruction& in);
   ValueId boolean_identity(const Instruction& in);
   ValueId reassociate(Instruction& in);
+  ValueId uniform_comparison(const Instruction& in);
+  ValueId uniform_condition(const Instruction& in);
   ValueId vector_op(Instruction& in);
 };
 

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "codegen/cuda/divisibility.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/builder.h"
 #include "ir/support/error.h"

@@ -6,6 +6,7 @@
 
 using namespace lathe;
 using namespace lathe::kernel;
+using Catch::Contains;
 
 namespace {
 
@@ -97,4 +98,63 @@ TEST_CASE("the builder refuses wrong types") {
   CHECK_THROWS_WITH(b.apply(ScalarOp::exp, {n}), Catch::Contains("exp of i64"));
   CHECK_THROWS_WITH(b.check(n < 1, 0), Catch::Contains("positive code"));
   CHECK_THROWS_WITH(Value() + Value(), Catch::Contains("empty values"));
+}
+
+namespace {
+
+/// A condition of 16 neighbours from `first` on, in a loop over `index` that steps by 16.
+std::string condition(const std::function<Value(Builder& b, Value index, Value n)>& make) {
+  Builder b("condition");
+  const Value n = b.dim("n");
+  const Buffer x = b.buffer("x", f32, Access::read), out = b.buffer("out", f32, Access::write);
+  b.for_loop(0, n, 16, [&](Value index) { b.store(out, index, b.load(x, index, 16), make(b, index, n)); });
+  return canonical_text(b.finish());
+}
+
+}  // namespace
+
+TEST_CASE("a condition that neighbours share is computed once") {
+  CHECK_THAT(condition([](Builder& b, Value i, Value) { return b.ramp(i, 16) < b.broadcast(b.index(48), 16); }),
+             Contains("lt i0, 48 : bool\n") && !Contains("lt %"));
+  CHECK_THAT(
+      condition([](Builder& b, Value i, Value n) {
+        const Value at = b.ramp(i - 16, 16);
+        return b.broadcast(b.index(0), 16) <= at && at < b.broadcast(n * 32, 16);
+      }),
+      Contains("le 0, %0 : bool\n") && Contains("lt %0, %4 : bool\n") && Contains("logical_and %2, %6 : bool\n"));
+}
+
+TEST_CASE("a condition in which neighbours may differ is computed for each") {
+  // A bound in between, a start in between, a bound of which nothing is known, and the other two comparisons.
+  for (const std::string& text :
+       {condition([](Builder& b, Value i, Value) { return b.ramp(i, 16) < b.broadcast(b.index(40), 16); }),
+        condition([](Builder& b, Value i, Value) { return b.ramp(i + 8, 16) < b.broadcast(b.index(48), 16); }),
+        condition([](Builder& b, Value i, Value n) { return b.ramp(i, 16) < b.broadcast(n, 16); }),
+        condition([](Builder& b, Value i, Value) { return b.ramp(i, 16) <= b.broadcast(b.index(48), 16); }),
+        condition([](Builder& b, Value i, Value) { return b.broadcast(b.index(48), 16) < b.ramp(i, 16); }),
+        condition(
+            [](Builder& b, Value i, Value) { return b.ramp(i, 16, b.index(2)) < b.broadcast(b.index(64), 16); })}) {
+    CHECK(text.find("boolx16\n") != std::string::npos);
+    CHECK(text.find(": bool\n") == std::string::npos);
+  }
+}
+
+TEST_CASE("what values are multiples of") {
+  Builder b("multiples");
+  const Value n = b.dim("n"), rows = n * 768;
+  const std::vector<std::pair<Value, std::int64_t>> expected = {
+      {n, 1},
+      {rows, 256},
+      {rows + 12, 4},
+      {rows % 32, 32},
+      {rows / 2, 1},
+      {b.select(n < 3, rows, b.index(64)), 64},
+      {b.index(0), std::int64_t{1} << 30},
+      {b.index(-24), 8},
+  };
+  const Kernel kernel = b.finish();
+  Divisors divisors;
+  for (ValueId id = 0; id < static_cast<ValueId>(kernel.values.size()); ++id)
+    divisors.tell(id, kernel.values[static_cast<std::size_t>(id)]);
+  for (const auto& [value, divisor] : expected) CHECK(divisors.of(value.id) == divisor);
 }
