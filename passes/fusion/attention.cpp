@@ -6,6 +6,7 @@
 
 #include "ir/ops/list.h"
 #include "passes/fusion/attention_cost.h"
+#include "passes/fusion/result_dots.h"
 #include "passes/recompute.h"
 
 namespace lathe {
@@ -211,6 +212,12 @@ class LateReaders {
   Recomputation found_;
 };
 
+std::set<ValueId> consumers_of(const AttentionSearch& search) {
+  std::set<ValueId> found;
+  for (const AttentionGroup& group : search.groups) found.insert(group.consumers.begin(), group.consumers.end());
+  return found;
+}
+
 /// Whether every copied product of a recomputation ended up inside a group.
 bool all_inside(const Graph& graph, const AttentionSearch& search, const std::vector<ValueId>& copies) {
   return std::all_of(copies.begin(), copies.end(), [&](ValueId id) {
@@ -258,7 +265,12 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
   return found;
 }
 
-Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
+Graph recompute_attention(const Graph& given, const AttentionOptions& options) {
+  std::optional<std::set<ValueId>> results;
+  const Graph graph = sums_from_results(given, [&](ValueId product) {
+    if (!results) results = consumers_of(find_attention(given, options));
+    return results->contains(product);
+  });
   const AttentionSubject subject(graph);
   const AttentionSearch forward = Search(subject, options).run();
   std::vector<Recomputation> wanted;

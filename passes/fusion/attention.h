@@ -61,7 +61,7 @@ std::optional<MemberOperand> member_operand(const ir::Graph& graph, const Attent
 
 /// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
 /// neither stores them: copies of the forward group's members for the readers that come after the group. Only where
-/// these readers form groups of their own.
+/// these readers form groups of their own. The sums of long rows come from their results: see result_dots.h.
 ir::Graph recompute_attention(const ir::Graph& graph, const AttentionOptions& options = {});
 
 }  // namespace lathe

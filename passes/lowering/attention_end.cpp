@@ -53,8 +53,9 @@ void AttentionEnd::stage(Value outer, Value first, Value count) {
 
 int AttentionEnd::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
 
-schedule::RegisterTile AttentionEnd::tile(int vectors) const {
+schedule::RegisterTile AttentionEnd::tile(int rows, int vectors) const {
   schedule::RegisterTile found = tile_;
+  found.rows = rows;
   found.vectors = vectors;
   return found;
 }
@@ -71,6 +72,13 @@ schedule::TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value
     if (staged_) return b_.load(staged_->buffer, (k * staged_->stride + d) * step, step * lanes, {}, bytes());
     return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[static_cast<std::size_t>(v)]);
   };
+}
+
+/// body(row, rows) for tiles that cover the first `count` rows of a strip, which has `most`.
+void AttentionEnd::row_tiles(Value count, int most, const std::function<void(Value, int)>& body) {
+  const int rest = most % tile_.rows, whole = most - rest;
+  b_.for_loop(0, min(count, whole), tile_.rows, [&](Value row) { body(row, tile_.rows); });
+  if (rest > 0) b_.if_(count > whole, [&] { body(b_.index(whole), rest); });
 }
 
 /// body(depth0, vectors, masked) for tiles that cover the depth.
@@ -129,33 +137,36 @@ void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value h
   b_.if_(even < hi, [&] { pair(even, false); });
 }
 
-void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count, Value at,
+                                    bool begun) {
   const int lanes = tile_.lanes;
-  const Value blocks = max(b_.ceil_div(place.hi - place.lo, column_block), 1);
-  b_.for_loop(0, blocks, 1, [&](Value block) {
+  const Value blocks = b_.ceil_div(place.hi - place.lo, column_block);
+  b_.for_loop(0, begun ? blocks : max(blocks, 1), 1, [&](Value block) {
     const Value lo = place.lo + block * column_block, hi = min(lo + column_block, place.hi);
-    const Value continues = b_.broadcast(block > 0, lanes);
+    const Value continues = begun ? Value{} : b_.broadcast(block > 0, lanes);
     if (part_.pairs) columns_in_pairs(slot, lo, hi, count);
     depth_tiles([&](Value depth0, int vectors, bool masked) {
-      b_.for_loop(0, count, tile_.rows, [&](Value row) {
-        const auto at = [&](int r, int v) { return (row + r) * sums_.stride + depth0 + v * lanes; };
+      row_tiles(count, static_cast<int>(*b_.constant_value(slot.stride)), [&](Value row, int rows) {
+        const auto sum_at = [&](int r, int v) { return (at + row + r) * sums_.stride + depth0 + v * lanes; };
         const auto element = [&](Value k, int r) {
           if (part_.pairs) return b_.load(pairs_->buffer, ((k - lo / 2) * pairs_->stride + row + r) * 2, 2);
           return b_.cast(b_.load(slot.buffer, k * slot.stride + row + r), tile_.compute);
         };
-        const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, continues, bytes()); };
-        const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
+        const auto start = [&](int r, int v) {
+          return b_.load(sums_.buffer, sum_at(r, v), lanes, continues, bytes());
+        };
+        const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, sum_at(r, v), sum, {}, bytes()); };
         const auto vector = depth_vectors(place.outer, b_.index(0), depth0, masked);
         const auto [from, to] = steps(columns_of_rows(place, place.row + row, lo, hi));
-        emit_register_tile(b_, tile(vectors), from, to, element, vector, start, sink);
+        emit_register_tile(b_, tile(rows, vectors), from, to, element, vector, start, sink);
       });
     });
   });
 }
 
-void AttentionEnd::clear(Value columns) {
-  const Value elements = b_.round_up(columns, tile_.rows) * sums_.stride;
-  b_.for_loop(0, elements, tile_.lanes,
+void AttentionEnd::clear(Value first, Value last) {
+  const Value end = b_.round_up(last, tile_.rows) * sums_.stride;
+  b_.for_loop(first * sums_.stride, end, tile_.lanes,
               [&](Value i) { b_.store(sums_.buffer, i, b_.constant(tile_.compute, 0, tile_.lanes), {}, bytes()); });
 }
 
@@ -175,12 +186,12 @@ void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& pl
       const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
       const auto vector = depth_vectors(place.outer, first, depth0, masked);
       const auto [from, to] = steps(rows_of_columns(place, column, count));
-      emit_register_tile(b_, tile(vectors), from, to, element, vector, start, sink);
+      emit_register_tile(b_, tile(tile_.rows, vectors), from, to, element, vector, start, sink);
     });
   });
 }
 
-void AttentionEnd::epilogue(Value outer, Value first, Value count) {
+void AttentionEnd::epilogue(Value outer, Value first, Value count, Value at) {
   const int lanes = tile_.lanes;
   b_.for_loop(0, count, 1, [&](Value position) {
     const Value divisor = divisors_ ? b_.load(divisors_->buffer, position) : Value{};
@@ -189,7 +200,7 @@ void AttentionEnd::epilogue(Value outer, Value first, Value count) {
           emitter_,
           {{part_.outer_dims, outer, 1}, {part_.position_dims, first + position, 1}, {part_.depth_dims, d, lanes}},
           mask, &top_);
-      Value sum = b_.load(sums_.buffer, position * sums_.stride + d, lanes, {}, bytes());
+      Value sum = b_.load(sums_.buffer, (at + position) * sums_.stride + d, lanes, {}, bytes());
       if (divisors_) sum = sum / divisor;
       scope.bind(0, rounded(b_, sum, dtype_));
       for (const PointStore& store : part_.epilogue.stores)

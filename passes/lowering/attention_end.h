@@ -33,20 +33,23 @@ class AttentionEnd {
   /// Brings all columns of the other operand into its place, if it has one and is read by column.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 
-  /// sums[row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a strip.
-  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+  /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a strip;
+  /// += where earlier columns have `begun` them.
+  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count, kernel::Value at,
+                        bool begun);
   /// sums[column] += sum over the first `count` rows of a strip of slot[column][row] * other[row].
   void sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
-  /// sums[column] = 0.
-  void clear(kernel::Value columns);
-  /// Hands the sums of positions first .. first + count to what reads the product.
-  void epilogue(kernel::Value outer, kernel::Value first, kernel::Value count);
+  /// sums[first .. last] = 0, and some that follow.
+  void clear(kernel::Value first, kernel::Value last);
+  /// Hands the sums of positions first .. first + count, which lie from `at` on, to what reads the product.
+  void epilogue(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value at);
 
  private:
   using Value = kernel::Value;
   int bytes() const;
-  schedule::RegisterTile tile(int vectors) const;
+  schedule::RegisterTile tile(int rows, int vectors) const;
   schedule::TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
+  void row_tiles(Value count, int most, const std::function<void(Value row, int rows)>& body);
   void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
   std::pair<Value, Value> columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi);
   std::pair<Value, Value> rows_of_columns(const StripPlace& place, Value column, Value count);

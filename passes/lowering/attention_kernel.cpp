@@ -3,9 +3,9 @@
 #include <optional>
 #include <set>
 
-#include "passes/lowering/attention_end.h"
 #include "passes/lowering/attention_program.h"
-#include "passes/lowering/attention_score.h"
+#include "passes/lowering/attention_scratch.h"
+#include "passes/lowering/column_blocks.h"
 #include "passes/lowering/column_guard.h"
 #include "passes/lowering/look_ahead.h"
 #include "passes/lowering/strip_loops.h"
@@ -36,7 +36,8 @@ class AttentionKernel {
         vectors_(lowering.target.bits < 512 ? 3 : 4),
         tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), StripPlan::Memory::slots,
-              narrow_results()) {
+              narrow_results()),
+        block_(block_columns(parts_, plan_, column_count(), strip_rows(), 2 * tile_rows_)) {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile()));
     for (const AttentionParts::End& part : parts_.ends)
@@ -46,22 +47,15 @@ class AttentionKernel {
   KernelContext::Built run() {
     declare();
     hoist();
-    const Value tasks = context_.dim(parts_.parallel), serial = context_.dim(parts_.serial),
-                repeated = context_.dim(parts_.repeated);
+    const Value tasks = context_.dim(parts_.parallel), repeated = context_.dim(parts_.repeated);
     if (parts_.sums_over_rows()) {
       b_.parallel_for(0, tasks, 1, [&](Value task) {
-        repeat(task * repeated, repeated, [&](Value result) {
-          for (auto& end : ends_)
-            if (end->part().over_rows) end->clear(columns_);
-          b_.for_loop(0, serial, 1, [&](Value s) { strips(result * serial + s, b_.index(0), rows_); });
-          for (auto& end : ends_)
-            if (end->part().over_rows) end->epilogue(result, b_.index(0), columns_);
-        });
+        repeat(task * repeated, repeated, [&](Value result) { block_ > 0 ? blocks(result) : all_strips(result); });
       });
     } else {
       const int step = strips_of_a_task * strip_rows();
       const Value chunks = b_.ceil_div(rows_, step);
-      b_.parallel_for(0, tasks * serial * chunks, 1, [&](Value task) {
+      b_.parallel_for(0, tasks * context_.dim(parts_.serial) * chunks, 1, [&](Value task) {
         const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
         repeat(task / chunks * repeated, repeated,
                [&](Value outer) { strips(outer, first, min(first + step, rows_)); });
@@ -96,24 +90,6 @@ class AttentionKernel {
     return found;
   }
 
-  bool in_place(const AttentionOperand& operand, DType dtype) const {
-    return operand.plain && operand.dtype() == dtype;
-  }
-
-  /// The width of a matrix as whole vectors; of an unknown one at least as much.
-  Dim rounded(const Dim& width) const {
-    const auto number = width.value();
-    return number ? Dim((*number + lanes_ - 1) / lanes_ * lanes_) : width.unnamed() + Dim(lanes_ - 1);
-  }
-
-  ScratchMatrix scratch(const Dim& rows, const Dim& width, DType dtype, const char* name) {
-    const int id = lowering_.scratch(dtype, rows.unnamed() * rounded(width), name);
-    context_.declare(id, dtype, true, true);
-    const bool known = width.value().has_value();
-    return {context_.buffer(id),
-            known ? b_.index(*rounded(width).value()) : b_.round_up(context_.dim(width), lanes_)};
-  }
-
   void declare() {
     std::vector<const PointProgram*> programs = {&program_};
     for (const auto& score : scores_)
@@ -121,18 +97,17 @@ class AttentionKernel {
     for (const auto& end : ends_)
       programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
     declare_buffers(context_, programs, lowering_);
-    const Dim strip(strip_rows()), columns = column_count(), padded = columns.unnamed() + Dim(tile_rows_);
+    AttentionScratch scratch(context_, lowering_,
+                             {.compute = parts_.compute,
+                              .lanes = lanes_,
+                              .strip_rows = strip_rows(),
+                              .tile_rows = tile_rows_,
+                              .columns = column_count().unnamed(),
+                              .rows = block_ > 0 ? parts_.serial * strip_pitch() : Dim(strip_rows())});
     std::vector<ScratchMatrix> slots;
-    for (int s = 0; s < plan_.slots(); ++s)
-      slots.push_back(scratch(padded, strip, plan_.slot_dtype(s), "strip of scores"));
-    for (auto& score : scores_) {
-      const AttentionParts::Score& part = score->part();
-      std::optional<ScratchMatrix> staged;
-      if (!in_place(part.columns, score->dtype()))
-        staged = scratch(columns, part.depth, score->dtype(), "staged columns");
-      score->set_scratch(scratch(part.depth, strip, score->dtype(), "packed rows"), staged);
-    }
-    for (auto& end : ends_) end->set_scratch(scratch_of(end->part()));
+    for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
+    for (auto& score : scores_) scratch.give_to(*score);
+    for (auto& end : ends_) scratch.give_to(*end);
     const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
@@ -140,28 +115,12 @@ class AttentionKernel {
     const auto known = row_count().value();
     if (known && *known < strip_rows()) return;  // so little is read soon anyway
     for (auto& score : scores_)
-      for (OperandLoader* loader : {&score->rows(), &score->columns()}) ahead_.add(*loader);
-    for (auto& end : ends_) ahead_.add(end->other());
+      for (OperandLoader* loader : {&score->rows(), &score->columns()}) look_ahead(*loader);
+    for (auto& end : ends_) look_ahead(end->other());
   }
 
-  AttentionEnd::Scratch scratch_of(const AttentionParts::End& part) {
-    const DType compute = parts_.compute;
-    const Dim strip(strip_rows()), columns = column_count().unnamed();
-    const Dim positions = part.over_rows ? columns + Dim(tile_rows_) : strip + Dim(end_tile().rows);
-    AttentionEnd::Scratch found{.sums = scratch(positions, part.depth, compute, "sums")};
-    const Dim staged = part.over_rows ? strip : columns;
-    if (part.pairs)
-      found.staged = scratch(staged + Dim(1), part.depth, bf16, "staged operand");
-    else if (!in_place(part.other, compute))
-      found.staged = scratch(staged, part.depth, compute, "staged operand");
-    if (part.divisor) found.divisors = scratch(Dim(1), strip, compute, "divisors");
-    if (part.pairs && !part.over_rows) {
-      const auto known = columns.value();
-      const int most = AttentionEnd::column_block;
-      const Dim held = known ? Dim(std::min<std::int64_t>(*known, most)) : Dim(most);
-      found.pairs = scratch(held + Dim(3), strip, bf16, "pairs of columns");
-    }
-    return found;
+  void look_ahead(OperandLoader& loader) {
+    if (block_ == 0 || !loader.operand().by_column) ahead_.add(loader);
   }
 
   /// What depends on no index comes ahead of the parallel loop.
@@ -176,12 +135,70 @@ class AttentionKernel {
 
   // ------------------------------------------------------------------------------------------------------- strips
 
-  /// Rows first .. last of one outer index, strip by strip.
-  void strips(Value outer, Value first, Value last) {
+  /// Brings the operands of one outer index that are read by column into their places, if they have one.
+  void stage(Value outer) {
     for (auto& score : scores_) score->stage_columns(outer, columns_);
     for (auto& end : ends_) end->stage_columns(outer, columns_);
+  }
+
+  /// Rows first .. last of one outer index, strip by strip, each with all columns.
+  void strips(Value outer, Value first, Value last) {
+    stage(outer);
     const Value magnitude = bounds_.any() ? magnitude_of(outer, first, last) : Value{};
-    b_.for_loop(first, last, strip_rows(), [&](Value row) { strip(outer, row, magnitude); });
+    b_.for_loop(first, last, strip_rows(), [&](Value row) {
+      strip({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, magnitude, {});
+    });
+  }
+
+  void all_strips(Value result) {
+    over_rows([&](AttentionEnd& end) { end.clear(b_.index(0), columns_); });
+    const Value serial = context_.dim(parts_.serial);
+    b_.for_loop(0, serial, 1, [&](Value s) { strips(result * serial + s, b_.index(0), rows_); });
+    over_rows([&](AttentionEnd& end) { end.epilogue(result, b_.index(0), columns_, b_.index(0)); });
+  }
+
+  void over_rows(const std::function<void(AttentionEnd&)>& body) {
+    for (auto& end : ends_)
+      if (end->part().over_rows) body(*end);
+  }
+  void over_columns(const std::function<void(AttentionEnd&)>& body) {
+    for (auto& end : ends_)
+      if (!end->part().over_rows) body(*end);
+  }
+
+  /// How far the sums over columns of one outer index lie from those of the next, where blocks() keeps them.
+  Dim strip_pitch() const { return row_count().unnamed() + Dim(strip_rows()); }
+
+  /// All rows with some columns after the other; the sums over columns stay in memory meanwhile.
+  void blocks(Value result) {
+    const Value serial = context_.dim(parts_.serial), pitch = context_.dim(strip_pitch());
+    const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
+      b_.for_loop(0, serial, 1, [&](Value s) { body(result * serial + s, s * pitch); });
+    };
+    over_columns([&](AttentionEnd& end) { end.clear(b_.index(0), serial * pitch); });
+    std::optional<kernel::Var> magnitude;
+    if (bounds_.any()) {
+      magnitude = b_.var(b_.constant(parts_.compute, 1));
+      each([&](Value outer, Value) {
+        b_.set(*magnitude, max(b_.get(*magnitude), magnitude_of(outer, b_.index(0), rows_)));
+      });
+    }
+    const bool once = parts_.serial.is(1);
+    if (once) stage(result);
+    b_.for_loop(0, columns_, block_, [&](Value lo) {
+      const Value hi = min(lo + block_, columns_);
+      over_rows([&](AttentionEnd& end) { end.clear(lo, hi); });
+      each([&](Value outer, Value at) {
+        if (!once) stage(outer);
+        b_.for_loop(0, rows_, strip_rows(), [&](Value row) {
+          strip({.outer = outer, .row = row, .lo = lo, .hi = hi}, magnitude ? b_.get(*magnitude) : Value{}, at + row);
+        });
+      });
+      over_rows([&](AttentionEnd& end) { end.epilogue(result, lo, hi - lo, lo); });
+    });
+    each([&](Value outer, Value at) {
+      over_columns([&](AttentionEnd& end) { end.epilogue(outer, b_.index(0), rows_, at); });
+    });
   }
 
   /// Bounds every score of these rows.
@@ -207,9 +224,10 @@ class AttentionKernel {
     });
   }
 
-  void strip(Value outer, Value row, Value magnitude) {
-    const Value count = min(rows_ - row, strip_rows());
-    StripPlace place{.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_};
+  /// Rows from all.row on at the columns of `all`. `at`: where blocks() keeps their sums over columns.
+  void strip(const StripPlace& all, Value magnitude, std::optional<Value> at) {
+    const Value count = min(rows_ - all.row, strip_rows());
+    StripPlace place = all;
     if (bounds_.any()) {
       place = guarded_scores(place, count, magnitude);
     } else {
@@ -220,8 +238,8 @@ class AttentionKernel {
       if (end->part().over_rows) {
         end->sum_over_rows(slot, place, count);
       } else {
-        end->sum_over_columns(slot, place, count);
-        end->epilogue(outer, row, count);
+        end->sum_over_columns(slot, place, count, at.value_or(b_.index(0)), at.has_value());
+        if (!at) end->epilogue(place.outer, place.row, count, b_.index(0));
       }
     }
   }
@@ -232,12 +250,15 @@ class AttentionKernel {
     const auto with = [&](int vectors) {
       StripPlace place = strip;
       find_ends(place, vectors);
-      for (auto& score : scores_) {
-        score->pack_rows(place, vectors, rows_);
-        score->multiply(loops_->slot(score->part().value), place, vectors, columns_, [&](Value column) {
-          if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
-        });
-      }
+      const auto multiply = [&] {
+        for (auto& score : scores_) {
+          score->pack_rows(place, vectors, rows_);
+          score->multiply(loops_->slot(score->part().value), place, vectors, columns_, [&](Value column) {
+            if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
+          });
+        }
+      };
+      block_ > 0 && bounds_.any() ? b_.if_(place.lo < place.hi, multiply) : multiply();
       StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
       loops_->store_rows(rows);
       for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
@@ -259,8 +280,12 @@ class AttentionKernel {
   StripPlace guarded_scores(const StripPlace& all, Value count, Value magnitude) {
     const Value sound = magnitude < magnitude_limit;
     // Whole tiles of columns, so that none hangs over into columns that are left out.
-    const auto tiles_below = [&](Value column) { return max(min(column, columns_), 0) / tile_rows_ * tile_rows_; };
-    const auto tiles_above = [&](Value column) { return min(b_.round_up(max(column, 0), tile_rows_), columns_); };
+    const auto tiles_below = [&](Value column) {
+      return max(min(max(column, 0) / tile_rows_ * tile_rows_, all.hi), all.lo);
+    };
+    const auto tiles_above = [&](Value column) {
+      return max(min(b_.round_up(max(column, 0), tile_rows_), all.hi), all.lo);
+    };
     const auto where = [&](Value bound, Value otherwise) { return b_.select(sound, bound, otherwise); };
     const kernel::Var lo =
         b_.var(bounds_.lower ? where(tiles_below(all.row + context_.dim(*bounds_.lower)), all.lo) : all.lo);
@@ -323,6 +348,7 @@ class AttentionKernel {
   Scope top_;
   int lanes_, vectors_, tile_rows_;
   StripPlan plan_;
+  int block_;  ///< columns; 0: all
   std::optional<StripLoops> loops_;
   LookAhead ahead_;
   std::vector<std::unique_ptr<AttentionScore>> scores_;

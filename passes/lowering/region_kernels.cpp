@@ -28,9 +28,10 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
   for (const PointProgram* program : programs) {
     for (const PointInstruction& i : program->code)
       if (i.buffer.valid()) use(i.buffer, i.dtype).reads = true;
-    // A kernel with reductions may read back, in a later loop over the row, what it stored in an earlier one.
+    // A kernel with reductions may read back, in a later loop over the row, what it stored in an earlier one; a sum
+    // over outer dims is added to what it stored.
     const bool reads_back = std::any_of(program->code.begin(), program->code.end(), [](const PointInstruction& i) {
-      return i.kind == PointInstruction::Kind::reduce;
+      return i.kind == PointInstruction::Kind::reduce || i.kind == PointInstruction::Kind::column;
     });
     for (const PointStore& store : program->stores) {
       Use& stored = use(store.node, lowering.graph[store.node].type.dtype);

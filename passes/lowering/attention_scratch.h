@@ -1,0 +1,35 @@
+#pragma once
+
+#include "passes/lowering/attention_end.h"
+#include "passes/lowering/attention_score.h"
+
+namespace lathe {
+
+/// Makes the matrices that each thread of an attention kernel has.
+class AttentionScratch {
+ public:
+  struct Sizes {
+    DType compute;
+    int lanes, strip_rows;
+    int tile_rows;  ///< positions that sums and scores may hang over
+    Dim columns;    ///< of the attention
+    Dim rows;       ///< that have sums over columns at once
+  };
+  AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
+      : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
+
+  /// A number for each column of a strip's rows.
+  ScratchMatrix slot(DType dtype);
+  void give_to(AttentionScore& score);
+  void give_to(AttentionEnd& end);
+
+ private:
+  ScratchMatrix matrix(const Dim& rows, const Dim& width, DType dtype, const char* name);
+  Dim rounded(const Dim& width) const;
+
+  KernelContext& context_;
+  const LoweringContext& lowering_;
+  Sizes sizes_;
+};
+
+}  // namespace lathe

@@ -1,0 +1,146 @@
+#include "passes/fusion/result_dots.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/parser.h"
+#include "ir/tensor/printer.h"
+#include "tests/support/compare.h"
+
+using namespace lathe;
+
+namespace {
+
+const std::string signature =
+    "graph @g(input %w: f64[N, h=2, S, T], input %v: f64[N, h=2, T, d=3], input %few: f64[N, h=2, 5, d=3], "
+    "input %drop: f64[N, h=2, S, T], input %r: f64[N, h=2, S, 1], input %square: f64[N, h=2, 2, T], input %narrow: f64[N, h=2, S, 5]) {\n";
+
+ir::Graph parse(const std::string& lines) { return ir::parse_graph(signature + lines + "}\n", "t"); }
+std::string text(const ir::Graph& graph) { return ir::print(graph, {.locations = false}); }
+
+void becomes(const std::string& before, const std::string& after, bool wanted = true) {
+  const ir::Graph from = parse(before), to = sums_from_results(from, [&](ir::ValueId) { return wanted; });
+  CHECK(text(to) == text(parse(after)));
+  const ir::Tensors arguments = test::random_arguments(from, {{"N", 2}, {"S", 4}, {"T", 7}});
+  const ir::Tensors expected = ir::interpret(from, arguments), found = ir::interpret(to, arguments);
+  for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= 1e-13);
+}
+
+void stays(const std::string& lines) { becomes(lines, lines); }
+
+}  // namespace
+
+TEST_CASE("result_dots: what a softmax's gradient sums over columns is the dot of the result and its gradient") {
+  becomes(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  %2 = mul %1, %1
+  %3 = contract %2, %v {spec="abcd,abed->abce"}
+  %4 = mul %3, %w
+  %5 = sum %4 {dims=[3], keepdim=true}
+  output "o" %5
+)",
+          R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  %2 = mul %1, %1
+  %3 = mul %1, %2
+  %4 = sum %3 {dims=[3]}
+  %5 = abs %4
+  %6 = constant {dtype=f64, shape=[], values=[inf]}
+  %7 = lt %5, %6
+  %8 = constant {dtype=f64, shape=[], values=[nan]}
+  %9 = where %7, %4, %8
+  %10 = view %9 {shape=[N, h=2, S, 1]}
+  output "o" %10
+)");
+}
+
+TEST_CASE("result_dots: through factors in any order, in other layouts, columns not last") {
+  becomes(R"(  %1 = div %w, %r
+  %2 = mul %1, %drop
+  %3 = contract %v, %2 {spec="abcd,abec->aebd"}
+  %4 = exp %3
+  %5 = contract %v, %4 {spec="abcd,aebd->abec"}
+  %6 = mul %5, %drop
+  %7 = mul %1, %6
+  %8 = sum %7 {dims=[3]}
+  output "o" %8
+)",
+          R"(  %1 = div %w, %r
+  %2 = mul %1, %drop
+  %3 = contract %v, %2 {spec="abcd,abec->aebd"}
+  %4 = exp %3
+  %5 = transpose %3 {dim0=1, dim1=2}
+  %6 = transpose %4 {dim0=1, dim1=2}
+  %7 = mul %5, %6
+  %8 = sum %7 {dims=[3]}
+  %9 = abs %8
+  %10 = constant {dtype=f64, shape=[], values=[inf]}
+  %11 = lt %9, %10
+  %12 = constant {dtype=f64, shape=[], values=[nan]}
+  %13 = where %11, %8, %12
+  %14 = view %13 {shape=[N, h=2, S]}
+  output "o" %14
+)");
+}
+
+TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
+  const ir::Graph graph = sums_from_results(parse(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  %2 = mul %1, %1
+  %3 = contract %2, %v {spec="abcd,abed->abce"}
+  %4 = mul %3, %w
+  %5 = sum %4 {dims=[3], keepdim=true}
+  output "o" %5
+)"),
+                                            [](ir::ValueId) { return true; });
+  ir::Tensors arguments = test::random_arguments(graph, {{"N", 1}, {"S", 2}, {"T", 3}});
+  arguments.at("v").set(0, std::numeric_limits<double>::infinity());
+  const HostTensor found = ir::interpret(graph, arguments).at("o");
+  CHECK(std::isnan(found.get(0)));
+  CHECK(std::isfinite(found.get(3)));
+}
+
+TEST_CASE("result_dots: what is no such sum stays") {
+  const std::string head = "  %1 = contract %w, %v {spec=\"abcd,abde->abce\"}\n  %2 = mul %1, %1\n";
+  const auto sum_of = [&](const std::string& lines) { stays(head + lines + "  output \"o\" %5\n"); };
+  // Other weights; the weights twice; divided by them.
+  sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %drop\n  %5 = sum %4 {dims=[3]}\n");
+  sum_of(
+      "  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %w\n  %6 = mul %4, %w\n  %5 = sum %6 "
+      "{dims=[3]}\n");
+  sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = div %3, %w\n  %5 = sum %4 {dims=[3]}\n");
+  // Over rows; over columns and rows; a maximum.
+  sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %w\n  %5 = sum %4 {dims=[2]}\n");
+  sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %w\n  %5 = sum %4 {dims=[2, 3]}\n");
+  sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %w\n  %5 = max %4 {dims=[3]}\n");
+}
+
+TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere and few columns stay") {
+  // The weights' heads and rows change places between the products.
+  stays(R"(  %1 = contract %square, %v {spec="abcd,acde->abce"}
+  %2 = mul %1, %1
+  %3 = contract %2, %v {spec="abcd,abed->abce"}
+  %4 = mul %3, %square
+  %5 = sum %4 {dims=[3]}
+  output "o" %5
+)");
+  stays(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  %2 = contract %drop, %v {spec="abcd,abde->abce"}
+  %3 = contract %2, %v {spec="abcd,abed->abce"}
+  %4 = mul %3, %w
+  %5 = sum %4 {dims=[3]}
+  output "o" %5
+  output "y" %1
+)");
+  stays(R"(  %1 = contract %narrow, %few {spec="abcd,abde->abce"}
+  %2 = mul %1, %1
+  %3 = contract %2, %few {spec="abcd,abed->abce"}
+  %4 = mul %3, %narrow
+  %5 = sum %4 {dims=[3]}
+  output "o" %5
+)");
+  const std::string unwanted = R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  %2 = mul %1, %1
+  %3 = contract %2, %v {spec="abcd,abed->abce"}
+  %4 = mul %3, %w
+  %5 = sum %4 {dims=[3], keepdim=true}
+  output "o" %5
+)";
+  becomes(unwanted, unwanted, false);
+}
