@@ -267,10 +267,11 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
 
 Graph recompute_attention(const Graph& given, const AttentionOptions& options) {
   std::optional<std::set<ValueId>> results;
-  const Graph graph = sums_from_results(given, [&](ValueId product) {
+  const auto is_result = [&](ValueId product) {
     if (!results) results = consumers_of(find_attention(given, options));
     return results->contains(product);
-  });
+  };
+  const Graph graph = options.blocks ? sums_from_results(given, is_result) : given;
   const AttentionSubject subject(graph);
   const AttentionSearch forward = Search(subject, options).run();
   std::vector<Recomputation> wanted;

@@ -43,7 +43,8 @@ struct AttentionSearch {
 
 struct AttentionOptions {
   OuterSums sums = OuterSums::none;
-  bool costs = false;  ///< leave alone what is faster one by one: see attention_cost.h
+  bool costs = false;   ///< leave alone what is faster one by one: see attention_cost.h
+  bool blocks = false;  ///< take the sums of long rows from results: see result_dots.h
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});
@@ -61,7 +62,7 @@ std::optional<MemberOperand> member_operand(const ir::Graph& graph, const Attent
 
 /// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
 /// neither stores them: copies of the forward group's members for the readers that come after the group. Only where
-/// these readers form groups of their own. The sums of long rows come from their results: see result_dots.h.
+/// these readers form groups of their own.
 ir::Graph recompute_attention(const ir::Graph& graph, const AttentionOptions& options = {});
 
 }  // namespace lathe

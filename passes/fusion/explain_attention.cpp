@@ -103,7 +103,7 @@ class Explanation {
 }  // namespace
 
 std::string explain_attention(const Graph& graph, bool costs) {
-  return Explanation(recompute_attention(prepare_for_fusion(graph), {.costs = costs}), costs).run();
+  return Explanation(recompute_attention(prepare_for_fusion(graph), {.costs = costs, .blocks = true}), costs).run();
 }
 
 void require_fused_attention(const Graph& prepared) {

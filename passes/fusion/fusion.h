@@ -64,6 +64,7 @@ struct FusionOptions {
   bool attention = false;  ///< make attention regions
   OuterSums attention_sums = OuterSums::none;
   bool attention_costs = false;   ///< but not where that is slower: see attention_cost.h
+  bool attention_blocks = false;  ///< attentions of long rows go over blocks of columns: see AttentionOptions
   bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h

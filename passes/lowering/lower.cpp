@@ -327,6 +327,7 @@ Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions
                          .copy = copy_kernel,
                          .fusion = {.attention_sums = OuterSums::wide,
                                     .attention_costs = true,
+                                    .attention_blocks = true,
                                     .columns = true,
                                     .scatter_in_place = true,
                                     .row_sums = true}},
@@ -339,7 +340,8 @@ Program lower(const Graph& graph, const VectorTarget& target, const Schedules& s
   Graph prepared = prepare_for_fusion(graph);
   // A memory budget must not change bits, so it decides nothing here.
   const bool costs = schedules.fusion.attention_costs && options.attention == AttentionFusion::automatic;
-  if (attention) prepared = recompute_attention(prepared, {.costs = costs});
+  if (attention)
+    prepared = recompute_attention(prepared, {.costs = costs, .blocks = schedules.fusion.attention_blocks});
   if (options.attention == AttentionFusion::required) require_fused_attention(prepared);
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
     FusionOptions fusion = schedules.fusion;
