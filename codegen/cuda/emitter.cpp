@@ -49,6 +49,8 @@ class Emitter {
     });
     for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
     for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
+    for (const kernel::TensorMap& map : kernel.maps)
+      maps_.push_back(names_.take(kernel.buffers[at(map.from)].name + "_map"));
     for (std::size_t i = 0; i < kernel.values.size(); ++i) {
       const Instruction& in = kernel.values[i];
       if (in.op == Opcode::constant) values_[i] = expression(kernel, in, {});
@@ -104,7 +106,9 @@ class Emitter {
                           buffer.noalias ? " __restrict__" : "", buffers_[at(i)]);
     }
     for (const std::string& dim : dims_) list += fmt::format("const i64 {}, ", dim);
-    return list + "u64* const status";
+    list += "u64* const status";
+    for (const std::string& map : maps_) list += fmt::format(", const __grid_constant__ TensorMap {}", map);
+    return list;
   }
 
   void block(const kernel::Block& statements) {
@@ -211,6 +215,13 @@ class Emitter {
          text(s.from_index), count);
   }
 
+  void statement(const kernel::CopyBox& s) {
+    std::vector<std::string_view> at_text;
+    for (const ValueId id : s.at) at_text.push_back(text(id));
+    line("ring.copy_box<{}>({}, {}, {}, {});", kernel_.maps[at(s.map)].lines(), buffers_[at(s.to)], text(s.to_index),
+         maps_[at(s.map)], fmt::join(at_text, ", "));
+  }
+
   void statement(const kernel::CommitCopies&) { line("commit_copies();"); }
   void statement(const kernel::WaitCopies& s) { line("wait_copies<{}>();", s.pending); }
 
@@ -252,14 +263,15 @@ class Emitter {
     users_ = s.users;
     wanted_by_fill_ = kernel::wanted_by_fill(kernel_, s);
     shared("u64", "ring_barriers", ring_bytes(s), 2 * s.stages, 16);
-    line("Ring<{0}> ring = start_ring<{0}>(ring_barriers, {1}, {2});", s.stages, mapping_.threads[0] - s.users,
-         s.users);
-    line("if (threadIdx.x >= {}) {{", s.users);
+    copied_by_all_ = kernel::copies_by_all(s);
+    const int fillers = copied_by_all_ ? mapping_.threads[0] - s.users : 1;
+    line("Ring<{0}> ring = start_ring<{0}>(ring_barriers, {1}, {2});", s.stages, fillers, s.users);
+    line("if (threadIdx.x {} {}) {{", copied_by_all_ ? ">=" : "==", s.users);
     fills_ = true;
     nested(s.body);
-    line("  wait_all_copies();");
+    if (copied_by_all_) line("  wait_all_copies();");
     fills_ = false;
-    line("}} else {{");
+    line("}} else {}{{", copied_by_all_ ? "" : fmt::format("if (threadIdx.x < {}) ", s.users));
     nested(s.body);
     line("}}");
   }
@@ -268,14 +280,14 @@ class Emitter {
     const bool fills = std::exchange(fills_, false);
     const std::string slot = fmt::format("i{}", next_index_++);
     values_[at(s.slot)] = {slot};
-    line("ring.{}();", fills ? "wait_empty" : "wait_full");
+    line("ring.{}();", fills ? "wait_empty" : copied_by_all_ ? "wait_copied" : "wait_full");
     line("{{");
     ++depth_;
     line("const i64 {} = ring.slot();", slot);
     block(fills ? s.fill : s.use);
     --depth_;
     line("}}");
-    line("ring.{}();", fills ? "filled" : multiplies(s.use) ? "multiplied" : "used");
+    line("ring.{}();", fills ? copied_by_all_ ? "filled" : "sent" : multiplies(s.use) ? "multiplied" : "used");
     fills_ = fills;
   }
 
@@ -355,9 +367,10 @@ class Emitter {
   std::vector<bool> summed_;   // by variable: products of warp groups are added to it
   UniqueNames names_;
   std::vector<Expression> values_;
-  std::vector<std::string> vars_, buffers_, dims_;
+  std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
   std::vector<bool> wanted_by_fill_;  // by value
+  bool copied_by_all_ = false;        // the ring that is written
   bool fills_ = false;                // what is written is for threads that fill a ring
   int users_ = 0;                     // of the ring that is written
   std::int64_t shared_used_ = 0;

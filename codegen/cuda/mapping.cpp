@@ -90,6 +90,7 @@ class Reader {
   void statement(const kernel::SetVar&) {}
   void statement(const kernel::Prefetch&) {}
   void statement(const kernel::AsyncCopy&) {}
+  void statement(const kernel::CopyBox&) {}
   void statement(const kernel::CommitCopies&) {}
   void statement(const kernel::WaitCopies&) {}
   void statement(const kernel::GroupMma&) {}
@@ -174,9 +175,9 @@ class Bounds {
     }
   }
 
- private:
   std::int64_t integer(ValueId id) { return scalar(id).integer; }
 
+ private:
   kernel::Scalar scalar(ValueId id) {
     if (const auto at = known_.find(id); at != known_.end()) return at->second;
     const kernel::Instruction& in = value(kernel_, id);
@@ -208,7 +209,9 @@ int shared_alignment(const Kernel& kernel, BufferId buffer) {
   bool holds_panels = false;
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
     const auto* product = std::get_if<kernel::GroupMma>(&s.node);
-    holds_panels = holds_panels || (product && (product->left.buffer == buffer || product->right.buffer == buffer));
+    const auto* box = std::get_if<kernel::CopyBox>(&s.node);
+    holds_panels = holds_panels || (box && box->to == buffer) ||
+                   (product && (product->left.buffer == buffer || product->right.buffer == buffer));
   });
   return holds_panels ? kernel::panel_alignment : 16;
 }
@@ -241,6 +244,17 @@ std::array<std::int64_t, 3> grid_of(const Kernel& kernel, std::span<const std::i
           fmt::format("{} needs {} blocks of threads, and CUDA allows {}", kernel.name, grid[axis], most[axis]),
           "grid_size", "make the batch smaller");
   return grid;
+}
+
+std::vector<MappedTensor> mapped_tensors(const Kernel& kernel, std::span<const std::int64_t> dims) {
+  Bounds bounds(kernel, dims);
+  std::vector<MappedTensor> tensors;
+  for (const kernel::TensorMap& map : kernel.maps) {
+    MappedTensor& tensor = tensors.emplace_back(MappedTensor{map.from, bounds.integer(map.offset), {}, {}, map.box});
+    for (const ValueId id : map.sizes) tensor.sizes.push_back(bounds.integer(id));
+    for (const ValueId id : map.strides) tensor.strides.push_back(bounds.integer(id));
+  }
+  return tensors;
 }
 
 }  // namespace lathe::cuda

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ir/kernel/kernel.h"
 
@@ -32,6 +33,16 @@ Mapping mapping_of(const kernel::Kernel& kernel);
 /// what CUDA allows (2^31 - 1 along x, 65535 along y and z). Bounds of block loops follow from the dims alone, or
 /// InternalError [block_bounds].
 std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
+
+/// What a map of a kernel is for these dims: a tensor from element `offset` of the parameter `buffer` on, the
+/// innermost dim first, with the strides, in elements, of all but that one.
+struct MappedTensor {
+  kernel::BufferId buffer = kernel::none;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> sizes, strides;
+  std::vector<int> box;
+};
+std::vector<MappedTensor> mapped_tensors(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
 
 /// Bytes that the place of a buffer in shared memory is a multiple of: those of panels, or 16.
 int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);

@@ -28,6 +28,15 @@ LATHE_FUNCTION void arrive_with_copies(u64* barrier) {
   shim_arrive_with_copies(barrier);
 #endif
 }
+/// The phase that is under way ends when so many bytes more have arrived.
+LATHE_FUNCTION void expect_bytes(u64* barrier, u32 bytes) {
+#ifdef __CUDA_ARCH__
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+#else
+  shim_expect_bytes(barrier, bytes);
+#endif
+}
 /// Waits until the phase of this parity is over: all have arrived.
 LATHE_FUNCTION void wait_barrier(u64* barrier, u32 parity) {
 #ifdef __CUDA_ARCH__
@@ -51,8 +60,8 @@ LATHE_FUNCTION void wait_all_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
-/// What copies have written is seen by wgmma, which reads through another proxy.
-LATHE_FUNCTION void show_to_wgmma() {
+/// What threads and their copies have written is seen by wgmma and TMA, which go through another proxy.
+LATHE_FUNCTION void show_to_other_proxy() {
 #ifdef __CUDA_ARCH__
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
@@ -67,6 +76,34 @@ LATHE_FUNCTION void user_barrier() {
 #endif
 }
 
+/// A tensor as TMA knows it, made by cuTensorMapEncodeTiled.
+struct alignas(64) TensorMap {
+  u64 words[16];
+};
+/// A box of the tensor, from the coordinates on, the innermost first, sets out for shared memory; its bytes arrive at
+/// the barrier.
+template <class... At>
+LATHE_FUNCTION void copy_tensor_box(void* to, const TensorMap& from, u64* barrier, At... coordinates) {
+  const i32 at[] = {i32(coordinates)...};
+#ifdef __CUDA_ARCH__
+#define LATHE_COPY_BOX(rank, list, ...)                                                                      \
+  asm volatile("cp.async.bulk.tensor." rank                                                                  \
+               ".shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {" list "}], [%2];" ::  \
+                   "r"(shared_address(to)),                                                                  \
+               "l"(&from), "r"(shared_address(barrier)), __VA_ARGS__                                         \
+               : "memory")
+  if constexpr (sizeof...(At) == 2) LATHE_COPY_BOX("2d", "%3, %4", "r"(at[0]), "r"(at[1]));
+  if constexpr (sizeof...(At) == 3) LATHE_COPY_BOX("3d", "%3, %4, %5", "r"(at[0]), "r"(at[1]), "r"(at[2]));
+  if constexpr (sizeof...(At) == 4)
+    LATHE_COPY_BOX("4d", "%3, %4, %5, %6", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
+  if constexpr (sizeof...(At) == 5)
+    LATHE_COPY_BOX("5d", "%3, %4, %5, %6, %7", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]));
+#undef LATHE_COPY_BOX
+#else
+  shim_copy_box(to, &from, barrier, at, sizeof...(At));
+#endif
+}
+
 /// A thread's place in a ring: the slot of its present turn, the parity of its rounds, and the slot that its products
 /// under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
 template <int stages>
@@ -75,12 +112,25 @@ struct Ring {
   int at;
   u32 round;
   int held;
+  u32 first_filler;
 
   LATHE_FUNCTION i64 slot() const { return at; }
   LATHE_FUNCTION void wait_empty() const { wait_barrier(barriers + stages + at, round ^ 1); }
-  LATHE_FUNCTION void wait_full() const {
-    wait_barrier(barriers + at, round);
-    show_to_wgmma();
+  LATHE_FUNCTION void wait_full() const { wait_barrier(barriers + at, round); }
+  LATHE_FUNCTION void wait_copied() const {
+    wait_full();
+    show_to_other_proxy();
+  }
+  /// By one thread. Of each box so many lines of 128 bytes arrive.
+  template <int lines, class T, class... At>
+  LATHE_FUNCTION void copy_box(T* to, i64 first, const TensorMap& from, At... coordinates) const {
+    if (threadIdx.x != first_filler) return;
+    expect_bytes(barriers + at, lines * 128);
+    copy_tensor_box(to + first, from, barriers + at, coordinates...);
+  }
+  LATHE_FUNCTION void sent() {
+    arrive(barriers + at);
+    turn();
   }
   LATHE_FUNCTION void filled() {
     arrive_with_copies(barriers + at);
@@ -125,8 +175,9 @@ LATHE_FUNCTION Ring<stages> start_ring(u64* barriers, u32 fillers, u32 users) {
       init_barrier(barriers + i, fillers);
       init_barrier(barriers + stages + i, users / 32);
     }
+  show_to_other_proxy();
   __syncthreads();
-  return {barriers, 0, 0, -1};
+  return {barriers, 0, 0, -1, users};
 }
 )cuda";
 }

@@ -51,6 +51,10 @@ class Counter {
   void statement(const kernel::AsyncCopy& s) {
     for (const ValueId id : {s.to_index, s.from_index, s.count}) use(id);
   }
+  void statement(const kernel::CopyBox& s) {
+    use(s.to_index);
+    for (const ValueId id : s.at) use(id);
+  }
   void statement(const kernel::CommitCopies&) {}
   void statement(const kernel::WaitCopies&) {}
   void statement(const kernel::GroupMma& s) { use(s.left_first), use(s.right_first); }

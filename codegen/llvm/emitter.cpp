@@ -270,6 +270,7 @@ class Emitter {
   void statement(const kernel::Ring&) { of_a_gpu("a ring"); }
   void statement(const kernel::Stage&) { of_a_gpu("a stage"); }
   void statement(const kernel::AsyncCopy&) { of_a_gpu("an asynchronous copy"); }
+  void statement(const kernel::CopyBox&) { of_a_gpu("a copy of a box"); }
   void statement(const kernel::CommitCopies&) { of_a_gpu("an asynchronous copy"); }
   void statement(const kernel::GroupMma&) { of_a_gpu("a product by warp groups"); }
   void statement(const kernel::WaitSums&) { of_a_gpu("a product by warp groups"); }

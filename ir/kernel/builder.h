@@ -147,6 +147,20 @@ class Builder {
   Value from_lane(Value value, Value lane);
   /// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements; see AsyncCopy.
   void async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count = {});
+  /// A tensor of `dims`, the innermost first, that begins at `offset` in a parameter; its number. See TensorMap. Of a
+  /// dim: how many elements it has, from one to the next, and how many a box has. Offset, sizes and strides are
+  /// constants or dims.
+  struct Boxes {
+    struct Dim {
+      Bound size, stride;
+      int box = 1;
+    };
+    Bound offset = 0;
+    std::vector<Dim> dims;
+  };
+  int tensor_map(Buffer from, const Boxes& boxes);
+  /// Starts a copy of the box of a map that begins at `at` to panels in shared memory, in the fill of a stage.
+  void copy_box(Buffer to, Bound to_index, int map, const std::vector<Value>& at);
   void commit_copies();
   void wait_copies(int pending);
 

@@ -136,6 +136,23 @@ void Builder::async_copy(Buffer to, Bound to_index, Buffer from, Bound from_inde
                   .count = count.id}});
 }
 
+int Builder::tensor_map(Buffer from, const Boxes& boxes) {
+  TensorMap map{.from = from.id, .offset = bound(boxes.offset).id, .sizes = {}, .strides = {}, .box = {}};
+  for (const Boxes::Dim& dim : boxes.dims) {
+    if (!map.sizes.empty()) map.strides.push_back(bound(dim.stride).id);
+    map.sizes.push_back(bound(dim.size).id);
+    map.box.push_back(dim.box);
+  }
+  kernel_.maps.push_back(std::move(map));
+  return static_cast<int>(kernel_.maps.size()) - 1;
+}
+
+void Builder::copy_box(Buffer to, Bound to_index, int map, const std::vector<Value>& at) {
+  CopyBox copy{.to = to.id, .to_index = bound(to_index).id, .map = map, .at = {}};
+  for (const Value v : at) copy.at.push_back(v.id);
+  emit({std::move(copy)});
+}
+
 void Builder::commit_copies() { emit({CommitCopies{}}); }
 
 void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }

@@ -35,7 +35,9 @@ class Interpreter {
       if (in.op == Opcode::constant)
         std::fill_n(&main_.values[offsets_[i]], in.type.lanes, Scalar{in.integer, in.real});
     }
-    note_collectives(kernel.body);
+    for_each_statement(kernel.body, [this](const Statement& s) {
+      if (const auto* loop = std::get_if<Loop>(&s.node)) is_collective_[loop] = runs_together(kernel_, *loop);
+    });
   }
 
   std::int64_t run() {
@@ -60,6 +62,11 @@ class Interpreter {
   const Instruction& info(ValueId id) const { return kernel_.values[at_index(id)]; }
   Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[at_index(id)]]; }
   std::int64_t integer(ValueId id, Thread& t) const { return lanes(id, t)->integer; }
+  std::vector<std::int64_t> integers(const std::vector<ValueId>& ids, Thread& t) const {
+    std::vector<std::int64_t> all;
+    for (const ValueId id : ids) all.push_back(integer(id, t));
+    return all;
+  }
   Actor actor(const Thread& t) const { return {t.id(), phase_, in_ring_}; }
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
@@ -73,19 +80,6 @@ class Interpreter {
     const std::int64_t lo = integer(loop.lo, t), hi = integer(loop.hi, t), step = integer(loop.step, t);
     if (step <= 0) fail(fmt::format("a {} loop steps by {}", name(loop.kind), step), "loop_step");
     return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
-  }
-
-  bool note_collectives(const Block& statements) {
-    bool found = false;
-    for (const Statement& s : statements) {
-      bool here = kernel_.is_collective(s);
-      if (const auto* loop = std::get_if<Loop>(&s.node)) here = is_collective_[loop] = note_collectives(loop->body);
-      if (const auto* ring = std::get_if<Ring>(&s.node)) note_collectives(ring->body);
-      if (const auto* stage = std::get_if<Stage>(&s.node))
-        note_collectives(stage->fill), note_collectives(stage->use);
-      found = found || here;
-    }
-    return found;
   }
 
   Target target(BufferId id, Thread& t) const {
@@ -202,12 +196,20 @@ class Interpreter {
     const std::int64_t at = integer(s.to_index, t), from_at = integer(s.from_index, t);
     const auto lanes = static_cast<std::int64_t>(16 / size_in_bytes(to.info->dtype));
     const std::int64_t count = s.count == none ? lanes : integer(s.count, t);
-    const Actor own = actor(t);
-    std::vector<Scalar> values;
-    for (std::int64_t i = 0; i < lanes; ++i) values.push_back(i < count ? from.load(from_at + i, own) : Scalar{});
     to.check_alignment(16, at);
     if (count > 0) from.check_alignment(16, from_at);
-    t.copies.start(t.scratch[at_index(s.to)], to, at, std::move(values), own);
+    t.copies.start(t.scratch[at_index(s.to)], to, at, from.load_piece(from_at, lanes, count, actor(t)), actor(t));
+  }
+
+  void statement(const CopyBox& s, Thread& t) const {
+    if (t.position[0] != ring_->users) return;
+    const TensorMap& map = kernel_.maps[at_index(s.map)];
+    const Target to = target(s.to, t);
+    const MappedTensor from{target(map.from, t), integer(map.offset, t), integers(map.sizes, t),
+                            integers(map.strides, t)};
+    to.check_alignment(panel_alignment, integer(s.to_index, t));
+    t.copies.start(t.scratch[at_index(s.to)], to, integer(s.to_index, t),
+                   read_box(from, map.box, integers(s.at, t), actor(t)), actor(t));
   }
 
   void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }

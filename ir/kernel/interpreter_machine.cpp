@@ -88,6 +88,33 @@ void multiply(const OwnSums& own, const std::vector<Scalar>& a, const std::vecto
 
 }  // namespace
 
+std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>& box,
+                             const std::vector<std::int64_t>& at, const Actor& actor) {
+  tensor.from.check_alignment(16, tensor.offset);
+  for (const std::int64_t stride : tensor.strides)
+    if (stride % 8 != 0)
+      tensor.from.fail(fmt::format("a map of {} by {}, no multiple of 16 bytes", tensor.from.info->name, stride),
+                       "alignment");
+  int lines = 1;
+  for (std::size_t d = 1; d < box.size(); ++d) lines *= box[d];
+  std::vector<Scalar> values(static_cast<std::size_t>(lines * panel_side));
+  for (int line = 0; line < lines; ++line) {
+    std::int64_t first = tensor.offset;
+    bool inside = true;
+    for (std::size_t d = 1, rest = static_cast<std::size_t>(line); d < box.size(); ++d) {
+      const auto count = static_cast<std::size_t>(box[d]);
+      const std::int64_t place = at[d] + static_cast<std::int64_t>(rest % count);
+      inside = inside && place >= 0 && place < tensor.sizes[d];
+      first += place * tensor.strides[d - 1];
+      rest /= count;
+    }
+    for (int e = 0; inside && e < panel_side; ++e)
+      if (const std::int64_t place = at[0] + e; place >= 0 && place < tensor.sizes[0])
+        values[static_cast<std::size_t>(panel_place(line, e))] = tensor.from.load(first + place, actor);
+  }
+  return values;
+}
+
 void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
                     const Actor& actor, const Scalar* sums, Scalar* out) {
   OwnSums own;

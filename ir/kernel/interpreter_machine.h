@@ -46,6 +46,17 @@ struct TilePlace {
   std::int64_t first = 0, line = 0;
 };
 
+/// A tensor that boxes are copied of.
+struct MappedTensor {
+  Target from;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> sizes, strides;
+};
+
+/// The elements of a box, as they lie in panels. Throws for an offset or stride that is no multiple of 16 bytes.
+std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>& box,
+                             const std::vector<std::int64_t>& at, const Actor& actor);
+
 /// What thread `lane` of a warp gets of an mma: each of its sums plus 16 products, in order, each product and sum
 /// rounded once, as fma. Throws for a first or line that is no multiple of 16 bytes.
 void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,

@@ -101,6 +101,13 @@ Scalar Target::load(std::int64_t index, const Actor& actor) const {
   return read_element(info->dtype, at);
 }
 
+std::vector<Scalar> Target::load_piece(std::int64_t index, std::int64_t all, std::int64_t given,
+                                       const Actor& actor) const {
+  std::vector<Scalar> values;
+  for (std::int64_t i = 0; i < all; ++i) values.push_back(i < given ? load(index + i, actor) : Scalar{});
+  return values;
+}
+
 /// What a stage of a ring has filled is read in its own use: before, its copies may be under way, and after, those of
 /// the next turn. Whether it is such an element.
 bool Target::note_read_of_stage(std::int64_t index, const Actor& actor) const {

@@ -1,6 +1,8 @@
 #include "ir/kernel/kernel.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -26,6 +28,8 @@ bool Kernel::is_collective(const Statement& statement) const {
 }
 
 int threads_together(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1; }
+
+int TensorMap::lines() const { return std::accumulate(box.begin() + 1, box.end(), 1, std::multiplies()); }
 
 int panel_place(int line, int element) {
   constexpr int piece = 8;

@@ -167,6 +167,31 @@ struct AsyncCopy {
   ValueId to_index = none, from_index = none, count = none;
 };
 
+/// What TMA copies boxes of: a tensor in a parameter that is only read, of 2 to 5 dims, the innermost first, whose
+/// stride is 1. Element (c0, c1, ...) is from[offset + c0 + c1 * strides[0] + ...]; beyond the sizes there are zeros.
+/// Offset, sizes and strides are constants or dims; offset and strides are multiples of 16 bytes. A box has 64
+/// elements along the innermost dim, and up to 256 along the others, multiples of 8 lines in all.
+struct TensorMap {
+  BufferId from = none;
+  ValueId offset = none;
+  std::vector<ValueId> sizes, strides;
+  std::vector<int> box;
+
+  int lines() const;  ///< of a box
+};
+inline constexpr std::size_t most_map_dims = 5;
+inline constexpr int most_box_lines = 256;
+
+/// Starts a copy of the box of a map that begins at the place `at`, to the lines of panels in shared memory (see
+/// panel_place) from to_index on, a multiple of 1024 bytes. It stands in the fill of a stage; of the threads that
+/// fill the first one alone makes it, and the stage is used when it has arrived.
+struct CopyBox {
+  BufferId to = none;
+  ValueId to_index = none;
+  int map = none;
+  std::vector<ValueId> at;
+};
+
 /// The copies that the thread has started since its last commit become a group.
 struct CommitCopies {};
 
@@ -243,8 +268,8 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, AsyncCopy, CommitCopies, WaitCopies, GroupMma, WaitSums, SetVar, Alloc,
-               Barrier, Check, Loop, Branch, Ring, Stage>
+  std::variant<Compute, Store, Prefetch, AsyncCopy, CopyBox, CommitCopies, WaitCopies, GroupMma, WaitSums, SetVar,
+               Alloc, Barrier, Check, Loop, Branch, Ring, Stage>
       node;
 };
 
@@ -256,6 +281,7 @@ struct Kernel {
   std::string name;
   std::vector<BufferInfo> buffers;  ///< parameters first, in the order of binding, then allocations
   std::vector<std::string> dims;    ///< run-time i64 arguments, in the order of binding
+  std::vector<TensorMap> maps{};    ///< that TMA is told, made of the others where the kernel is launched
   std::vector<Instruction> values;
   std::vector<VarInfo> vars;
   Block body{};

@@ -70,6 +70,48 @@ void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy) {
           name(from.dtype), name(to.dtype));
 }
 
+void verify_map(const Kernel& kernel, const TensorMap& map) {
+  require(kernel, map.from >= 0 && map.from < kernel.parameter_count(), "map_tensor", "a map of no parameter");
+  const BufferInfo& from = info(kernel, map.from);
+  require(kernel, from.access == Access::read && (from.dtype == bf16 || from.dtype == f16), "map_tensor",
+          "a map of {}, which is written or no bf16 or f16", from.name);
+  std::vector<ValueId> numbers = map.strides;
+  numbers.push_back(map.offset);
+  const auto multiples = static_cast<std::ptrdiff_t>(numbers.size());
+  numbers.insert(numbers.end(), map.sizes.begin(), map.sizes.end());
+  for (auto id = numbers.begin(); id != numbers.end(); ++id) {
+    require(kernel, *id >= 0 && *id < static_cast<int>(kernel.values.size()), "value_range",
+            "value {} does not exist", *id);
+    const Instruction& in = value(kernel, *id);
+    require(kernel, (in.op == Opcode::constant || in.op == Opcode::dim) && in.type == Type{i64, 1}, "map_tensor",
+            "a map by what is neither a constant nor a dim");
+    require(kernel, in.op == Opcode::dim || id - numbers.begin() >= multiples || in.integer % 8 == 0, "alignment",
+            "a map of {} by {}, no multiple of 16 bytes", from.name, in.integer);
+  }
+  const std::size_t dims = map.sizes.size();
+  require(kernel, dims >= 2 && dims <= most_map_dims && map.strides.size() == dims - 1 && map.box.size() == dims,
+          "map_box", "a map of {} dims", dims);
+  for (const int count : map.box)
+    require(kernel, count > 0 && count <= most_box_lines, "map_box", "a box of {} elements", count);
+  require(kernel, map.box[0] == panel_side && map.lines() % 8 == 0, "map_box", "a box of {} elements by {} lines",
+          map.box[0], map.lines());
+}
+
+void verify_copy_box(const Kernel& kernel, const CopyBox& copy) {
+  require(kernel, copy.map >= 0 && copy.map < static_cast<int>(kernel.maps.size()), "map_tensor",
+          "map {} does not exist", copy.map);
+  const TensorMap& map = kernel.maps[static_cast<std::size_t>(copy.map)];
+  const BufferInfo& to = info(kernel, copy.to);
+  require(kernel, to.space == Space::shared && to.dtype == info(kernel, map.from).dtype, "copy_buffers",
+          "a copy_box to {}, which is not shared or of another type", to.name);
+  require(kernel, copy.at.size() == map.sizes.size(), "arity", "a copy_box by {} coordinates", copy.at.size());
+  want(kernel, value(kernel, copy.to_index).type, {i64, 1}, "the index of a copy_box");
+  for (const ValueId id : copy.at) want(kernel, value(kernel, id).type, {i64, 1}, "a coordinate of a copy_box");
+  const Instruction& to_index = value(kernel, copy.to_index);
+  require(kernel, to_index.op != Opcode::constant || to_index.integer % (panel_alignment / 2) == 0, "alignment",
+          "a copy_box to {}[{}], which is no multiple of {} bytes", to.name, to_index.integer, panel_alignment);
+}
+
 bool is_whole_warps(const Kernel& kernel, const Loop& loop) {
   const Instruction &lo = value(kernel, loop.lo), &hi = value(kernel, loop.hi), &step = value(kernel, loop.step);
   for (const Instruction* bound : {&lo, &hi, &step})

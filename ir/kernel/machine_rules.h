@@ -30,6 +30,12 @@ void verify_of_warp(const Kernel& kernel, const Instruction& in);
 void verify_group_mma(const Kernel& kernel, const GroupMma& s);
 /// From a parameter that is only read to shared memory of the same type (copy_buffers).
 void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy);
+/// A map is of a parameter of 2-byte elements that is only read, by constants and dims (map_tensor), of 2 to 5 dims,
+/// a box of 64 elements by as many lines as a machine takes (map_box), at multiples of 16 bytes where they are known
+/// (alignment).
+void verify_map(const Kernel& kernel, const TensorMap& map);
+/// A box goes to shared memory of the map's type (copy_buffers), from as many coordinates as it has dims (arity).
+void verify_copy_box(const Kernel& kernel, const CopyBox& copy);
 /// A thread.x loop from 0, step 1, whose constant length is a multiple of a warp: its index tells the lane.
 bool is_whole_warps(const Kernel& kernel, const Loop& loop);
 

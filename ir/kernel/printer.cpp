@@ -50,6 +50,7 @@ class Printer {
     out_ += ") {\n";
     if (!canonical_)
       for (const std::string& note : kernel_.notes) add("  // {}\n", note);
+    for (std::size_t i = 0; i < kernel_.maps.size(); ++i) map(i);
     depth_ = 1;
     block(kernel_.body);
     out_ += "}\n";
@@ -154,6 +155,17 @@ class Printer {
     suffix(in.mask, in.alignment);
   }
 
+  /// "map m0 = x[0] by 64 of k, 128 of rows by k": boxes of 64 x 128 elements.
+  void map(std::size_t number) {
+    const TensorMap& m = kernel_.maps[number];
+    add("  map m{} = {}[{}] by", number, buffer(m.from), value(m.offset));
+    for (std::size_t d = 0; d < m.sizes.size(); ++d) {
+      add("{} {} of {}", d ? "," : "", m.box[d], value(m.sizes[d]));
+      if (d > 0) add(" by {}", value(m.strides[d - 1]));
+    }
+    out_ += "\n";
+  }
+
   /// 64 rows of "left[%1 by 40]"; "left[%1 by 40]^T" where they lie transposed.
   void matrix(const MatrixTile& tile, ValueId first, ValueId line) {
     add("{} rows of {}[{} by {}]{}", tile.rows, buffer(tile.buffer), value(first), value(line),
@@ -205,6 +217,13 @@ class Printer {
     add("async_copy {}[{}] = {}[{}]", buffer(s.to), value(s.to_index), buffer(s.from), value(s.from_index));
     if (s.count != none) add(" count {}", value(s.count));
     out_ += "\n";
+  }
+
+  void statement(const CopyBox& s) {
+    indent();
+    add("copy_box {}[{}] = m{}[", buffer(s.to), value(s.to_index), s.map);
+    for (std::size_t i = 0; i < s.at.size(); ++i) add("{}{}", i ? ", " : "", value(s.at[i]));
+    out_ += "]\n";
   }
 
   void statement(const CommitCopies&) {

@@ -47,7 +47,8 @@ void verify_fill(const Kernel& kernel, const Ring& ring, const Stage& stage) {
   for_each_statement(stage.fill, [&](const Statement& s) {
     const bool fits =
         std::visit(Overloaded{[](const Compute&) { return true; }, [](const AsyncCopy&) { return true; },
-                              [](const Loop&) { return true; }, [](const Branch&) { return true; },
+                              [](const CopyBox&) { return true; }, [](const Loop&) { return true; },
+                              [](const Branch&) { return true; },
                               [&](const SetVar& set) {
                                 if (set.declares) own[static_cast<std::size_t>(set.var)] = true;
                                 return bool(own[static_cast<std::size_t>(set.var)]);
@@ -87,8 +88,8 @@ const Stage* stage_of(const Kernel& kernel, const Block& statements) {
 
 void verify_ring(const Kernel& kernel, const Loop& loop, const Ring& ring) {
   const std::int64_t threads = value(kernel, loop.hi).integer;
-  require(kernel, threads % group_threads == 0 && ring.users > 0 && ring.users % group_threads == 0, "ring_threads",
-          "a ring for {} of {} threads", ring.users, threads);
+  require(kernel, ring.users > 0 && ring.users % group_threads == 0, "ring_threads", "a ring for {} of {} threads",
+          ring.users, threads);
   require(kernel, ring.users < threads, "ring_threads", "a ring that nobody fills");
   require(kernel, ring.stages >= 2 && ring.stages <= 8, "ring_stage", "a ring of {} stages", ring.stages);
   verify_fill(kernel, ring, *stage_of(kernel, ring.body));
@@ -142,6 +143,10 @@ class Wants {
                               in_fill_[static_cast<std::size_t>(c.value)] = true;
                             },
                             [&](const AsyncCopy& c) { want({c.to_index, c.from_index, c.count}); },
+                            [&](const CopyBox& c) {
+                              want({c.to_index});
+                              for (const ValueId id : c.at) want({id});
+                            },
                             [&](const SetVar& v) { want({v.value}); }, [&](const Branch& b) { want({b.condition}); },
                             [&](const Loop& l) { want({l.lo, l.hi, l.step}); }, [](const auto&) {}},
                  s.node);
@@ -190,6 +195,20 @@ void for_each_statement(const Block& statements, const std::function<void(const 
                           [&](const Stage& t) { inside(t.fill), inside(t.use); }, [](const auto&) {}},
                s.node);
   }
+}
+
+bool runs_together(const Kernel& kernel, const Loop& loop) {
+  return std::any_of(loop.body.begin(), loop.body.end(), [&](const Statement& s) {
+    const auto* inner = std::get_if<Loop>(&s.node);
+    return inner ? runs_together(kernel, *inner) : kernel.is_collective(s);
+  });
+}
+
+bool copies_by_all(const Ring& ring) {
+  bool found = false;
+  for_each_statement(ring.body,
+                     [&](const Statement& s) { found = found || std::holds_alternative<AsyncCopy>(s.node); });
+  return found;
 }
 
 bool leads_to_stage(const Statement& statement) {

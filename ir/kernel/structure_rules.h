@@ -12,13 +12,19 @@ namespace lathe::kernel {
 /// (setup_store); its bounds are known from the dims alone (parallel_bounds).
 void verify_parallel_loop(const Kernel& kernel);
 
-/// One ring at most, the last statement of its loop of whole warp groups, with users in whole groups (ring_threads,
+/// One ring at most, the last statement of its loop of whole warps, with users in whole groups (ring_threads,
 /// ring_place), of 2 to 8 stages with one Stage in serial loops (ring_stage), whose fill copies to shared memory and
 /// does nothing else, and needs nothing of what the users load, get or multiply (ring_fill).
 void verify_rings(const Kernel& kernel);
 
 /// Runs body(statement) for all statements of a block and of the blocks inside.
 void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body);
+
+/// Whether all threads that fill take part in it; else the first one starts all copies.
+bool copies_by_all(const Ring& ring);
+
+/// Whether a barrier, an mma or the like stands in the loop.
+bool runs_together(const Kernel& kernel, const Loop& loop);
 
 /// Whether a Stage stands there.
 bool leads_to_stage(const Statement& statement);

@@ -33,6 +33,7 @@ class Verifier {
       require(!is_complex(kernel_.buffers[i].dtype), "complex", "buffer {} is complex", kernel_.buffers[i].name);
     }
     for (std::size_t i = 0; i < kernel_.values.size(); ++i) placed_everywhere(i);
+    for (const TensorMap& map : kernel_.maps) verify_map(kernel_, map);
     verify_parallel_loop(kernel_);
     block(kernel_.body);
     verify_rings(kernel_);
@@ -249,6 +250,14 @@ class Verifier {
     require(threads_ > 0, "copy_place", "an async_copy outside the thread loops");
   }
 
+  void statement(const CopyBox& s) const {
+    buffer(s.to, true);
+    use(s.to_index);
+    for (const ValueId id : s.at) use(id);
+    verify_copy_box(kernel_, s);
+    require(fills_ > 0 && conditional_ == 0, "copy_place", "a copy_box in a branch or outside the fill of a stage");
+  }
+
   void statement(const CommitCopies&) const {
     require(threads_ > 0, "copy_place", "a commit_copies outside the thread loops");
   }
@@ -355,7 +364,9 @@ class Verifier {
     define(s.slot);
     require(at(s.slot).op == Opcode::loop_index && at(s.slot).type == Type{i64, 1}, "loop_index",
             "value {} is no slot", s.slot);
+    ++fills_;
     block(s.fill);
+    --fills_;
     ++uses_;
     block(s.use);
     --uses_;
@@ -376,7 +387,7 @@ class Verifier {
   std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
   std::int64_t scratch_bytes_ = 0;
   std::vector<int> var_depth_;
-  int depth_ = 0, threads_ = 0, conditional_ = 0, rings_ = 0, uses_ = 0;
+  int depth_ = 0, threads_ = 0, conditional_ = 0, rings_ = 0, fills_ = 0, uses_ = 0;
   int warps_ = 0;        // enclosing thread.x loops of whole warps
   int independent_ = 0;  // enclosing loops whose iterations are independent
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/kernel/panels.h"
+#include "passes/gpu/tensor_boxes.h"
 #include "passes/gpu/tensor_parts.h"
 
 namespace lathe::gpu {
@@ -17,14 +18,14 @@ using Tiling = ProductParts::Tiling;
 namespace {
 
 constexpr int depth = kernel::group_depth;
-constexpr int fillers = kernel::group_threads;
 constexpr int multiprocessors = 132;  // of an H100 or H200; results do not depend on it
 constexpr int most_shared_bytes = 227 * 1024, most_stages = 6;
 constexpr int piece = TensorParts::piece;
 
-/// A block a multiprocessor takes tile after tile. Two warp groups multiply, 64 rows each, what a third one copies to
-/// a ring of stages, which goes on with the next tile while they end one. The sums go through shared memory, so that
-/// the epilogue's accesses are long.
+/// A block a multiprocessor takes tile after tile. Two warp groups multiply, 64 rows each, what is copied to a ring
+/// of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third group; it goes
+/// on with the next tile while they end one. The sums go through shared memory, so that the epilogue's accesses are
+/// long.
 class GroupProduct {
  public:
   GroupProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
@@ -44,6 +45,8 @@ class GroupProduct {
 
  private:
   int users() const { return tile_.threads(); }
+  bool all_boxes() const { return left_boxes_ && right_boxes_; }
+  int fillers() const { return all_boxes() ? kernel::warp_threads : kernel::group_threads; }
   /// A tile's columns, by as many as a warp group multiplies at once.
   int parts_across() const { return tile_.columns / kernel::group_columns; }
   int stage(int rows) const { return rows * depth; }
@@ -60,7 +63,15 @@ class GroupProduct {
     });
   }
 
+  /// Boxes have as many lines as a tile has rows, or where these lie along the lines a panel's.
+  void map_boxes(const Side& side, const std::optional<TensorBoxes>& boxes, int rows,
+                 std::optional<BoxCopies>& copies) {
+    if (boxes) copies.emplace(parts_, side, *boxes, side.along_k() ? rows : kernel::panel_side);
+  }
+
   void block(const Tiling& tiling, Value first, const Partial* partial) {
+    map_boxes(parts_.left, left_boxes_, tile_.rows, left_copies_);
+    map_boxes(parts_.right, right_boxes_, tile_.columns, right_copies_);
     const DType dtype = parts_.operands.dtype;
     const auto shared = [&](int count, const char* name) {
       return b_.alloc(dtype, count, kernel::Space::shared, name);
@@ -76,7 +87,7 @@ class GroupProduct {
         });
       });
     };
-    b_.for_loop(0, users() + fillers, 1, thread, LoopKind::thread_x);
+    b_.for_loop(0, users() + fillers(), 1, thread, LoopKind::thread_x);
   }
 
   void one_tile(const Place& at, Value number, Value t, const Partial* partial) {
@@ -105,8 +116,8 @@ class GroupProduct {
     for (int j = 0; j < parts_across(); ++j) sums.push_back(b_.var({f32, lanes}, b_.constant(f32, 0)));
     b_.for_loop(lo, hi, depth, [&](Value first_k) {
       const auto fill = [&](Value slot) {
-        copy(parts_.left, tile_.rows, at.batch, at.m, first_k, slot, t - users());
-        copy(parts_.right, tile_.columns, at.batch, at.n, first_k, slot, t - users());
+        copy(parts_.left, left_copies_, tile_.rows, at.batch, at.m, first_k, slot, t - users());
+        copy(parts_.right, right_copies_, tile_.columns, at.batch, at.n, first_k, slot, t - users());
       };
       const auto use = [&](Value slot) {
         const Value group = t / kernel::group_threads;
@@ -125,9 +136,16 @@ class GroupProduct {
     return sums;
   }
 
-  /// A thread's share of an operand's stage: the same pieces of every 16 lines of its panels.
-  void copy(const Side& side, int rows, Value batch, Value first_row, Value first_k, Value slot, Value thread) {
-    constexpr int in_line = kernel::panel_side / piece, lines = fillers / in_line;
+  /// An operand's stage, or a thread's share of it: the same pieces of every 16 lines of its panels.
+  void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
+            Value first_k, Value slot, Value thread) {
+    if (boxes) {
+      const int step = side.along_k() ? rows : kernel::panel_side;
+      for (int row = 0; row < rows; row += step)
+        boxes->copy(batch, first_row + row, first_k, slot * stage(rows) + row * depth);
+      return;
+    }
+    constexpr int in_line = kernel::panel_side / piece, lines = kernel::group_threads / in_line;
     const Value line = thread / in_line, element = thread % in_line * piece;
     const Value place = slot * stage(rows) + kernel::panel_place(b_, line, element);
     for (int first_line = 0; first_line < rows; first_line += lines) {
@@ -143,6 +161,9 @@ class GroupProduct {
   Builder& b_;
   TensorPlan plan_;
   TensorTile tile_;
+  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(parts_.operands.left),
+                             right_boxes_ = TensorBoxes::of(parts_.operands.right);
+  std::optional<BoxCopies> left_copies_, right_copies_;
   kernel::Buffer sums_;
 };
 

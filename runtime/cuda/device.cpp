@@ -1,5 +1,6 @@
 #include "runtime/cuda/device.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -32,6 +33,23 @@ CapturedGraph::CapturedGraph(Driver& driver, const Stream& stream, const std::fu
     throw;
   }
   handle_ = driver.end_capture(stream.handle());
+}
+
+std::vector<std::optional<Driver::Tensor>> tensors_of(const kernel::Kernel& kernel,
+                                                      std::span<const Driver::Pointer> buffers,
+                                                      std::span<const std::int64_t> dims) {
+  std::vector<std::optional<Driver::Tensor>> tensors;
+  for (const MappedTensor& map : mapped_tensors(kernel, dims)) {
+    const auto buffer = static_cast<std::size_t>(map.buffer);
+    const DType dtype = kernel.buffers[buffer].dtype;
+    const auto bytes = [&](std::int64_t n) { return static_cast<std::uint64_t>(n) * size_in_bytes(dtype); };
+    auto& tensor = tensors.emplace_back(Driver::Tensor{dtype, buffers[buffer] + bytes(map.offset), {}, {}, {}});
+    tensor->sizes.assign(map.sizes.begin(), map.sizes.end());
+    for (const std::int64_t stride : map.strides) tensor->strides.push_back(bytes(stride));
+    tensor->box.assign(map.box.begin(), map.box.end());
+    if (std::find(map.sizes.begin(), map.sizes.end(), 0) != map.sizes.end()) tensor.reset();
+  }
+  return tensors;
 }
 
 LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const CompiledKernel& code)
@@ -83,12 +101,16 @@ void LoadedKernel::launch(std::span<const Driver::Pointer> buffers, std::span<co
   std::vector<void*> arguments;
   for (std::uint64_t& value : values) arguments.push_back(&value);
   try {
+    std::vector<Driver::TensorMap> maps;
+    for (const auto& tensor : tensors_of(kernel_, buffers, dims))
+      maps.push_back(tensor ? driver_->encode(*tensor) : Driver::TensorMap{});
     driver_->launch({.function = function_,
                      .grid = grid_of(kernel_, dims),
                      .block = threads_,
                      .shared_bytes = dynamic_shared_,
                      .stream = stream.handle(),
-                     .arguments = arguments});
+                     .arguments = arguments,
+                     .maps = maps});
   } catch (const UserError& error) {
     throw error.with_note(
         fmt::format("  in kernel {}{}", kernel_.name, kernel_.notes.empty() ? "" : ", from " + kernel_.notes.back()));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -102,6 +103,12 @@ class DeviceMemory {
   Driver::Pointer address_;
   std::size_t bytes_;
 };
+
+/// What the kernel's maps are made of for a launch, in their order; nothing for one of a tensor without elements, of
+/// which nothing is copied.
+std::vector<std::optional<Driver::Tensor>> tensors_of(const kernel::Kernel& kernel,
+                                                      std::span<const Driver::Pointer> buffers,
+                                                      std::span<const std::int64_t> dims);
 
 /// One compiled kernel on a device, ready to launch. Move only.
 class LoadedKernel {

@@ -19,6 +19,8 @@ constexpr int attribute_major = 75, attribute_minor = 76, attribute_processors =
 constexpr int function_max_dynamic_shared = 8;
 constexpr unsigned stream_non_blocking = 1;
 constexpr int capture_thread_local = 1;
+constexpr int map_of_f16 = 6, map_of_bf16 = 9, map_not_interleaved = 0, map_swizzle_128 = 3, map_promotes_128 = 2,
+              map_fills_zeros = 0;
 
 bool loses_device(int code) { return (code >= 700 && code != 701) || code == 214 || code == deinitialized; }
 bool refuses_launch(int code) { return code == 1 || code == 701 || code == 209 || code == 200; }
@@ -57,6 +59,8 @@ struct Functions {
   int (*unload_module)(void*);
   int (*find_function)(void**, void*, const char*);
   int (*set_function)(void*, int, int);
+  int (*encode)(Driver::TensorMap*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
+                const std::uint32_t*, const std::uint32_t*, int, int, int, int);
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
 };
 
@@ -78,7 +82,7 @@ class NativeDriver final : public Driver {
     find("cuEventRecord", f_.record), find("cuEventElapsedTime", f_.elapsed);
     find("cuModuleLoadData", f_.load_module), find("cuModuleUnload", f_.unload_module);
     find("cuModuleGetFunction", f_.find_function), find("cuFuncSetAttribute", f_.set_function);
-    find("cuLaunchKernel", f_.launch);
+    find("cuTensorMapEncodeTiled", f_.encode), find("cuLaunchKernel", f_.launch);
     check("cuInit", f_.init(0));
   }
   NativeDriver(const NativeDriver&) = delete;
@@ -190,11 +194,23 @@ class NativeDriver final : public Driver {
     check("cuFuncSetAttribute", f_.set_function(function, function_max_dynamic_shared, static_cast<int>(bytes)));
   }
 
+  TensorMap encode(const Tensor& t) override {
+    TensorMap map;
+    const std::vector<std::uint32_t> steps(t.sizes.size(), 1);
+    check("cuTensorMapEncodeTiled",
+          f_.encode(&map, t.dtype == bf16 ? map_of_bf16 : map_of_f16, static_cast<std::uint32_t>(t.sizes.size()),
+                    reinterpret_cast<void*>(t.address), t.sizes.data(), t.strides.data(), t.box.data(), steps.data(),
+                    map_not_interleaved, map_swizzle_128, map_promotes_128, map_fills_zeros));
+    return map;
+  }
+
   void launch(const Launch& l) override {
     const auto u = [](auto n) { return static_cast<unsigned>(n); };
+    std::vector<void*> arguments(l.arguments.begin(), l.arguments.end());
+    for (TensorMap& map : l.maps) arguments.push_back(&map);
     check("cuLaunchKernel",
           f_.launch(l.function, u(l.grid[0]), u(l.grid[1]), u(l.grid[2]), u(l.block[0]), u(l.block[1]), u(l.block[2]),
-                    u(l.shared_bytes), l.stream, const_cast<void**>(l.arguments.data()), nullptr));
+                    u(l.shared_bytes), l.stream, arguments.data(), nullptr));
   }
 
  private:

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/support/dtype.h"
+
 namespace lathe::cuda {
 
 /// What Lathe asks of the CUDA driver, one GPU a context. Handles are the driver's own and belong to the caller; the
@@ -72,13 +74,28 @@ class Driver {
   /// Allows launches with so much shared memory given at launch.
   virtual void allow_shared_memory(Handle function, std::int64_t bytes) = 0;
 
+  /// What TMA copies boxes of: a tensor of bf16 or f16, the innermost dim first, with the strides in bytes of all but
+  /// that one. Boxes go to shared memory in the 128-byte swizzle, with zeros beyond the ends.
+  struct Tensor {
+    DType dtype = bf16;
+    Pointer address = 0;
+    std::vector<std::uint64_t> sizes, strides;
+    std::vector<std::uint32_t> box;
+  };
+  /// CUtensorMap, an argument of a kernel.
+  struct alignas(64) TensorMap {
+    std::array<std::uint64_t, 16> words = {};
+  };
+  virtual TensorMap encode(const Tensor& tensor) = 0;
+
   struct Launch {
     Handle function = nullptr;
     std::array<std::int64_t, 3> grid = {1, 1, 1};
     std::array<int, 3> block = {1, 1, 1};
     std::int64_t shared_bytes = 0;
     Handle stream = nullptr;
-    std::span<void* const> arguments;  ///< a pointer to each
+    std::span<void* const> arguments;  ///< a pointer to each, of 8 bytes
+    std::span<TensorMap> maps = {};    ///< arguments behind them
   };
   virtual void launch(const Launch& launch) = 0;
 };

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 #include "ir/kernel/builder.h"
@@ -11,6 +12,7 @@
 #include "tests/cuda/host_cuda.h"
 #include "tests/cuda/kernels.h"
 #include "tests/cuda/mock_driver.h"
+#include "tests/cuda/shim_maps.h"
 
 using namespace lathe;
 using cuda::DeviceMemory;
@@ -153,4 +155,54 @@ TEST_CASE("without a driver this is said, and what to do") {
     CHECK((error.label() == "driver_missing" || error.label() == "no_device"));
     CHECK(std::string(error.what()).find("\n") != std::string::npos);
   }
+}
+
+TEST_CASE("a driver refuses maps of tensors that TMA cannot copy") {
+  const auto tensor = [] {
+    return cuda::Driver::Tensor{
+        .dtype = bf16, .address = 4096, .sizes = {200, 30}, .strides = {400}, .box = {64, 128}};
+  };
+  CHECK_NOTHROW(test::encode_shim_map(tensor()));
+  const auto refused = [&](const std::function<void(cuda::Driver::Tensor&)>& change) {
+    cuda::Driver::Tensor changed = tensor();
+    change(changed);
+    CHECK_THROWS_WITH(test::encode_shim_map(changed), Catch::Contains("cuTensorMapEncodeTiled"));
+  };
+  refused([](auto& t) { t.address += 8; });
+  refused([](auto& t) { t.address = 0; });
+  refused([](auto& t) { t.dtype = f32; });
+  refused([](auto& t) { t.sizes[1] = 0; });
+  refused([](auto& t) { t.sizes[0] = (std::uint64_t{1} << 32) + 1; });
+  refused([](auto& t) { t.strides[0] = 408; });
+  refused([](auto& t) { t.strides[0] = std::uint64_t{1} << 40; });
+  refused([](auto& t) { t.strides[0] = 384; });  // less than a line of 200
+  refused([](auto& t) { t.box[1] = 257; });
+  refused([](auto& t) { t.box[1] = 0; });
+  refused([](auto& t) { t.box[0] = 128; });  // wider than the swizzle
+  refused([](auto& t) { t.box[0] = 4; });
+  refused([](auto& t) { t.strides.push_back(800); });
+  refused([](auto& t) {  // no multiple of the stride before
+    t.sizes.push_back(2), t.strides.push_back(400 * 30 + 16), t.box.push_back(1);
+  });
+}
+
+TEST_CASE("a map is of what the dims make it, or of nothing") {
+  kernel::Builder b("copies");
+  const kernel::Value rows = b.dim("rows"), line = b.dim("line");
+  const kernel::Buffer x = b.buffer("x", bf16, kernel::Access::read);
+  b.tensor_map(x, {.offset = 16, .dims = {{64, 1, 64}, {rows, line, 8}}});
+  const kernel::Kernel kernel = b.finish();
+  const cuda::Driver::Pointer buffers[] = {4096};
+  const auto made = [&](std::int64_t m) {
+    const std::int64_t dims[] = {m, 72};
+    return cuda::tensors_of(kernel, buffers, dims);
+  };
+  const auto tensors = made(5);
+  REQUIRE(tensors.size() == 1);
+  REQUIRE(tensors[0]);
+  CHECK(tensors[0]->address == 4096 + 32);
+  CHECK(tensors[0]->sizes == std::vector<std::uint64_t>{64, 5});
+  CHECK(tensors[0]->strides == std::vector<std::uint64_t>{144});
+  CHECK(tensors[0]->box == std::vector<std::uint32_t>{64, 8});
+  CHECK_FALSE(made(0)[0]);
 }

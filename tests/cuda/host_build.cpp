@@ -21,12 +21,15 @@ std::string entry_text(const kernel::Kernel& kernel, const std::string& name) {
     arguments += fmt::format("static_cast<{}*>(a.buffers[{}]), ", lathe::name(buffer.dtype), i);
   }
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) arguments += fmt::format("a.dims[{}], ", i);
-  const std::string thread = fmt::format("{}({}a.status);", cuda::symbol_of(kernel), arguments);
+  arguments += "a.status";
+  for (std::size_t i = 0; i < kernel.maps.size(); ++i)
+    arguments += fmt::format(", static_cast<const TensorMap*>(a.maps)[{}]", i);
+  const std::string thread = fmt::format("{}({});", cuda::symbol_of(kernel), arguments);
   return fmt::format(R"(
 namespace lathe {{
-extern "C" int {}(void* const* buffers, const long long* dims, const long long* grid, const int* block,
-                  unsigned long long seed, unsigned long long* status) {{
-  Arguments all{{buffers, dims, status}};
+extern "C" int {}(void* const* buffers, const long long* dims, const void* maps, const long long* grid,
+                  const int* block, unsigned long long seed, unsigned long long* status) {{
+  Arguments all{{buffers, dims, status, maps}};
   const auto thread = [](void* p) {{ const Arguments& a = *static_cast<Arguments*>(p); (void)a; {} }};
   return shim_run({{{{grid[0], grid[1], grid[2]}}, {{block[0], block[1], block[2]}}, seed, thread, &all}});
 }}
@@ -52,7 +55,8 @@ HostText::HostText(std::span<const kernel::Kernel> kernels)
           "#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n"
           "namespace lathe { unsigned char shared_memory[1 << 18] __attribute__((section(\"cuda_shared\"), "
           "aligned(1024))); }\n"
-          "struct Arguments { void* const* buffers; const long long* dims; unsigned long long* status; };\n") {
+          "struct Arguments { void* const* buffers; const long long* dims; unsigned long long* status; const void* "
+          "maps; };\n") {
   for (const kernel::Kernel& given : kernels) {
     const std::string key = kernel::canonical_text(given);
     if (entries.contains(key)) continue;

@@ -8,6 +8,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host_build.h"
+#include "tests/cuda/shim_maps.h"
 
 namespace lathe::test {
 
@@ -42,7 +43,8 @@ std::int64_t HostCuda::run(const kernel::Kernel& kernel, std::span<const kernel:
   const cuda::Mapping mapping = cuda::mapping_of(kernel);
   const long long blocks[] = {grid[0], grid[1], grid[2]};
   unsigned long long status = 0;
-  if (entry->second(pointers.data(), dims.data(), blocks, mapping.threads.data(), seed, &status) != 0)
+  const auto maps = shim_maps(kernel, buffers, dims);
+  if (entry->second(pointers.data(), dims.data(), maps.data(), blocks, mapping.threads.data(), seed, &status) != 0)
     throw InternalError(
         fmt::format("kernel {}: threads of a block finish while others wait at a barrier", kernel.name));
   return static_cast<std::int64_t>(status);

@@ -29,8 +29,8 @@ class HostCuda {
                    std::span<const std::int64_t> dims, std::uint64_t seed = 1) const;
 
  private:
-  using Entry = int (*)(void* const* buffers, const std::int64_t* dims, const long long* grid, const int* block,
-                        unsigned long long seed, unsigned long long* status);
+  using Entry = int (*)(void* const* buffers, const std::int64_t* dims, const void* maps, const long long* grid,
+                        const int* block, unsigned long long seed, unsigned long long* status);
   std::map<std::string, Entry> entries_;  ///< by canonical text
 };
 

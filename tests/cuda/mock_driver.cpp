@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "tests/cuda/shim_maps.h"
+
 namespace lathe::test {
 
 namespace {
@@ -128,6 +130,7 @@ void MockDriver::launch_graph(Handle graph, Handle stream) {
     for (std::uint64_t& value : recorded.values) arguments.push_back(&value);
     Launch launch = recorded.launch;
     launch.arguments = arguments;
+    launch.maps = recorded.maps;
     run(launch);
   }
 }
@@ -164,11 +167,19 @@ MockDriver::Handle MockDriver::find_function(Handle module, const std::string& n
 }
 void MockDriver::allow_shared_memory(Handle, std::int64_t) { call("cuFuncSetAttribute"); }
 
+MockDriver::TensorMap MockDriver::encode(const Tensor& tensor) {
+  call("cuTensorMapEncodeTiled");
+  std::size_t bytes = tensor.sizes.at(0) * size_in_bytes(tensor.dtype);
+  for (std::size_t d = 0; d < tensor.strides.size(); ++d) bytes += (tensor.sizes[d + 1] - 1) * tensor.strides[d];
+  want(tensor.address, bytes);
+  return encode_shim_map(tensor);
+}
+
 void MockDriver::launch(const Launch& launch) {
   call("cuLaunchKernel");
   want_stream(launch.stream);
   if (launch.stream != capturing_) return run(launch);
-  Recorded recorded{launch, {}};
+  Recorded recorded{launch, {}, {launch.maps.begin(), launch.maps.end()}};
   for (const void* argument : launch.arguments)
     recorded.values.push_back(*static_cast<const std::uint64_t*>(argument));
   captured_.push_back(std::move(recorded));

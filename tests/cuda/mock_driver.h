@@ -60,6 +60,7 @@ class MockDriver final : public cuda::Driver {
   void unload_module(Handle module) noexcept override;
   Handle find_function(Handle module, const std::string& name) override;
   void allow_shared_memory(Handle function, std::int64_t bytes) override;
+  TensorMap encode(const Tensor& tensor) override;
   void launch(const Launch& launch) override;
 
  private:
@@ -73,6 +74,7 @@ class MockDriver final : public cuda::Driver {
   struct Recorded {
     Launch launch;
     std::vector<std::uint64_t> values;
+    std::vector<TensorMap> maps;
   };
   void run(const Launch& launch);
 

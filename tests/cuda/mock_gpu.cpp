@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "codegen/cuda/emitter.h"
 #include "ir/support/error.h"
+#include "tests/cuda/shim_maps.h"
 
 namespace lathe::test {
 
@@ -50,6 +53,9 @@ void MockGpu::launch(const std::string& function, const cuda::Driver::Launch& la
   }
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) dims.push_back(static_cast<std::int64_t>(word(count + i)));
+  const auto maps = shim_maps(kernel, buffers, dims);
+  LATHE_ASSERT(std::equal(maps.begin(), maps.end(), launch.maps.begin(), launch.maps.end(),
+                          [](const auto& a, const auto& b) { return a.words == b.words; }));
   const std::int64_t code = text ? text->run(kernel, buffers, dims) : kernel::interpret(kernel, buffers, dims);
   auto* status = reinterpret_cast<std::int64_t*>(word(count + dims.size()));
   if (*status == 0) *status = code;

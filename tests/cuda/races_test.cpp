@@ -134,28 +134,32 @@ TEST_CASE("races: copies that nobody waits for, a warp's threads that only meet 
   TileProduct unwaited, unordered;
   unwaited.waits = false, unordered.barrier = false;
   const GroupProduct ring{.right_transposed = true, .tiles = 2};
-  const Kernel kernels[] = {tile_product({}), tile_product(unwaited), tile_product(unordered), group_product(ring)};
+  const GroupProduct boxes{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
+  const Kernel kernels[] = {tile_product({}), tile_product(unwaited), tile_product(unordered), group_product(ring),
+                            group_product(boxes)};
   auto cuda = RacingCuda::build(kernels);
   if (!cuda) return;
   CHECK(race_of_product(*cuda, kernels[0], {37, 64, 64}) == "");
   CHECK_FALSE(race_of_product(*cuda, kernels[1], {37, 64, 64}).empty());
   CHECK_FALSE(race_of_product(*cuda, kernels[2], {37, 64, 64}).empty());
   CHECK(race_of_product(*cuda, kernels[3], {130, 200, 200}) == "");
-  const auto finds = [&](std::string_view text, std::string_view mistake) {
-    INFO(mistake << " for " << text);
+  CHECK(race_of_product(*cuda, kernels[4], {136, 200, 200}) == "");
+  const auto finds = [&](std::string_view text, std::string_view mistake, int number = 3) {
+    INFO(mistake << " for " << text << " in kernel " << number);
     std::string prelude = cuda::prelude();
     const auto at = prelude.find(text);
     REQUIRE(at != std::string::npos);
     prelude.replace(at, text.size(), mistake);
-    auto wrong = RacingCuda::build({&kernels[3], 1}, prelude);
+    auto wrong = RacingCuda::build({&kernels[number], 1}, prelude);
     REQUIRE(wrong);
-    CHECK(race_of_product(*wrong, kernels[3], {130, 200, 200}).find("data race") != std::string::npos);
+    CHECK(race_of_product(*wrong, kernels[number], {136, 200, 200}).find("data race") != std::string::npos);
   };
   finds("wait_barrier(barriers + at, round);", "");
   finds("wait_barrier(barriers + stages + at, round ^ 1);", "");
   finds("__syncwarp();", "");
   finds("wait_wgmma<1>();", "");
   finds("empty(held);\n    held = at;", "empty(at);");
+  finds("wait_barrier(barriers + at, round);", "", 4);
 }
 
 TEST_CASE("races: none in the text of any schedule") {

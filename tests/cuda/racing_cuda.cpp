@@ -15,6 +15,8 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
+#include "tests/cuda/shim/tensor_map.h"
+#include "tests/cuda/shim_maps.h"
 
 namespace lathe::test {
 
@@ -46,6 +48,7 @@ class LaunchFile {
       add(std::ssize(*list));
       for (const std::int64_t word : *list) add(word);
     }
+    add_maps(kernel, buffers, dims, bound);
     first_ = bytes_.size();
     for (std::size_t i = 0; i < sizes.size(); ++i)
       bytes_.append(static_cast<const char*>(memories_[i]), static_cast<std::size_t>(sizes[i]));
@@ -66,6 +69,21 @@ class LaunchFile {
   }
 
  private:
+  /// Addresses of another process: how far from which memory's start.
+  void add_maps(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
+                std::span<const std::int64_t> dims, const std::vector<std::int64_t>& bound) {
+    std::vector<cuda::Driver::TensorMap> maps = shim_maps(kernel, buffers, dims);
+    add(std::ssize(maps) * static_cast<std::int64_t>(sizeof(cuda::Driver::TensorMap) / 8));
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      const auto buffer = static_cast<std::size_t>(kernel.maps[i].from);
+      ShimTensorMap map;
+      std::memcpy(&map, maps[i].words.data(), sizeof map);
+      map.made = static_cast<unsigned long long>(bound[buffer]);
+      map.address -= reinterpret_cast<std::uintptr_t>(buffers[buffer].data);
+      std::memcpy(maps[i].words.data(), &map, sizeof map);
+      for (const std::uint64_t word : maps[i].words) add(static_cast<std::int64_t>(word));
+    }
+  }
   void add(std::int64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
 
   std::string bytes_;

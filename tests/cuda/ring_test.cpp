@@ -27,7 +27,10 @@ namespace {
 const GroupProduct variants[] = {{bf16, false, false},
                                  {f16, false, true},
                                  {.dtype = bf16, .left_transposed = true, .tiles = 2},
-                                 {bf16, true, true}};
+                                 {bf16, true, true},
+                                 {.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true},
+                                 {.dtype = f16, .left_transposed = true, .left_boxes = true, .right_boxes = true},
+                                 {.left_boxes = true}};
 
 template <class Run>
 std::vector<float> product(const GroupProduct& p, std::int64_t k, const Run& run) {
@@ -68,7 +71,8 @@ TEST_CASE("rings on the host have the descriptors, the fragments and the interpr
       CHECK(same(by_text(*host, kernels[i], variants[i], k), interpreted(kernels[i], variants[i], k)));
     }
   const std::vector<float> right = interpreted(kernels[0], variants[0], 150);
-  for (const std::size_t i : {4U, 5U}) CHECK_FALSE(same(by_text(*host, kernels[i], variants[0], 150), right));
+  for (const std::size_t i : {std::size(variants), std::size(variants) + 1})
+    CHECK_FALSE(same(by_text(*host, kernels[i], variants[0], 150), right));
 }
 
 TEST_CASE("mistakes in the text of rings and warp groups are found on the host") {
@@ -98,24 +102,53 @@ TEST_CASE("mistakes in the text of rings and warp groups are found on the host")
   finds("empty(held);\n    held = -1;", "held = -1;");
 }
 
+TEST_CASE("mistakes in the text of boxes are found on the host") {
+  const GroupProduct p{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
+  const Kernel kernel = group_product(p);
+  const std::vector<float> right = interpreted(kernel, p, 152);
+  const auto finds = [&](const char* text, const char* mistake) {
+    INFO(mistake << " for " << text);
+    const auto host = HostCuda::build({&kernel, 1}, replaced(cuda::prelude(), text, mistake));
+    if (!host) return;
+    bool found = false;
+    try {
+      found = !same(by_text(*host, kernel, p, 152), right);
+    } catch (const InternalError&) {  // threads wait for ever
+      found = true;
+    }
+    CHECK(found);
+  };
+  finds("expect_bytes(barriers + at, lines * 128);", "");
+  finds("expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 64);");
+  finds("expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 256);");
+  finds("LATHE_FUNCTION void sent() {\n    arrive(barriers + at);", "LATHE_FUNCTION void sent() {");
+  finds("wait_full() const { wait_barrier(barriers + at, round); }", "wait_full() const {}");
+}
+
 TEST_CASE("rings read as CUDA C++ and become wgmma, with its sums in registers") {
   std::vector<Kernel> kernels;
   for (const GroupProduct& p : variants) kernels.push_back(group_product(p));
   const std::string text = cuda::emit(kernels[1]);
   INFO(text);
   for (const char* part : {"__launch_bounds__(256, 1)", "Ring<2> ring = start_ring<2>(ring_barriers, 128, 128);",
-                           "ring.wait_empty();", "ring.filled();", "ring.wait_full();", "group_mma(r0, panels(a, ",
+                           "ring.wait_empty();", "ring.filled();", "ring.wait_copied();", "group_mma(r0, panels(a, ",
                            "), transposed_panels(b, ", "ring.multiplied();", "ring.wait_sums(r0);"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(cuda::mapping_of(kernels[0]).shared_bytes == 2 * (3 * 8192 + 16));
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const cuda::Arch hopper = cuda::Arch::named("sm_90a");
+  CHECK(cuda::emit(kernels[4]).find("const __grid_constant__ TensorMap left_map") != std::string::npos);
+  CHECK(cuda::mapping_of(kernels[4]).block_size() == 160);
   const auto ptx = cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::ptx, nullptr);
   for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma.wait_group.sync.aligned 1;",
                            "wgmma.wait_group.sync.aligned 0;", "mbarrier.try_wait.parity",
                            "cp.async.mbarrier.arrive.noinc", "fence.proxy.async"})
     CHECK(ptx[1].code.find(part) != std::string::npos);
+  for (const char* part :
+       {"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes", "mbarrier.expect_tx"})
+    CHECK(ptx[4].code.find(part) != std::string::npos);
+  CHECK(ptx[4].code.find("cp.async.cg") == std::string::npos);
   for (const auto& k : cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::cubin, nullptr)) {
     INFO(k.symbol << ": " << k.resources.to_string());
     CHECK(k.resources.spill_bytes == 0);

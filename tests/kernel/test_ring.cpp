@@ -58,6 +58,19 @@ TEST_CASE("a ring's stages sum exact products in order, for both layouts of both
   }
 }
 
+TEST_CASE("boxes bring what copies of 16 bytes do, with zeros beyond the ends") {
+  for (const auto& [left, right, k] :
+       {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 40}, {true, true, 136}}) {
+    GroupProduct p{.left_transposed = left, .right_transposed = right, .tiles = k == 200 ? 2 : 1};
+    const std::vector<float> copied = run(p, k);
+    p.left_boxes = true;
+    CHECK(run(p, k) == copied);
+    p.right_boxes = true;
+    CHECK(run(p, k) == copied);
+  }
+  CHECK_THROWS_WITH(run({.mistake = Mistake::one_slot, .left_boxes = true}, 200), Catch::Contains("[stage]"));
+}
+
 TEST_CASE("the sums of a warp group's threads are all sums, and the places of a panel all places, once each") {
   std::vector<int> sums(group_rows * group_columns), places(panel_elements);
   for (int t = 0; t < group_threads; ++t)
@@ -170,7 +183,6 @@ TEST_CASE("rings that no machine could run are refused by name of the rule") {
   CHECK_NOTHROW(block(ring(copy, nothing)));
   refused(ring(copy, nothing, 96), "ring_threads");
   refused(ring(copy, nothing, 256), "ring_threads");
-  refused(ring(copy, nothing, 128), "ring_threads", 192);
   refused(ring(copy, nothing, 128, 1), "ring_stage");
   refused([](const Parts& p) { p.b.ring(2, 128, [] {}); }, "ring_stage");
   refused([](const Parts& p) { p.b.stage([](Value) {}, [](Value) {}); }, "ring_stage");
@@ -192,6 +204,37 @@ TEST_CASE("rings that no machine could run are refused by name of the rule") {
         });
       },
       "ring_fill");
+}
+
+TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
+  using Boxes = Builder::Boxes;
+  const Boxes square{.offset = 0, .dims = {{64, 1, 64}, {64, 64, 64}}};
+  const auto map = [](const Boxes& boxes) { return [=](const Parts& p) { p.b.tensor_map(p.x, boxes); }; };
+  const auto box = [&](const std::function<void(const Parts&, int)>& fill) {
+    return [=](const Parts& p) {
+      const int number = p.b.tensor_map(p.x, square);
+      ring([&](const Parts& in) { fill(in, number); }, nothing)(p);
+    };
+  };
+  CHECK_NOTHROW(block(map(square)));
+  CHECK_NOTHROW(block(box([](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m, {p.b.index(0), p.b.index(0)}); })));
+  refused([&](const Parts& p) { p.b.tensor_map(p.tile, square); }, "map_tensor");
+  refused([](const Parts& p) { p.b.tensor_map(p.x, {.offset = 0, .dims = {{p.t, 1, 64}, {64, 64, 64}}}); },
+          "map_tensor");
+  refused(map({.offset = 0, .dims = {{64, 1, 64}, {64, 68, 64}}}), "alignment");
+  refused(map({.offset = 4, .dims = {{64, 1, 64}, {64, 64, 64}}}), "alignment");
+  refused(map({.offset = 0, .dims = {{64, 1, 64}}}), "map_box");
+  refused(map({.offset = 0, .dims = std::vector<Boxes::Dim>(6, {64, 64, 64})}), "map_box");
+  for (const auto& [elements, lines] : {std::pair{32, 64}, {64, 0}, {64, 257}, {64, 12}})
+    refused(map({.offset = 0, .dims = {{64, 1, elements}, {64, 64, lines}}}), "map_box");
+  const auto at = [](const Parts& p, std::size_t dims) { return std::vector<Value>(dims, p.b.index(0)); };
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m + 1, at(p, 2)); }), "map_tensor");
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m, at(p, 3)); }), "arity");
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 64, m, at(p, 2)); }), "alignment");
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.x, 0, m, at(p, 2)); }), "access");
+  refused(box([&](const Parts& p, int m) { p.b.if_(p.t < 8, [&] { p.b.copy_box(p.tile, 0, m, at(p, 2)); }); }),
+          "copy_place");
+  refused([&](const Parts& p) { p.b.copy_box(p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_place");
 }
 
 TEST_CASE("products of warp groups that no machine could run are refused by name of the rule") {

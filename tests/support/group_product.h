@@ -20,7 +20,8 @@ struct GroupProduct {
     not_waited,        ///< the sums are read while products may be under way
   };
   Mistake mistake = Mistake::none;
-  int tiles = 1;  ///< below each other, one after the other in one ring
+  int tiles = 1;                                 ///< below each other, one after the other in one ring
+  bool left_boxes = false, right_boxes = false;  ///< brought by TMA
 };
 
 /// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the elements of a line of left and
@@ -37,7 +38,24 @@ inline kernel::Kernel group_product(const GroupProduct& p) {
   const int panels[] = {1, p.mistake == Mistake::half_filled ? 1 : 2}, stage[] = {panel_elements, 2 * panel_elements};
   const Buffer shared[] = {b.alloc(p.dtype, stages * stage[0], Space::shared, "a"),
                            b.alloc(p.dtype, stages * stage[1], Space::shared, "b")};
+  // A tensor's rows beyond the 64 * tiles, or 128, that are multiplied do not matter.
+  const auto map = [&](int s) {
+    const Value rows = b.index(s == 0 ? p.tiles * group_rows : group_columns);
+    const int box_lines = transposed[s] || s == 0 ? panel_side : group_columns;
+    return b.tensor_map(memory[s], {.offset = 0,
+                                    .dims = {{transposed[s] ? rows : k, 1, panel_side},
+                                             {transposed[s] ? k : rows, lines[s], box_lines}}});
+  };
+  const bool boxes[] = {p.left_boxes, p.right_boxes};
+  const int maps[] = {boxes[0] ? map(0) : none, boxes[1] ? map(1) : none};
+  const auto copy_boxes = [&](int s, Value first_row, Value first_k, Value slot) {
+    if (!transposed[s]) return b.copy_box(shared[s], slot * stage[s], maps[s], {first_k, first_row});
+    for (int panel = 0; panel < panels[s]; ++panel)
+      b.copy_box(shared[s], slot * stage[s] + panel * panel_elements, maps[s],
+                 {first_row + panel * panel_side, first_k});
+  };
   const auto copy = [&](int s, Value t, Value first_row, Value first_k, Value slot) {
+    if (boxes[s]) return copy_boxes(s, first_row, first_k, slot);
     b.for_loop(t - users, panels[s] * pieces, group_threads, [&](Value number) {
       const Value panel = number / pieces, line = number / 8 % panel_side, element = number % 8 * 8;
       const Value inside =
@@ -80,7 +98,8 @@ inline kernel::Kernel group_product(const GroupProduct& p) {
       b.for_loop(0, p.tiles * group_rows, group_rows, [&](Value first_row) { one_tile(t, first_row); });
     });
   };
-  b.for_loop(0, users + group_threads, 1, thread, LoopKind::thread_x);
+  b.for_loop(0, users + (p.left_boxes && p.right_boxes ? warp_threads : group_threads), 1, thread,
+             LoopKind::thread_x);
   return b.finish();
 }
 

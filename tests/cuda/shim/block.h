@@ -59,3 +59,5 @@ inline void shim_by_agent(void (*)(const void*), const void*) {}
 const void* shim_present_phase(const unsigned long long* barrier);
 /// shim_arrive without passing anything on.
 void shim_count_arrival(unsigned long long* barrier);
+/// Bytes that a phase waits for have arrived.
+void shim_count_bytes(unsigned long long* barrier, unsigned bytes);

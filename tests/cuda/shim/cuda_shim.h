@@ -10,6 +10,7 @@
 
 #define __device__
 #define __global__
+#define __grid_constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
@@ -46,6 +47,10 @@ unsigned shim_shared_address(const void* p);
 void shim_init_barrier(unsigned long long* barrier, unsigned arrivals);
 void shim_arrive(unsigned long long* barrier);
 void shim_arrive_with_copies(unsigned long long* barrier);
+/// mbarrier.expect_tx
+void shim_expect_bytes(unsigned long long* barrier, unsigned bytes);
+/// cp.async.bulk.tensor of a ShimTensorMap in the 128-byte swizzle; arrives at any time, and is poison until then.
+void shim_copy_box(void* to, const void* map, unsigned long long* barrier, const int* at, unsigned long rank);
 void shim_wait_barrier(const unsigned long long* barrier, unsigned parity);
 /// bar.sync 1
 void shim_user_barrier(int threads);

@@ -6,6 +6,7 @@
 
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/cuda_shim.h"
+#include "tests/cuda/shim/tensor_map.h"
 
 /// The tensor cores' instructions with the lane layouts of the PTX manual ("Matrix fragments for mma.m16n8k16",
 /// "ldmatrix"), and asynchronous copies.
@@ -18,11 +19,13 @@ struct Copy {
   int bytes;
 };
 
-/// Of one thread: copies that belong to no group yet, groups, and copies that a barrier waits for.
+/// Of one thread: copies that belong to no group yet, groups, and copies that a barrier waits for, by the arrival of
+/// the thread or of a box's bytes.
 struct Copies {
   struct Landing {
     std::vector<Copy> copies;
     unsigned long long* barrier;
+    unsigned bytes = 0;
   };
   std::vector<Copy> open;
   std::deque<std::vector<Copy>> groups;
@@ -39,6 +42,12 @@ void land(const std::vector<Copy>& copies) {
     auto* const to = static_cast<unsigned char*>(copy.to);
     for (int i = 0; i < 16; ++i) to[i] = i < copy.bytes ? static_cast<const unsigned char*>(copy.from)[i] : 0;
   }
+}
+
+void land(const Copies::Landing& landing) {
+  land(landing.copies);
+  if (landing.bytes == 0) return shim_count_arrival(landing.barrier);
+  shim_count_bytes(landing.barrier, landing.bytes);
 }
 
 std::vector<Copies>& all_copies() {
@@ -147,6 +156,40 @@ void shim_wait_copies(int pending) {
   }
 }
 
+/// Pieces of a box as 16-byte copies: of the line's piece p from coordinate at[0] + 8 p on, at p ^ (line % 8) by the
+/// place's address. What the machine would refuse never arrives.
+void shim_copy_box(void* to, const void* words, unsigned long long* barrier, const int* at, unsigned long rank) {
+  const ShimTensorMap& map = *static_cast<const ShimTensorMap*>(words);
+  if (map.made != ShimTensorMap::is_made || map.rank != rank || shim_shared_address(to) % 1024 != 0) return;
+  Copies::Landing landing{{}, barrier, 0};
+  unsigned lines = 1;
+  for (unsigned d = 1; d < rank; ++d) lines *= map.box[d];
+  for (unsigned line = 0; line < lines; ++line) {
+    unsigned long long from = map.address;
+    bool inside = true;
+    for (unsigned d = 1, rest = line; d < rank; rest /= map.box[d++]) {
+      const long long place = at[d] + static_cast<long long>(rest % map.box[d]);
+      inside = inside && place >= 0 && static_cast<unsigned long long>(place) < map.sizes[d];
+      from += static_cast<unsigned long long>(place) * map.strides[d - 1];
+    }
+    for (int p = 0; p < map.box[0] / 8; ++p) {
+      const long long first = at[0] + 8LL * p, left = static_cast<long long>(map.sizes[0]) - first;
+      const int bytes = inside && first >= 0 ? static_cast<int>(std::clamp(left, 0LL, 8LL)) * 2 : 0;
+      auto* const piece = static_cast<unsigned char*>(to) + line * 128 + (static_cast<unsigned>(p) ^ line % 8) * 16;
+      landing.copies.push_back(
+          {piece, reinterpret_cast<const void*>(from + static_cast<unsigned long long>(first) * 2), bytes});
+    }
+  }
+  for (const Copy& copy : landing.copies) {
+    shim_copies(copy.to, copy.from, 16, static_cast<std::size_t>(copy.bytes));
+    for (int i = 0; i < 16; ++i) static_cast<unsigned char*>(copy.to)[i] = 0xff;
+  }
+  landing.bytes = lines * 128;
+  own_copies().landings.push_back(std::move(landing));
+  shim_reads(barrier, sizeof *barrier);
+  shim_pass_on_copies(shim_present_phase(barrier));
+}
+
 void shim_arrive_with_copies(unsigned long long* barrier) {
   Copies& own = own_copies();
   own.landings.push_back({std::move(own.open), barrier});
@@ -163,8 +206,7 @@ bool shim_land_copies(std::mt19937_64& random) {
   std::shuffle(waiting.begin(), waiting.end(), random);
   for (std::size_t i = 0; i < (waiting.size() + 1) / 2; ++i) {
     auto& landings = waiting[i]->landings;
-    land(landings.front().copies);
-    shim_count_arrival(landings.front().barrier);
+    land(landings.front());
     landings.pop_front();
   }
   return !waiting.empty();
@@ -174,10 +216,7 @@ bool shim_land_copies(std::mt19937_64& random) {
 bool shim_land_own_copies() {
   auto& landings = own_copies().landings;
   const bool some = !landings.empty();
-  for (; !landings.empty(); landings.pop_front()) {
-    land(landings.front().copies);
-    shim_count_arrival(landings.front().barrier);
-  }
+  for (; !landings.empty(); landings.pop_front()) land(landings.front());
   return some;
 }
 #endif

@@ -3,17 +3,24 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
+
+#include "tests/cuda/shim/tensor_map.h"
 
 /// Runs launches of the kernels that this program is linked with, for every line "ENTRY FILE" that it reads, and says
 /// "done". The file, in words of 8 bytes: seed, grid (3), block (3), the number of dims and the dims, of memories and
-/// their sizes, of buffers and which memory each is; then the memories. It is written back with the status word in
-/// place of the seed.
+/// their sizes, of buffers and which memory each is, of words of maps (see ShimTensorMap) and these, which say of an
+/// address how far it is from the start of memory number made; then the memories. It is written back with the status
+/// word in place of the seed.
 
 namespace {
 
-using Entry = int (*)(void* const* buffers, const long long* dims, const long long* grid, const int* block,
-                      unsigned long long seed, unsigned long long* status);
+using Entry = int (*)(void* const* buffers, const long long* dims, const void* maps, const long long* grid,
+                      const int* block, unsigned long long seed, unsigned long long* status);
+struct alignas(64) Map {
+  unsigned char bytes[128];
+};
 constexpr unsigned most_seconds = 100;
 
 void expect(bool condition, const char* what) {
@@ -36,7 +43,7 @@ void run(const char* name, const char* path) {
   std::FILE* const file = std::fopen(path, "r+b");
   expect(entry && file, "no such launch");
   const std::vector<long long> head = words(file, 7), dims = counted_words(file), sizes = counted_words(file),
-                               bound = counted_words(file);
+                               bound = counted_words(file), words_of_maps = counted_words(file);
   const long start = std::ftell(file);
   std::vector<std::vector<unsigned char>> memories;
   for (const long long size : sizes) {
@@ -45,9 +52,19 @@ void run(const char* name, const char* path) {
   }
   std::vector<void*> buffers;
   for (const long long memory : bound) buffers.push_back(memories.at(static_cast<std::size_t>(memory)).data());
+  std::vector<Map> maps(words_of_maps.size() * 8 / sizeof(Map));
+  if (!maps.empty()) std::memcpy(maps.data(), words_of_maps.data(), maps.size() * sizeof(Map));
+  for (Map& bytes : maps) {
+    ShimTensorMap map;
+    std::memcpy(&map, bytes.bytes, sizeof map);
+    map.address += reinterpret_cast<unsigned long long>(memories.at(map.made).data());
+    map.made = ShimTensorMap::is_made;
+    std::memcpy(bytes.bytes, &map, sizeof map);
+  }
   const int block[] = {static_cast<int>(head[4]), static_cast<int>(head[5]), static_cast<int>(head[6])};
   unsigned long long status = 0;
-  expect(entry(buffers.data(), dims.data(), &head[1], block, static_cast<unsigned long long>(head[0]), &status) == 0,
+  expect(entry(buffers.data(), dims.data(), maps.data(), &head[1], block, static_cast<unsigned long long>(head[0]),
+               &status) == 0,
          "the launch failed");
   std::rewind(file);
   std::fwrite(&status, sizeof status, 1, file);

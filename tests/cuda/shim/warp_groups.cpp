@@ -19,7 +19,8 @@ namespace {
 
 struct Barrier {
   std::uint16_t arrivals, missing;  // of a phase
-  std::uint32_t phase;
+  std::int16_t pieces;              // of 16 bytes that have not come
+  std::uint16_t phase;
 };
 static_assert(sizeof(Barrier) == sizeof(unsigned long long));
 
@@ -189,7 +190,7 @@ unsigned shim_shared_address(const void* p) {
 
 void shim_init_barrier(unsigned long long* barrier, unsigned arrivals) {
   shim_writes(barrier, sizeof *barrier);
-  const Barrier fresh{static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0};
+  const Barrier fresh{static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0, 0};
   Word(*barrier).store(std::bit_cast<unsigned long long>(fresh));
 }
 
@@ -197,17 +198,31 @@ const void* shim_present_phase(const unsigned long long* barrier) {
   return place_of_phase(barrier, std::bit_cast<Barrier>(Word(word(barrier)).load()).phase);
 }
 
-void shim_count_arrival(unsigned long long* at) {
+namespace {
+
+/// A phase ends when all have arrived and all bytes have come.
+void count(unsigned long long* at, int arrivals, int pieces) {
   unsigned long long before = Word(*at).load(), after;
   bool ends;
   do {
     auto barrier = std::bit_cast<Barrier>(before);
     if (barrier.arrivals == 0xffff) return;
-    ends = --barrier.missing == 0;
+    barrier.missing = static_cast<std::uint16_t>(barrier.missing - arrivals);
+    barrier.pieces = static_cast<std::int16_t>(barrier.pieces + pieces);
+    ends = barrier.missing == 0 && barrier.pieces == 0;
     if (ends) barrier.missing = barrier.arrivals, ++barrier.phase;
     after = std::bit_cast<unsigned long long>(barrier);
   } while (!Word(*at).compare_exchange_weak(before, after));
   if (ends) shim_wake();
+}
+
+}  // namespace
+
+void shim_count_arrival(unsigned long long* at) { count(at, 1, 0); }
+void shim_count_bytes(unsigned long long* at, unsigned bytes) { count(at, 0, -static_cast<int>(bytes / 16)); }
+void shim_expect_bytes(unsigned long long* barrier, unsigned bytes) {
+  shim_reads(barrier, sizeof *barrier);
+  count(barrier, 0, static_cast<int>(bytes / 16));
 }
 
 /// The phase does not end before this thread has arrived.
