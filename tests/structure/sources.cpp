@@ -67,6 +67,16 @@ std::vector<Include> includes(const SourceFile& file) {
   return found;
 }
 
+std::vector<std::string> top_level_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(root())) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && name[0] != '.' && !name.ends_with(".log")) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string read_source(const std::string& path) {
   std::ifstream in(root() / path);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -34,6 +34,9 @@ struct Include {
 
 std::vector<Include> includes(const SourceFile& file);
 
+/// The names of the files at the top of the tree, sorted, without dot files and logs.
+std::vector<std::string> top_level_files();
+
 /// The text of one file of the tree; empty where there is none.
 std::string read_source(const std::string& path);
 
