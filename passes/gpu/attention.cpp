@@ -75,6 +75,7 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
     : lowering(context),
       attention(attention_program(context, region)),
       outer_sums(take_outer_sums(attention)),
+      online(outer_sums.empty() ? find_online_softmax(attention) : std::nullopt),
       strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
              StripPlan::Memory::none),
       tile{attention.parts.compute, held_dtype(attention)} {

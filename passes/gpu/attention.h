@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "passes/gpu/attention_tile.h"
+#include "passes/gpu/online_softmax.h"
 #include "passes/lowering/attention_program.h"
 #include "passes/lowering/strip_plan.h"
 
-/// Fused attention for blocks of threads. Scores are never stored: a block makes them again, tile by tile, in every
-/// loop over the columns that its softmax asks for, so that what it computes is what the graph says, to the letter.
+/// Fused attention for blocks of threads. Scores are never stored: a block makes them tile by tile, once where one
+/// loop over the columns computes the softmax (see OnlineSoftmax), else again in every loop that it asks for.
 ///
 ///   magnitudes: the largest elements of the operands, where columns can be left out: see column_bounds.h
 ///   rows:       a block for each strip of rows goes through their columns: reductions, results over rows
@@ -26,6 +27,7 @@ struct AttentionPlan {
   const LoweringContext& lowering;
   AttentionProgram attention;  ///< all outer dims but the serial ones are parallel; without the stores of sums
   std::vector<PointStore> outer_sums;
+  std::optional<OnlineSoftmax> online;
   StripPlan strips;  ///< with no memory but registers
   AttentionTile tile;
 

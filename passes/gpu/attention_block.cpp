@@ -41,9 +41,10 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<Ends> wh
   for (const AttentionParts::End& end : ends)
     if (wanted(end))
       sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups, steps));
-  for (const PointInstruction& i : program.code)
-    if (i.kind == Kind::reduce && std::find(joined_.begin(), joined_.end(), compute_type(i.dtype)) == joined_.end())
-      joined_.push_back(compute_type(i.dtype));
+  if (!plan.online)
+    for (const PointInstruction& i : program.code)
+      if (i.kind == Kind::reduce && std::find(joined_.begin(), joined_.end(), compute_type(i.dtype)) == joined_.end())
+        joined_.push_back(compute_type(i.dtype));
   if (std::find(joined_.begin(), joined_.end(), boolean) == joined_.end()) joined_.push_back(boolean);
 }
 
@@ -82,6 +83,7 @@ void AttentionBlock::threads(Value depth_block, const std::function<void(const A
     const kernel::Buffer weights = shared(tile_.held, sums[0]->weight_elements(), "weights");
     for (auto& sum : sums) sum->pass_through(other, right, weights);
   }
+  if (plan_.online && tile_.tensor_cores()) of_rows_ = shared(f32, tile_.span(), "of_rows");
   tree_.emplace(b, joined_, AttentionTile::threads);
   const auto thread = [&](Value slot) {
     steps.begin();
@@ -159,6 +161,34 @@ void AttentionBlock::add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points,
     sum.put_weights(r, there ? b.select(there, weights, b.constant(tile_.compute, 0, tile_.own())) : weights, thread);
   }
   sum.add(thread);
+}
+
+void AttentionBlock::scale(const std::vector<AttentionSums*>& scaled, ScalarOp op, const std::vector<Value>& values,
+                           const AttentionThread& thread) {
+  if (scaled.empty()) return;
+  std::vector<Value> factors;
+  for (const Value& value : values) factors.push_back(b.cast(value, tile_.compute));
+  if (tile_.tensor_cores()) {
+    LATHE_ASSERT(plan_.online);  // else what is rounded after each op is divided where it stands
+    b.barrier();
+    b.if_(equal(thread.x, 0), [&] {
+      for (std::size_t r = 0; r < values.size(); ++r)
+        b.store(of_rows_, thread.y * tile_.own() + static_cast<std::int64_t>(r), factors[r]);
+    });
+    b.barrier();
+    const WarpPart part(thread.slot, tile_.span());
+    factors = {b.load(of_rows_, part.pair_row(b.index(0))), b.load(of_rows_, part.pair_row(b.index(1)))};
+  }
+  for (AttentionSums* sum : scaled) sum->scale(op, factors);
+}
+
+Value AttentionBlock::join_row(ScalarOp op, Value value, const AttentionThread& thread) {
+  if (plan_.online) return join_in_warp(b, op, value, thread.slot % kernel::warp_threads, AttentionTile::side);
+  return join(op, value, thread.slot, thread.x, AttentionTile::side);
+}
+
+Value AttentionBlock::all(Value condition, const AttentionThread& thread) {
+  return join(ScalarOp::logical_and, condition, thread.slot, thread.slot, AttentionTile::threads);
 }
 
 Value AttentionBlock::join(ScalarOp op, Value value, Value slot, Value place, int width) {

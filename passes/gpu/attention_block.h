@@ -50,20 +50,30 @@ class AttentionBlock {
   kernel::Value columns_inside(kernel::Value column);
   /// Adds these points to the product's sums.
   void add(AttentionSums& sum, Scopes& of_rows, Scopes& of_points, const AttentionThread& thread);
-  /// Joins a value a thread over `width` threads; all threads of the block call it.
-  kernel::Value join(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
+  /// Multiplies or divides what some products have summed by a value of each row, `values` being those of the
+  /// thread's rows. All threads of the block call it.
+  void scale(const std::vector<AttentionSums*>& scaled, ScalarOp op, const std::vector<kernel::Value>& values,
+             const AttentionThread& thread);
+  /// Joins a value a thread over the threads of a row; all threads of the block call it. Inside a warp where one loop
+  /// joins for every tile; elsewhere, once a loop, in shared memory, which takes fewer registers.
+  kernel::Value join_row(ScalarOp op, kernel::Value value, const AttentionThread& thread);
+  /// Whether a condition holds for all threads of the block, which call it.
+  kernel::Value all(kernel::Value condition, const AttentionThread& thread);
 
   kernel::Value row_count, column_count;
 
  private:
   std::vector<IndexGroup> row_place(kernel::Value outer, kernel::Value row) const;
   bool whole(const Dim& positions) const;
+  /// Joins a value a thread over `width` threads in shared memory.
+  kernel::Value join(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
 
   const AttentionPlan& plan_;
   AttentionTile tile_;
   Scope top_;
   std::vector<DType> joined_;  ///< dtypes of the tree's memory
   std::optional<SharedTree> tree_;
+  kernel::Buffer of_rows_;  ///< a value of each row on its way to other threads
 };
 
 }  // namespace lathe::gpu

@@ -1,4 +1,4 @@
-#include "passes/gpu/attention_block.h"
+#include "passes/gpu/attention_online.h"
 #include "passes/lowering/column_guard.h"
 
 namespace lathe::gpu {
@@ -81,7 +81,7 @@ class RowStrips {
       b_.for_loop(0, b_.get(again), 1, [&](Value) {
         Scopes rows = columns(place, {b_.get(lo), b_.get(hi)}, thread);
         const Value fine = rows_bear_out(block_.emitter, bounds_, rows, magnitude);
-        const Value all = block_.join(ScalarOp::logical_and, fine, thread.slot, thread.slot, AttentionTile::threads);
+        const Value all = block_.all(fine, thread);
         const Value repeat = b_.get(skips) && kernel::logical_not(all);
         b_.set(again, b_.select(repeat, one, zero));
         b_.set(lo, b_.select(repeat, zero, b_.get(lo)));
@@ -115,18 +115,22 @@ class RowStrips {
   Scopes columns(const Place& place, const Columns& range, const AttentionThread& thread) {
     Scopes rows = block_.rows(place.outer, place.row, thread);
     for (auto& sum : block_.sums) sum->clear_sums();
-    for (const StripPlan::Loop& l : plan_.strips.loops())
-      if (!l.reductions.empty() || !l.stores.empty() || !sums_of(l).empty()) loop(l, place, range, rows, thread);
-    for (int r = 0; r < own_; ++r) {
-      Scope& row = *rows[static_cast<std::size_t>(r)];
-      for (auto& sum : block_.sums)
-        if (const auto divisor = sum->part().divisor) {
-          const Value some = block_.column_count > 0;
-          const Value by = block_.emitter.emit(*divisor, row);
-          sum->divide_by(r, b_.select(some, by, b_.constant(plan_.tile.compute, 1)));
-        }
-      store_row(place, r, row, thread);
+    if (plan_.online) {
+      OnlineLoop(plan_, block_).run(rows, {place.outer, place.row, range.lo}, range.hi, thread);
+    } else {
+      for (const StripPlan::Loop& l : plan_.strips.loops())
+        if (!l.reductions.empty() || !l.stores.empty() || !sums_of(l).empty()) loop(l, place, range, rows, thread);
     }
+    for (auto& sum : block_.sums) {
+      if (!sum->part().divisor) continue;
+      std::vector<Value> divisors;
+      for (auto& row : rows) {
+        const Value by = block_.emitter.emit(*sum->part().divisor, *row);
+        divisors.push_back(b_.select(block_.column_count > 0, by, b_.constant(plan_.tile.compute, 1)));
+      }
+      block_.scale({sum.get()}, ScalarOp::div, divisors, thread);
+    }
+    for (int r = 0; r < own_; ++r) store_row(place, r, *rows[static_cast<std::size_t>(r)], thread);
     return rows;
   }
 
@@ -166,7 +170,7 @@ class RowStrips {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const PointInstruction& reduction = block_.program[l.reductions[k]];
         const Value own = b_.reduce(reduction.op, b_.get(accumulators[r][k]));
-        const Value joined = block_.join(reduction.op, own, thread.slot, thread.x, AttentionTile::side);
+        const Value joined = block_.join_row(reduction.op, own, thread);
         rows[r]->bind(l.reductions[k], rounded(b_, joined, reduction.dtype));
       }
   }

@@ -67,11 +67,8 @@ void AttentionSums::pass_through(kernel::Buffer staged, std::int64_t slot, kerne
 void AttentionSums::begin(Value first_depth) {
   first_depth_ = first_depth;
   other_.begin(first_depth);
-  LATHE_ASSERT(!tile_.tensor_cores() || !part_.divisor);  // what is rounded after each op is divided
-                                                          // where it stands
   sums_ = tile_.tensor_cores() ? zero_vectors(b_, {f32, width() / 4}, 1)
                                : zero_vectors(b_, {tile_.compute, lanes_}, tile_.own() * groups_);
-  divisors_ = zero_vectors(b_, {tile_.compute, 1}, part_.divisor ? tile_.own() : 0);
 }
 
 void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thread) {
@@ -105,7 +102,19 @@ void AttentionSums::add(const AttentionThread& thread) {
   });
 }
 
-void AttentionSums::divide_by(int r, Value divisor) { b_.set(divisors_[static_cast<std::size_t>(r)], divisor); }
+void AttentionSums::scale(ScalarOp op, const std::vector<Value>& factors) {
+  if (!tile_.tensor_cores()) {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const Value factor = factors[i / static_cast<std::size_t>(groups_)];
+      b_.set(sums_[i], b_.apply(op, {b_.get(sums_[i]), b_.broadcast(factor, lanes_)}));
+    }
+    return;
+  }
+  const Value first = b_.broadcast(factors[0], 2), second = b_.broadcast(factors[1], 2);
+  std::vector<int> lanes;
+  for (int i = 0; i < sums_[0].type.lanes; ++i) lanes.push_back(i % 4);
+  b_.set(sums_[0], b_.apply(op, {b_.get(sums_[0]), b_.shuffle(first, second, std::move(lanes))}));
+}
 
 /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
 void AttentionSums::finish(Value outer, Value first, const AttentionThread& thread) {
@@ -113,10 +122,7 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
   const auto count = static_cast<std::int64_t>(sums_.size());
   const kernel::Buffer kept = b_.alloc(tile_.compute, count * lanes_, kernel::Space::stack, "sums");
   for (std::int64_t i = 0; i < count; ++i) {
-    Value sum = b_.get(sums_[static_cast<std::size_t>(i)]);
-    if (!divisors_.empty())
-      sum = sum / b_.broadcast(b_.get(divisors_[static_cast<std::size_t>(i / groups_)]), lanes_);
-    b_.store(kept, b_.index(i * lanes_), sum);
+    b_.store(kept, b_.index(i * lanes_), b_.get(sums_[static_cast<std::size_t>(i)]));
   }
   const Value positions = context_.dim(part_.epilogue.points(part_.position_dims));
   b_.for_loop(0, count, 1, [&](Value i) {

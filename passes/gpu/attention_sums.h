@@ -32,8 +32,9 @@ class AttentionSums {
   void put_weights(int r, kernel::Value weights, const AttentionThread& thread);
   /// Adds the steps of the present tile. All threads of the block call it.
   void add(const AttentionThread& thread);
-  /// Keeps what the sums of the thread's r-th position are divided by.
-  void divide_by(int r, kernel::Value divisor);
+  /// Multiplies or divides the sums by a value of each of their rows, of which the thread has `factors`: of its own
+  /// rows, or with tensor cores of the rows of WarpPart's first and second pair.
+  void scale(ScalarOp op, const std::vector<kernel::Value>& factors);
   /// Hands the sums of the positions from `first` of all on to what reads the product.
   void finish(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
 
@@ -55,7 +56,7 @@ class AttentionSums {
   PointEmitter::Scope top_;
   kernel::Buffer weights_;
   kernel::Value first_depth_;
-  std::vector<kernel::Var> sums_, divisors_;
+  std::vector<kernel::Var> sums_;
 };
 
 }  // namespace lathe::gpu

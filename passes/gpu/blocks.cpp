@@ -55,6 +55,13 @@ void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, Value r
     }
 }
 
+Value join_in_warp(kernel::Builder& b, ScalarOp op, Value value, Value lane, int width) {
+  const Value first = width < kernel::warp_threads ? lane / width * width : b.index(0);
+  for (int half = width / 2; half >= 1; half /= 2)
+    value = b.apply(op, {value, b.from_lane(value, first + (lane + half) % width)});
+  return b.from_lane(value, first);
+}
+
 SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads) : b_(b) {
   for (const DType dtype : dtypes) memory_.push_back(b.alloc(dtype, threads, kernel::Space::shared, "partial"));
 }
@@ -90,11 +97,7 @@ std::vector<Value> SharedTree::join(const std::vector<std::size_t>& which, const
   }
   if (width > warp) take(slot);
   if (width >= warp)
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      for (int half = warp / 2; half >= 1; half /= 2)
-        values[i] = b_.apply(ops[i], {values[i], b_.from_lane(values[i], (place + half) % warp)});
-      values[i] = b_.from_lane(values[i], b_.index(0));
-    }
+    for (std::size_t i = 0; i < which.size(); ++i) values[i] = join_in_warp(b_, ops[i], values[i], place, warp);
   if (!in_memory) return values;
   if (width > warp) b_.if_(equal(place, 0), put);
   b_.barrier();

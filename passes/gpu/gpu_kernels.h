@@ -60,6 +60,11 @@ void clear(kernel::Builder& b, std::span<const kernel::Var> registers);
 void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, kernel::Value rows,
                   const std::vector<kernel::Value>& columns);
 
+/// Joins one value a thread over each `width` neighbouring threads of a warp (a power of two), `lane` being the
+/// thread's number in the warp (of whole warps: or in the block). Values are joined pairwise, the upper half with the
+/// lower half; all threads of the warp call it, and all of a group get the same.
+kernel::Value join_in_warp(kernel::Builder& b, ScalarOp op, kernel::Value value, kernel::Value lane, int width);
+
 /// Joins one value a thread over the `width` threads of a group (a power of two): `slot` is the thread's place in
 /// shared memory, groups lying one behind the other, `place` its number in the group (i64); a group of 32 or more
 /// consists of warps. All threads of the block call it; all get their group's results. Values are joined pairwise,

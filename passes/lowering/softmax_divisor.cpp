@@ -12,18 +12,20 @@ namespace {
 
 class Divisor {
  public:
-  Divisor(PointProgram& program, std::uint64_t columns) : program_(program), columns_(columns) {}
+  Divisor(PointProgram& program, std::uint64_t columns, bool narrow)
+      : program_(program), columns_(columns), narrow_(narrow) {}
 
   std::optional<SoftmaxDivisor> take_out(int result) {
     const PointInstruction& i = program_[result];
-    // Narrow floats are rounded after every op: the order of ops shows.
-    if (i.kind != Kind::scalar || compute_type(i.dtype) != i.dtype || is_stored(result)) return std::nullopt;
+    if (i.kind != Kind::scalar || is_stored(result)) return std::nullopt;
+    if (!narrow_ && compute_type(i.dtype) != i.dtype) return std::nullopt;
     if (i.op == ScalarOp::div) {
       if (varies(i.args[1]) || !is_exp_below_max(i.args[0])) return std::nullopt;
       return SoftmaxDivisor{i.args[0], i.args[1]};
     }
-    if (i.op != ScalarOp::mul) return std::nullopt;
-    for (int side = 0; side < 2; ++side) {
+    const bool converts = narrow_ && i.op == ScalarOp::cast && is_float(i.dtype);
+    if (i.op != ScalarOp::mul && !converts) return std::nullopt;
+    for (int side = 0; side < (converts ? 1 : 2); ++side) {
       const auto inner = take_out(i.args[static_cast<std::size_t>(side)]);
       if (!inner) continue;
       PointInstruction scaled = program_[result];
@@ -56,12 +58,14 @@ class Divisor {
 
   PointProgram& program_;
   std::uint64_t columns_;
+  bool narrow_;
 };
 
 }  // namespace
 
-std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns) {
-  return Divisor(program, columns).take_out(result);
+std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns,
+                                               bool narrow) {
+  return Divisor(program, columns, narrow).take_out(result);
 }
 
 }  // namespace lathe

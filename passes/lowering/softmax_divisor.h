@@ -15,7 +15,9 @@ struct SoftmaxDivisor {
 
 /// Takes the division out of `result`, where that is exp(a - max of a) / divisor, perhaps times something: then every
 /// term is at most 1 in magnitude before it is scaled, and no sum overflows that would not have. Adds instructions to
-/// the program where it must. `columns`: the bits of the domain dims that are columns.
-std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns);
+/// the program where it must. `columns`: the bits of the domain dims that are columns. `narrow`: of bf16 and f16 too,
+/// and of what is converted to them, though these are rounded after every op, so that the order of ops shows.
+std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns,
+                                               bool narrow = false);
 
 }  // namespace lathe

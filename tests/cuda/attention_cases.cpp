@@ -51,6 +51,15 @@ ir::Graph scaled_attention(DType dtype, std::int64_t head, std::int64_t values, 
   return g.finish();
 }
 
+ir::Graph masked_attention(DType dtype, double fill) {
+  Graph g{"masked"};
+  const Dim N{"N"}, S{"S"}, T{"T"}, head{"head", dtype == f64 ? 2 : 16};
+  const Tensor q = g.input("q", dtype, {N, S, head}), k = g.input("k", dtype, {N, T, head}),
+               v = g.input("v", dtype, {N, T, head}), mask = g.input("mask", boolean, {N, S, T});
+  g.output("y", matmul(where(mask, matmul(q, k.transpose(-2, -1)), fill).softmax(-1), v));
+  return g.finish();
+}
+
 std::vector<AttentionCase> attention_cases() {
   const std::pair<const char*, Spelling> spelled[] = {
       {"plain", {}},

@@ -22,5 +22,8 @@ std::vector<AttentionCase> attention_cases();
 ir::Graph causal_attention(DType dtype, std::int64_t head, std::int64_t values);
 /// One without a mask, of queries times `scale`; the result alone.
 ir::Graph scaled_attention(DType dtype, std::int64_t head, std::int64_t values, double scale);
+/// One of [N, S] rows and [N, T] columns, whose scores are `fill` where the input "mask" [N, S, T] is false: heads of
+/// 2 in f64, else of 16; the result alone.
+ir::Graph masked_attention(DType dtype, double fill);
 
 }  // namespace lathe::test

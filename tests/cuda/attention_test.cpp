@@ -39,9 +39,11 @@ bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
 
 /// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.
 void check_values(const ir::Graph& graph, const DimBindings& dims, const ProgramInterpreter& fused,
-                  const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run) {
+                  const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run,
+                  const std::function<void(ir::Tensors&)>& change = {}) {
   INFO(to_string(dims));
-  const ir::Tensors arguments = random_arguments(graph, dims);
+  ir::Tensors arguments = random_arguments(graph, dims);
+  if (change) change(arguments);
   const ir::Tensors expected = ir::interpret(graph, arguments, {.round = false});
   const ir::Tensors by_fused = run ? fused.run(arguments, run) : fused.run(arguments);
   const ir::Tensors by_plain = run ? plain.run(arguments, run) : plain.run(arguments);
@@ -104,6 +106,71 @@ TEST_CASE("every twenty-fourth spelling of attention on GPUs") {
     const ir::Graph graph = build(all[i]);
     check_values(graph, {{"N", 2}, {"S", has_literal(all[i]) ? literal_size : 6}, {"T", 3}},
                  lowered(graph, AttentionFusion::required), lowered(graph, AttentionFusion::off), {});
+  }
+}
+
+TEST_CASE("one loop over the columns where all that is summed scales with exp(a - max of a)") {
+  const auto loops = [](const ir::Graph& graph, std::string_view loop) {
+    const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
+    const auto& kernels = fused.program().kernels;
+    const auto forward = std::find_if(kernels.begin(), kernels.end(), [](const kernel::Kernel& kernel) {
+      return is_attention(kernel) && kernel.name.find("magnitudes") == std::string::npos;
+    });
+    const std::string text = kernel::print(*forward);
+    int found = 0;
+    for (auto at = text.find(loop); at != std::string::npos; at = text.find(loop, at + 1))
+      if (text.substr(at - 6, 6) != "0..64 ") ++found;  // not the steps inside a tile
+    return found;
+  };
+  constexpr std::string_view tiles = "step 64 @serial";
+  CHECK(loops(masked_attention(f32, -1e9), tiles) == 1);
+  CHECK(loops(masked_attention(bf16, -1e9), tiles) == 1);
+  CHECK(loops(masked_attention(f64, -1e9), "step 32 @serial") == 1);
+  CHECK(loops(scaled_attention(f16, 40, 24, 0.5), tiles) == 1);
+  // Forward and backward in one kernel: the maximum, the sum, the sum of dP, the products.
+  CHECK(loops(build({.mask = Mask::soft_cap}), tiles) == 4);
+}
+
+TEST_CASE("one loop over the columns on GPUs: maxima that rise, masks by -1e9 and -inf, infinities and NaN") {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t rows = 9, columns = 100;  // in tiles of 32
+  for (const double fill : {-1e9, -infinity}) {
+    const ir::Graph graph = masked_attention(f64, fill);
+    const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
+    ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", rows}, {"T", columns}});
+    // By row: all columns; none; the last; the first; from the third tile on; the first tile; every other tile.
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+      const std::int64_t row = i / columns, column = i % columns;
+      const bool seen[] = {true,         false,       column == columns - 1, column == 0,
+                           column >= 64, column < 32, column / 32 % 2 == 0};
+      arguments.at("mask").set(i, row >= 7 || seen[row]);
+    }
+    for (const double slope : {1.0, -1.0})
+      for (const double special : {0.0, infinity, -infinity, nan})
+        for (const char* where : {"k", "v"}) {
+          INFO(fill << ", slope " << slope << ", " << special << " in " << where);
+          ir::Tensors given = arguments;
+          for (std::int64_t column = 0; column < columns; ++column)
+            for (std::int64_t d = 0; d < 2; ++d)
+              given.at("k").set(column * 2 + d, slope * static_cast<double>(column + d));
+          if (special != 0) given.at(where).set(40 * 2, special);
+          for (const auto& [name, value] : ir::interpret(graph, given))
+            CHECK(error_of(fused.run(given).at(name), value) <= 1e-11);
+        }
+  }
+}
+
+TEST_CASE("one loop over the columns on GPUs: the error in 16 and 32 bits where the maximum rises at every tile") {
+  for (const DType dtype : {f32, bf16, f16}) {
+    INFO(name(dtype));
+    const ir::Graph graph = masked_attention(dtype, -1e4);
+    const ProgramInterpreter fused = lowered(graph, AttentionFusion::required),
+                             plain = lowered(graph, AttentionFusion::off);
+    const DimBindings dims = {{"N", 1}, {"S", 40}, {"T", 300}};
+    check_values(graph, dims, fused, plain, {}, [](ir::Tensors& arguments) {
+      HostTensor& keys = arguments.at("k");
+      for (std::int64_t i = 0; i < keys.numel(); ++i) keys.set(i, static_cast<double>(i / 16) / 4);
+    });
   }
 }
 

@@ -1,0 +1,93 @@
+#include "passes/gpu/online_softmax.h"
+
+#include <algorithm>
+
+#include "passes/lowering/softmax_divisor.h"
+
+namespace lathe::gpu {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+class Finder {
+ public:
+  explicit Finder(const AttentionProgram& attention) : program_(attention.program), columns_(attention.columns()) {
+    for (const PointInstruction& i : program_.code)
+      reduces_.push_back(i.kind == Kind::reduce || std::any_of(i.args.begin(), i.args.end(), [&](int arg) {
+                           return reduces_[static_cast<std::size_t>(arg)];
+                         }));
+  }
+
+  std::optional<OnlineSoftmax> find(const std::vector<int>& results) {
+    OnlineSoftmax found{.most = -1, .sums = {}};
+    for (int i = 0; i < program_.size(); ++i) {
+      if (program_[i].kind != Kind::reduce) continue;
+      if (program_[i].op == ScalarOp::max && found.most < 0 && !waits(program_[i].args[0]))
+        found.most = i;
+      else if (program_[i].op == ScalarOp::add)
+        found.sums.push_back(i);
+      else
+        return std::nullopt;
+    }
+    if (found.most < 0 || !is_float(program_[found.most].dtype)) return std::nullopt;
+    most_ = found.most;
+    const auto varies = [&](const PointStore& store) {
+      return (program_.depends[static_cast<std::size_t>(store.value)] & columns_) != 0;
+    };
+    const bool sums =
+        std::all_of(found.sums.begin(), found.sums.end(), [&](int s) { return scales(program_[s].args[0]); });
+    if (!sums || !std::all_of(results.begin(), results.end(), [&](int r) { return scales(r); }) ||
+        std::any_of(program_.stores.begin(), program_.stores.end(), varies))
+      return std::nullopt;
+    return found;
+  }
+
+ private:
+  bool waits(int i) const { return reduces_[static_cast<std::size_t>(i)]; }
+
+  /// Whether a value is exp(a - max of a) times what does not depend on any reduction.
+  bool scales(int value) const {
+    const PointInstruction& i = program_[value];
+    if (i.kind != Kind::scalar || !is_float(i.dtype)) return false;
+    switch (i.op) {
+      case ScalarOp::exp: {
+        const PointInstruction& difference = program_[i.args[0]];
+        return difference.kind == Kind::scalar && difference.op == ScalarOp::sub && difference.args[1] == most_ &&
+               difference.args[0] == program_[most_].args[0];
+      }
+      case ScalarOp::cast:
+      case ScalarOp::neg: return scales(i.args[0]);
+      case ScalarOp::div: return scales(i.args[0]) && !waits(i.args[1]);
+      case ScalarOp::mul: return (scales(i.args[0]) && !waits(i.args[1])) || (scales(i.args[1]) && !waits(i.args[0]));
+      default: return false;
+    }
+  }
+
+  const PointProgram& program_;
+  std::uint64_t columns_;
+  std::vector<bool> reduces_;  ///< by instruction: whether it depends on a reduction
+  int most_ = -1;
+};
+
+}  // namespace
+
+std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention) {
+  if (attention.parts.sums_over_rows()) return std::nullopt;
+  AttentionProgram divided = attention;
+  for (AttentionParts::End& end : divided.parts.ends) {
+    if (end.divisor) continue;
+    const auto taken = take_out_divisor(divided.program, end.value, divided.columns(), true);
+    if (!taken) continue;
+    end.value = taken->value;
+    end.divisor = taken->divisor;
+  }
+  const auto found = Finder(divided).find(divided.results());
+  if (!found) return std::nullopt;
+  divided.bounds =
+      find_column_bounds(divided.program, divided.parts.row_dim, divided.parts.columns_dim, divided.results());
+  attention = std::move(divided);
+  return found;
+}
+
+}  // namespace lathe::gpu
