@@ -75,54 +75,46 @@ TEST_CASE("rings on the host have the descriptors, the fragments and the interpr
     CHECK_FALSE(same(by_text(*host, kernels[i], variants[0], 150), right));
 }
 
+namespace {
+
+/// Checks that a product's values show a mistake put into the text, or that its threads wait for ever.
+void finds(const GroupProduct& p, std::int64_t k, const char* text, const char* mistake) {
+  INFO(mistake << " for " << text);
+  const Kernel kernel = group_product(p);
+  const auto host = HostCuda::build({&kernel, 1}, replaced(cuda::prelude(), text, mistake));
+  if (!host) return;
+  const std::vector<float> right = interpreted(kernel, p, k);
+  bool found = false;
+  try {
+    found = !same(by_text(*host, kernel, p, k), right);
+  } catch (const InternalError&) {  // threads wait for ever
+    found = true;
+  }
+  CHECK(found);
+}
+
+}  // namespace
+
 TEST_CASE("mistakes in the text of rings and warp groups are found on the host") {
   const GroupProduct p{.right_transposed = true, .tiles = 2};
-  const Kernel kernel = group_product(p);
-  const std::vector<float> right = interpreted(kernel, p, 150);
-  const auto finds = [&](const char* text, const char* mistake) {
-    INFO(mistake << " for " << text);
-    const auto host = HostCuda::build({&kernel, 1}, replaced(cuda::prelude(), text, mistake));
-    if (!host) return;
-    bool found = false;
-    try {
-      found = !same(by_text(*host, kernel, p, 150), right);
-    } catch (const InternalError&) {  // threads wait for ever
-      found = true;
-    }
-    CHECK(found);
-  };
-  finds("u64(1024 / 16) << 32", "u64(2048 / 16) << 32");
-  finds("u64(1) << 62", "u64(2) << 62");
-  finds("16 * 128 : 16 * 2", "8 * 128 : 16 * 2");
-  finds("wait_barrier(barriers + at, round);", "");
-  finds("wait_barrier(barriers + stages + at, round ^ 1)", "wait_barrier(barriers + stages + at, round)");
-  finds("empty(held);\n    held = at;", "empty(at);");
-  finds("wait_wgmma<1>();", "wait_wgmma<2>();");
-  finds("wait_wgmma<0>();", "wait_wgmma<1>();");
-  finds("empty(held);\n    held = -1;", "held = -1;");
+  finds(p, 150, "u64(1024 / 16) << 32", "u64(2048 / 16) << 32");
+  finds(p, 150, "u64(1) << 62", "u64(2) << 62");
+  finds(p, 150, "16 * 128 : 16 * 2", "8 * 128 : 16 * 2");
+  finds(p, 150, "wait_barrier(barriers + at, round);", "");
+  finds(p, 150, "wait_barrier(barriers + stages + at, round ^ 1)", "wait_barrier(barriers + stages + at, round)");
+  finds(p, 150, "empty(held);\n    held = at;", "empty(at);");
+  finds(p, 150, "wait_wgmma<1>();", "wait_wgmma<2>();");
+  finds(p, 150, "wait_wgmma<0>();", "wait_wgmma<1>();");
+  finds(p, 150, "empty(held);\n    held = -1;", "held = -1;");
 }
 
 TEST_CASE("mistakes in the text of boxes are found on the host") {
   const GroupProduct p{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
-  const Kernel kernel = group_product(p);
-  const std::vector<float> right = interpreted(kernel, p, 152);
-  const auto finds = [&](const char* text, const char* mistake) {
-    INFO(mistake << " for " << text);
-    const auto host = HostCuda::build({&kernel, 1}, replaced(cuda::prelude(), text, mistake));
-    if (!host) return;
-    bool found = false;
-    try {
-      found = !same(by_text(*host, kernel, p, 152), right);
-    } catch (const InternalError&) {  // threads wait for ever
-      found = true;
-    }
-    CHECK(found);
-  };
-  finds("expect_bytes(barriers + at, lines * 128);", "");
-  finds("expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 64);");
-  finds("expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 256);");
-  finds("LATHE_FUNCTION void sent() {\n    arrive(barriers + at);", "LATHE_FUNCTION void sent() {");
-  finds("wait_full() const { wait_barrier(barriers + at, round); }", "wait_full() const {}");
+  finds(p, 152, "expect_bytes(barriers + at, lines * 128);", "");
+  finds(p, 152, "expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 64);");
+  finds(p, 152, "expect_bytes(barriers + at, lines * 128);", "expect_bytes(barriers + at, lines * 256);");
+  finds(p, 152, "LATHE_FUNCTION void sent() {\n    arrive(barriers + at);", "LATHE_FUNCTION void sent() {");
+  finds(p, 152, "wait_full() const { wait_barrier(barriers + at, round); }", "wait_full() const {}");
 }
 
 TEST_CASE("rings read as CUDA C++ and become wgmma, with its sums in registers") {
