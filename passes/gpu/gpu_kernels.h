@@ -15,10 +15,12 @@ inline constexpr int block_threads = 256;
 /// Element-wise nodes without reductions: a vector a thread, over all points of the domain.
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region);
 /// Reductions over inner dims: some threads a row (by its length), some rows a block; each loop over the row strides
-/// by those threads, and a tree in shared memory joins what they reduced.
-KernelContext::Built lower_rows(const LoweringContext& context, const Region& region);
+/// by those threads, and a tree in shared memory joins what they reduced. Few and long rows are cut into pieces, and
+/// each loop over them is a kernel of its own: see rows_plan.h.
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
 /// A reduction over outer dims: threads side by side along the columns, others down the rows, joined by a tree. Long
-/// columns are cut into pieces of a number that does not depend on the machine; a second kernel adds the pieces.
+/// columns are cut into pieces of a number that does not depend on the machine; a second kernel joins them in the same
+/// way.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
 /// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
 /// chain adds the updates of the whole chain in order.

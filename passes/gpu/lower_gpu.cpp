@@ -32,7 +32,8 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
   if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region);
   LATHE_ASSERT(region.kind == RegionKind::rows);
-  return one(reduces(context, region) ? gpu::lower_rows(context, region) : gpu::lower_points(context, region));
+  if (reduces(context, region)) return gpu::lower_rows(context, region);
+  return one(gpu::lower_points(context, region));
 }
 
 template <bool warp_groups>

@@ -52,6 +52,11 @@ graph @rows(input %x: f32[3, 40], input %v: f32[600]) {
   output "sum" %2
 })"),
                    1e-5});
+  cases.push_back({"rows in pieces, each loop a kernel", graph(R"(graph @pieces(input %x: f32[22000]) {
+  %1 = softmax %x {dim=0}
+  output "y" %1
+})"),
+                   1e-5});
   cases.push_back({"columns, in one piece and in several", graph(R"(
 graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   %1 = sum %x {dims=[0]}
