@@ -147,7 +147,7 @@ void CpuRunner::point_buffers(const ir::Tensors& inputs, ir::Tensors& states, ir
         void*& pointer = bound_.calls[l].buffers[t][i] = where[b];
         if (is_scratch(static_cast<int>(b)))
           pointer = static_cast<std::byte*>(pointer) +
-                    static_cast<std::int64_t>(t) * buffer_bytes(program_.buffers[b], bound_.dims);
+                    static_cast<std::int64_t>(t) * scratch_stride(program_.buffers[b], bound_.dims);
       }
 }
 

@@ -11,7 +11,7 @@ namespace lathe {
 
 namespace {
 
-constexpr std::int64_t alignment = 64;
+constexpr std::int64_t alignment = 64, page = 4096;
 
 using Block = MemoryPlan::Block;
 
@@ -29,9 +29,9 @@ std::vector<Block> lifetimes(const Program& program, const DimBindings& dims, in
       int& at = block_of[static_cast<std::size_t>(buffer)];
       if (at < 0) {
         at = static_cast<int>(blocks.size());
-        const int copies = info.kind == ProgramBuffer::Kind::scratch ? threads : 1;
-        blocks.push_back(
-            {.buffer = buffer, .offset = 0, .bytes = copies * buffer_bytes(info, dims), .first = l, .last = l});
+        std::int64_t bytes = buffer_bytes(info, dims);
+        if (info.kind == ProgramBuffer::Kind::scratch) bytes += (threads - 1) * scratch_stride(info, dims);
+        blocks.push_back({.buffer = buffer, .offset = 0, .bytes = bytes, .first = l, .last = l});
       }
       blocks[static_cast<std::size_t>(at)].last = l;
     }
@@ -58,6 +58,10 @@ void find_lower_bound(MemoryPlan& plan, std::size_t launches) {
 std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims) {
   const Dim bytes = buffer.elements.unnamed() * Dim(static_cast<std::int64_t>(size_in_bytes(buffer.dtype)));
   return (bytes + Dim(alignment - 1)).evaluate(dims) / alignment * alignment;
+}
+
+std::int64_t scratch_stride(const ProgramBuffer& buffer, const DimBindings& dims) {
+  return buffer_bytes(buffer, dims) + page;
 }
 
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads) {

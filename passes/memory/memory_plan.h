@@ -12,7 +12,7 @@ namespace lathe {
 struct MemoryPlan {
   struct Block {
     int buffer;
-    std::int64_t offset, bytes;  ///< of scratch: of all threads, one after the other
+    std::int64_t offset, bytes;  ///< of scratch: of all threads, see scratch_stride()
     int first, last;             ///< launches during which it must keep its contents
   };
   std::vector<Block> blocks;        ///< every temporary that some launch touches
@@ -28,6 +28,11 @@ MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int thre
 
 /// The bytes that one thread's part of a buffer takes, a multiple of the alignment.
 std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims);
+
+/// From one thread's copy of a scratch buffer to the next one's, bytes: a page more than it takes. Processors
+/// prefetch what follows a stream up to the end of its page; where that is another thread's scratch, they take its
+/// lines from the other core's cache while it writes them.
+std::int64_t scratch_stride(const ProgramBuffer& buffer, const DimBindings& dims);
 
 /// The peak, its lower bound, and who is alive at the peak, largest first, at most `most` lines.
 std::string describe(const MemoryPlan& plan, const Program& program, int most = 10);

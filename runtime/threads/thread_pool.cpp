@@ -21,6 +21,7 @@ namespace lathe {
 namespace {
 
 constexpr std::int64_t no_chunk = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_chunks = std::numeric_limits<std::int32_t>::max();
 constexpr int max_threads = 1024;
 /// About 20 microseconds: longer than the gap between two kernels of a step, shorter than anyone notices.
 constexpr int spins_before_sleep = 1000;
@@ -35,6 +36,10 @@ class InsideChunk {
   InsideChunk(const InsideChunk&) = delete;
   InsideChunk& operator=(const InsideChunk&) = delete;
 };
+
+std::uint64_t chunk_range(std::int64_t begin, std::int64_t end) {
+  return static_cast<std::uint64_t>(begin) | static_cast<std::uint64_t>(end) << 32;
+}
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -71,6 +76,7 @@ ThreadPool::ThreadPool(int threads) : failed_chunk_(no_chunk) {
   if (threads < 1 || threads > max_threads)
     throw UserError(fmt::format("{} threads are not between 1 and {}", threads, max_threads), "thread_count");
   spins_ = threads <= usable_cpus() ? spins_before_sleep : 0;
+  shares_ = std::vector<Share>(static_cast<std::size_t>(threads));
   const BlockedSignals blocked;
   try {
     workers_.reserve(static_cast<std::size_t>(threads - 1));
@@ -98,7 +104,7 @@ void ThreadPool::stop() {
 
 void ThreadPool::run_chunks(std::int64_t count, std::int64_t grain, Body body) {
   if (count <= 0) return;
-  grain = std::clamp<std::int64_t>(grain, 1, count);
+  grain = std::clamp<std::int64_t>(grain, (count - 1) / max_chunks + 1, count);
   const std::int64_t chunks = (count - 1) / grain + 1;
   if (chunks == 1 || workers_.empty() || inside_chunk) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
@@ -109,7 +115,10 @@ void ThreadPool::run_chunks(std::int64_t count, std::int64_t grain, Body body) {
   job_ = {.count = count, .grain = grain, .chunks = chunks, .body = &body};
   failed_chunk_.store(no_chunk, std::memory_order_relaxed);
   unfinished_.store(chunks, std::memory_order_relaxed);
-  unclaimed_.store(chunks, std::memory_order_release);
+  const auto threads = static_cast<std::int64_t>(shares_.size());
+  for (std::int64_t t = 0; t < threads; ++t)
+    shares_[static_cast<std::size_t>(t)].unclaimed.store(
+        chunk_range(chunks * t / threads, chunks * (t + 1) / threads), std::memory_order_release);
   call_.fetch_add(1);
   wake_workers(chunks);
   work(0);
@@ -125,10 +134,8 @@ void ThreadPool::wake_workers(std::int64_t chunks) {
 void ThreadPool::work(int thread) {
   const InsideChunk mark;
   std::int64_t finished = 0;
-  while (unclaimed_.load(std::memory_order_relaxed) > 0) {
-    const std::int64_t left = unclaimed_.fetch_sub(1, std::memory_order_acq_rel);
-    if (left <= 0) break;
-    run_chunk(job_.chunks - left, thread);
+  for (std::int64_t chunk = claim(thread); chunk != no_chunk; chunk = claim(thread)) {
+    run_chunk(chunk, thread);
     ++finished;
   }
   if (finished == 0 || unfinished_.fetch_sub(finished) != finished) return;
@@ -136,8 +143,25 @@ void ThreadPool::work(int thread) {
   if (caller_sleeps_.load()) futex(done_, FUTEX_WAKE, 1);
 }
 
+/// The next chunk of the thread's own share, else the last of another's, else no_chunk.
+std::int64_t ThreadPool::claim(int thread) {
+  const std::size_t own = static_cast<std::size_t>(thread);
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    std::atomic<std::uint64_t>& unclaimed = shares_[(own + i) % shares_.size()].unclaimed;
+    std::uint64_t seen = unclaimed.load(std::memory_order_relaxed);
+    while (true) {
+      const std::int64_t begin = seen & 0xffffffff, end = seen >> 32;
+      if (begin >= end) break;
+      const std::uint64_t left = i == 0 ? chunk_range(begin + 1, end) : chunk_range(begin, end - 1);
+      if (unclaimed.compare_exchange_weak(seen, left, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return i == 0 ? begin : end - 1;
+    }
+  }
+  return no_chunk;
+}
+
 void ThreadPool::run_chunk(std::int64_t chunk, int thread) {
-  // Chunks are claimed in ascending order, so that the lowest one that throws is never skipped.
+  // A chunk below the lowest that threw yet is never skipped, so that the lowest of all is found.
   if (chunk > failed_chunk_.load(std::memory_order_relaxed)) return;
   const std::int64_t begin = chunk * job_.grain;
   try {

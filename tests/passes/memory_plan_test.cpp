@@ -117,6 +117,25 @@ TEST_CASE("memory plan: blocks that live at the same time lie apart, and at most
       }
 }
 
+TEST_CASE("memory plan: the scratch of two threads never shares a page") {
+  const Program program = lowered(gpt_step());
+  const DimBindings dims = {{"B", 2}, {"T", 64}};
+  constexpr std::int64_t page = 4096;
+  int seen = 0;
+  for (const MemoryPlan::Block& block : plan_memory(program, dims, 3).blocks) {
+    const ProgramBuffer& buffer = program.buffers[static_cast<std::size_t>(block.buffer)];
+    const std::int64_t own = buffer_bytes(buffer, dims), stride = scratch_stride(buffer, dims);
+    const bool scratch = buffer.kind == ProgramBuffer::Kind::scratch;
+    CHECK(block.bytes == (scratch ? own + 2 * stride : own));
+    for (int thread = 1; scratch && own > 0 && thread < 3; ++thread)
+      CHECK((block.offset + (thread - 1) * stride + own - 1) / page < (block.offset + thread * stride) / page);
+    seen += scratch ? 1 : 0;
+  }
+  CHECK(seen > 0);
+  for (const MemoryPlan::Block& block : plan_memory(program, dims, 1).blocks)
+    CHECK(block.bytes == buffer_bytes(program.buffers[static_cast<std::size_t>(block.buffer)], dims));
+}
+
 TEST_CASE("memory plan: the peak is told with who lives at it") {
   const Program program = lowered(ir::parse_graph(R"(graph @g(input %x: f32[64, 1024]) {
   %1 = exp %x

@@ -103,6 +103,30 @@ TEST_CASE("thread pool: chunks at the same time have different thread numbers, a
   CHECK(used.size() == 4);
 }
 
+TEST_CASE("thread pool: a thread begins with the same share in each call, and takes of the others' when it is done") {
+  constexpr int threads = 4, chunks = 43;
+  ThreadPool pool(threads);
+  for (int round = 0; round < 20; ++round) {
+    // Nobody goes on before all have their first chunk; then all but one wait for the rest to be done.
+    std::vector<std::atomic<std::int64_t>> first(threads);
+    for (auto& chunk : first) chunk = -1;
+    std::atomic<int> arrived = 0, done = 0;
+    pool.run(chunks, 1, [&](std::int64_t chunk, std::int64_t, int thread) {
+      if (std::int64_t none = -1; first[static_cast<std::size_t>(thread)].compare_exchange_strong(none, chunk)) {
+        ++arrived;
+        while (arrived < threads) std::this_thread::yield();
+        while (thread != 2 && done < chunks - threads) std::this_thread::yield();
+      } else {
+        CHECK(thread == 2);
+        ++done;
+      }
+    });
+    for (int thread = 0; thread < threads; ++thread)
+      CHECK(first[static_cast<std::size_t>(thread)] == chunks * thread / threads);
+    CHECK(done == chunks - threads);
+  }
+}
+
 TEST_CASE("thread pool: the exception of the lowest chunk reaches the caller, and the pool works on") {
   for (const int threads : thread_counts) {
     ThreadPool pool(threads);
