@@ -42,9 +42,12 @@ std::string peak_text(const std::string& target, int threads, double& peak) {
   const CompileOptions machine = compile_options(target);
   const MachineRates rates = machine_rates(machine, threads);
   peak = rates.flops;
-  return fmt::format("machine: {}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s\n",
-                     machine_name(machine, threads), machine.gpu ? "f32" : widest_vector_unit().name,
-                     rates.flops * 1e-9, rates.bytes * 1e-9);
+  std::string text = fmt::format("machine: {}, {} multiply-add peak {:.1f} GFLOP/s, memory {:.1f} GB/s",
+                                 machine_name(machine, threads), machine.gpu ? "f32" : widest_vector_unit().name,
+                                 rates.flops * 1e-9, rates.bytes * 1e-9);
+  if (!machine.gpu && threads > 1)
+    text += fmt::format(", from core to core and back {:.0f} ns", measure_core_round_trip() * 1e9);
+  return text + "\n";
 }
 
 /// Seconds and work of all launches of one kernel.

@@ -75,9 +75,9 @@ std::string measured(int threads) {
     text += row(fmt::format("{} thread{}", n, n == 1 ? "" : "s"),
                 fmt::format("{:.1f} GFLOP/s of f32 multiply-adds, {:.1f} GB/s read from memory", giga(fma.best),
                             giga(read.best)));
-    if (threads == 1) break;
+    if (threads == 1) return text;
   }
-  return text;
+  return text + row("core to core", fmt::format("{:.0f} ns there and back", measure_core_round_trip() * 1e9));
 }
 
 void run(bool measure) {

@@ -139,6 +139,7 @@ Value* VectorMath::sixteenth_power(Value* index) {
 
 /// The elements of a table that the lanes of `index` name, each loaded from memory.
 Value* VectorMath::load_lanes(llvm::Constant* table, Value* index) {
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the module owns it
   auto* memory = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), table->getType(), true,
                                           llvm::GlobalValue::PrivateLinkage, table);
   const auto load = [&](Value* at) {

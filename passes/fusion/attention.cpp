@@ -265,23 +265,23 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
   return found;
 }
 
-Graph recompute_attention(const Graph& given, const AttentionOptions& options) {
+Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
   std::optional<std::set<ValueId>> results;
   const auto is_result = [&](ValueId product) {
-    if (!results) results = consumers_of(find_attention(given, options));
+    if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-  const Graph graph = options.blocks ? sums_from_results(given, is_result) : given;
-  const AttentionSubject subject(graph);
+  Graph summed = options.blocks ? sums_from_results(graph, is_result) : graph;
+  const AttentionSubject subject(summed);
   const AttentionSearch forward = Search(subject, options).run();
   std::vector<Recomputation> wanted;
   for (const AttentionGroup& group : forward.groups) {
-    Recomputation late = LateReaders(graph, subject, group).find();
+    Recomputation late = LateReaders(summed, subject, group).find();
     if (!late.readers.empty()) wanted.push_back(std::move(late));
   }
   while (!wanted.empty()) {
     std::vector<std::vector<ValueId>> copies;
-    Graph result = recompute(graph, wanted, &copies);
+    Graph result = recompute(summed, wanted, &copies);
     const AttentionSearch search = find_attention(result, options);
     std::vector<Recomputation> good;
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -289,7 +289,7 @@ Graph recompute_attention(const Graph& given, const AttentionOptions& options) {
     if (good.size() == wanted.size()) return result;
     wanted = std::move(good);
   }
-  return graph;
+  return summed;
 }
 
 }  // namespace lathe

@@ -44,7 +44,7 @@ class AttentionGrower {
   const Dims& dims_of(ir::ValueId id) const { return plan_.member_dims(id); }
   bool reject(ir::ValueId at, std::string reason);
 
-  bool add_seed(ir::ValueId contraction, const Dims& dims);
+  bool add_seed(ir::ValueId id, const Dims& dims);
   bool restrict_rows(ir::ValueId at, const std::set<int>& candidates);
   void reset();
   bool scan();

@@ -31,6 +31,6 @@ bool is_index_check(const ir::Graph& graph, const ir::Node& node);
 const Shape& index_space(const ir::Graph& graph, const ir::Node& node);
 
 /// All reads of a node, through views and through the nodes that `inlined` marks.
-std::vector<Read> reads_of(const ir::Graph& graph, ir::ValueId node, const std::vector<bool>& inlined);
+std::vector<Read> reads_of(const ir::Graph& graph, ir::ValueId id, const std::vector<bool>& inlined);
 
 }  // namespace lathe

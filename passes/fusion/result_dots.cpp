@@ -34,7 +34,9 @@ bool add_factors(const Graph& graph, ValueId id, int times, int& left, Factors& 
   if (node.op == &ops::mul || node.op == &ops::div)
     return add_factors(graph, node.operands[0], times, left, found) &&
            add_factors(graph, node.operands[1], node.op == &ops::mul ? times : -times, left, found);
-  if ((found[id] += times) == 0) found.erase(id);
+  int& exponent = found[id];
+  exponent += times;
+  if (exponent == 0) found.erase(id);
   return left-- > 0;
 }
 

@@ -21,8 +21,8 @@ void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const
     return b_.var({compute_type(i.dtype), lanes}, b_.broadcast(reduction_identity(b_, i), lanes));
   };
   rows_.clear();
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (const int i : plan_.strips.loops()[0].fixed) block_.emitter.emit(i, *rows[r]);
+  for (auto& row : rows) {
+    for (const int i : plan_.strips.loops()[0].fixed) block_.emitter.emit(i, *row);
     rows_.push_back({start(online_.most, 1), {}});
     for (const int sum : online_.sums) rows_.back().sums.push_back(start(sum, own_));
   }

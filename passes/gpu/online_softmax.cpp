@@ -82,7 +82,7 @@ std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention) {
     end.value = taken->value;
     end.divisor = taken->divisor;
   }
-  const auto found = Finder(divided).find(divided.results());
+  std::optional<OnlineSoftmax> found = Finder(divided).find(divided.results());
   if (!found) return std::nullopt;
   divided.bounds =
       find_column_bounds(divided.program, divided.parts.row_dim, divided.parts.columns_dim, divided.results());

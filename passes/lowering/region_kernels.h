@@ -41,7 +41,7 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
 std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
 /// Writes to the buffer `to` where each row's list of positions starts, at [0, rows], then, from rows + 2 on, the
 /// positions (numbers of updates) sorted by row, those of one row in their own order. i64.
-KernelContext::Built scatter_positions(const LoweringContext& context, ir::ValueId scatter, int to);
+KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter, int to);
 /// How many elements that takes.
 Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter);
 /// A contraction with its epilogue: kernels that pack operands, then the product.

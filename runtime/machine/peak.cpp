@@ -1,5 +1,7 @@
 #include "runtime/machine/peak.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -76,6 +78,29 @@ int burst_count(double seconds, double burst_seconds) {
   return static_cast<int>(std::clamp(seconds / std::max(burst_seconds, 1e-6), 3.0, 1000.0));
 }
 
+/// Keeps the calling thread on one CPU while it lives: on the first or the last of those that it may use.
+class OnCpu {
+ public:
+  explicit OnCpu(bool last) {
+    if (::sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    int at = last ? CPU_SETSIZE - 1 : 0;
+    while (at >= 0 && at < CPU_SETSIZE && !CPU_ISSET(at, &before_)) at += last ? -1 : 1;
+    CPU_SET(at, &one);
+    pinned_ = ::sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  ~OnCpu() {
+    if (pinned_) ::sched_setaffinity(0, sizeof(before_), &before_);
+  }
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool pinned_ = false;
+};
+
 /// The floats [begin, end) of `count` that fall to a thread, in multiples of 64.
 struct Part {
   std::int64_t begin, end;
@@ -134,6 +159,22 @@ Rate measure_triad_bandwidth(int threads, std::int64_t bytes, double seconds) {
   };
   const double first = time_bursts(threads, 1, burst).front();
   return rate_of(time_bursts(threads, burst_count(seconds, first), burst), static_cast<double>(count) * 12);
+}
+
+double measure_core_round_trip(double seconds) {
+  if (usable_cpus() < 2) return 0;
+  constexpr std::int64_t trips = 1000;
+  alignas(128) std::atomic<std::int64_t> ball = 0;
+  // Thread 0 waits for even numbers, thread 1 for odd ones.
+  const auto burst = [&](int thread) {
+    const OnCpu pinned(thread == 1);
+    for (std::int64_t i = 0; i < trips; ++i) {
+      while (ball.load(std::memory_order_acquire) % 2 != thread) {
+      }
+      ball.store(ball.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+  };
+  return std::ranges::min(time_bursts(2, burst_count(seconds, 2e-4), burst)) / trips;
 }
 
 std::int64_t bandwidth_probe_bytes() {

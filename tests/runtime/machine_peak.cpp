@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "runtime/machine/arena.h"
+#include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/peak_kernels.h"
 #include "tests/runtime/files_scratch.h"
@@ -26,6 +27,9 @@ TEST_CASE("peak: the probes give plausible rates") {
     CHECK(rate.median <= rate.best);
   }
   CHECK(bandwidth_probe_bytes() > 0);
+  const double trip = measure_core_round_trip(0.005);
+  CHECK((usable_cpus() < 2 ? trip == 0 : trip > 1e-9));
+  CHECK(trip < 0.01);
   CHECK(failure_of([] { measure_fma_peak(0); }).label == "thread_count");
 }
 
