@@ -20,7 +20,7 @@
 ///   emit_gemm_pieces into a workspace of sums_of_pieces elements a batch, and one by emit_join_pieces
 /// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
 /// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its pieces, and
-/// fixed by the tile for dot products; never by the split of the parallel range or by the other sizes.
+/// fixed by the vector for dot products; never by the split of the parallel range or by the other sizes.
 namespace lathe::schedule {
 
 /// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
@@ -89,6 +89,10 @@ struct GemmPlan {
   /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
   /// of a tile then.
   bool straight = false;
+  /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
+  /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
+  /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
+  int rest = 0;
 };
 
 /// What is known when a product is compiled. `cheap` operands are plain loads of compute-typed elements, so that

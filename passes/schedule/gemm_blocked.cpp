@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ir/support/error.h"
 #include "passes/schedule/gemm_pack.h"
+#include "passes/schedule/gemm_rest.h"
 #include "passes/schedule/gemm_strategies.h"
 #include "passes/schedule/register_tile.h"
 
@@ -39,12 +41,13 @@ class BlockedGemm {
       : b_(b),
         plan_(plan),
         tile_(plan.tile),
-        sizes_(sizes),
+        sizes_{sizes.batch, sizes.m, sizes.n - plan.rest, sizes.k},
         lhs_(lhs),
         rhs_(rhs),
         epilogue_(epilogue),
         prefetch_(prefetch) {
     if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
+    if (plan.rest > 0) rest_.emplace(b, plan, sizes, lhs, rhs, epilogue);
   }
 
   void emit() {
@@ -97,6 +100,7 @@ class BlockedGemm {
                        kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded)
       right_ = b_.alloc(tile_.packed(), unit_ * std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
+    if (rest_) rest_->begin();
     b_.for_loop(0, passes_, 1, [&](Value number) {
       const Value k0 = number * tile_.kc;
       pass(t, {.k0 = k0,
@@ -108,10 +112,25 @@ class BlockedGemm {
 
   void pass(const Task& t, const Pass& p) {
     if (plan_.rhs == Source::loaded) pack_right(t, p);
-    b_.for_loop(t.m0, t.m1, left_rows_, [&](Value first) {
+    if (!rest_) return strips(t, p, t.m0, t.m1);
+    if (plan_.rhs != Source::direct) b_.if_(takes_rest(t), [&] { rest_->copy(t.batch, p.k0, p.k0 + p.depth); });
+    // The rest of the columns while the rows are near.
+    const int block = RestColumns::block(plan_, lhs_.axis);
+    b_.for_loop(t.m0, t.m1, block, [&](Value m) {
+      const Value end = min(m + block, t.m1);
+      strips(t, p, m, end);
+      b_.if_(p.last && takes_rest(t), [&] { rest_->rows(t.batch, m, end); });
+    });
+  }
+
+  /// Whether a task has the last of the columns that fill vectors.
+  Value takes_rest(const Task& t) { return kernel::equal(t.n1, sizes_.n); }
+
+  void strips(const Task& t, const Pass& p, Value m0, Value m1) {
+    b_.for_loop(m0, m1, left_rows_, [&](Value first) {
       if (plan_.lhs == Source::loaded) pack_left(t, p, first);
       if (left_rows_ == tile_.mr) return strip(t, p, first, first);
-      b_.for_loop(first, min(first + left_rows_, t.m1), tile_.mr, [&](Value m) { strip(t, p, first, m); });
+      b_.for_loop(first, min(first + left_rows_, m1), tile_.mr, [&](Value m) { strip(t, p, first, m); });
     });
   }
 
@@ -126,10 +145,13 @@ class BlockedGemm {
     };
     const auto m_known = b_.constant_value(sizes_.m);
     const auto last_rows = static_cast<int>(m_known ? *m_known % tile_.mr : 0);
-    if (last_rows == 0)
-      tiles(tile_.mr);
-    else
+    const auto all = [&](bool copying) {
+      copying_ = copying;
+      if (last_rows == 0) return tiles(tile_.mr);
       b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr); }, [&] { tiles(last_rows); });
+    };
+    const bool copies = rest_ && plan_.rhs == Source::direct;
+    copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
     if (straight()) return;
     // What is finished while the next strip is summed needs no turn of its own.
     const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
@@ -197,6 +219,7 @@ class BlockedGemm {
     const bool ahead = asks_for_left();
     const auto step = [&](Value k) {
       if (ahead) lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k);
+      if (copying_) rest_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < at.rows; ++i) {
@@ -224,7 +247,7 @@ class BlockedGemm {
   /// step of k touches another line, which no machine foresees. Several tiles of a strip would ask
   /// several times.
   bool asks_for_left() const {
-    return overlaps() && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row && lhs_.prefetch &&
+    return (overlaps() || straight()) && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row && lhs_.prefetch &&
            tile_.nc == tile_.n_step();
   }
 
@@ -322,7 +345,7 @@ class BlockedGemm {
     const Buffer buffer = packed ? rhs_.packed : right_;
     Value base = (n - t.n0) * tile_.kc;
     if (packed) {
-      const Value slivers = b_.ceil_div(sizes_.n, tile_.n_step());
+      const Value slivers = b_.ceil_div(sizes_.n + plan_.rest, tile_.n_step());
       const Value sliver = packed_batch(rhs_, t.batch) * slivers + n / tile_.n_step();
       base = (sliver * steps_ + p.k0) * tile_.n_step();
     }
@@ -355,12 +378,14 @@ class BlockedGemm {
   Builder& b_;
   const GemmPlan& plan_;
   const GemmTile& tile_;
-  const GemmSizes& sizes_;
+  const GemmSizes sizes_;  ///< without the rest of the columns
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   const EpiloguePrefetch& prefetch_;
   Value passes_, steps_;  ///< blocks of k; steps of k in all
   Buffer sums_, left_, right_;
+  std::optional<RestColumns> rest_;
+  bool copying_ = false;  ///< while tiles are written that copy the rest of the columns, whose lines are near then
   int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
 };

@@ -5,27 +5,12 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "passes/schedule/gemm.h"
+#include "passes/schedule/gemm_fit.h"
+#include "passes/schedule/gemm_rest.h"
 
 namespace lathe::schedule {
 
 namespace {
-
-using Size = std::optional<std::int64_t>;
-
-int floor_to(int size, int step) { return std::max(size / step * step, step); }
-
-bool at_most(const Size& size, std::int64_t limit) { return size && *size <= limit; }
-
-/// Accumulators that stay in registers beside the operands.
-int accumulators(int vector_bits) { return vector_bits >= 512 ? 24 : 12; }
-
-/// Depth of the blocks of k: equal shares of a known k, at most `limit`.
-int depth(const Size& k, int limit, int lanes) {
-  if (!k || *k <= 0) return limit;
-  const std::int64_t passes = (*k + limit - 1) / limit, share = (*k + passes - 1) / passes;
-  return static_cast<int>((share + lanes - 1) / lanes) * lanes;
-}
 
 /// The blocks of a task that packs its parts of both operands, the left one anew for every block of columns, which
 /// are therefore wide.
@@ -72,67 +57,6 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
   tile.nc = tile.n_step();
   tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
-}
-
-/// The size of parts of at most `most` that are about equal.
-int equal_share(std::int64_t size, int most) {
-  const std::int64_t parts = (size + most - 1) / most;
-  return static_cast<int>((size + parts - 1) / parts);
-}
-
-/// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
-/// through a few of its rows at a time, over many columns: long runs, several side by side, that the machine's own
-/// prefetching follows; narrow strips down all of k read another page at every step.
-void fit_streamed(GemmTile& tile, const GemmQuery& query) {
-  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.nv = std::min(tile.nv, 6);
-  tile.kc = 16;
-  const std::int64_t quarter = (query.n.value_or(2048) + 3) / 4;
-  const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), 4096 / bytes);
-  tile.nc = static_cast<int>((columns + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
-}
-
-/// The same where the right operand is large: whole rows of it, so that a task reads a contiguous run of memory,
-/// which takes pieces of k as tasks. Sums stay in L1.
-void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t least = 1 << 15, most = 16;  // elements of a piece; tasks that cutting is to make
-  if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
-  GemmTile tile = plan.tile;
-  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 12);
-  tile.kc = 4;
-  tile.nc = floor_to(std::min(16384, 32768 / tile.mr) / bytes, tile.n_step());
-  const std::int64_t blocks = (*query.n + tile.nc - 1) / tile.nc;
-  std::int64_t pieces = std::min(*query.n * *query.k / least, most / std::min(blocks, most));
-  while (*query.k % pieces != 0) --pieces;
-  if (pieces * blocks < 4) return;
-  plan.tile = tile, plan.pieces = static_cast<int>(pieces);
-}
-
-/// One task does all rows; nothing is packed and the right operand is streamed once. Where more than two strips read
-/// it, a block of it is to stay near.
-void fit_rows(GemmTile& tile, const GemmQuery& query) {
-  const std::int64_t m = *query.m;
-  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  const bool again = m > 2 * tile.mr;
-  tile.mr = equal_share(m, tile.mr);
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
-  if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
-  tile.kc = again ? 256 * 4 / bytes : 4096;
-  tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
-  tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
-  if (m <= 4) fit_streamed(tile, query);
-}
-
-/// Rows times columns of dot products at once. A strip's block of the left operand fits into L1.
-void fit_dot(GemmTile& tile, const GemmQuery& query) {
-  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.mr = equal_share(*query.m, tile.mr);
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
-  tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
-  tile.kc = tile.mr > 2 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : 1 << 20;
-  const int columns = std::lcm(tile.nv, tile.lanes);
-  tile.nc = floor_to(64, columns);
 }
 
 /// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
@@ -183,6 +107,7 @@ std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   std::int64_t elements = rows * tile.nc;
   if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;
   if (plan.rhs == Source::loaded) elements += std::int64_t{tile.nc} * tile.kc;
+  elements += RestColumns::scratch(plan, query.lhs_axis, query.k.value_or(0));
   return elements * static_cast<std::int64_t>(size_in_bytes(tile.compute));
 }
 
@@ -200,6 +125,20 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
       tile.kc = floor_to(tile.kc / 2, tile.lanes);
     }
   }
+}
+
+/// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
+/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the rest.
+int rest_of_columns(const GemmQuery& query) {
+  const int lanes = query.vector_bits / (8 * static_cast<int>(size_in_bytes(query.compute)));
+  const bool dots = query.lhs_axis == LaneAxis::k;
+  constexpr std::int64_t most_vectors = 12, most_copied = 4096;
+  if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
+  if (!query.lhs_cheap || query.pairs || at_most(query.m, 4)) return 0;
+  const std::int64_t rest = *query.n % lanes;
+  if (!dots) return 2 * rest > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(rest);
+  const bool few = query.k && 2 * rest * (*query.k / lanes + 4) <= *query.k && rest * *query.k <= most_copied;
+  return few ? static_cast<int>(rest) : 0;
 }
 
 /// A pair has the size of an f32: blocks of pairs are blocks of half as many k.
@@ -227,9 +166,15 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 
 GemmPlan plan_gemm(const GemmQuery& query) {
   const auto fitted = [](const GemmQuery& q) {
-    GemmPlan plan = choose_plan(q);
+    GemmQuery whole = q;
+    whole.n = q.n ? *q.n - rest_of_columns(q) : q.n;
+    GemmPlan plan = choose_plan(whole);
+    if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct)
+      plan.rest = rest_of_columns(q);
+    else
+      plan = choose_plan(q);
     fit_scratch(plan, q);
-    plan.straight = q.epilogue_cheap && at_most(q.k, 256);
+    plan.straight = q.epilogue_cheap && at_most(q.k, 512);
     return plan;
   };
   if (!query.pairs) return fitted(query);
@@ -266,7 +211,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   plan.tile = tile;
   if (!reused(query) && row && query.rhs_cheap && at_most(query.n, 64)) {
     plan.rhs = Source::direct;
-    plan.tile.nc = (query.lhs_axis == LaneAxis::k ? 1 : 2) * tile.n_step();  // a row operand is read once
+    plan.tile.nc = tile.n_step();
     return plan;
   }
   plan.rhs = Source::loaded;
@@ -278,7 +223,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     return plan;
   }
   fit_loaded_right(plan.tile, query);
-  if (row && query.rhs_cheap && reused(query) && stays_near(query)) {
+  if (row && query.rhs_cheap && stays_near(query)) {
     plan.rhs = Source::direct;
     return plan;
   }
@@ -318,7 +263,7 @@ std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery&
   };
   std::vector<Source> left;
   if (query.lhs_cheap) left.push_back(Source::direct);
-  if (!query.lhs_cheap || query.lhs_axis == LaneAxis::row) left.push_back(Source::loaded);
+  if (first.rest == 0 && (!query.lhs_cheap || query.lhs_axis == LaneAxis::row)) left.push_back(Source::loaded);
   if (!query.lhs_cheap && may_pack_left(query)) left.push_back(Source::packed);
   for (const Source lhs : left) {
     add(lhs, Source::loaded);

@@ -114,6 +114,28 @@ TEST_CASE("compiled product: pieces of k") {
   }
 }
 
+TEST_CASE("compiled product: the last columns apart") {
+  for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    const codegen::TargetCpu target = codegen::TargetCpu::named(name);
+    if (!target.runs_here()) continue;
+    for (const std::int64_t m : {6, 70})
+      for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
+        for (const LaneAxis rhs : {LaneAxis::k, LaneAxis::row}) {
+          const GemmProblem p{.m = m, .n = 49, .k = 131, .lhs = lhs, .rhs = rhs, .known = true};
+          const GemmPlan plan = schedule::plan_gemm({.vector_bits = target.vector_bits,
+                                                     .batch = 1,
+                                                     .m = m,
+                                                     .n = p.n,
+                                                     .k = p.k,
+                                                     .lhs_axis = lhs,
+                                                     .rhs_axis = rhs});
+          const bool dots = plan.strategy == schedule::GemmStrategy::skinny_dot;
+          CHECK(plan.rest == (dots || (lhs == LaneAxis::row && m <= target.vector_bits / 32) ? 0 : 1));
+          check(p, plan, target);
+        }
+  }
+}
+
 TEST_CASE("compiled product: many blocks") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   const schedule::GemmTile tile = schedule::choose_tile(f32, target.vector_bits);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -28,13 +29,14 @@ struct GemmProblem {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   LaneAxis lhs = LaneAxis::k, rhs = LaneAxis::k;
   bool known = false;       ///< sizes compiled in
+  std::string open{};       ///< but not these, such as "mk"
   bool shared_rhs = false;  ///< one right operand for all batches
   bool prefetch = false;    ///< the left operand and what the epilogue touches are asked for ahead
   bool whole = true;        ///< whole numbers: sums are exact in any order
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
-    return fmt::format("{} {}x{}x{}x{} {}{} {}{}", name(storage), batch, m, n, k, lhs == LaneAxis::k ? "k" : "r",
-                       rhs == LaneAxis::k ? "k" : "r", known ? "known" : "dims", shared_rhs ? " shared" : "");
+    return fmt::format("{} {}x{}x{}x{} {}{} {}{}{}", name(storage), batch, m, n, k, lhs == LaneAxis::k ? "k" : "r",
+                       rhs == LaneAxis::k ? "k" : "r", known ? "known" : "dims", open, shared_rhs ? " shared" : "");
   }
 };
 
@@ -129,8 +131,9 @@ class GemmRun {
     const std::int64_t k = plan_.tile.pairs ? p_.k + p_.k % 2 : p_.k;
     Elements packed_lhs(plan_.tile.packed(), packed_lhs_extent(plan_.tile).exact(p_.batch, p_.m, k));
     Elements packed_rhs(plan_.tile.packed(), packed_rhs_extent(plan_.tile).exact(rhs_batches(), p_.n, k));
-    const std::vector<std::int64_t> dims =
-        p_.known ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{p_.batch, p_.m, p_.n, p_.k};
+    std::vector<std::int64_t> dims;
+    for (const auto& [name, size] : {std::pair("batch", p_.batch), {"m", p_.m}, {"n", p_.n}, {"k", p_.k}})
+      if (!is_known(name)) dims.push_back(size);
     if (plan_.lhs == Source::packed) runner(pack(true), {lhs_.bound(), packed_lhs.bound()}, dims);
     if (plan_.rhs == Source::packed) runner(pack(false), {rhs_.bound(), packed_rhs.bound()}, dims);
     for (std::int64_t i = 0; i < result_.count(); ++i) result_.set(i, 1);
@@ -160,13 +163,14 @@ class GemmRun {
   }
 
  private:
+  bool is_known(const std::string& size) const { return p_.known && p_.open.find(size) == std::string::npos; }
   std::int64_t rhs_batches() const { return p_.shared_rhs ? 1 : p_.batch; }
   std::int64_t place(LaneAxis axis, std::int64_t b, std::int64_t row, std::int64_t k, std::int64_t rows) const {
     return axis == LaneAxis::k ? (b * rows + row) * p_.k + k : (b * p_.k + k) * rows + row;
   }
 
   schedule::GemmSizes sizes(Builder& b) const {
-    const auto size = [&](const char* name, std::int64_t n) { return p_.known ? b.index(n) : b.dim(name); };
+    const auto size = [&](const char* name, std::int64_t n) { return is_known(name) ? b.index(n) : b.dim(name); };
     return {size("batch", p_.batch), size("m", p_.m), size("n", p_.n), size("k", p_.k)};
   }
 

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "passes/schedule/gemm.h"
+
+/// Parts of choosing a plan that several files share.
+namespace lathe::schedule {
+
+using Size = std::optional<std::int64_t>;
+
+inline int floor_to(int size, int step) { return std::max(size / step * step, step); }
+
+inline bool at_most(const Size& size, std::int64_t limit) { return size && *size <= limit; }
+
+/// Accumulators that stay in registers beside the operands.
+inline int accumulators(int vector_bits) { return vector_bits >= 512 ? 24 : 12; }
+
+/// Depth of the blocks of k: equal shares of a known k, at most `limit`.
+inline int depth(const Size& k, int limit, int lanes) {
+  if (!k || *k <= 0) return limit;
+  const std::int64_t passes = (*k + limit - 1) / limit, share = (*k + passes - 1) / passes;
+  return static_cast<int>((share + lanes - 1) / lanes) * lanes;
+}
+
+/// The size of parts of at most `most` that are about equal.
+inline int equal_share(std::int64_t size, int most) {
+  const std::int64_t parts = (size + most - 1) / most;
+  return static_cast<int>((size + parts - 1) / parts);
+}
+
+/// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,
+/// is streamed once. Where more than two strips read it, a block of it is to stay near.
+void fit_rows(GemmTile& tile, const GemmQuery& query);
+/// The same for very few rows and a large right operand: whole rows of it, so that a task reads a contiguous run of
+/// memory, which takes pieces of k as tasks. Sums stay in L1.
+void fit_pieces(GemmPlan& plan, const GemmQuery& query);
+/// The tiles of dot products, for few rows, which are known.
+void fit_dot(GemmTile& tile, const GemmQuery& query);
+
+}  // namespace lathe::schedule
