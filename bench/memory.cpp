@@ -10,6 +10,7 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
+#include "passes/known_sizes.h"
 #include "passes/lowering/lower.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
@@ -18,8 +19,9 @@ namespace {
 
 using namespace lathe;
 
-void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most) {
-  const Program program = lower(ir::run_pipeline(step, ir::default_pipeline()).graph, {512});
+void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
+            const RowChunks& chunks = {}) {
+  const Program program = lower(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, {512});
   const MemoryPlan plan = plan_memory(program, dims);
   int copies = 0;
   for (const Launch& launch : program.launches)
@@ -70,6 +72,14 @@ int main(int argc, char** argv) {
   const ir::Graph gpt2 = step(models::gpt2_config());
   report("GPT-2 124M, B=4 T=64", gpt2, {{"B", 4}, {"T", 64}}, most);
   report("GPT-2 124M, B=1 T=1024", gpt2, {{"B", 1}, {"T", 1024}}, most);
+  for (const std::int64_t batch : {4, 8}) {
+    const DimBindings dims = {{"B", batch}, {"T", 1024}};
+    const ir::Graph known = ir::with_sizes(gpt2, dims);
+    const std::string title = fmt::format("GPT-2 124M, B={} T=1024", batch);
+    report(title, known, dims, most, {.on = false});
+    for (const std::int64_t rows : {512, 1024, 2048})
+      report(fmt::format("  logits in {} rows", rows), known, dims, most, {.least_rows = rows});
+  }
   const ir::Graph llama = step(models::LlamaConfig{.vocab = Dim("vocab", 32000),
                                                    .d_model = Dim("d_model", 1024),
                                                    .d_ff = Dim("d_ff", 2816),

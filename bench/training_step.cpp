@@ -1,13 +1,15 @@
 // Whole training steps beside the machine's FMA peak, forward, backward and AdamW; steps of decoding beside its read
 // bandwidth.
 //   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
-//                       [--top LINES] [--tune SECONDS]
+//                       [--top LINES] [--tune SECONDS] [--known-sizes] [--chunk-rows N]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
 // --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
 // the peers' steps.
 // --tune: measures tiles of products first, and steps with and without them in turn; nothing is kept.
 // NAME: gpt2, gpt2-1024, encoder-decoder, llama-block, or LAYERSxD_MODELxHEADSxVOCABxBATCHxSEQUENCE for a GPT, or
 // decode-CONTEXT.
+// --known-sizes: compiled for the sizes of the batch alone. --chunk-rows: so does that, and measures steps whose
+// logits go in chunks of N rows in turn with steps whose logits are whole.
 // --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
 // parameters and the batch, from which the peers start.
 #include <fmt/core.h>
@@ -24,6 +26,8 @@
 #include "bench/memory_floor.h"
 #include "bench/step_cases.h"
 #include "frontend/training.h"
+#include "ir/tensor/binding.h"
+#include "passes/known_sizes.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/machine/cpu_info.h"
@@ -39,9 +43,10 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::vector<std::string> names;
   int steps = 10, threads = usable_cpus(), top = 0;
+  std::int64_t chunk_rows = 0;
   double clip = 0, tune = 0;
   DType precision = f32;
-  bool serve = false, norm = false;
+  bool serve = false, norm = false, known_sizes = false;
   std::string exported;
 };
 
@@ -60,6 +65,11 @@ Options parse(int argc, char** argv) {
       options.clip = std::atof(value());
     } else if (argument == "--tune") {
       options.tune = std::atof(value());
+    } else if (argument == "--known-sizes") {
+      options.known_sizes = true;
+    } else if (argument == "--chunk-rows") {
+      options.chunk_rows = std::atoll(value());
+      options.known_sizes = true;
     } else if (argument == "--norm") {
       options.norm = true;
     } else if (argument == "--precision") {
@@ -104,13 +114,13 @@ class Step {
   Step(const std::string& name, const Options& options)
       : options_(options),
         case_(make_step_case(name)),
-        step_(case_.trains
-                  ? training_step(
-                        case_.forward, "loss", AdamW{.lr = 1e-3},
-                        {.clip_norm = options.clip, .report_norm = options.norm, .precision = options.precision})
-                  : case_.forward),
-        executable_(compiled(step_)),
-        tuned_(tuned(step_)) {
+        step_(sized(case_.trains ? training_step(case_.forward, "loss", AdamW{.lr = 1e-3},
+                                                 {.clip_norm = options.clip,
+                                                  .report_norm = options.norm,
+                                                  .precision = options.precision})
+                                 : case_.forward)),
+        executable_(compiled(step_, {.on = options.chunk_rows == 0})),
+        other_(other(step_)) {
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
     for (const ProgramBuffer& buffer : executable_.program().buffers)
@@ -122,7 +132,8 @@ class Step {
 
   const StepCase& model() const { return case_; }
   const CompileSummary& summary() const { return executable_.summary(); }
-  MemoryPlan plan() const { return executable_.memory_plan(executable_.bind(case_.inputs)); }
+  DimBindings dims() const { return executable_.bind(case_.inputs); }
+  MemoryPlan plan() const { return executable_.memory_plan(dims()); }
 
   /// What bounds the step, operations or bytes read; what the machine does of it in a second, probed for some
   /// seconds.
@@ -136,8 +147,10 @@ class Step {
 
   /// The seconds of one step, and its loss.
   std::pair<double, double> run() { return run(executable_); }
-  bool is_tuned() const { return tuned_.has_value(); }
-  std::pair<double, double> run_tuned() { return run(tuned_.value()); }
+  /// The same step compiled in another way, to run in turn.
+  bool has_other() const { return other_.has_value(); }
+  std::pair<double, double> run_other() { return run(other_.value()); }
+  const Executable& other() const { return other_.value(); }
 
   std::string profile() {
     Trace trace{.program = executable_.program(),
@@ -152,8 +165,21 @@ class Step {
   }
 
  private:
-  Executable compiled(const ir::Graph& step) const {
-    Executable executable = compile(step, {.threads = options_.threads});
+  ir::Graph sized(const ir::Graph& step) const {
+    if (!options_.known_sizes) return step;
+    std::map<std::string, ir::ArgumentShape> shapes;
+    for (const ir::ValueId id : step.arguments()) {
+      const ir::Node& node = step[id];
+      const auto given = case_.inputs.find(node.name);
+      shapes[node.name] = {node.type.dtype,
+                           given == case_.inputs.end() ? node.type.shape.evaluate({}) : given->second.shape()};
+    }
+    return ir::with_sizes(step, ir::bind_dims(step, shapes));
+  }
+
+  Executable compiled(const ir::Graph& step, const RowChunks& chunks, std::optional<TuneOptions> tune = {}) const {
+    Executable executable =
+        compile(step, {.threads = options_.threads, .lower = {.chunks = chunks}, .tune = std::move(tune)});
     executable.set_states(initial_values(step, case_.initializers, 1));
     return executable;
   }
@@ -164,12 +190,12 @@ class Step {
     return {std::chrono::duration<double>(Clock::now() - start).count(), loss};
   }
 
-  std::optional<Executable> tuned(const ir::Graph& step) const {
+  std::optional<Executable> other(const ir::Graph& step) const {
+    if (options_.chunk_rows > 0) return compiled(step, {.least_rows = options_.chunk_rows});
     if (options_.tune <= 0) return std::nullopt;
     const TuneOptions tune{.dims = executable_.bind(case_.inputs), .seconds = options_.tune};
-    Executable executable = compile(step, {.threads = options_.threads, .tune = tune});
+    Executable executable = compiled(step, {}, tune);
     fmt::print("{}", to_string(executable.summary().tuned.value()));
-    executable.set_states(initial_values(step, case_.initializers, 1));
     return executable;
   }
 
@@ -177,7 +203,7 @@ class Step {
   StepCase case_;
   ir::Graph step_;
   Executable executable_;
-  std::optional<Executable> tuned_;
+  std::optional<Executable> other_;
 };
 
 void measure(const std::string& name, const Options& options) {
@@ -190,24 +216,25 @@ void measure(const std::string& name, const Options& options) {
   fmt::print("arena {} ({:.3f} of the largest live set), arguments {}\n", format_bytes(plan.arena_bytes),
              static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
              format_bytes(plan.argument_bytes));
-  std::vector<double> seconds, peaks, tuned;
+  std::vector<double> seconds, peaks, others;
   double loss = 0;
   for (int i = 0; i < options.steps + 2; ++i) {
     const double peak = step.probe(0.02);
     const auto both = [&] {
-      if (!step.is_tuned()) return std::pair{step.run(), std::pair<double, double>{}};
+      if (!step.has_other()) return std::pair{step.run(), std::pair<double, double>{}};
       // Each is first every other time: what comes once a second shall not always hit the same.
-      const auto first = i % 2 == 0 ? step.run() : step.run_tuned(),
-                 second = i % 2 == 0 ? step.run_tuned() : step.run();
+      const auto first = i % 2 == 0 ? step.run() : step.run_other(),
+                 second = i % 2 == 0 ? step.run_other() : step.run();
       return i % 2 == 0 ? std::pair{first, second} : std::pair{second, first};
     }();
     const auto [took, now] = both.first;
-    const auto [tuned_took, tuned_loss] = both.second;
-    if (step.is_tuned() && tuned_loss != now) fmt::print("the losses differ: {} and, tuned, {}\n", now, tuned_loss);
+    const auto [other_took, other_loss] = both.second;
+    if (step.has_other() && other_loss != now)
+      fmt::print("the losses differ: {} and, compiled in the other way, {}\n", now, other_loss);
     loss = now;
     if (i < 2) continue;
     seconds.push_back(took);
-    tuned.push_back(tuned_took);
+    others.push_back(other_took);
     peaks.push_back(peak);
   }
   const double typical = median(seconds), peak = median(peaks);
@@ -215,10 +242,13 @@ void measure(const std::string& name, const Options& options) {
              1e3 * typical, static_cast<double>(step.model().tokens) / typical, 100 * step.work() / typical / peak,
              step.streams() ? "read bandwidth" : "FMA peak", peak * 1e-9, step.streams() ? "GB/s" : "GFLOP/s",
              options.threads, loss);
-  if (step.is_tuned())
-    fmt::print("tiles tuned, in turn with the default: {:.1f} ms; best {:.1f} and {:.1f} ms\n", 1e3 * median(tuned),
-               1e3 * *std::min_element(tuned.begin(), tuned.end()),
-               1e3 * *std::min_element(seconds.begin(), seconds.end()));
+  if (step.has_other())
+    fmt::print(
+        "{}, in turn with the default: {:.1f} ms; best {:.1f} and {:.1f} ms; arena {}\n",
+        options.chunk_rows > 0 ? fmt::format("products in chunks of {} rows", options.chunk_rows) : "tiles tuned",
+        1e3 * median(others), 1e3 * *std::min_element(others.begin(), others.end()),
+        1e3 * *std::min_element(seconds.begin(), seconds.end()),
+        format_bytes(step.other().memory_plan(step.dims()).arena_bytes));
   if (options.top > 0) fmt::print("{}", step.profile());
 }
 

@@ -11,6 +11,7 @@
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/canonicalize.h"
+#include "passes/chunks/chunk_rows.h"
 #include "passes/constant_fold.h"
 #include "passes/cse.h"
 #include "passes/dce.h"
@@ -20,7 +21,7 @@
 
 namespace lathe::ir {
 
-Pipeline all_passes() {
+Pipeline all_passes(const RowChunks& chunks) {
   return {
       {"canonicalize", "one form for what can be written in several ways",
        [](const Graph& g) { return canonicalize(g); }},
@@ -30,11 +31,14 @@ Pipeline all_passes() {
       {"constant-fold", "small results of constants are computed", [](const Graph& g) { return constant_fold(g); }},
       {"cse", "equal computations become one", [](const Graph& g) { return cse(g); }},
       {"dce", "what nothing needs is dropped", [](const Graph& g) { return dce(g); }},
+      {"chunk-rows", "large products that only fold their columns go over rows in chunks",
+       [chunks](const Graph& g) { return chunk_rows(g, chunks); }},
   };
 }
 
-Pipeline default_pipeline() {
-  return parse_pipeline("dce,canonicalize,expand,decompose-complex,constant-fold,canonicalize,cse");
+Pipeline default_pipeline(const RowChunks& chunks) {
+  return parse_pipeline("dce,canonicalize,expand,decompose-complex,constant-fold,canonicalize,cse,chunk-rows",
+                        chunks);
 }
 
 namespace {
@@ -86,8 +90,8 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
   pipeline.insert(pipeline.begin() + (found - pipeline.data()), std::move(pass));
 }
 
-Pipeline parse_pipeline(std::string_view names) {
-  Pipeline known = all_passes();
+Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
+  Pipeline known = all_passes(chunks);
   for (Pass& pass : precision_passes()) known.push_back(std::move(pass));
   Pipeline pipeline;
   while (!names.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "passes/chunks/chunk_options.h"
 
 namespace lathe::ir {
 
@@ -20,13 +21,13 @@ using Pipeline = std::vector<Pass>;
 /// The passes that make a graph ready for fusion and lowering, in order. Attention fusion belongs between
 /// "canonicalize" and "expand", where softmax is still one node:
 ///   insert_before(pipeline, "expand", {"fuse-attention", "...", fuse_attention});
-Pipeline default_pipeline();
+Pipeline default_pipeline(const RowChunks& chunks = {});
 /// Every graph pass that stands alone, by name; `lathe opt` runs any of them.
-Pipeline all_passes();
+Pipeline all_passes(const RowChunks& chunks = {});
 
 void insert_before(Pipeline& pipeline, std::string_view name, Pass pass);
 /// Passes by name, such as "canonicalize,cse". UserError [pass_name] for a name that is none of all_passes().
-Pipeline parse_pipeline(std::string_view names);
+Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks = {});
 
 struct PassRun {
   std::string name;

@@ -194,13 +194,14 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
 
   auto start = Clock::now();
-  ir::PipelineResult passed = ir::run_pipeline(graph, ir::default_pipeline(), options.pipeline);
+  const bool is_gpu = options.target.kind == Target::Kind::cuda;
+  const RowChunks chunks = options.lower.chunks.value_or(is_gpu ? RowChunks::gpu() : RowChunks{});
+  ir::PipelineResult passed = ir::run_pipeline(graph, ir::default_pipeline(chunks), options.pipeline);
   impl->summary.passes = passed.runs;
   impl->summary.nodes = passed.graph.size();
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  const bool is_gpu = options.target.kind == Target::Kind::cuda;
   if (is_gpu && options.lower.memory)
     throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
   const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;

@@ -10,6 +10,7 @@
 #include "ir/support/nearest.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
+#include "passes/known_sizes.h"
 #include "runtime/files/safetensors.h"
 #include "tools/random_values.h"
 
@@ -80,6 +81,17 @@ void choose_dims(const ir::Graph& graph, DimBindings& dims) {
       }
 }
 
+std::optional<RowChunks> parse_chunks(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  if (text == "off") return RowChunks{.on = false};
+  RowChunks chunks{.least_rows = 0, .least_saved = 0};
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, chunks.least_rows).ptr != end || chunks.least_rows < 1)
+    throw UserError(fmt::format("--chunk-rows {} is no number of rows", text), "chunk_rows",
+                    "auto, off, or how many rows a chunk has at the least, such as 1024");
+  return chunks;
+}
+
 std::string missing_text(const ir::Graph& graph, const ir::Tensors& tensors) {
   std::vector<std::string> missing;
   for (const ir::ValueId id : graph.arguments())
@@ -102,7 +114,19 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("--seed", options.seed, "For --random")->capture_default_str();
 }
 
+void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
+  command.add_option_function<std::string>(
+      "--chunk-rows", [&chunks](const std::string& text) { chunks = parse_chunks(text); },
+      "Products that only fold their columns, as logits do: in chunks of so many rows, off, or auto where it saves "
+      "memory");
+}
+
+ir::Graph sized_for_chunks(const ir::Graph& graph, const LowerOptions& options, const DimBindings& sizes) {
+  return options.chunks && options.chunks->on ? ir::with_sizes(graph, sizes) : graph;
+}
+
 void add_lower_options(CLI::App& command, LowerOptions& options) {
+  add_chunk_option(command, options.chunks);
   CLI::Option* required = command.add_flag_callback(
       "--require-fused", [&options] { options.attention = AttentionFusion::required; },
       "An attention that is not fused is an error");

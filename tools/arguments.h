@@ -2,6 +2,7 @@
 
 #include <CLI/App.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,11 @@ struct ArgumentOptions {
 /// Adds FILE.safetensors options: --input, --dim, --seed and --random.
 void add_argument_options(CLI::App& command, ArgumentOptions& options);
 
-/// Adds --require-fused and --no-fused-attention.
+/// Adds --chunk-rows auto, off or a number of rows [chunk_rows].
+void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
+/// The graph for these sizes alone where --chunk-rows has a number of rows: only known sizes can be cut.
+ir::Graph sized_for_chunks(const ir::Graph& graph, const LowerOptions& options, const DimBindings& sizes);
+/// Adds --require-fused, --no-fused-attention and --chunk-rows.
 void add_lower_options(CLI::App& command, LowerOptions& options);
 /// The sizes that --dim options give to unknown dims of the graph. UserError [dim_option].
 DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options);

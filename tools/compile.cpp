@@ -75,7 +75,8 @@ void run(const Options& options) {
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
   const auto lower_it = arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu;
-  const Program program = lower_it(ir::run_pipeline(graph, ir::default_pipeline()).graph, options.lower);
+  const ir::Pipeline passes = ir::default_pipeline(options.lower.chunks.value_or(RowChunks::gpu()));
+  const Program program = lower_it(ir::run_pipeline(graph, passes).graph, options.lower);
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }

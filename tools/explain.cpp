@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "passes/chunks/explain_chunks.h"
 #include "passes/fusion/attention.h"
 #include "passes/fusion/explain_attention.h"
 #include "passes/fusion/prepare.h"
+#include "passes/known_sizes.h"
 #include "passes/pipeline.h"
 #include "passes/remat/explain_memory.h"
 #include "runtime/machine/cpu_info.h"
@@ -21,8 +23,15 @@ struct Options {
   std::string file, output = "-", precision = "f32", memory_budget;
   std::vector<std::string> dims;
   int threads = 0;
-  bool all = false, fusion = false, require_fused = false;
+  bool all = false, fusion = false, require_fused = false, chunks = false;
+  std::optional<RowChunks> row_chunks;
 };
+
+std::string chunks_text(const ir::Graph& from, const Options& options) {
+  const ir::Graph graph = ir::with_sizes(from, given_dims(from, options.dims));
+  const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
+  return explain_row_chunks(passed, options.row_chunks.value_or(RowChunks{}));
+}
 
 std::string memory_text(const ir::Graph& from, const Options& options) {
   const ir::Graph graph = ir::run_pipeline(from, ir::default_pipeline()).graph;
@@ -43,12 +52,14 @@ void add_explain(CLI::App& app) {
       "--fusion", options->fusion, "Tell of every softmax instead: fused with the products around it, or why not");
   command->add_flag("--require-fused", options->require_fused, "An attention that is not fused is an error")
       ->needs(fusion);
+  command->add_flag("--chunks", options->chunks,
+                    "Tell of large products instead: computed in chunks of rows, or why they stay whole");
+  add_chunk_option(*command, options->row_chunks);
   add_precision_option(*command, options->precision);
   CLI::Option* budget = add_memory_budget(*command, options->memory_budget);
-  command->add_option("--dim", options->dims, "With --memory-budget: the size of a dim, as NAME=SIZE")
+  command->add_option("--dim", options->dims, "With --memory-budget or --chunks: the size of a dim, as NAME=SIZE")
       ->allow_extra_args(false)
-      ->delimiter(',')
-      ->needs(budget);
+      ->delimiter(',');
   command->add_option("--threads", options->threads, "With --memory-budget: 0: one a CPU")
       ->check(CLI::Range(0, 1024))
       ->needs(budget);
@@ -56,11 +67,16 @@ void add_explain(CLI::App& app) {
       "Examples:\n"
       "  lathe explain mha.lathe\n"
       "  lathe explain step.lathe --fusion\n"
+      "  lathe explain step.lathe --chunks --dim B=4,T=1024\n"
       "  lathe explain step.lathe --memory-budget 1.5GiB --dim B=4,T=64");
   command->callback([options] {
     const ir::Graph graph = with_precision(load_graph(options->file), options->precision);
     if (!options->memory_budget.empty()) {
       write_text(options->output, memory_text(graph, *options));
+      return;
+    }
+    if (options->chunks) {
+      write_text(options->output, chunks_text(graph, *options));
       return;
     }
     if (options->fusion) {

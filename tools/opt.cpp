@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/tensor/printer.h"
+#include "passes/known_sizes.h"
 #include "passes/mixed_precision.h"
 #include "passes/pipeline.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 
@@ -14,7 +16,8 @@ namespace {
 
 struct Options {
   std::string file, output = "-", passes, stop_after, reproducer;
-  std::vector<std::string> disable;
+  std::vector<std::string> disable, dims;
+  std::optional<RowChunks> chunks;
   bool list = false, times = false, no_locations = false;
 };
 
@@ -30,8 +33,11 @@ std::string list_passes() {
 
 void run(const Options& options) {
   if (options.list) return write_text("-", list_passes());
-  const ir::Graph graph = load_graph(options.file);
-  const ir::Pipeline pipeline = options.passes.empty() ? ir::default_pipeline() : ir::parse_pipeline(options.passes);
+  const ir::Graph given = load_graph(options.file);
+  const ir::Graph graph = ir::with_sizes(given, given_dims(given, options.dims));
+  const RowChunks chunks = options.chunks.value_or(RowChunks{});
+  const ir::Pipeline pipeline =
+      options.passes.empty() ? ir::default_pipeline(chunks) : ir::parse_pipeline(options.passes, chunks);
   const auto result = ir::run_pipeline(graph, pipeline,
                                        {.dump_after = {},
                                         .disable = options.disable,
@@ -53,6 +59,10 @@ void add_opt(CLI::App& app) {
   command->add_option("--disable", options->disable, "Passes of the pipeline to leave out")
       ->allow_extra_args(false)
       ->delimiter(',');
+  command->add_option("--dim", options->dims, "Make an unknown dim a number, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  add_chunk_option(*command, options->chunks);
   command->add_option("--stop-after", options->stop_after, "The last pass to run");
   command->add_option("--reproducer", options->reproducer, "Where to write the graph that made a pass fail");
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");

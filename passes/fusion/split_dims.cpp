@@ -5,6 +5,7 @@
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "passes/canonicalize_rules.h"
+#include "passes/fusion/dim_labels.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -157,22 +158,7 @@ std::optional<std::vector<int>> dims_along(const Graph& graph, const Node& node,
     along[result] = d;
     used[static_cast<std::size_t>(d)] = true;
   };
-  if (const auto* contraction = node.op->as<Contraction>()) {
-    const ContractionRoles roles = contraction->roles(node);
-    const std::string& own = operand == 0 ? roles.lhs : roles.rhs;
-    for (std::size_t i = 0; i < roles.out.size(); ++i)
-      if (const auto at = own.find(roles.out[i]); at != std::string::npos) run(i, static_cast<int>(at));
-  } else if (node.op->as<Reduce>()) {
-    const std::vector<int> folded = reduced_dims(graph, node);
-    std::size_t next = 0;
-    for (int d = 0; d < from.rank(); ++d) {
-      const bool is_folded = std::find(folded.begin(), folded.end(), d) != folded.end();
-      if (!is_folded) run(next, d);
-      if (!is_folded || node.attrs.get<bool>("keepdim")) ++next;
-    }
-  } else if (const auto order = canonical::permutation(node)) {
-    for (std::size_t i = 0; i < order->size(); ++i) run(i, (*order)[i]);
-  } else if (canonical::keeps_order(*node.op)) {
+  if (canonical::keeps_order(*node.op)) {
     if (!same_but_for_ones(from, node.type.shape)) return std::nullopt;
     int d = 0;
     for (std::size_t i = 0; i < along.size(); ++i) {
@@ -180,9 +166,13 @@ std::optional<std::vector<int>> dims_along(const Graph& graph, const Node& node,
       while (from[d].is(1)) ++d;
       run(i, d++);
     }
-  } else if (node.op->as<Elementwise>() || node.op == &ops::contiguous || node.op == &ops::expand) {
-    for (int d = 0; d < from.rank(); ++d)
-      if (!from[d].is(1)) run(static_cast<std::size_t>(node.type.rank() - from.rank() + d), d);
+  } else if (const auto labels = dim_labels(graph, node)) {
+    const std::vector<int>& own = labels->operands[static_cast<std::size_t>(operand)];
+    for (std::size_t i = 0; i < along.size(); ++i) {
+      const auto at = std::find(own.begin(), own.end(), labels->result[i]);
+      if (labels->result[i] >= 0 && labels->result[i] != labels->cut && at != own.end())
+        run(i, static_cast<int>(at - own.begin()));
+    }
   }
   for (std::size_t d = 0; d < used.size(); ++d)
     if (split[d] && !used[d] && !node.op->as<Reduce>()) return std::nullopt;

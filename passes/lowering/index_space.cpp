@@ -53,8 +53,17 @@ Value Place::component(std::size_t group, std::size_t which) {
   return index;
 }
 
+/// Where a form begins. One that begins beyond all that it spans is of a later part of a larger value: its place is
+/// an argument, so that all parts share code.
+Value Place::offset(const Linear& form) {
+  Dim span(0);
+  for (int d = 0; d < domain_.rank(); ++d) span = span + coefficient(form, d) * (domain_[d].unnamed() - Dim(1));
+  const std::int64_t reach = span.value().value_or(0), start = form.offset.value().value_or(0);
+  return reach > 0 && start > reach ? context_.argument(start) : context_.dim(form.offset);
+}
+
 Place::Position Place::position(const Linear& form) {
-  Position p{.base = context_.dim(form.offset), .stride = Dim(0), .vector = {}};
+  Position p{.base = offset(form), .stride = Dim(0), .vector = {}};
   std::optional<Value> vector;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const IndexGroup& group = groups_[g];

@@ -40,6 +40,7 @@ class Place {
 
  private:
   kernel::Value component(std::size_t group, std::size_t which);
+  kernel::Value offset(const Linear& form);
   KernelContext& context_;
   const Shape& domain_;
   std::vector<IndexGroup> groups_;

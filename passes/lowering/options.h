@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/tensor/dim.h"
+#include "passes/chunks/chunk_options.h"
 
 namespace lathe {
 
@@ -34,6 +35,7 @@ struct TileChoices {
 
 struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
+  std::optional<RowChunks> chunks = {};     ///< of the last pass before; none: what suits the machine
   std::optional<MemoryBudget> memory = {};  ///< values are computed again to fit: passes/remat/rematerialize.h
   std::optional<TileChoices> tiles = {};    ///< launches of products then carry their Tile: runtime/tune/tune.h
 };

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/parser.h"
+#include "passes/autodiff.h"
 #include "tests/cuda/mock_gpu.h"
 #include "tests/support/compare.h"
 #include "tests/support/run_with_states.h"
@@ -179,5 +180,31 @@ TEST_CASE("without a driver or NVRTC an executable for a GPU says what is missin
     CHECK((error.label() == "driver_missing" || error.label() == "nvrtc_missing" || error.label() == "no_device" ||
            error.label() == "arch_mismatch"));
     CHECK(text.find("install") + text.find("GPU") != 2 * std::string::npos);
+  }
+}
+
+TEST_CASE("an executable for a GPU runs products in chunks of rows as one for a CPU does") {
+  const ir::Graph loss =
+      ir::parse_graph(R"(graph @loss(input %x: f32[6, 4], parameter %w: f32[9, 4], input %t: i64[6]) {
+  %1 = linear %x, %w
+  %2 = cross_entropy %1, %t
+  output "loss" %2
+})",
+                      "loss");
+  const ir::Graph both = ir::differentiate(loss, {.outputs = {{"loss", ""}}, .wrt = {"x", "w"}});
+  const ir::Tensors arguments = lathe::test::random_arguments(both);
+  const auto results = [&](CompileOptions options, const RowChunks& chunks) {
+    options.lower.chunks = chunks;
+    Executable executable = compile(both, options);
+    return std::pair(executable.summary().launches, lathe::test::run_with_states(executable, arguments));
+  };
+  MockGpu gpu;
+  const auto [few, expected] = results({.threads = 1}, {.on = false});
+  const auto [whole, same] = results(gpu.options(), {});
+  const auto [many, found] = results(gpu.options(), {.least_rows = 2, .least_saved = 0});
+  CHECK(many > whole);
+  for (const auto& [name, value] : expected) {
+    INFO(name);
+    CHECK(lathe::test::error_of(found.at(name), value) <= 1e-6);
   }
 }

@@ -42,6 +42,8 @@ Complaint passes(const Case& from) {
   }
   after.push_back(run_pipeline(from.graph, default_pipeline()).graph);
   names.push_back("the default pipeline");
+  after.push_back(run_pipeline(from.graph, default_pipeline({.least_rows = 2, .least_saved = 0})).graph);
+  names.push_back("the default pipeline with chunks of two rows");
   return changed_meaning(from, after, names);
 }
 

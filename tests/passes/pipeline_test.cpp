@@ -75,7 +75,7 @@ TEST_CASE("pipeline: a pass can be put at its place", "[pipeline]") {
   std::vector<std::string> names;
   for (const Pass& pass : pipeline) names.push_back(pass.name);
   CHECK(names == std::vector<std::string>{"dce", "canonicalize", "fuse-attention", "expand", "decompose-complex",
-                                          "constant-fold", "canonicalize", "cse"});
+                                          "constant-fold", "canonicalize", "cse", "chunk-rows"});
 }
 
 TEST_CASE("pipeline: unknown names are refused, with the nearest", "[pipeline]") {

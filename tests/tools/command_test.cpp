@@ -160,6 +160,28 @@ TEST_CASE("a memory budget: the same results in less memory, or the least that c
   check_refused(run_lathe(scratch, "explain step.lathe --memory-budget 1.5GiB --dim B=2"), "[memory_dims]");
 }
 
+TEST_CASE("large products go in chunks of rows where sizes are known, or it is told why not", "[tools]") {
+  const Scratch scratch;
+  REQUIRE(run_lathe(scratch, "model gpt --layers 1 --d-model 32 --heads 2 --step -o step.lathe").status == 0);
+  CHECK_THAT(run_lathe(scratch, "explain step.lathe --chunks").out,
+             Contains("stays whole") && Contains("not all sizes of f32[B, T, vocab=256] are known"));
+  CHECK_THAT(run_lathe(scratch, "explain step.lathe --chunks --dim B=2,T=8").out,
+             Contains("16 rows are fewer than two chunks of 1024"));
+  CHECK_THAT(run_lathe(scratch, "explain step.lathe --chunks --dim B=2,T=8 --chunk-rows 8").out,
+             Contains("in 2 chunks of 8 rows, along B=2") && Contains("added up: %"));
+  const auto logits = [&](const std::string& rows) {
+    const std::string text = run_lathe(scratch, "opt step.lathe --dim B=2,T=8 --chunk-rows " + rows).out;
+    return text.find("f32[1, T=8, vocab=256]") != std::string::npos;
+  };
+  CHECK(logits("8"));
+  CHECK_FALSE(logits("auto"));
+  CHECK_FALSE(logits("off"));
+  const std::string run = "run step.lathe --random --dim B=2,T=8 --chunk-rows ";
+  CHECK(run_lathe(scratch, run + "8 -o rows.safetensors").status == 0);
+  for (const char* rows : {"many", "0", "-3", "1.5", "99999999999999999999"})
+    check_refused(run_lathe(scratch, std::string("opt step.lathe --chunk-rows=") + rows), "[chunk_rows]");
+}
+
 TEST_CASE("tune keeps its choice and changes no bit", "[tools]") {
   const Scratch scratch;
   REQUIRE(run_lathe(scratch, "model gpt --layers 1 --d-model 32 --heads 2 -o gpt.lathe").status == 0);

@@ -125,7 +125,7 @@ class Trainer {
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
     training.lower.memory = memory_budget(s_.memory_budget, sizes);
     training.tune = tune_options(s_.tune, sizes);
-    exe_.emplace(compile(model.step, training));
+    exe_.emplace(compile(sized_for_chunks(model.step, s_.lower, sizes), training));
     evaluate_.emplace(compile(model.evaluate, options));
     generate_.emplace(compile(model.generate, options));
     print_summary();

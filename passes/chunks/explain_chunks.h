@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "ir/tensor/graph.h"
+#include "passes/chunks/chunk_options.h"
+
+namespace lathe {
+
+/// Tells of the products of a graph of primitives that chunk_rows looks at whether they go over their rows in chunks,
+/// or which condition fails first, at which node, on which source line.
+///
+///   product at gpt.cpp:86: f32[B=4, T=1024, vocab=50257] in 4 chunks of 1024 rows, along B=4
+///     joined: %1147 sum f32[B=4, T=1024, 1], %1171 contract f32[B=4, T=1024, d_model=768]
+///     added up: %1172 contract f32[vocab=50257, d_model=768]
+///   product at gpt.cpp:83: f32[B=4, T=1024, d_ff=3072] stays whole
+///     its columns meet another table than the product's own (%96 contract at gpt.cpp:84)
+std::string explain_row_chunks(const ir::Graph& graph, const RowChunks& options);
+
+}  // namespace lathe
