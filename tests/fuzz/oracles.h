@@ -18,6 +18,9 @@ struct Oracle {
   Complaint (*check)(const Case&);
 };
 
+/// That products in chunks of rows, and gradients through them, mean the same: of the graph with a loss on top.
+Complaint in_chunks(const Case& from);
+
 /// Of the graph: oracles_graph.cpp. Of compiled code: oracles_compiled.cpp.
 std::span<const Oracle> graph_oracles();
 std::span<const Oracle> compiled_oracles();
