@@ -6,6 +6,7 @@
 #include "passes/fusion/attention.h"
 #include "passes/fusion/explain_attention.h"
 #include "passes/fusion/prepare.h"
+#include "passes/gpu/explain_gpu_attention.h"
 #include "passes/known_sizes.h"
 #include "passes/pipeline.h"
 #include "passes/remat/explain_memory.h"
@@ -15,12 +16,13 @@
 #include "tools/files.h"
 #include "tools/memory_budget.h"
 #include "tools/precision.h"
+#include "tools/target.h"
 
 namespace lathe::tools {
 
 namespace {
 struct Options {
-  std::string file, output = "-", precision = "f32", memory_budget;
+  std::string file, output = "-", precision = "f32", memory_budget, target = "host";
   std::vector<std::string> dims;
   int threads = 0;
   bool all = false, fusion = false, require_fused = false, chunks = false;
@@ -40,6 +42,12 @@ std::string memory_text(const ir::Graph& from, const Options& options) {
   return explain_memory(graph, vector_target(Target::host().cpu), budget);
 }
 
+std::string fusion_text(const ir::Graph& graph, const Options& options) {
+  const Target target = named_target(options.target);
+  if (target.kind == Target::Kind::cpu) return explain_attention(graph, !options.require_fused);
+  return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app) {
@@ -55,6 +63,7 @@ void add_explain(CLI::App& app) {
   command->add_flag("--chunks", options->chunks,
                     "Tell of large products instead: computed in chunks of rows, or why they stay whole");
   add_chunk_option(*command, options->row_chunks);
+  add_target_option(*command, options->target)->needs(fusion);
   add_precision_option(*command, options->precision);
   CLI::Option* budget = add_memory_budget(*command, options->memory_budget);
   command->add_option("--dim", options->dims, "With --memory-budget or --chunks: the size of a dim, as NAME=SIZE")
@@ -68,6 +77,7 @@ void add_explain(CLI::App& app) {
       "  lathe explain mha.lathe\n"
       "  lathe explain step.lathe --fusion\n"
       "  lathe explain step.lathe --chunks --dim B=4,T=1024\n"
+      "  lathe explain step.lathe --fusion --target=cuda:sm_90a --precision bf16\n"
       "  lathe explain step.lathe --memory-budget 1.5GiB --dim B=4,T=64");
   command->callback([options] {
     const ir::Graph graph = with_precision(load_graph(options->file), options->precision);
@@ -81,7 +91,7 @@ void add_explain(CLI::App& app) {
     }
     if (options->fusion) {
       const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
-      write_text(options->output, explain_attention(passed, !options->require_fused));
+      write_text(options->output, fusion_text(passed, *options));
       if (options->require_fused) require_fused_attention(recompute_attention(prepare_for_fusion(passed)));
       return;
     }

@@ -10,16 +10,20 @@
 
 namespace lathe::tools {
 
-void add_target_option(CLI::App& command, std::string& target) {
-  command
+CLI::Option* add_target_option(CLI::App& command, std::string& target) {
+  return command
       .add_option("--target", target, "Where it runs: host, cuda, or cuda: and the exact chip, such as cuda:sm_90a")
       ->capture_default_str();
 }
 
-CompileOptions compile_options(const std::string& target) {
+Target named_target(const std::string& target) {
   if (target != "host" && target != "cuda" && !target.starts_with("cuda:"))
     throw UserError(fmt::format("'{}' is no target", target), "unknown_target", "name host, cuda or cuda:sm_90a");
-  CompileOptions options{.target = Target::named(target)};
+  return Target::named(target);
+}
+
+CompileOptions compile_options(const std::string& target) {
+  CompileOptions options{.target = named_target(target)};
   if (options.target.kind == Target::Kind::cuda) options.gpu = cuda::local_platform(cuda_folders());
   return options;
 }

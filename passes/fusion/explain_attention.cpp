@@ -6,7 +6,6 @@
 #include <set>
 
 #include "ir/ops/list.h"
-#include "passes/fusion/attention.h"
 #include "passes/fusion/prepare.h"
 
 namespace lathe {
@@ -21,10 +20,13 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 
 class Explanation {
  public:
-  Explanation(const Graph& graph, bool costs)
+  Explanation(const Graph& graph, const AttentionMachine& machine)
       : graph_(graph),
-        search_(find_attention(graph, {.sums = OuterSums::wide, .costs = costs})),
-        plan_(plan_fusion(graph, {.attention = true, .attention_sums = OuterSums::wide, .attention_costs = costs})) {}
+        machine_(machine),
+        search_(find_attention(graph, {.sums = machine.search.sums, .costs = machine.search.costs})),
+        plan_(plan_fusion(
+            graph,
+            {.attention = true, .attention_sums = machine.search.sums, .attention_costs = machine.search.costs})) {}
 
   std::string run() {
     if (search_.reports.empty()) return "this graph has no softmax\n";
@@ -80,6 +82,7 @@ class Explanation {
       text_ += "    nothing over rows and columns is stored\n";
     else
       text_ += fmt::format("    stored over rows and columns, because something else reads it: {}\n", squares);
+    if (machine_.tell) text_ += machine_.tell(graph_, group);
   }
 
   bool sums_exp(ValueId id) const {
@@ -94,6 +97,7 @@ class Explanation {
   }
 
   const Graph& graph_;
+  const AttentionMachine& machine_;
   AttentionSearch search_;
   FusionPlan plan_;
   std::set<std::size_t> told_;
@@ -103,7 +107,14 @@ class Explanation {
 }  // namespace
 
 std::string explain_attention(const Graph& graph, bool costs) {
-  return Explanation(recompute_attention(prepare_for_fusion(graph), {.costs = costs, .blocks = true}), costs).run();
+  return explain_attention(graph, {.search = {.sums = OuterSums::wide, .costs = costs, .blocks = true}});
+}
+
+std::string explain_attention(const Graph& graph, const AttentionMachine& machine) {
+  const AttentionOptions& search = machine.search;
+  const Graph prepared =
+      recompute_attention(prepare_for_fusion(graph), {.costs = search.costs, .blocks = search.blocks});
+  return Explanation(prepared, machine).run();
 }
 
 void require_fused_attention(const Graph& prepared) {

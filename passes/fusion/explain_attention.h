@@ -1,8 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
-#include "ir/tensor/graph.h"
+#include "passes/fusion/attention.h"
 
 namespace lathe {
 
@@ -18,6 +19,14 @@ namespace lathe {
 ///
 /// `costs`: what is faster one by one is left alone, as on a CPU where fusion is not required.
 std::string explain_attention(const ir::Graph& graph, bool costs = true);
+
+/// A machine that attentions are told for: how its schedules look for them, and what more there is to tell, line by
+/// line, of one that is fused in the prepared graph.
+struct AttentionMachine {
+  AttentionOptions search;
+  std::function<std::string(const ir::Graph&, const AttentionGroup&)> tell = nullptr;
+};
+std::string explain_attention(const ir::Graph& graph, const AttentionMachine& machine);
 
 /// Throws [attention_unfused] at the first attention of a graph (as recompute_attention gives it) that is not fused:
 /// the condition that fails, its node and source line. A softmax whose weights no product sums is no attention.

@@ -137,6 +137,26 @@ TEST_CASE("fused attention can be required, and refused", "[tools]") {
   CHECK_THAT(run_lathe(scratch, "explain --fusion --require-fused " + fine).out, !Contains("not fused"));
 }
 
+TEST_CASE("explain --fusion tells what a GPU makes of attentions, which needs none", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("fine.lathe", R"(graph @a(input %q: f32[S=8, d=16]) {
+  %scores = contract %q, %q {spec="ab,cb->ac"}  loc("wide.cpp":7)
+  %w = softmax %scores {dim=1}                  loc("wide.cpp":8)
+  %y = contract %w, %q {spec="ab,bc->ac"}       loc("wide.cpp":9)
+  output "y" %y
+})");
+  for (const std::string target : {"cuda", "cuda:sm_80", "cuda:sm_90a"}) {
+    INFO(target);
+    CHECK_THAT(run_lathe(scratch, "explain --fusion --target=" + target + " " + file).out,
+               Contains("softmax at wide.cpp:8: fused") && Contains("not by tensor cores") && Contains("wide.cpp:7"));
+    CHECK_THAT(run_lathe(scratch, "explain --fusion --precision bf16 --target=" + target + " " + file).out,
+               Contains(": tensor cores, "));
+  }
+  check_refused(run_lathe(scratch, "explain --fusion --target=gpu " + file), "[unknown_target]");
+  check_refused(run_lathe(scratch, "explain --fusion --target=cuda:sm_1 " + file), "[unknown_arch]");
+  CHECK(run_lathe(scratch, "explain --target=cuda " + file).status == 2);
+}
+
 TEST_CASE("a memory budget: the same results in less memory, or the least that can be reached", "[tools]") {
   const Scratch scratch;
   REQUIRE(run_lathe(scratch, "model gpt --layers 3 --d-model 32 --heads 2 --step -o step.lathe").status == 0);

@@ -1,0 +1,54 @@
+#include "passes/gpu/explain_gpu_attention.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "ir/tensor/parser.h"
+#include "passes/pipeline.h"
+
+/// What is told of attentions on a GPU.
+using namespace lathe;
+using Catch::Contains;
+
+namespace {
+
+/// Scores in one dtype, softmax in f32, weights and values in another.
+std::string told(const std::string& scores, const std::string& weights, int depth = 16, bool warp_groups = false) {
+  const ir::Graph graph = ir::parse_graph("graph @a(input %q: " + scores + "[S, d=" + std::to_string(depth) +
+                                              "], input %v: " + weights + "[S, 16]) {" + R"(
+  %scores = contract %q, %q {spec="ab,cb->ac"}  loc("net.cpp":7)
+  %wide = cast %scores {dtype=f32}              loc("net.cpp":8)
+  %w = softmax %wide {dim=1}                    loc("net.cpp":9)
+  %narrow = cast %w {dtype=)" + weights + R"(}     loc("net.cpp":10)
+  %y = contract %narrow, %v {spec="ab,bc->ac"}  loc("net.cpp":11)
+  output "y" %y
+})",
+                                          "a");
+  return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, warp_groups);
+}
+
+}  // namespace
+
+TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores do in them") {
+  for (const bool warp_groups : {false, true}) {
+    const std::string text = told("bf16", "bf16", 16, warp_groups);
+    INFO(text);
+    CHECK_THAT(text, Contains("softmax at net.cpp:9: fused") && Contains("by k0_attention_") &&
+                         Contains(": tensor cores, ") && Contains(" bytes of shared memory a block") &&
+                         !Contains("not by tensor cores"));
+  }
+  CHECK_THAT(told("f32", "f32"), Contains("not by tensor cores, which take bf16 or f16 alone: %") &&
+                                     Contains("contract multiplies f32 and f32 (net.cpp:7)"));
+  CHECK_THAT(told("bf16", "f32"), Contains("contract multiplies f32 and f32 (net.cpp:11)"));
+  CHECK_THAT(told("f16", "bf16"), Contains("contract multiplies bf16 and bf16 (net.cpp:11)"));
+}
+
+TEST_CASE("an attention that no GPU kernel takes is told with the condition that fails") {
+  const std::string text = told("bf16", "bf16", 600);
+  INFO(text);
+  CHECK_THAT(text, Contains("softmax at net.cpp:9: not fused") && Contains("600 elements") && Contains("net.cpp:7") &&
+                       !Contains("by k0_"));
+  const ir::Graph none = ir::parse_graph("graph @n(input %x: f32[n]) {\n  %1 = exp %x\n  output \"y\" %1\n}", "n");
+  CHECK(explain_gpu_attention(none, false) == "this graph has no softmax\n");
+}
