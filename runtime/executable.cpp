@@ -145,9 +145,9 @@ Gpu gpu_of(const CompileOptions& options) {
 
 std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Gpu& gpu, const Program& program,
                                           CompileSummary& summary) {
-  const auto kernels = gpu.platform->compile(program.kernels, gpu.arch, options.cache);
+  const auto kernels = gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow);
   for (const cuda::CompiledKernel& kernel : kernels) ++(kernel.from_store ? summary.from_cache : summary.compiled);
-  return cuda::make_cuda_runner(program, kernels, gpu.platform);
+  return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch);
 }
 
 Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
@@ -170,8 +170,9 @@ TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
           .code_key = [](const kernel::Kernel& kernel) { return kernel::canonical_text(kernel); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {
-                return cuda::make_cuda_runner(
-                    program, gpu.platform->compile(program.kernels, gpu.arch, options.cache), gpu.platform, &skipped);
+                const auto kernels =
+                    gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow);
+                return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, &skipped);
               }};
 }
 

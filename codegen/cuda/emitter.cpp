@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/divisibility.h"
 #include "codegen/cuda/expressions.h"
+#include "codegen/cuda/index_text.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
 #include "codegen/cuda/prelude.h"
@@ -36,10 +37,11 @@ constexpr char axes[] = {'x', 'y', 'z'};
 
 class Emitter {
  public:
-  explicit Emitter(const Kernel& kernel)
+  Emitter(const Kernel& kernel, Indices indices)
       : kernel_(kernel),
         mapping_(mapping_of(kernel)),
         divisors_(known_divisors(kernel)),
+        indices_(kernel, indices),
         inlined_(used_once(kernel)) {
     values_.resize(kernel.values.size());
     vars_.resize(kernel.vars.size());
@@ -51,10 +53,10 @@ class Emitter {
     for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
     for (const kernel::TensorMap& map : kernel.maps)
       maps_.push_back(names_.take(kernel.buffers[at(map.from)].name + "_map"));
-    for (std::size_t i = 0; i < kernel.values.size(); ++i) {
-      const Instruction& in = kernel.values[i];
-      if (in.op == Opcode::constant) values_[i] = expression(kernel, in, {});
-      if (in.op == Opcode::dim) values_[i] = {dims_[static_cast<std::size_t>(in.integer)]};
+    for (ValueId id = 0; at(id) < kernel.values.size(); ++id) {
+      if (info(id).op == Opcode::constant) values_[at(id)] = indices_.constant(id);
+      if (info(id).op == Opcode::dim)
+        values_[at(id)] = indices_.dim(id, dims_[at(static_cast<int>(info(id).integer))]);
     }
   }
 
@@ -98,6 +100,10 @@ class Emitter {
   }
   const std::string& text(ValueId id) const { return value(id).text; }
 
+  /// The same number in as many bits as the kernel has it; in 32 bits, as an index of shared memory.
+  Expression wide(ValueId id) const { return indices_.wide(id, value(id)); }
+  std::string narrow(ValueId id) const { return indices_.narrow(id, text(id)); }
+
   std::string parameters() const {
     std::string list;
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
@@ -129,36 +135,37 @@ class Emitter {
   }
 
   void statement(const kernel::Compute& s) {
-    Expression e = compute(info(s.value));
+    Expression e = compute(s.value);
     Expression& known = values_[at(s.value)];
-    if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) {
-      known = std::move(e);
-      return;
-    }
+    if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) return void(known = std::move(e));
     known = {fmt::format("v{}", next_value_++)};
-    line("const {} {} = {};", type_name(info(s.value).type), known.text, e.text);
+    line("const {} {} = {};", indices_.type(s.value), known.text, e.text);
   }
 
-  Expression compute(const Instruction& in) {
+  /// In 32 bits where all indices that it takes and gives are narrow; else in 64.
+  Expression compute(ValueId id) {
+    const Instruction& in = info(id);
     if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
     if (in.buffer != none) return {load(in)};
     if (in.op == Opcode::mma)
       return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
                           matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
                           text(in.args[4]))};
+    const bool in_32 = indices_.computes_narrow(id);
     std::vector<Expression> args;
-    for (const ValueId arg : in.args) args.push_back(value(arg));
-    return expression(kernel_, in, args);
+    for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : wide(arg));
+    const Expression result = expression(kernel_, in, args, in_32);
+    return in_32 ? result : indices_.narrowed(id, result);
   }
 
   std::string matrix(const kernel::MatrixTile& tile, ValueId first, ValueId line) const {
     return fmt::format("{}({}, {}, {})", tile.transposed ? "transposed" : "matrix", buffers_[at(tile.buffer)],
-                       text(first), text(line));
+                       narrow(first), narrow(line));
   }
 
   std::string panels(const kernel::MatrixTile& tile, ValueId first) const {
     return fmt::format("{}({}, {})", tile.transposed ? "transposed_panels" : "panels", buffers_[at(tile.buffer)],
-                       text(first));
+                       narrow(first));
   }
 
   /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes a piece.
@@ -189,7 +196,7 @@ class Emitter {
 
   void statement(const kernel::Store& s) {
     const int lanes = info(s.value).type.lanes;
-    const std::string &buffer = buffers_[at(s.buffer)], &index = text(s.index), &stored = text(s.value);
+    const std::string &buffer = buffers_[at(s.buffer)], &index = text(s.index), stored = wide(s.value).text;
     const std::string mask = s.mask == none ? "" : text(s.mask) + ", ";
     const char* masked = s.mask == none ? "" : "_if";
     if (lanes == 1) {
@@ -238,8 +245,8 @@ class Emitter {
   void statement(const kernel::SetVar& s) {
     std::string& var = vars_[at(s.var)];
     if (s.declares) var = fmt::format("r{}", next_var_++);
-    const std::string type = s.declares ? type_name(kernel_.vars[at(s.var)].type) + " " : "";
-    line("{}{} = {};", type, var, text(s.value));
+    const std::string type = s.declares ? indices_.var_type(s.var) + " " : "";
+    line("{}{} = {};", type, var, indices_.is_narrow_var(s.var) ? text(s.value) : wide(s.value).text);
     if (summed_[at(s.var)]) line("touch({});", var);
   }
 
@@ -283,7 +290,7 @@ class Emitter {
     line("ring.{}();", fills ? "wait_empty" : copied_by_all_ ? "wait_copied" : "wait_full");
     line("{{");
     ++depth_;
-    line("const i64 {} = ring.slot();", slot);
+    line("const {} {} = ring.slot();", indices_.scalar(s.slot), slot);
     block(fills ? s.fill : s.use);
     --depth_;
     line("}}");
@@ -324,6 +331,11 @@ class Emitter {
       const bool all = constant_trip_count(kernel_, s) == mapping_.threads[axis_of(s.kind)];
       return mapped_loop(s, index, "threadIdx", all);
     }
+    if (indices_.runs_once(s) && !kernel::leads_to_stage(s.body)) {
+      line("if (const {0} {1} = {2}; {1} < {3}) {{", indices_.scalar(s.index), index, text(s.lo), text(s.hi));
+      nested(s.body);
+      return line("}}");
+    }
     if (s.kind == LoopKind::unroll) line("#pragma unroll");
     // Its body is a whole stage: unrolled further it would only take more registers.
     const bool is_stage = std::any_of(s.body.begin(), s.body.end(), [this](const kernel::Statement& inside) {
@@ -334,14 +346,14 @@ class Emitter {
     const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
                                  ? "++" + index
                                  : fmt::format("{} += {}", index, text(s.step));
-    line("for (i64 {0} = {1}; {0} < {2}; {3}) {{", index, text(s.lo), text(s.hi), step);
+    line("for ({4} {0} = {1}; {0} < {2}; {3}) {{", index, text(s.lo), text(s.hi), step, indices_.scalar(s.index));
     nested(s.body);
     line("}}");
   }
 
   /// One iteration a block or thread; those beyond the bound idle.
   void mapped_loop(const kernel::Loop& s, const std::string& index, std::string_view machine, bool all_inside) {
-    std::string first = fmt::format("i64({}.{})", machine, axes[axis_of(s.kind)]);
+    std::string first = fmt::format("{}({}.{})", indices_.scalar(s.index), machine, axes[axis_of(s.kind)]);
     const auto is = [&](ValueId id, std::int64_t n) {
       return info(id).op == Opcode::constant && info(id).integer == n;
     };
@@ -351,10 +363,10 @@ class Emitter {
     if (all_inside) {
       line("{{");
     } else {
-      line("if (const i64 {0} = {1}; {0} < {2}) {{", index, first, text(s.hi));
+      line("if (const {3} {0} = {1}; {0} < {2}) {{", index, first, text(s.hi), indices_.scalar(s.index));
     }
     ++depth_;
-    if (all_inside) line("const i64 {} = {};", index, first);
+    if (all_inside) line("const {} {} = {};", indices_.scalar(s.index), index, first);
     block(s.body);
     --depth_;
     line("}}");
@@ -363,6 +375,7 @@ class Emitter {
   const Kernel& kernel_;
   Mapping mapping_;
   kernel::Divisors divisors_;
+  IndexText indices_;
   std::vector<bool> inlined_;  // by value
   std::vector<bool> summed_;   // by variable: products of warp groups are added to it
   UniqueNames names_;
@@ -379,7 +392,7 @@ class Emitter {
 
 }  // namespace
 
-std::string emit(const Kernel& kernel) { return Emitter(kernel).run(); }
+std::string emit(const Kernel& kernel, Indices indices) { return Emitter(kernel, indices).run(); }
 
 std::string symbol_of(const Kernel& kernel) { return UniqueNames().take(kernel.name); }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "codegen/cuda/index_width.h"
 #include "ir/kernel/kernel.h"
 
 namespace lathe::cuda {
@@ -11,14 +12,14 @@ namespace lathe::cuda {
 ///   // %3 mul mlp.cpp:14
 ///   extern "C" __global__ void __launch_bounds__(256)
 ///   scale(const f32* __restrict__ x, f32* __restrict__ y, const i64 n, u64* const status) {
-///     const i64 i0 = blockIdx.x * 1024LL;
-///     if (i0 < n) {
-///       const i64 i1 = threadIdx.x * 4LL;
+///     if (const i32 i0 = i32(blockIdx.x) * 1024; i0 < i32(n)) {
+///       const i32 i1 = i32(threadIdx.x) * 4;
 ///       ...
 ///
 /// Parameters are the kernel's buffers, its dims, and the status word of `check`. It is launched with mapping_of's
-/// threads and grid_of's blocks; pointers are multiples of 16. Throws InternalError with mapping_of's labels.
-std::string emit(const kernel::Kernel& kernel);
+/// threads and grid_of's blocks; pointers are multiples of 16. With narrow indices it is for dims of which
+/// narrow_suffices() is true. Throws InternalError with mapping_of's labels.
+std::string emit(const kernel::Kernel& kernel, Indices indices = Indices::narrow);
 
 /// The name of the function that emit() defines: the kernel's own, as an identifier.
 std::string symbol_of(const kernel::Kernel& kernel);

@@ -17,17 +17,17 @@ using kernel::Opcode;
 namespace {
 
 /// The operator of C++ that means the same on these operands; empty where there is none.
-std::string_view infix(const Kernel& kernel, const Instruction& in) {
+std::string_view infix(const Kernel& kernel, const Instruction& in, bool narrow) {
   const auto operand = [&](std::size_t i) -> const Instruction& {
     return kernel.values[static_cast<std::size_t>(in.args[i])];
   };
   const kernel::Type type = operand(0).type;
-  const bool exact = is_float(type.scalar) || type.lanes > 1;
+  const bool exact = is_float(type.scalar) || type.lanes > 1, sums = exact || (narrow && type.scalar == i64);
   const auto where = [](bool fine, std::string_view sign) { return fine ? sign : std::string_view(); };
   switch (in.scalar_op) {
-    case ScalarOp::add: return where(exact, "+");
-    case ScalarOp::sub: return where(exact, "-");
-    case ScalarOp::mul: return where(exact, "*");
+    case ScalarOp::add: return where(sums, "+");
+    case ScalarOp::sub: return where(sums, "-");
+    case ScalarOp::mul: return where(sums, "*");
     case ScalarOp::div:
     case ScalarOp::rem: {
       const Instruction& by = operand(1);
@@ -79,12 +79,13 @@ std::string inside(const Expression& e) { return e.operation ? "(" + e.text + ")
 
 }  // namespace
 
-Expression expression(const Kernel& kernel, const Instruction& in, std::span<const Expression> args) {
+Expression expression(const Kernel& kernel, const Instruction& in, std::span<const Expression> args, bool narrow) {
+  const std::string_view scalar = name(narrow && in.type.scalar == i64 ? i32 : in.type.scalar);
   switch (in.op) {
-    case Opcode::constant: return {constant_text(in)};
+    case Opcode::constant: return {constant_text(in, narrow)};
     case Opcode::scalar: {
-      if (in.scalar_op == ScalarOp::cast) return call(fmt::format("cast<{}>", name(in.type.scalar)), args);
-      const std::string_view sign = infix(kernel, in);
+      if (in.scalar_op == ScalarOp::cast) return call(fmt::format("cast<{}>", scalar), args);
+      const std::string_view sign = infix(kernel, in, narrow);
       if (sign.empty()) return call(name(in.scalar_op), args);
       return {fmt::format("{} {} {}", inside(args[0]), sign, inside(args[1])), true};
     }
@@ -93,11 +94,9 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::from_lane: return call("from_lane", args);
     case Opcode::broadcast: return call(fmt::format("broadcast<{}>", in.type.lanes), args);
     case Opcode::ramp: return call(fmt::format("ramp<{}>", in.type.lanes), args);
-    case Opcode::reduce: {
-      const std::string_view scalar = name(in.type.scalar);
+    case Opcode::reduce:
       return {fmt::format("reduce([]({0} a, {0} b) {{ return {1}(a, b); }}, {2})", scalar, name(in.scalar_op),
                           args[0].text)};
-    }
     case Opcode::extract: return {fmt::format("{}.lane[{}]", inside(args[0]), in.integer)};
     case Opcode::shuffle: return call(fmt::format("shuffle<{}>", fmt::join(in.lanes, ", ")), args);
     case Opcode::dim:

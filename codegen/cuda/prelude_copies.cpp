@@ -28,9 +28,9 @@ LATHE_FUNCTION void async_copy(T* to, i64 at, const T* from, i64 from_at) {
   cp_async(to + at, from + from_at, 16);
 }
 /// Zeros beyond the first `count` elements, which are the only ones that are read.
-template <class T>
-LATHE_FUNCTION void async_copy(T* to, i64 at, const T* from, i64 from_at, i64 count) {
-  const i64 inside = min(max(count, i64(0)), i64(16 / sizeof(T)));
+template <class T, class Count>
+LATHE_FUNCTION void async_copy(T* to, i64 at, const T* from, i64 from_at, Count count) {
+  const Count inside = min(max(count, Count(0)), Count(16 / sizeof(T)));
   cp_async(to + at, inside > 0 ? from + from_at : from, static_cast<int>(inside * sizeof(T)));
 }
 /// What this thread has started since its last commit becomes a group.

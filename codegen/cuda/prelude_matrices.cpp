@@ -10,14 +10,14 @@ std::string_view prelude_matrices() {
 template <class T, bool is_transposed>
 struct Matrix {
   const T* first;
-  i64 line;
+  i32 line;
 };
 template <class T>
-LATHE_FUNCTION Matrix<T, false> matrix(const T* p, i64 first, i64 line) {
+LATHE_FUNCTION Matrix<T, false> matrix(const T* p, i32 first, i32 line) {
   return {p + first, line};
 }
 template <class T>
-LATHE_FUNCTION Matrix<T, true> transposed(const T* p, i64 first, i64 line) {
+LATHE_FUNCTION Matrix<T, true> transposed(const T* p, i32 first, i32 line) {
   return {p + first, line};
 }
 

@@ -25,8 +25,8 @@ LATHE_FUNCTION vec<T, N> load_strided(const T* p, i64 at, i64 stride) {
   for (int i = 0; i < N; ++i) r.lane[i] = p[at + i * stride];
   return r;
 }
-template <class T, int N>
-LATHE_FUNCTION vec<T, N> gather(const T* p, vec<i64, N> at) {
+template <class T, class Index, int N>
+LATHE_FUNCTION vec<T, N> gather(const T* p, vec<Index, N> at) {
   vec<T, N> r;
 #pragma unroll
   for (int i = 0; i < N; ++i) r.lane[i] = p[at.lane[i]];
@@ -51,8 +51,8 @@ LATHE_FUNCTION vec<T, N> load_strided_if(vec<bool, N> mask, const T* p, i64 at, 
   for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at + i * stride);
   return r;
 }
-template <class T, int N>
-LATHE_FUNCTION vec<T, N> gather_if(vec<bool, N> mask, const T* p, vec<i64, N> at) {
+template <class T, class Index, int N>
+LATHE_FUNCTION vec<T, N> gather_if(vec<bool, N> mask, const T* p, vec<Index, N> at) {
   vec<T, N> r;
 #pragma unroll
   for (int i = 0; i < N; ++i) r.lane[i] = load_if(mask.lane[i], p, at.lane[i]);
@@ -73,8 +73,8 @@ LATHE_FUNCTION void store_strided(T* p, i64 at, i64 stride, vec<T, N> value) {
 #pragma unroll
   for (int i = 0; i < N; ++i) p[at + i * stride] = value.lane[i];
 }
-template <class T, int N>
-LATHE_FUNCTION void scatter(T* p, vec<i64, N> at, vec<T, N> value) {
+template <class T, class Index, int N>
+LATHE_FUNCTION void scatter(T* p, vec<Index, N> at, vec<T, N> value) {
 #pragma unroll
   for (int i = 0; i < N; ++i) p[at.lane[i]] = value.lane[i];
 }
@@ -93,8 +93,8 @@ LATHE_FUNCTION void store_strided_if(vec<bool, N> mask, T* p, i64 at, i64 stride
 #pragma unroll
   for (int i = 0; i < N; ++i) store_if(mask.lane[i], p, at + i * stride, value.lane[i]);
 }
-template <class T, int N>
-LATHE_FUNCTION void scatter_if(vec<bool, N> mask, T* p, vec<i64, N> at, vec<T, N> value) {
+template <class T, class Index, int N>
+LATHE_FUNCTION void scatter_if(vec<bool, N> mask, T* p, vec<Index, N> at, vec<T, N> value) {
 #pragma unroll
   for (int i = 0; i < N; ++i) store_if(mask.lane[i], p, at.lane[i], value.lane[i]);
 }

@@ -114,7 +114,7 @@ struct Ring {
   int held;
   u32 first_filler;
 
-  LATHE_FUNCTION i64 slot() const { return at; }
+  LATHE_FUNCTION i32 slot() const { return at; }
   LATHE_FUNCTION void wait_empty() const { wait_barrier(barriers + stages + at, round ^ 1); }
   LATHE_FUNCTION void wait_full() const { wait_barrier(barriers + at, round); }
   LATHE_FUNCTION void wait_copied() const {

@@ -12,11 +12,11 @@ struct Panels {
   const T* first;
 };
 template <class T>
-LATHE_FUNCTION Panels<T, false> panels(const T* p, i64 first) {
+LATHE_FUNCTION Panels<T, false> panels(const T* p, i32 first) {
   return {p + first};
 }
 template <class T>
-LATHE_FUNCTION Panels<T, true> transposed_panels(const T* p, i64 first) {
+LATHE_FUNCTION Panels<T, true> transposed_panels(const T* p, i32 first) {
   return {p + first};
 }
 

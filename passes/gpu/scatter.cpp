@@ -143,7 +143,8 @@ class ScatterKernels {
             const Value here = b.get(at);
             Scope scope(updates, {{pre_, pre, 1}, {index_, here, 1}, {post_, column, lanes_}}, mask, &top);
             b.set(sum, b.get(sum) + b.broadcast(updates.emit(updates_.result, scope), lanes_));
-            b.set(at, b.load(context.buffer(next_), here));
+            // It is one of them or the end: said, so that 32 bits are known to hold it.
+            b.set(at, kernel::min(kernel::max(b.load(context.buffer(next_), here), b.index(0)), count));
           });
         });
     return b.get(sum);

@@ -18,10 +18,11 @@ constexpr std::size_t status_bytes = sizeof(std::uint64_t);
 class CudaRunner final : public ProgramRunner {
  public:
   CudaRunner(const Program& program, std::span<const CompiledKernel> kernels,
-             std::shared_ptr<const Platform> platform, const std::vector<bool>* skipped)
+             std::shared_ptr<const Platform> platform, const Arch& arch, const std::vector<bool>* skipped)
       : program_(program),
         skipped_(skipped),
         platform_(std::move(platform)),
+        arch_(arch),
         driver_(*platform_->driver),
         context_(driver_, platform_->device),
         stream_(driver_) {
@@ -55,6 +56,7 @@ class CudaRunner final : public ProgramRunner {
     DeviceMemory arena, status;         ///< a status word for each launch
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs, by buffer
     std::vector<std::vector<std::int64_t>> launch_dims;
+    std::vector<bool> wide;  ///< by launch: its indices may be beyond 32 bits
     std::optional<CapturedGraph> graph;
   };
 
@@ -73,6 +75,7 @@ class CudaRunner final : public ProgramRunner {
 
   void send_states(const ir::Tensors& states, const DimBindings& dims);
   void bind(const DimBindings& dims);
+  void choose_indices(Bound& bound);
   std::vector<Driver::Pointer> addresses() const;
   void launch(std::size_t index, const std::vector<Driver::Pointer>& where) const;
   void launch_timed(std::vector<LaunchTime>& times);
@@ -81,11 +84,13 @@ class CudaRunner final : public ProgramRunner {
   const Program& program_;
   const std::vector<bool>* skipped_;
   std::shared_ptr<const Platform> platform_;
+  Arch arch_;
   Driver& driver_;
   Context context_;
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
-  std::set<int> written_;  ///< buffers
+  std::map<int, LoadedKernel> wide_kernels_;  ///< with wide indices, by number
+  std::set<int> written_;                     ///< buffers
   std::map<int, DeviceMemory> constants_;
   std::map<std::string, State> states_;
   std::unique_ptr<Bound> bound_;
@@ -130,6 +135,7 @@ void CudaRunner::bind(const DimBindings& dims) {
                                            .status = {driver_, status_bytes * program_.launches.size()},
                                            .slots = {},
                                            .launch_dims = {},
+                                           .wide = {},
                                            .graph = std::nullopt});
     for (const auto* slots : {&program_.inputs, &program_.outputs})
       for (const Program::Slot& slot : *slots)
@@ -140,7 +146,30 @@ void CudaRunner::bind(const DimBindings& dims) {
     auto& values = made->launch_dims.emplace_back();
     for (const Dim& dim : launch.dims) values.push_back(dim.evaluate(dims));
   }
+  choose_indices(*made);
   bound_ = std::move(made);
+}
+
+/// Finds the launches whose indices may be beyond 32 bits, and compiles what they need.
+void CudaRunner::choose_indices(Bound& bound) {
+  std::map<std::pair<int, std::vector<std::int64_t>>, bool> suffices;
+  std::set<int> missing;
+  for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+    const int number = program_.launches[l].kernel;
+    const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
+    if (is_new) at->second = narrow_suffices(kernel_of(program_.launches[l]), bound.launch_dims[l]);
+    bound.wide.push_back(!at->second);
+    if (!at->second && !wide_kernels_.contains(number)) missing.insert(number);
+  }
+  if (missing.empty()) return;
+  std::vector<kernel::Kernel> kernels;
+  for (const int number : missing) kernels.push_back(program_.kernels[static_cast<std::size_t>(number)]);
+  const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::wide);
+  std::size_t i = 0;
+  for (const int number : missing) {
+    wide_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], compiled[i]));
+    ++i;
+  }
 }
 
 /// Where every buffer of the program lies.
@@ -160,8 +189,9 @@ void CudaRunner::launch(std::size_t index, const std::vector<Driver::Pointer>& w
   const Launch& launch = program_.launches[index];
   std::vector<Driver::Pointer> buffers;
   for (const int b : launch.buffers) buffers.push_back(where[static_cast<std::size_t>(b)]);
-  kernels_[static_cast<std::size_t>(launch.kernel)].launch(buffers, bound_->launch_dims[index],
-                                                           bound_->status.address() + status_bytes * index, stream_);
+  const LoadedKernel& kernel =
+      bound_->wide[index] ? wide_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
+  kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream_);
 }
 
 /// Launch by launch, with an event between each two.
@@ -240,9 +270,9 @@ void CudaRunner::fetch_states(ir::Tensors& states) {
 }  // namespace
 
 std::unique_ptr<ProgramRunner> make_cuda_runner(const Program& program, std::span<const CompiledKernel> kernels,
-                                                std::shared_ptr<const Platform> platform,
+                                                std::shared_ptr<const Platform> platform, const Arch& arch,
                                                 const std::vector<bool>* skipped) {
-  return std::make_unique<CudaRunner>(program, kernels, std::move(platform), skipped);
+  return std::make_unique<CudaRunner>(program, kernels, std::move(platform), arch, skipped);
 }
 
 }  // namespace lathe::cuda

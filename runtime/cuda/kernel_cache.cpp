@@ -19,9 +19,9 @@ namespace lathe::cuda {
 namespace {
 
 /// The text that is compiled: comments change neither code nor key.
-std::string bare_text(kernel::Kernel kernel) {
+std::string bare_text(kernel::Kernel kernel, Indices indices) {
   kernel.notes.clear();
-  return emit(kernel);
+  return emit(kernel, indices);
 }
 
 /// An entry is the log of ptxas, its length before it, and then the code.
@@ -42,16 +42,16 @@ std::optional<Compiled> unpack(const std::string& entry) {
 }
 
 CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, const Arch& arch, Output output,
-                           codegen::ObjectStore* store) {
+                           codegen::ObjectStore* store, Indices indices) {
   CompiledKernel result;
   result.symbol = symbol_of(kernel);
-  const std::string key = store ? code_key(kernel, nvrtc, arch, output) : std::string();
+  const std::string key = store ? code_key(kernel, nvrtc, arch, output, indices) : std::string();
   std::optional<Compiled> code;
   if (store)
     if (const auto entry = store->get(key)) code = unpack(*entry);
   result.from_store = code.has_value();
   if (!code) {
-    code = nvrtc.compile(bare_text(kernel), result.symbol + ".cu", arch, output);
+    code = nvrtc.compile(bare_text(kernel, indices), result.symbol + ".cu", arch, output);
     if (store) store->put(key, pack(*code));
   }
   if (output == Output::cubin) result.resources = parse_resources(code->log, result.symbol);
@@ -61,14 +61,15 @@ CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, con
 
 }  // namespace
 
-std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arch& arch, Output output) {
+std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arch& arch, Output output,
+                     Indices indices) {
   return sha256_hex(fmt::format("lathe cuda\nnvrtc {}\noptions {}\n{}\n{}", nvrtc.version(),
-                                fmt::join(Nvrtc::options(arch, output), " "), prelude(), bare_text(kernel)));
+                                fmt::join(Nvrtc::options(arch, output), " "), prelude(), bare_text(kernel, indices)));
 }
 
 std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const kernel::Kernel> kernels,
-                                            const Arch& arch, Output output, codegen::ObjectStore* store,
-                                            int threads) {
+                                            const Arch& arch, Output output, codegen::ObjectStore* store, int threads,
+                                            Indices indices) {
   std::vector<CompiledKernel> results(kernels.size());
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
@@ -76,7 +77,7 @@ std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const 
   const auto work = [&] {
     try {
       for (std::size_t i = next++; i < kernels.size(); i = next++)
-        results[i] = compile_one(nvrtc, kernels[i], arch, output, store);
+        results[i] = compile_one(nvrtc, kernels[i], arch, output, store, indices);
     } catch (...) {
       next = kernels.size();
       const std::lock_guard lock(mutex);

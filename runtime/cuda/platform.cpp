@@ -27,10 +27,10 @@ std::shared_ptr<const Platform> local_platform(const std::vector<std::filesystem
   if (no_nvrtc) throw UserError(*no_nvrtc);
   if (const int count = platform->driver->device_count(); device >= count)
     throw UserError(fmt::format("there is no GPU number {}: the driver shows {}", device, count), "no_device");
-  platform->compile = [nvrtc](std::span<const kernel::Kernel> kernels, const Arch& arch,
-                              codegen::ObjectStore* store) {
+  platform->compile = [nvrtc](std::span<const kernel::Kernel> kernels, const Arch& arch, codegen::ObjectStore* store,
+                              Indices indices) {
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    return compile_kernels(*nvrtc, kernels, arch, Output::cubin, store, threads);
+    return compile_kernels(*nvrtc, kernels, arch, Output::cubin, store, threads, indices);
   };
   return platform;
 }

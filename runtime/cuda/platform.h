@@ -17,7 +17,7 @@ struct Platform {
   std::shared_ptr<Driver> driver;
   int device = 0;
   using Compile = std::function<std::vector<CompiledKernel>(std::span<const kernel::Kernel>, const Arch&,
-                                                            codegen::ObjectStore* store)>;
+                                                            codegen::ObjectStore* store, Indices)>;
   Compile compile;
 };
 

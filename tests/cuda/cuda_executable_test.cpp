@@ -109,6 +109,29 @@ TEST_CASE("a run on a GPU is timed launch by launch") {
   for (const auto& [name, value] : plain) CHECK(value.same_bits(traced.at(name)));
 }
 
+TEST_CASE("sizes that 32 bits do not hold run by kernels with wide indices, compiled when they occur") {
+  MockGpu gpu;
+  Executable executable = compile(ir::parse_graph(R"(graph @columns(input %x: f32[n, m]) {
+  %1 = sum %x {dims=[0]}
+  output "y" %1
+})",
+                                                  "columns"),
+                                  gpu.options());
+  const auto run = [&](std::int64_t n, std::int64_t m) {
+    HostTensor x(f32, {n, m});
+    for (std::int64_t i = 0; i < x.numel(); ++i) x.set(i, 1);
+    return executable.run({{"x", x}}).at("y");
+  };
+  CHECK(run(7, 3).get(2) == 7);
+  CHECK(gpu.wide_launches() == 0);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(run(std::int64_t{1} << 31, 0).numel() == 0);
+    CHECK(gpu.wide_launches() == i + 1);
+    CHECK(run(9, 2).get(1) == 9);
+    CHECK(gpu.wide_launches() == i + 1);
+  }
+}
+
 TEST_CASE("a check that fails on a GPU names the op and a line of its kernel, and the executable runs again") {
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());

@@ -37,15 +37,15 @@ namespace lathe {
 // %3 mul mlp.cpp:14
 extern "C" __global__ void __launch_bounds__(32)
 scale(const f32* __restrict__ x, f32* __restrict__ y, const i64 n, u64* const status) {
-  if (const i64 i0 = i64(blockIdx.x) * 128LL; i0 < n) {
+  if (const i32 i0 = i32(blockIdx.x) * 128; i0 < i32(n)) {
     {
-      const i64 i1 = i64(threadIdx.x) * 4LL;
-      const i64 v0 = add(i0, i1);
-      if (add(v0, 4LL) <= n) {
+      const i32 i1 = i32(threadIdx.x) * 4;
+      const i32 v0 = i0 + i1;
+      if ((v0 + 4) <= i32(n)) {
         const vec<f32, 4> v1 = load_aligned<4>(x, v0);
         store_aligned(y, v0, v1 * broadcast<4>(2.0f));
       } else {
-        const vec<bool, 4> v2 = ramp<4>(0, 1) < broadcast<4>(cast<i32>(max(min(sub(n, v0), 4LL), 0LL)));
+        const vec<bool, 4> v2 = ramp<4>(0, 1) < broadcast<4>(cast<i32>(max(min(i32(n) - v0, 4), 0)));
         const vec<f32, 4> v3 = load_if(v2, x, v0);
         store_if(v2, y, v0, v3 * broadcast<4>(2.0f));
       }
@@ -63,7 +63,7 @@ TEST_CASE("a prefetch reads as CUDA C++") {
     b.prefetch(x, t * 32);
     b.store(x, t, b.load(x, t) + 1);
   });
-  CHECK(holds(cuda::emit(kernel), "prefetch(x, mul(i1, 32LL));"));
+  CHECK(holds(cuda::emit(kernel), "prefetch(x, i1 * 32);"));
 }
 
 TEST_CASE("shared memory and barriers read as CUDA C++") {
@@ -73,15 +73,15 @@ namespace lathe {
 
 extern "C" __global__ void __launch_bounds__(32)
 reverse(const f32* __restrict__ x, f32* __restrict__ y, const i64 blocks, u64* const status) {
-  if (const i64 i0 = i64(blockIdx.x); i0 < blocks) {
+  if (const i32 i0 = i32(blockIdx.x); i0 < i32(blocks)) {
     __shared__ __align__(16) f32 piece[32];
     {
-      const i64 i1 = i64(threadIdx.x);
-      const f32 v0 = x[add(mul(i0, 32LL), i1)];
+      const i32 i1 = i32(threadIdx.x);
+      const f32 v0 = x[(i0 * 32) + i1];
       piece[i1] = v0;
       __syncthreads();
-      const f32 v1 = piece[sub(31LL, i1)];
-      y[add(mul(i0, 32LL), i1)] = v1;
+      const f32 v1 = piece[31 - i1];
+      y[(i0 * 32) + i1] = v1;
     }
   }
 }

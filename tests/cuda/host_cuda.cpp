@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "codegen/cuda/index_width.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
@@ -21,7 +22,8 @@ std::optional<HostCuda> HostCuda::build(std::span<const kernel::Kernel> kernels,
   const ScratchFolder scratch;
   const HostText text(kernels);
   build_text(scratch, text, prelude,
-             "c++ -std=c++20 -O0 -w -ffp-contract=off -fno-strict-aliasing -shared -fPIC -I'{root}' -I'{scratch}' "
+             "c++ -std=c++20 -O0 -w -ffp-contract=off -fno-strict-aliasing -fsanitize=signed-integer-overflow "
+             "-fsanitize-undefined-trap-on-error -shared -fPIC -I'{root}' -I'{scratch}' "
              "'{scratch}/kernels.cpp' '{root}/tests/cuda/shim/fibers.cpp' '{root}/tests/cuda/shim/machine.cpp' "
              "'{root}/tests/cuda/shim/warp_groups.cpp' -o '{scratch}/kernels.so'");
   const std::string library = scratch / "kernels.so";
@@ -37,6 +39,7 @@ std::int64_t HostCuda::run(const kernel::Kernel& kernel, std::span<const kernel:
                            std::span<const std::int64_t> dims, std::uint64_t seed) const {
   const auto entry = entries_.find(kernel::canonical_text(kernel));
   LATHE_ASSERT(entry != entries_.end() && entry->second);
+  LATHE_ASSERT(cuda::narrow_suffices(kernel, dims));
   std::vector<void*> pointers;
   for (const kernel::BoundBuffer& buffer : buffers) pointers.push_back(buffer.data);
   const auto grid = cuda::grid_of(kernel, dims);

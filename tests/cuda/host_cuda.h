@@ -24,7 +24,8 @@ class HostCuda {
                                        const std::string& prelude = cuda::prelude());
 
   /// Runs a kernel that build() was given, blocks and threads in an order that the seed chooses; gives the status
-  /// word. Throws InternalError where the threads of a block do not meet the same barriers.
+  /// word. A signed integer that overflows ends the process. Throws InternalError where the threads of a block do not
+  /// meet the same barriers.
   std::int64_t run(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                    std::span<const std::int64_t> dims, std::uint64_t seed = 1) const;
 

@@ -62,7 +62,7 @@ TEST_CASE("mma and copies read as CUDA C++ and become tensor core instructions")
   const Kernel kernel = tile_product({.left_rows = 64, .right_rows = 32, .right_transposed = true});
   const std::string text = cuda::emit(kernel);
   INFO(text);
-  for (const char* part : {"= mma<64, 32>(matrix(a, 0LL, 24LL), transposed(b, 0LL, 40LL), ", "async_copy(a, ",
+  for (const char* part : {"= mma<64, 32>(matrix(a, 0, 24), transposed(b, 0, 40), ", "async_copy(a, ",
                            "commit_copies();", "wait_copies<0>();"})
     CHECK(text.find(part) != std::string::npos);
   const auto nvrtc = test::local_nvrtc();

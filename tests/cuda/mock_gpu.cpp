@@ -15,16 +15,15 @@ MockGpu::MockGpu(By by) : by_(by) {
   driver_->on_launch = [this](const std::string& function, const cuda::Driver::Launch& l) { launch(function, l); };
   auto platform = std::make_shared<cuda::Platform>();
   platform->driver = driver_;
-  platform->compile = [this](std::span<const kernel::Kernel> kernels, const cuda::Arch&, codegen::ObjectStore*) {
-    return compile(kernels);
-  };
+  platform->compile = [this](std::span<const kernel::Kernel> kernels, const cuda::Arch&, codegen::ObjectStore*,
+                             cuda::Indices indices) { return compile(kernels, indices); };
   platform_ = platform;
 }
 
 CompileOptions MockGpu::options() const { return {.target = Target::cuda(), .gpu = platform_}; }
 
 /// Symbols are made distinct, for kernels of several programs may have one name.
-std::vector<cuda::CompiledKernel> MockGpu::compile(std::span<const kernel::Kernel> kernels) {
+std::vector<cuda::CompiledKernel> MockGpu::compile(std::span<const kernel::Kernel> kernels, cuda::Indices indices) {
   std::shared_ptr<const HostCuda> text;
   if (by_ == By::cuda_text) {
     auto host = HostCuda::build(kernels);
@@ -34,14 +33,14 @@ std::vector<cuda::CompiledKernel> MockGpu::compile(std::span<const kernel::Kerne
   std::vector<cuda::CompiledKernel> compiled;
   for (const kernel::Kernel& kernel : kernels) {
     const std::string symbol = fmt::format("{}_{}", cuda::symbol_of(kernel), kernels_.size());
-    kernels_.emplace(symbol, Held{kernel, text});
+    kernels_.emplace(symbol, Held{kernel, text, indices});
     compiled.push_back({.symbol = symbol, .code = "a cubin", .resources = {}});
   }
   return compiled;
 }
 
 void MockGpu::launch(const std::string& function, const cuda::Driver::Launch& launch) {
-  const auto& [kernel, text] = kernels_.at(function);
+  const auto& [kernel, text, indices] = kernels_.at(function);
   const auto count = static_cast<std::size_t>(kernel.parameter_count());
   const auto word = [&](std::size_t i) { return *static_cast<const std::uint64_t*>(launch.arguments[i]); };
   LATHE_ASSERT(launch.arguments.size() == count + kernel.dims.size() + 1);
@@ -53,6 +52,8 @@ void MockGpu::launch(const std::string& function, const cuda::Driver::Launch& la
   }
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) dims.push_back(static_cast<std::int64_t>(word(count + i)));
+  wide_launches_ += indices == cuda::Indices::wide;
+  LATHE_ASSERT(indices == cuda::Indices::wide || cuda::narrow_suffices(kernel, dims));
   const auto maps = shim_maps(kernel, buffers, dims);
   LATHE_ASSERT(std::equal(maps.begin(), maps.end(), launch.maps.begin(), launch.maps.end(),
                           [](const auto& a, const auto& b) { return a.words == b.words; }));

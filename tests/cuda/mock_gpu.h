@@ -18,19 +18,23 @@ class MockGpu {
   MockDriver& driver() { return *driver_; }
   /// Options to compile with for it. The mock must outlive what is compiled.
   CompileOptions options() const;
+  /// How many launches were of kernels with wide indices.
+  int wide_launches() const { return wide_launches_; }
   /// Whether the CUDA text could be built here; says SKIP where not.
   bool works() const { return by_ == By::interpreter || has_compiler_; }
 
  private:
-  std::vector<cuda::CompiledKernel> compile(std::span<const kernel::Kernel> kernels);
+  std::vector<cuda::CompiledKernel> compile(std::span<const kernel::Kernel> kernels, cuda::Indices indices);
   void launch(const std::string& function, const cuda::Driver::Launch& launch);
 
   By by_;
   bool has_compiler_ = true;
+  int wide_launches_ = 0;
   std::shared_ptr<MockDriver> driver_ = std::make_shared<MockDriver>();
   struct Held {
     kernel::Kernel kernel;
     std::shared_ptr<const HostCuda> text;  ///< null: it is interpreted
+    cuda::Indices indices;
   };
   std::map<std::string, Held> kernels_;  ///< by symbol
   std::shared_ptr<const cuda::Platform> platform_;

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/cuda/expressions.h"
+#include "codegen/cuda/index_width.h"
+
+namespace lathe::cuda {
+
+/// How the integers of a kernel are written: in 32 bits or in 64, as index_widths() has them.
+class IndexText {
+ public:
+  /// The kernel outlives this.
+  IndexText(const kernel::Kernel& kernel, Indices indices)
+      : kernel_(kernel), widths_(index_widths(kernel, indices)) {}
+
+  bool is_narrow(kernel::ValueId id) const { return widths_.values[at(id)]; }
+  bool is_narrow_var(kernel::VarId id) const { return widths_.vars[at(id)]; }
+  bool runs_once(const kernel::Loop& loop) const { return widths_.once[at(loop.index)]; }
+  /// "i32" or "i64".
+  std::string_view scalar(kernel::ValueId index) const { return is_narrow(index) ? "i32" : "i64"; }
+  std::string type(kernel::ValueId id) const;
+  std::string var_type(kernel::VarId id) const;
+
+  /// Whether all that an instruction takes and gives is narrow: then it is computed in 32 bits.
+  bool computes_narrow(kernel::ValueId id) const;
+  /// A constant or a dim of that name.
+  Expression constant(kernel::ValueId id) const;
+  Expression dim(kernel::ValueId id, const std::string& name) const;
+  /// What is written `text` in as many bits as the kernel has it, or in 32, which hold it.
+  Expression wide(kernel::ValueId id, const Expression& text) const;
+  std::string narrow(kernel::ValueId id, const std::string& text) const;
+  /// What was computed in 64 bits in those of the value.
+  Expression narrowed(kernel::ValueId id, const Expression& text) const;
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  const kernel::Instruction& info(kernel::ValueId id) const { return kernel_.values[at(id)]; }
+  bool is_index(kernel::ValueId id) const { return info(id).type.scalar == i64; }
+
+  const kernel::Kernel& kernel_;
+  IndexWidths widths_;
+};
+
+}  // namespace lathe::cuda

@@ -1,0 +1,65 @@
+#include "codegen/cuda/index_width.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/ranges.h"
+#include "ir/kernel/structure_rules.h"
+
+namespace lathe::cuda {
+
+namespace {
+
+constexpr Range small_dims{0, 16};
+
+IndexWidths widths_for(const kernel::Kernel& kernel, const std::vector<Range>& dims) {
+  const Ranges all = ranges(kernel, dims);
+  IndexWidths widths;
+  for (std::size_t i = 0; i < kernel.values.size(); ++i) {
+    const kernel::Instruction& in = kernel.values[i];
+    bool narrow = in.type.scalar == i64 && all.values[i].fits_32_bits();
+    if (in.op == kernel::Opcode::loop_index) narrow = narrow && all.counters[i].fits_32_bits();
+    widths.values.push_back(narrow);
+  }
+  for (std::size_t i = 0; i < kernel.vars.size(); ++i)
+    widths.vars.push_back(kernel.vars[i].type.scalar == i64 && all.vars[i].fits_32_bits());
+  return widths;
+}
+
+std::vector<bool> run_once(const kernel::Kernel& kernel) {
+  const Ranges all = ranges(kernel, std::vector<Range>(kernel.dims.size()));
+  const auto of = [&](kernel::ValueId id) { return all.values[static_cast<std::size_t>(id)]; };
+  std::vector<bool> once(kernel.values.size(), false);
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const auto* loop = std::get_if<kernel::Loop>(&s.node);
+    if (!loop) return;
+    const Range args[] = {of(loop->hi), of(loop->lo)};
+    const Range length = range_of(ScalarOp::sub, args);
+    once[static_cast<std::size_t>(loop->index)] = length.hi <= of(loop->step).lo;
+  });
+  return once;
+}
+
+/// Whether whatever is narrow in `a` is so in `b`.
+bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), [](bool x, bool y) { return !x || y; });
+}
+
+}  // namespace
+
+IndexWidths index_widths(const kernel::Kernel& kernel, Indices indices) {
+  const Range dim = indices == Indices::narrow ? small_dims : Range{};
+  IndexWidths widths = widths_for(kernel, std::vector<Range>(kernel.dims.size(), dim));
+  widths.once = run_once(kernel);
+  return widths;
+}
+
+bool narrow_suffices(const kernel::Kernel& kernel, std::span<const std::int64_t> dims) {
+  if (dims.empty()) return true;
+  std::vector<Range> bound;
+  for (const std::int64_t d : dims) bound.push_back({d, d});
+  const std::vector<Range> small(dims.size(), small_dims);
+  const IndexWidths wanted = widths_for(kernel, small), given = widths_for(kernel, bound);
+  return implies(wanted.values, given.values) && implies(wanted.vars, given.vars);
+}
+
+}  // namespace lathe::cuda

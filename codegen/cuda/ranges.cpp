@@ -1,0 +1,248 @@
+#include "codegen/cuda/ranges.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "codegen/cuda/mapping.h"
+#include "ir/kernel/structure_rules.h"
+
+namespace lathe::cuda {
+
+using kernel::Instruction;
+using kernel::Kernel;
+using kernel::Opcode;
+using kernel::ValueId;
+
+namespace {
+
+constexpr std::int64_t most_blocks = INT32_MAX, most_threads = 1024;
+
+/// Of an operation that is largest and least at ends of the ranges; nothing where it overflows there.
+template <class Operation>
+Range at_ends(const Range& a, const Range& b, const Operation& operation) {
+  Range r{INT64_MAX, INT64_MIN};
+  for (const std::int64_t x : {a.lo, a.hi})
+    for (const std::int64_t y : {b.lo, b.hi}) {
+      const std::optional<std::int64_t> n = operation(x, y);
+      if (!n) return {};
+      r = {std::min(r.lo, *n), std::max(r.hi, *n)};
+    }
+  return r;
+}
+
+Range add(const Range& a, const Range& b) {
+  return at_ends(a, b, [](std::int64_t x, std::int64_t y) {
+    std::int64_t n = 0;
+    const bool wraps = __builtin_add_overflow(x, y, &n);
+    return wraps ? std::nullopt : std::optional(n);
+  });
+}
+Range sub(const Range& a, const Range& b) {
+  return at_ends(a, b, [](std::int64_t x, std::int64_t y) {
+    std::int64_t n = 0;
+    const bool wraps = __builtin_sub_overflow(x, y, &n);
+    return wraps ? std::nullopt : std::optional(n);
+  });
+}
+Range mul(const Range& a, const Range& b) {
+  return at_ends(a, b, [](std::int64_t x, std::int64_t y) {
+    std::int64_t n = 0;
+    const bool wraps = __builtin_mul_overflow(x, y, &n);
+    return wraps ? std::nullopt : std::optional(n);
+  });
+}
+
+Range join(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)}; }
+
+/// The largest magnitude; INT64_MAX stands for one more too.
+std::int64_t magnitude(const Range& a) {
+  return a.lo == INT64_MIN ? INT64_MAX : std::max(std::abs(a.lo), std::abs(a.hi));
+}
+
+/// Truncated; x / 0 = 0.
+Range div(const Range& a, const Range& b) {
+  if (b.lo >= 1) return at_ends(a, b, [](std::int64_t x, std::int64_t y) { return std::optional(x / y); });
+  if (a.lo == INT64_MIN) return {};
+  const std::int64_t most = magnitude(a);
+  return b.lo >= 0 ? Range{std::min<std::int64_t>(a.lo, 0), std::max<std::int64_t>(a.hi, 0)} : Range{-most, most};
+}
+
+/// Of the sign of a, nearer to 0 than a and b; x rem 0 = 0.
+Range rem(const Range& a, const Range& b) {
+  const std::int64_t of_b = magnitude(b), most = of_b == INT64_MAX ? of_b : std::max<std::int64_t>(of_b - 1, 0);
+  return {std::clamp<std::int64_t>(a.lo, -most, 0), std::clamp<std::int64_t>(a.hi, 0, most)};
+}
+
+Range bit_and(const Range& a, const Range& b) {
+  if (a.lo < 0 && b.lo < 0) return {};
+  if (a.lo < 0 || b.lo < 0) return {0, a.lo < 0 ? b.hi : a.hi};
+  return {0, std::min(a.hi, b.hi)};
+}
+
+class Analysis {
+ public:
+  Analysis(const Kernel& kernel, std::span<const Range> dims) : kernel_(kernel), dims_(dims) {
+    all_.values.resize(kernel.values.size());
+    all_.counters.resize(kernel.values.size());
+    vars_.resize(kernel.vars.size());
+    for (std::size_t i = 0; i < kernel.values.size(); ++i) {
+      const Instruction& in = kernel.values[i];
+      if (in.op == Opcode::constant) all_.values[i] = {in.integer, in.integer};
+      if (in.op == Opcode::dim) all_.values[i] = dims_[static_cast<std::size_t>(in.integer)];
+    }
+  }
+
+  /// What is set to a variable in a loop shows in the loop: again, until nothing changes; what still grows then may
+  /// be anything.
+  Ranges run() {
+    constexpr int patience = 3;
+    for (int round = 0; round == 0 || changed_; ++round) {
+      changed_ = false;
+      gives_up_ = round >= patience;
+      kernel::for_each_statement(kernel_.body, [this](const kernel::Statement& s) {
+        std::visit([this](const auto& node) { tell(node); }, s.node);
+      });
+    }
+    for (const auto& var : vars_) all_.vars.push_back(var.value_or(Range{}));
+    return std::move(all_);
+  }
+
+ private:
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  const Range& of(ValueId id) const { return all_.values[at(id)]; }
+  const Instruction& info(ValueId id) const { return kernel_.values[at(id)]; }
+
+  template <class Node>
+  void tell(const Node&) {}
+  void tell(const kernel::Compute& s) {
+    if (info(s.value).type.scalar == i64) all_.values[at(s.value)] = compute(info(s.value));
+  }
+  void tell(const kernel::Ring& s) { stages_ = s.stages; }
+  void tell(const kernel::Stage& s) { all_.values[at(s.slot)] = all_.counters[at(s.slot)] = {0, stages_ - 1}; }
+
+  void tell(const kernel::SetVar& s) {
+    if (kernel_.vars[at(s.var)].type.scalar != i64) return;
+    std::optional<Range>& var = vars_[at(s.var)];
+    const Range grown = var ? join(*var, of(s.value)) : of(s.value);
+    if (var == grown) return;
+    changed_ = true;
+    var = var && gives_up_ ? Range{} : grown;
+  }
+
+  void tell(const kernel::Loop& s) {
+    const Range &lo = of(s.lo), &hi = of(s.hi), &step = of(s.step);
+    const Range last = sub(hi, {1, 1});
+    Range index{lo.lo, std::max(lo.lo, last.hi)},
+        counter = join(lo, add(join(lo, last), {0, std::max<std::int64_t>(step.hi, 0)}));
+    if (is_block(s.kind) || is_thread(s.kind)) {
+      const std::int64_t machines = is_thread(s.kind) ? most_threads : most_blocks;
+      const Range first = add(lo, mul(step, {0, machines - 1}));
+      if (first != Range{}) index.hi = std::min(index.hi, std::max(first.hi, index.lo));
+      // Of blocks there are as many as iterations, unless another loop has more.
+      counter = is_thread(s.kind) || !is_alone(s) ? join(lo, first) : join(lo, index);
+    }
+    all_.values[at(s.index)] = index;
+    all_.counters[at(s.index)] = counter;
+  }
+
+  bool is_alone(const kernel::Loop& loop) const {
+    int loops = 0;
+    kernel::for_each_statement(kernel_.body, [&](const kernel::Statement& s) {
+      const auto* other = std::get_if<kernel::Loop>(&s.node);
+      loops += other && other->kind == loop.kind;
+    });
+    return loops == 1;
+  }
+
+  Range compute(const Instruction& in) const {
+    const auto arg = [&](std::size_t i) { return of(in.args[i]); };
+    switch (in.op) {
+      case Opcode::broadcast:
+      case Opcode::extract:
+      case Opcode::from_lane: return arg(0);
+      case Opcode::shuffle: return join(arg(0), arg(1));
+      case Opcode::ramp: return add(arg(0), mul(arg(1), {0, in.type.lanes - 1}));
+      case Opcode::get: return vars_[at(static_cast<int>(in.integer))].value_or(Range{});
+      case Opcode::scalar: {
+        if (in.scalar_op == ScalarOp::cast) return cast_from(info(in.args[0]).type.scalar);
+        std::array<Range, 3> args;
+        for (std::size_t i = 0; i < in.args.size(); ++i) args[i] = arg(i);
+        return range_of(in.scalar_op, std::span(args).first(in.args.size()));
+      }
+      case Opcode::constant:
+      case Opcode::dim:
+      case Opcode::loop_index:
+      case Opcode::fma:
+      case Opcode::dot_pairs:
+      case Opcode::reduce:
+      case Opcode::load:
+      case Opcode::load_strided:
+      case Opcode::gather:
+      case Opcode::mma: break;
+    }
+    return {};
+  }
+
+  static Range cast_from(DType from) {
+    if (from == boolean) return {0, 1};
+    if (from == i32) return {INT32_MIN, INT32_MAX};
+    return {};
+  }
+
+  const Kernel& kernel_;
+  std::span<const Range> dims_;
+  Ranges all_;
+  std::vector<std::optional<Range>> vars_;  // nothing: not set yet
+  bool changed_ = false, gives_up_ = false;
+  std::int64_t stages_ = 1;
+};
+
+}  // namespace
+
+Range range_of(ScalarOp op, std::span<const Range> args) {
+  const Range& a = args[0];
+  switch (op) {
+    case ScalarOp::add: return add(a, args[1]);
+    case ScalarOp::sub: return sub(a, args[1]);
+    case ScalarOp::mul: return mul(a, args[1]);
+    case ScalarOp::div: return div(a, args[1]);
+    case ScalarOp::rem: return rem(a, args[1]);
+    case ScalarOp::min: return {std::min(a.lo, args[1].lo), std::min(a.hi, args[1].hi)};
+    case ScalarOp::max: return {std::max(a.lo, args[1].lo), std::max(a.hi, args[1].hi)};
+    case ScalarOp::neg: return sub({0, 0}, a);
+    case ScalarOp::abs:
+      return a.lo == INT64_MIN ? Range{} : Range{a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, magnitude(a)};
+    case ScalarOp::sign: return {std::clamp<std::int64_t>(a.lo, -1, 1), std::clamp<std::int64_t>(a.hi, -1, 1)};
+    case ScalarOp::bit_and: return bit_and(a, args[1]);
+    case ScalarOp::select: return join(args[1], args[2]);
+    case ScalarOp::eq:
+    case ScalarOp::ne:
+    case ScalarOp::lt:
+    case ScalarOp::le:
+    case ScalarOp::logical_and:
+    case ScalarOp::logical_or:
+    case ScalarOp::logical_not: return {0, 1};
+    case ScalarOp::pow:
+    case ScalarOp::floor:
+    case ScalarOp::round:
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tanh:
+    case ScalarOp::erf:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shift_left:
+    case ScalarOp::shift_right:
+    case ScalarOp::cast: break;
+  }
+  return {};
+}
+
+Ranges ranges(const Kernel& kernel, std::span<const Range> dims) { return Analysis(kernel, dims).run(); }
+
+}  // namespace lathe::cuda
