@@ -56,7 +56,7 @@ class Rematerializer {
     Stage now = stage(graph, std::move(origins));
     for (const ValueId id : all_values(graph)) sums_.push_back(how_summed(now, id));
     while (now.bytes() > budget_.bytes) {
-      const auto next = improve(now);
+      auto next = improve(now);
       if (!next) fail(now);
       now = std::move(*next);
     }

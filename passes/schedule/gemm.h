@@ -113,7 +113,7 @@ GemmPlan plan_gemm(const GemmQuery& query);
 /// That plan, and others that give the same bits: register tiles, blocks, and what is packed; where sums go on from
 /// one block of k to the next, none of these changes an order. `sizes` has all sizes of the runs that are to be fast:
 /// no two plans are the same for them. A plan of dot products stands alone.
-std::vector<GemmPlan> candidate_plans(const GemmQuery& query, const GemmQuery& sizes);
+std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes);
 
 /// "8x3 tiles, tasks of 512x96, 384 deep, right packed in tasks"
 std::string to_string(const GemmPlan& plan);

@@ -282,10 +282,9 @@ GemmPlan with_register_tile(GemmPlan plan, int mr, int nv) {
 
 }  // namespace
 
-std::vector<GemmPlan> candidate_plans(const GemmQuery& given, const GemmQuery& given_sizes) {
-  const GemmPlan first = plan_gemm(given);
-  const GemmQuery query = first.tile.pairs ? in_pairs(given) : given,
-                  sizes = first.tile.pairs ? in_pairs(given_sizes) : given_sizes;
+std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
+  const GemmPlan first = plan_gemm(query);
+  if (first.tile.pairs) query = in_pairs(query), sizes = in_pairs(sizes);
   std::vector<GemmPlan> plans = {first};
   if (first.strategy != GemmStrategy::blocked) return plans;
   const auto add = [&](GemmPlan plan) {

@@ -199,8 +199,9 @@ class NativeDriver final : public Driver {
     const std::vector<std::uint32_t> steps(t.sizes.size(), 1);
     check("cuTensorMapEncodeTiled",
           f_.encode(&map, t.dtype == bf16 ? map_of_bf16 : map_of_f16, static_cast<std::uint32_t>(t.sizes.size()),
-                    reinterpret_cast<void*>(t.address), t.sizes.data(), t.strides.data(), t.box.data(), steps.data(),
-                    map_not_interleaved, map_swizzle_128, map_promotes_128, map_fills_zeros));
+                    reinterpret_cast<void*>(t.address),  // NOLINT(performance-no-int-to-ptr): of the device
+                    t.sizes.data(), t.strides.data(), t.box.data(), steps.data(), map_not_interleaved,
+                    map_swizzle_128, map_promotes_128, map_fills_zeros));
     return map;
   }
 

@@ -15,7 +15,7 @@ class ArenaGuard {
  public:
   ArenaGuard(const Program& program, const MemoryPlan& plan, const DimBindings& dims, std::span<std::byte> arena)
       : program_(program), plan_(plan), dims_(dims), arena_(arena) {}
-  ~ArenaGuard();
+  ~ArenaGuard();  // NOLINT(performance-trivially-destructible): not with AddressSanitizer
   ArenaGuard(const ArenaGuard&) = delete;
   ArenaGuard& operator=(const ArenaGuard&) = delete;
 

@@ -22,7 +22,7 @@ constexpr float factor = 0.999f, addend = 0.001f;
   const __m512 a = _mm512_set1_ps(factor), b = _mm512_set1_ps(addend);
   for (; rounds > 0; --rounds) {
 #pragma GCC unroll 12
-    for (int i = 0; i < chains; ++i) sums[i] = _mm512_fmadd_ps(sums[i], a, b);
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
   }
   __m512 total = sums[0];
   for (int i = 1; i < chains; ++i) total = _mm512_add_ps(total, sums[i]);
@@ -35,7 +35,7 @@ constexpr float factor = 0.999f, addend = 0.001f;
   const __m256 a = _mm256_set1_ps(factor), b = _mm256_set1_ps(addend);
   for (; rounds > 0; --rounds) {
 #pragma GCC unroll 12
-    for (int i = 0; i < chains; ++i) sums[i] = _mm256_fmadd_ps(sums[i], a, b);
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
   }
   __m256 total = sums[0];
   for (int i = 1; i < chains; ++i) total = _mm256_add_ps(total, sums[i]);
@@ -54,7 +54,7 @@ float multiply_add_4(std::int64_t rounds) {
   asm volatile("" : "+m"(a), "+m"(b));  // hides the values, so that the loop has no closed form
   for (; rounds > 0; --rounds) {
 #pragma GCC unroll 12
-    for (int i = 0; i < chains; ++i) sums[i] = sums[i] * a + b;
+    for (Vector4& sum : sums) sum = sum * a + b;
   }
   Vector4 total = sums[0];
   for (int i = 1; i < chains; ++i) total += sums[i];

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -25,7 +26,7 @@ Json span_event(std::string name, std::string_view category, int row, double sta
           {"dur", seconds * 1e6},    {"pid", process},  {"tid", row}, {"args", Json::object()}};
 }
 
-double rounded(double value) { return static_cast<double>(static_cast<std::int64_t>(value * 1000 + 0.5)) / 1000; }
+double rounded(double value) { return std::round(value * 1000) / 1000; }
 
 /// Bytes of the arena that hold something during each launch.
 std::vector<std::int64_t> live_bytes(const MemoryPlan& plan, std::size_t launches) {
