@@ -26,8 +26,10 @@ void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
   if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 12);
-  tile.kc = 4;
+  // The sums of a step and its vectors of the right operand are in registers together.
+  const int registers = query.vector_bits >= 512 ? 32 : 16;
+  tile.nv = std::clamp((registers - 1) / (tile.mr + 1), 1, tile.mr == 1 ? 12 : 8);
+  tile.kc = 8 * tile.mr;
   tile.nc = floor_to(std::min(16384, 32768 / tile.mr) / bytes, tile.n_step());
   const std::int64_t blocks = (*query.n + tile.nc - 1) / tile.nc;
   std::int64_t pieces = std::min(*query.n * *query.k / least, most / std::min(blocks, most));

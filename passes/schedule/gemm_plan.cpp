@@ -78,8 +78,10 @@ bool may_pack_right(const GemmQuery& query) {
 }
 
 /// Whether the right operand is read from a cache near by as it is, for so few rows that packing it does not pay.
+/// That of a weight's gradient was made just before; weights come from memory.
 bool stays_near(const GemmQuery& query) {
-  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= 1 << 16;
+  const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, 128);
+  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= 1 << (fresh ? 20 : 16);
 }
 
 /// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
@@ -212,6 +214,8 @@ GemmPlan choose_plan(const GemmQuery& query) {
   if (!reused(query) && row && query.rhs_cheap && at_most(query.n, 64)) {
     plan.rhs = Source::direct;
     plan.tile.nc = tile.n_step();
+    if (query.lhs_axis == LaneAxis::k)
+      plan.tile.kc = depth(query.k, 1024 * 4 / static_cast<int>(size_in_bytes(tile.compute)), tile.lanes);
     return plan;
   }
   plan.rhs = Source::loaded;
@@ -225,6 +229,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   fit_loaded_right(plan.tile, query);
   if (row && query.rhs_cheap && stays_near(query)) {
     plan.rhs = Source::direct;
+    if (query.lhs_axis == LaneAxis::row) plan.tile.nc = tile.n_step();
     return plan;
   }
   // Only rows that are known to be many make up for the traffic of a packed copy.

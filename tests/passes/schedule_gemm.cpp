@@ -100,6 +100,8 @@ TEST_CASE("plans cut k in pieces where few rows meet a large right operand that 
   CHECK(plan_gemm(query).pieces == 1);
   query.n = 768, query.m = 5;
   CHECK(plan_gemm(query).pieces == 1);
+  query.m = 3;  // the sums of a step and a row of the right operand share the registers
+  CHECK(plan_gemm(query).tile.nv * 4 < 32);
   query.m = 1, query.rhs_axis = LaneAxis::k;
   CHECK(plan_gemm(query).pieces == 1);
   query.rhs_axis = LaneAxis::row, query.k = {};
@@ -130,6 +132,12 @@ TEST_CASE("plans read a small right operand in place, for few rows, and cut few 
   CHECK(plan_gemm(query).rhs != Source::direct);
   query.m = {}, query.k = 100;
   CHECK(plan_gemm(query).rhs != Source::direct);
+  query.m = 100, query.batch = 48;  // heads
+  CHECK(plan_gemm(query).rhs == Source::direct);
+  query = {.batch = 1, .m = 65, .n = 384, .k = 1024, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row};
+  CHECK(plan_gemm(query).rhs == Source::direct);  // a gradient's, just made
+  query.lhs_axis = LaneAxis::k;
+  CHECK(plan_gemm(query).rhs == Source::loaded);
   const auto vectors = [](std::int64_t m, std::int64_t n) {
     return schedule::plan_gemm({.batch = 1, .m = m, .n = n, .k = 64, .rhs_axis = LaneAxis::row}).tile.nv;
   };
