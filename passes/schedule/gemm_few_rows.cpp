@@ -47,7 +47,8 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
   const bool narrow = at_most(query.n, 128) && at_most(query.k, 512);
   tile.kc = again && !narrow ? 256 * 4 / bytes : 4096;
-  tile.nc = again && !narrow ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
+  tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
+  if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
   if (m <= 4) fit_streamed(tile, query);
 }
