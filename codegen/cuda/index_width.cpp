@@ -11,6 +11,19 @@ namespace {
 
 constexpr Range small_dims{0, 16};
 
+/// Small dims, and any number for what bits are mixed with: that is a salt and no size.
+std::vector<Range> small_sizes(const kernel::Kernel& kernel) {
+  std::vector<Range> sizes(kernel.dims.size(), small_dims);
+  for (const kernel::Instruction& in : kernel.values) {
+    if (in.scalar_op != ScalarOp::bit_and && in.scalar_op != ScalarOp::bit_or && in.scalar_op != ScalarOp::bit_xor)
+      continue;
+    for (const kernel::ValueId arg : in.args)
+      if (const auto& from = kernel.values[static_cast<std::size_t>(arg)]; from.op == kernel::Opcode::dim)
+        sizes[static_cast<std::size_t>(from.integer)] = {};
+  }
+  return sizes;
+}
+
 IndexWidths widths_for(const kernel::Kernel& kernel, const std::vector<Range>& dims) {
   const Ranges all = ranges(kernel, dims);
   IndexWidths widths;
@@ -47,8 +60,8 @@ bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
 }  // namespace
 
 IndexWidths index_widths(const kernel::Kernel& kernel, Indices indices) {
-  const Range dim = indices == Indices::narrow ? small_dims : Range{};
-  IndexWidths widths = widths_for(kernel, std::vector<Range>(kernel.dims.size(), dim));
+  IndexWidths widths =
+      widths_for(kernel, indices == Indices::narrow ? small_sizes(kernel) : std::vector<Range>(kernel.dims.size()));
   widths.once = run_once(kernel);
   return widths;
 }
@@ -57,8 +70,7 @@ bool narrow_suffices(const kernel::Kernel& kernel, std::span<const std::int64_t>
   if (dims.empty()) return true;
   std::vector<Range> bound;
   for (const std::int64_t d : dims) bound.push_back({d, d});
-  const std::vector<Range> small(dims.size(), small_dims);
-  const IndexWidths wanted = widths_for(kernel, small), given = widths_for(kernel, bound);
+  const IndexWidths wanted = widths_for(kernel, small_sizes(kernel)), given = widths_for(kernel, bound);
   return implies(wanted.values, given.values) && implies(wanted.vars, given.vars);
 }
 

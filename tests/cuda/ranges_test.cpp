@@ -187,3 +187,14 @@ TEST_CASE("of dims that are not known small ones are meant, and large ones are f
   CHECK_FALSE(suffices(two_31, 1024));
   CHECK_FALSE(suffices(65536, -two_31 - 1));
 }
+
+TEST_CASE("a salt is no size, however large it is") {
+  Builder b("k");
+  const Value rows = b.dim("rows"), salt = b.dim("salt");
+  const Kernel kernel = one_store(rows, b, [&](Value i) { return b.apply(ScalarOp::bit_xor, {i, salt}) % 64 + i; });
+  for (const std::int64_t s : {std::int64_t{7}, 2654435769, -two_31 * 2}) {
+    const std::int64_t dims[] = {65536, s};
+    CHECK(cuda::narrow_suffices(kernel, dims));
+  }
+  CHECK_THAT(cuda::emit(kernel), Catch::Contains("i64(i0) ^ salt"));
+}
