@@ -176,7 +176,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
-    plan.straight = q.epilogue_cheap && at_most(q.k, 512);
+    plan.straight = q.epilogue_cheap && at_most(q.k, q.pairs ? 256 : 512);
     return plan;
   };
   if (!query.pairs) return fitted(query);
