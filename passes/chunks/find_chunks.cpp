@@ -70,10 +70,11 @@ class Search {
     for (const Matrix& matrix : matrices(graph_[id]))
       for (const Cut& cut : cuts(type.shape, matrix)) {
         ChunkedRegion found{row_region(graph_, readers_, id, cut.dim, matrix.columns), cut.dim, cut.chunks};
-        const bool is_region = found.region.holds();
-        if (is_region) judge(found, cut, matrix);
-        if (is_region || !first) first = std::move(found);
-        if (is_region) return keep(std::move(*first));
+        if (found.region.holds()) {
+          judge(found, cut, matrix);
+          return keep(std::move(found));
+        }
+        if (!first) first = std::move(found);
       }
     if (first && large) keep(std::move(*first));
   }
