@@ -92,6 +92,9 @@ void run(bool measure) {
                                                       static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30)));
   text += row("LLVM", fmt::format("{}, target {} with {}-bit vectors", codegen::llvm_version(), target.cpu,
                                   target.vector_bits));
+  text += row("AMX", target.has_tiles()    ? "products of bf16"
+                     : cpu.has("amx_bf16") ? "the system refuses it to this process"
+                                           : "none");
   text += row("NVRTC", nvrtc_text());
   text += row("driver", driver_text());
   text += row("cache", cache_text());

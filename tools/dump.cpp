@@ -62,7 +62,9 @@ void add_dump(CLI::App& app) {
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_option("--after", options->after,
                       "Show it after this pass of the pipeline, or as kernels, llvm, asm; all shows each stage");
-  command->add_option("--cpu", options->cpu, "For kernels, llvm, asm: host, x86-64-v2, x86-64-v3 or x86-64-v4")
+  command
+      ->add_option("--cpu", options->cpu,
+                   "For kernels, llvm, asm: host, x86-64-v2, x86-64-v3 or x86-64-v4, and features such as ,-amx-bf16")
       ->capture_default_str();
   auto* short_form = command->add_flag("--short", options->short_form, "No locations; of repeated layers the first");
   auto* html =

@@ -242,6 +242,7 @@ class Emitter {
     line("ring.wait_sums({});", fmt::join(sums, ", "));
   }
 
+  void statement(const kernel::TileMma&) {}  // refused
   void statement(const kernel::SetVar& s) {
     std::string& var = vars_[at(s.var)];
     if (s.declares) var = fmt::format("r{}", next_var_++);

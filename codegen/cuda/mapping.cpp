@@ -95,6 +95,7 @@ class Reader {
   void statement(const kernel::WaitCopies&) {}
   void statement(const kernel::GroupMma&) {}
   void statement(const kernel::WaitSums&) {}
+  void statement(const kernel::TileMma&) const { fail(kernel_, "a product by AMX", "tile_mma"); }
   void statement(const kernel::Barrier&) {}
   void statement(const kernel::Check&) {}
 

@@ -8,6 +8,8 @@
 
 #include "codegen/llvm/memory_ops.h"
 #include "codegen/llvm/scalar_ops.h"
+#include "codegen/llvm/tile_ops.h"
+#include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {
@@ -32,7 +34,8 @@ class Emitter {
         symbol_(std::move(symbol)),
         b_(module.getContext()),
         scalars_(b_, target),
-        memory_(b_, scalars_) {}
+        memory_(b_, scalars_),
+        tiles_(b_) {}
 
   void run() {
     emit_body();
@@ -92,14 +95,27 @@ class Emitter {
     status_->setName("status");
     bind_values();
     vars_.assign(kernel_.vars.size(), nullptr);
+    const bool tiles = uses_tiles();
+    if (tiles) tiles_.configure();
     if (kernel_.parallel_loop()) {
       block(kernel_.body);
     } else {
       when(b_.CreateICmpSLT(begin_, end_), [&] { block(kernel_.body); });
     }
+    if (tiles) tiles_.release();
     // Streamed lines are in order with nothing else: whoever learns that this kernel has ended must find them.
     if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
+  }
+
+  bool uses_tiles() const {
+    bool found = false;
+    kernel::for_each_statement(kernel_.body, [&](const kernel::Statement& s) {
+      found = found || std::holds_alternative<kernel::TileMma>(s.node);
+    });
+    if (found && !target_.has_tiles())
+      throw InternalError(fmt::format("kernel {}: a tile_mma for {}, which has no AMX", kernel_.name, target_.cpu));
+    return found;
   }
 
   void bind_values() {
@@ -239,6 +255,13 @@ class Emitter {
     memory_.prefetch(access(s.buffer, 1, none, 0), value(s.index), to_write);
   }
 
+  void statement(const kernel::TileMma& s) {
+    const auto matrix = [&](const kernel::TileMma::Matrix& m) {
+      return TileMatrix{memory_.address(access(m.buffer, 1, none, 0), value(m.first)), value(m.line)};
+    };
+    tiles_.multiply(s, matrix(s.sums), matrix(s.left), matrix(s.right), value(s.depth));
+  }
+
   /// Stack slots stand in the entry block: one for each variable, whatever loop declares it.
   llvm::AllocaInst* slot(llvm::Type* type, const std::string& name) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -338,6 +361,7 @@ class Emitter {
   llvm::IRBuilder<> b_;
   ScalarOps scalars_;
   MemoryOps memory_;
+  TileOps tiles_;
   llvm::Function* body_ = nullptr;
   std::vector<Value*> values_, vars_, buffers_, dims_;
   Value *begin_ = nullptr, *end_ = nullptr, *status_ = nullptr;

@@ -31,12 +31,12 @@ class MemoryOps {
   void scatter(const MemoryAccess& access, llvm::Value* indices, llvm::Value* value);
   void prefetch(const MemoryAccess& access, llvm::Value* index, bool to_write);
   llvm::Value* ramp(llvm::Value* base, llvm::Value* stride, int lanes);
+  llvm::Value* address(const MemoryAccess& access, llvm::Value* index);
 
  private:
   llvm::Type* element(const MemoryAccess& access);
   llvm::Type* in_memory(const MemoryAccess& access);
   llvm::Align alignment(const MemoryAccess& access);
-  llvm::Value* address(const MemoryAccess& access, llvm::Value* index);
   llvm::Value* from_memory(const MemoryAccess& access, llvm::Value* value);
   llvm::Value* to_memory(const MemoryAccess& access, llvm::Value* value);
   llvm::Value* lane_index(llvm::Value* base, llvm::Value* stride, int lane);

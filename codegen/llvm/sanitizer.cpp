@@ -7,10 +7,12 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/Instrumentation/AddressSanitizer.h>
 #include <llvm/Transforms/Instrumentation/ThreadSanitizer.h>
 
+#include "ir/kernel/kernel.h"
 #include "ir/support/error.h"
 
 #if defined(__has_feature)
@@ -32,9 +34,15 @@ namespace {
 
 using Touch = void (*)(void*, std::size_t);
 
+#if defined(LATHE_ADDRESS_SANITIZER)
+constexpr const char* ranges[] = {"__asan_loadN", "__asan_storeN"};
+#else
+[[maybe_unused]] constexpr const char* ranges[] = {"__tsan_read_range", "__tsan_write_range"};
+#endif
+
 [[maybe_unused]] Touch touch(bool writes) {
-  static const auto read = reinterpret_cast<Touch>(dlsym(RTLD_DEFAULT, "__tsan_read_range"));
-  static const auto write = reinterpret_cast<Touch>(dlsym(RTLD_DEFAULT, "__tsan_write_range"));
+  static const auto read = reinterpret_cast<Touch>(dlsym(RTLD_DEFAULT, ranges[0]));
+  static const auto write = reinterpret_cast<Touch>(dlsym(RTLD_DEFAULT, ranges[1]));
   LATHE_ASSERT(read && write);
   return writes ? write : read;
 }
@@ -51,8 +59,40 @@ using Touch = void (*)(void*, std::size_t);
     if (mask & 1) touch(writes)(*lanes, size);
 }
 
+/// The rows of a tile register, `line` bytes apart.
+[[maybe_unused]] void touch_rows(char* at, std::int64_t line, bool writes) {
+  for (int row = 0; row < kernel::tile_side; ++row) touch(writes)(at + row * line, 64);
+}
+
 [[maybe_unused]] constexpr const char *masked_name = "lathe_touch_masked", *lanes_name = "lathe_touch_lanes",
-                                      *ranges[] = {"__tsan_read_range", "__tsan_write_range"};
+                                      *rows_name = "lathe_touch_rows";
+
+[[maybe_unused]] void call(llvm::IRBuilder<>& b, llvm::Module& module, const char* name,
+                           llvm::ArrayRef<llvm::Value*> arguments) {
+  llvm::SmallVector<llvm::Type*, 4> types;
+  for (llvm::Value* argument : arguments) types.push_back(argument->getType());
+  b.CreateCall(module.getOrInsertFunction(name, llvm::FunctionType::get(b.getVoidTy(), types, false)), arguments);
+}
+
+[[maybe_unused]] std::vector<llvm::Instruction*> instructions_of(llvm::Function& function) {
+  std::vector<llvm::Instruction*> all;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) all.push_back(&instruction);
+  return all;
+}
+
+/// Neither sanitizer's pass knows loads and stores of tile registers.
+[[maybe_unused]] void report_tiles(llvm::Module& module) {
+  llvm::IRBuilder<> b(module.getContext());
+  for (llvm::Function& function : module)
+    for (llvm::Instruction* instruction : instructions_of(function)) {
+      const auto* access = llvm::dyn_cast<llvm::IntrinsicInst>(instruction);
+      if (!access) continue;
+      const bool writes = access->getIntrinsicID() == llvm::Intrinsic::x86_tilestored64;
+      if (!writes && access->getIntrinsicID() != llvm::Intrinsic::x86_tileloadd64) continue;
+      b.SetInsertPoint(instruction);
+      call(b, module, rows_name, {access->getArgOperand(1), access->getArgOperand(2), b.getInt1(writes)});
+    }
+}
 
 /// Tells TSan of what its own pass leaves out.
 class WideAccesses {
@@ -74,7 +114,7 @@ class WideAccesses {
 
   void plain(llvm::Value* at, llvm::Type* type, bool writes) {
     if (bytes(type) <= 16 && llvm::isPowerOf2_64(bytes(type))) return;
-    call(ranges[writes], {at, b_.getInt64(bytes(type))});
+    call(b_, module_, ranges[writes], {at, b_.getInt64(bytes(type))});
   }
 
   void masked(llvm::IntrinsicInst& instruction) {
@@ -102,15 +142,8 @@ class WideAccesses {
       b_.CreateStore(at, places);
       at = places;
     }
-    call(anywhere ? lanes_name : masked_name,
+    call(b_, module_, anywhere ? lanes_name : masked_name,
          {at, bits, b_.getInt64(bytes(type->getScalarType())), b_.getInt1(writes)});
-  }
-
-  void call(const char* name, llvm::ArrayRef<llvm::Value*> arguments) {
-    llvm::SmallVector<llvm::Type*, 4> types;
-    for (llvm::Value* argument : arguments) types.push_back(argument->getType());
-    b_.CreateCall(module_.getOrInsertFunction(name, llvm::FunctionType::get(b_.getVoidTy(), types, false)),
-                  arguments);
   }
 
   llvm::Module& module_;
@@ -130,10 +163,8 @@ class WideAccesses {
 [[maybe_unused]] llvm::ModulePassManager thread_passes(llvm::Module& module) {
   for (llvm::Function& function : module) {
     function.addFnAttr(llvm::Attribute::SanitizeThread);
-    std::vector<llvm::Instruction*> before;
-    for (llvm::Instruction& instruction : llvm::instructions(function)) before.push_back(&instruction);
     WideAccesses wide(module);
-    for (llvm::Instruction* instruction : before) wide.visit(*instruction);
+    for (llvm::Instruction* instruction : instructions_of(function)) wide.visit(*instruction);
   }
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
@@ -160,10 +191,13 @@ class WideAccesses {
 
 std::string_view sanitizer_name() { return "address"; }
 
-void instrument(llvm::Module& module) { run(address_passes(module), module); }
+void instrument(llvm::Module& module) {
+  report_tiles(module);
+  run(address_passes(module), module);
+}
 
 std::vector<LibraryFunction> sanitizer_functions() {
-  std::vector<LibraryFunction> result;
+  std::vector<LibraryFunction> result = {{rows_name, reinterpret_cast<void*>(&touch_rows)}};
   for (const char* name : {"__asan_load1",
                            "__asan_load2",
                            "__asan_load4",
@@ -195,11 +229,15 @@ std::vector<LibraryFunction> sanitizer_functions() {
 
 std::string_view sanitizer_name() { return "thread"; }
 
-void instrument(llvm::Module& module) { run(thread_passes(module), module); }
+void instrument(llvm::Module& module) {
+  report_tiles(module);
+  run(thread_passes(module), module);
+}
 
 std::vector<LibraryFunction> sanitizer_functions() {
   std::vector<LibraryFunction> result = {{masked_name, reinterpret_cast<void*>(&touch_masked)},
                                          {lanes_name, reinterpret_cast<void*>(&touch_lanes)},
+                                         {rows_name, reinterpret_cast<void*>(&touch_rows)},
                                          // The C library's own are intercepted.
                                          {"__tsan_memcpy", reinterpret_cast<void*>(&std::memcpy)},
                                          {"__tsan_memmove", reinterpret_cast<void*>(&std::memmove)},

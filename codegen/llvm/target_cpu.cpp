@@ -1,13 +1,17 @@
 #include "codegen/llvm/target_cpu.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
 
+#include "codegen/llvm/amx_permission.h"
 #include "ir/support/error.h"
 
 namespace lathe::codegen {
@@ -17,6 +21,30 @@ namespace {
 constexpr std::string_view v2_features = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3";
 constexpr std::string_view v3_features = ",+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave";
 constexpr std::string_view v4_features = ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl";
+
+/// What may be added to a named CPU, or taken away.
+constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16"};
+
+TargetCpu base_of(std::string_view name) {
+  const std::string cpu(name), v2(v2_features), v3 = v2 + std::string(v3_features);
+  if (name == "host") return TargetCpu::host();
+  if (name == "x86-64-v2") return {cpu, v2, 128};
+  if (name == "x86-64-v3") return {cpu, v3, 256};
+  if (name == "x86-64-v4") return {cpu, v3 + std::string(v4_features), 512};
+  throw UserError(fmt::format("there is no target CPU named \"{}\"", name), "unknown_cpu",
+                  "give x86-64-v2, x86-64-v3 or x86-64-v4, or leave it out for this machine's CPU");
+}
+
+/// `features` with one of them, such as "+amx-bf16", as it is said there.
+std::string with_feature(const std::string& features, std::string_view feature) {
+  std::string result;
+  for (std::string_view rest = features; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    if (one.substr(1) != feature.substr(1)) result += fmt::format("{},", one);
+  }
+  return result + std::string(feature);
+}
 
 }  // namespace
 
@@ -28,6 +56,8 @@ bool TargetCpu::has(std::string_view feature) const {
 TargetCpu TargetCpu::host() {
   std::map<std::string, bool> sorted;
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) sorted[feature.first().str()] = feature.second;
+  for (const char* name : {"amx-tile", "amx-bf16", "amx-int8", "amx-fp16", "amx-complex"})
+    if (const auto found = sorted.find(name); found != sorted.end()) found->second = found->second && amx_permitted();
   TargetCpu target{.cpu = llvm::sys::getHostCPUName().str(), .features = {}};
   for (const auto& [name, present] : sorted)
     target.features += fmt::format("{}{}{}", target.features.empty() ? "" : ",", present ? '+' : '-', name);
@@ -38,12 +68,17 @@ TargetCpu TargetCpu::host() {
 }
 
 TargetCpu TargetCpu::named(std::string_view name) {
-  const std::string cpu(name), v2(v2_features), v3 = v2 + std::string(v3_features);
-  if (name == "x86-64-v2") return {cpu, v2, 128};
-  if (name == "x86-64-v3") return {cpu, v3, 256};
-  if (name == "x86-64-v4") return {cpu, v3 + std::string(v4_features), 512};
-  throw UserError(fmt::format("there is no target CPU named \"{}\"", name), "unknown_cpu",
-                  "give x86-64-v2, x86-64-v3 or x86-64-v4, or leave it out for this machine's CPU");
+  TargetCpu target = base_of(name.substr(0, name.find(',')));
+  while (name.find(',') != std::string_view::npos) {
+    name.remove_prefix(name.find(',') + 1);
+    const std::string_view feature = name.substr(0, name.find(','));
+    const bool known = feature.starts_with('+') || feature.starts_with('-');
+    if (!known || std::ranges::find(optional_features, feature.substr(1)) == std::end(optional_features))
+      throw UserError(fmt::format("\"{}\" is no feature to add to a target CPU", feature), "unknown_cpu",
+                      fmt::format("give {} with + or - before", fmt::join(optional_features, ", ")));
+    target.features = with_feature(target.features, feature);
+  }
+  return target;
 }
 
 bool TargetCpu::runs_here() const {

@@ -13,12 +13,15 @@ struct TargetCpu {
 
   /// The CPU this process runs on.
   static TargetCpu host();
-  /// "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512); UserError [unknown_cpu] otherwise.
+  /// "host", "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512), and what it has more or less:
+  /// "host,-amx-bf16", "x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16"; UserError [unknown_cpu] otherwise.
   static TargetCpu named(std::string_view name);
   /// Whether code for this target runs on the present CPU.
   bool runs_here() const;
   /// Whether `features` holds "+feature".
   bool has(std::string_view feature) const;
+  /// Whether products of bf16 by tile registers run: AMX, which the system may refuse this process.
+  bool has_tiles() const { return has("amx-tile") && has("amx-bf16"); }
 
   bool operator==(const TargetCpu&) const = default;
 };

@@ -180,6 +180,19 @@ class Builder {
   /// Both are given the slot of the stage.
   void stage(const Body& fill, const Body& use);
 
+  // AMX, of a CPU only. Of an operand of tile_mma: the place of element (0, 0), from one line to the next.
+  struct Lines {
+    Buffer buffer;
+    Bound first, line;
+  };
+  /// A block of rows x columns sums: left * right over `depth` k, a multiple of 32, added to them or, unless it
+  /// continues, to zeros; see TileMma.
+  struct TileBlock {
+    int rows = 32, columns = 32;
+    bool continues = false;
+  };
+  void tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right, Bound depth);
+
   // Arithmetic. A scalar operand is broadcast where another operand is a vector.
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast
   Value cast(Value value, DType dtype);

@@ -171,6 +171,20 @@ void Builder::wait_sums(std::span<const Var> sums) {
   emit({std::move(wait)});
 }
 
+void Builder::tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right,
+                       Bound depth) {
+  const auto matrix = [&](const Lines& m) {
+    return TileMma::Matrix{m.buffer.id, bound(m.first).id, bound(m.line).id};
+  };
+  emit({TileMma{.sums = matrix(sums),
+                .left = matrix(left),
+                .right = matrix(right),
+                .rows = block.rows,
+                .columns = block.columns,
+                .depth = bound(depth).id,
+                .continues = block.continues}});
+}
+
 void Builder::ring(int stages, int users, const std::function<void()>& body) {
   Ring ring{.stages = stages, .users = users, .body = {}};
   nested(ring.body, body);

@@ -188,9 +188,7 @@ class Interpreter {
   void statement(const Alloc& s, Thread& t) const {
     t.scratch[at_index(s.buffer)] = std::make_shared<Scratch>(kernel_.buffers[at_index(s.buffer)]);
   }
-
   void statement(const Prefetch&, Thread&) const {}
-
   void statement(const AsyncCopy& s, Thread& t) const {
     const Target to = target(s.to, t), from = target(s.from, t);
     const std::int64_t at = integer(s.to_index, t), from_at = integer(s.from_index, t);
@@ -211,10 +209,8 @@ class Interpreter {
     t.copies.start(t.scratch[at_index(s.to)], to, integer(s.to_index, t),
                    read_box(from, map.box, integers(s.at, t), actor(t)), actor(t));
   }
-
   void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
   void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, actor(t)); }
-
   void statement(const GroupMma& s, Thread& t) const {
     multiply_panels(s, {target(s.left.buffer, t), integer(s.left_first, t)},
                     {target(s.right.buffer, t), integer(s.right_first, t)},
@@ -222,6 +218,12 @@ class Interpreter {
                     &t.vars[var_offsets_[at_index(s.sums)]]);
   }
   void statement(const WaitSums&, Thread&) const {}
+  void statement(const TileMma& s, Thread& t) const {
+    const auto place = [&](const TileMma::Matrix& m) {
+      return TilePlace{target(m.buffer, t), integer(m.first, t), integer(m.line, t)};
+    };
+    multiply_blocks(s, place(s.sums), place(s.left), place(s.right), integer(s.depth, t), actor(t));
+  }
 
   void statement(const Ring&, Thread&) const { fail("a ring outside the thread loops", "ring_place"); }
   void statement(const Stage&, Thread&) const { fail("a stage outside a ring", "ring_stage"); }

@@ -123,6 +123,35 @@ void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePla
            mma_depth, sums, out);
 }
 
+void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace& left, const TilePlace& right,
+                     std::int64_t depth, const Actor& actor) {
+  if (depth % tile_depth != 0)
+    sums.buffer.fail(fmt::format("a tile_mma over {}, which is no multiple of {}", depth, tile_depth), "tile_shape");
+  std::vector<Scalar> block(static_cast<std::size_t>(mma.rows * mma.columns));
+  const auto place = [&](int m, int n) { return sums.first + m * sums.line + n; };
+  const auto sum = [&](int m, int n) -> Scalar& { return block[static_cast<std::size_t>(m * mma.columns + n)]; };
+  for (int m = 0; m < mma.rows; ++m)
+    for (int n = 0; n < mma.columns && mma.continues; ++n) sum(m, n) = sums.buffer.load(place(m, n), actor);
+  for (std::int64_t k0 = 0; k0 < depth; k0 += tile_depth) {
+    std::vector<Scalar> a(static_cast<std::size_t>(mma.rows * tile_depth)),
+        b(static_cast<std::size_t>(mma.columns * tile_depth));
+    for (int m = 0; m < mma.rows; ++m)
+      for (int k = 0; k < tile_depth; ++k)
+        a[static_cast<std::size_t>(m * tile_depth + k)] =
+            left.buffer.load(left.first + m * left.line + k0 + k, actor);
+    for (int n = 0; n < mma.columns; ++n)
+      for (int k = 0; k < tile_depth; ++k)
+        b[static_cast<std::size_t>(n * tile_depth + k)] =
+            right.buffer.load(right.first + (k0 + k) / 2 * right.line + 2 * n + k % 2, actor);
+    for (int m = 0; m < mma.rows; ++m)
+      for (int n = 0; n < mma.columns; ++n)
+        sum(m, n) = evaluate_tile_sum(&a[static_cast<std::size_t>(m * tile_depth)],
+                                      &b[static_cast<std::size_t>(n * tile_depth)], sum(m, n));
+  }
+  for (int m = 0; m < mma.rows; ++m)
+    for (int n = 0; n < mma.columns; ++n) sums.buffer.store(place(m, n), sum(m, n), actor);
+}
+
 void multiply_panels(const GroupMma& mma, const TilePlace& left, const TilePlace& right, int thread,
                      const Actor& actor, Scalar* sums) {
   OwnSums own;

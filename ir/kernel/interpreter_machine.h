@@ -40,7 +40,7 @@ struct Thread {
   std::int64_t id() const { return position[0] + 1024 * (position[1] + 1024 * position[2]); }
 };
 
-/// Where an operand of mma lies.
+/// Where an operand of mma, or of tile_mma, lies.
 struct TilePlace {
   Target buffer;
   std::int64_t first = 0, line = 0;
@@ -61,6 +61,10 @@ std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>&
 /// rounded once, as fma. Throws for a first or line that is no multiple of 16 bytes.
 void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePlace& right, int lane,
                     const Actor& actor, const Scalar* sums, Scalar* out);
+
+/// A tile_mma over `depth`. Throws for a depth that is no multiple of 32.
+void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace& left, const TilePlace& right,
+                     std::int64_t depth, const Actor& actor);
 
 /// The same of group_mma for thread number `thread` of a warp group, over 64 elements, added to its sums; the places'
 /// lines do not count. Throws for panels that are no multiples of 1024 bytes.

@@ -217,6 +217,21 @@ struct WaitSums {
   std::vector<VarId> sums;
 };
 
+/// Adds left * right to a block of sums, as AMX's TDPBF16PS does it (evaluate_tile_sum). Element (m, n) of the sums
+/// is sums.buffer[first + m * line + n], of f32 on the stack; (m, k) of the left operand left.buffer[first + m * line
+/// + k]; (k, n) of the right one, which lies in pairs of k, right.buffer[first + k / 2 * line + 2 * n + k % 2].
+struct TileMma {
+  struct Matrix {
+    BufferId buffer = none;
+    ValueId first = none, line = none;
+  };
+  Matrix sums{}, left{}, right{};
+  int rows = 0, columns = 0;  ///< of the sums: 16 or 32
+  ValueId depth = none;       ///< how many k: a multiple of tile_depth
+  bool continues = false;     ///< whether it adds to what is there; else to zeros
+};
+inline constexpr int tile_side = 16, tile_depth = 32;
+
 /// Declares (the first time) and assigns a register variable.
 struct SetVar {
   VarId var = none;
@@ -268,8 +283,8 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, AsyncCopy, CopyBox, CommitCopies, WaitCopies, GroupMma, WaitSums, SetVar,
-               Alloc, Barrier, Check, Loop, Branch, Ring, Stage>
+  std::variant<Compute, Store, Prefetch, AsyncCopy, CopyBox, CommitCopies, WaitCopies, GroupMma, WaitSums, TileMma,
+               SetVar, Alloc, Barrier, Check, Loop, Branch, Ring, Stage>
       node;
 };
 

@@ -54,6 +54,27 @@ void verify_group_mma(const Kernel& kernel, const GroupMma& s) {
           "mma_shape", "a group_mma of {} x {} sums in {}", s.left.rows, s.right.rows, to_string(type));
 }
 
+void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
+  for (const TileMma::Matrix& m : {s.sums, s.left, s.right})
+    for (const ValueId id : {m.first, m.line})
+      want(kernel, value(kernel, id).type, {i64, 1}, "a place of a tile_mma");
+  want(kernel, value(kernel, s.depth).type, {i64, 1}, "the depth of a tile_mma");
+  const BufferInfo& sums = info(kernel, s.sums.buffer);
+  require(kernel, sums.space == Space::stack && sums.dtype == f32, "tile_operands",
+          "a tile_mma into {}, which is no f32 on the stack", sums.name);
+  for (const BufferId operand : {s.left.buffer, s.right.buffer}) {
+    const BufferInfo& buffer = info(kernel, operand);
+    require(kernel, buffer.dtype == bf16 && buffer.space != Space::shared, "tile_operands",
+            "a tile_mma of {}, which is shared or no bf16", buffer.name);
+  }
+  for (const int side : {s.rows, s.columns})
+    require(kernel, side == tile_side || side == 2 * tile_side, "tile_shape", "a tile_mma of {} x {} sums", s.rows,
+            s.columns);
+  const Instruction& depth = value(kernel, s.depth);
+  require(kernel, depth.op != Opcode::constant || depth.integer % tile_depth == 0, "tile_shape",
+          "a tile_mma over {}, which is no multiple of {}", depth.integer, tile_depth);
+}
+
 void verify_of_warp(const Kernel& kernel, const Instruction& in) {
   if (in.op == Opcode::mma) return verify_mma(kernel, in);
   want(kernel, in.type, {in.type.scalar, 1}, "a from_lane");

@@ -28,6 +28,9 @@ void want(const Kernel& kernel, Type have, Type type, std::string_view what);
 /// (mma_shape), places that are multiples of 16 bytes, of a group_mma of 1024, where they are known (alignment).
 void verify_of_warp(const Kernel& kernel, const Instruction& in);
 void verify_group_mma(const Kernel& kernel, const GroupMma& s);
+/// Sums of f32 in stack scratch, operands of bf16 that are not shared (tile_operands), 16 or 32 rows and columns, a
+/// depth that is a multiple of 32 where it is known (tile_shape).
+void verify_tile_mma(const Kernel& kernel, const TileMma& s);
 /// From a parameter that is only read to shared memory of the same type (copy_buffers).
 void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy);
 /// A map is of a parameter of 2-byte elements that is only read, by constants and dims (map_tensor), of 2 to 5 dims,

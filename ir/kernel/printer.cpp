@@ -251,6 +251,16 @@ class Printer {
     out_ += "\n";
   }
 
+  /// "tile_mma sums[0 by 64] += left[%1 by k], right[%2 by 64], 32 x 32 x k"; "=" where it starts from zeros.
+  void statement(const TileMma& s) {
+    const auto matrix = [&](const TileMma::Matrix& m) {
+      return fmt::format("{}[{} by {}]", buffer(m.buffer), value(m.first), value(m.line));
+    };
+    indent();
+    add("tile_mma {} {} {}, {}, {} x {} x {}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
+        matrix(s.right), s.rows, s.columns, value(s.depth));
+  }
+
   void statement(const Barrier&) {
     indent();
     out_ += "barrier\n";

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "ir/kernel/kernel.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -272,6 +273,23 @@ Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
   float sum = flushed(c.real);
   for (const int i : {1, 0}) sum = flushed(std::fma(flushed(a[i].real), flushed(b[i].real), sum));
   return {.real = sum};
+}
+
+namespace {
+/// fma of operands that bf16 holds. What is below the least normal number once rounded to 24 bits is zero, though
+/// with the coarser last place of a subnormal it would be rounded up to that number.
+float flushed_fma(double a, double b, float c) {
+  const float sum = std::fma(flushed(a), flushed(b), c);
+  constexpr double least = std::numeric_limits<float>::min();
+  const double exact = std::abs(std::fma(static_cast<double>(flushed(a)), flushed(b), c));
+  return std::abs(sum) == least && exact < least * (1 - 0x1p-25) ? std::copysign(0.0f, sum) : flushed(sum);
+}
+}  // namespace
+
+Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c) {
+  float halves[2] = {0, 0};
+  for (int k = 0; k < tile_depth; ++k) halves[k % 2] = flushed_fma(a[k].real, b[k].real, halves[k % 2]);
+  return {.real = flushed(flushed(c.real) + flushed(halves[0] + halves[1]))};
 }
 
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes) {

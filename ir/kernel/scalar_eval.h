@@ -34,6 +34,12 @@ Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
 /// and results of either fma count as zeros of their sign.
 Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c);
 
+/// One sum of a tile_mma after one step, as TDPBF16PS has it: c + (even + odd), where `even` and `odd` are sums of 16
+/// products each, from 0, of the elements of even and odd k in ascending order, one fma a product. All of it in f32,
+/// rounded to nearest even, where subnormal operands count as zeros of their sign, and so do results that are so
+/// small when rounded to 24 bits. a, b: tile_depth elements in order of k.
+Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c);
+
 /// Lanes [0, n/2) combined with lanes [n/2, n), and so on, until one is left.
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes);
 

@@ -171,6 +171,20 @@ void verify_parallel_loop(const Kernel& kernel) {
   }
 }
 
+void verify_loop(const Kernel& kernel, const Loop& loop) {
+  const Instruction& step = value(kernel, loop.step);
+  require(kernel, step.op != Opcode::constant || step.integer > 0, "loop_step", "a step of {}", step.integer);
+  require(kernel, loop.index >= 0 && loop.index < static_cast<int>(kernel.values.size()), "value_range",
+          "value {} does not exist", loop.index);
+  const Instruction& index = value(kernel, loop.index);
+  require(kernel, index.op == Opcode::loop_index && index.type == Type{i64, 1}, "loop_index",
+          "value {} is no loop index", loop.index);
+  if (loop.kind != LoopKind::unroll) return;
+  for (const ValueId bound : {loop.lo, loop.hi, loop.step})
+    require(kernel, value(kernel, bound).op == Opcode::constant, "unroll_bounds",
+            "an unrolled loop without constant bounds");
+}
+
 void verify_rings(const Kernel& kernel) {
   const Ring* ring = ring_of(kernel, kernel.body);
   for_each_statement(kernel.body, [&](const Statement& s) {

@@ -12,6 +12,10 @@ namespace lathe::kernel {
 /// (setup_store); its bounds are known from the dims alone (parallel_bounds).
 void verify_parallel_loop(const Kernel& kernel);
 
+/// Steps are positive (loop_step), indices are loop indices (loop_index), unrolled loops have constant bounds
+/// (unroll_bounds); the bounds are in scope.
+void verify_loop(const Kernel& kernel, const Loop& loop);
+
 /// One ring at most, the last statement of its loop of whole warps, with users in whole groups (ring_threads,
 /// ring_place), of 2 to 8 stages with one Stage in serial loops (ring_stage), whose fill copies to shared memory and
 /// does nothing else, and needs nothing of what the users load, get or multiply (ring_fill).

@@ -282,6 +282,15 @@ class Verifier {
             "a wait_sums in a branch, a stage or outside a ring");
   }
 
+  void statement(const TileMma& s) const {
+    buffer(s.sums.buffer, true);
+    if (s.continues) buffer(s.sums.buffer, false);
+    for (const BufferId operand : {s.left.buffer, s.right.buffer}) buffer(operand, false);
+    for (const TileMma::Matrix& m : {s.sums, s.left, s.right}) use(m.first), use(m.line);
+    use(s.depth);
+    verify_tile_mma(kernel_, s);
+  }
+
   void statement(const SetVar& s) {
     if (s.declares) {
       require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",
@@ -324,17 +333,9 @@ class Verifier {
 
   void statement(const Loop& s) {
     for (const ValueId bound : {s.lo, s.hi, s.step}) want(use(bound), {i64, 1}, "a loop bound");
-    const Instruction& step = at(s.step);
-    require(step.op != Opcode::constant || step.integer > 0, "loop_step", "a step of {}", step.integer);
     require(s.kind != LoopKind::parallel || depth_ == 1, "parallel_place",
             "a parallel loop inside another statement");
-    require(s.index >= 0 && s.index < static_cast<int>(kernel_.values.size()), "value_range",
-            "value {} does not exist", s.index);
-    require(at(s.index).op == Opcode::loop_index && at(s.index).type == Type{i64, 1}, "loop_index",
-            "value {} is no loop index", s.index);
-    if (s.kind == LoopKind::unroll)
-      require(at(s.lo).op == Opcode::constant && at(s.hi).op == Opcode::constant && step.op == Opcode::constant,
-              "unroll_bounds", "an unrolled loop without constant bounds");
+    verify_loop(kernel_, s);
     const bool thread = s.kind >= LoopKind::thread_x;
     const bool block_loop = s.kind >= LoopKind::block_x && !thread;
     require(!block_loop || threads_ == 0, "loop_nesting", "a {} loop inside a thread loop", kernel::name(s.kind));

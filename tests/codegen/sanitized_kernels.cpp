@@ -8,6 +8,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/builder.h"
+#include "tests/support/tile_blocks.h"
 
 /// In a program built with a sanitizer, the kernels that it compiles are checked like the rest of it. Each defect is
 /// committed in a process of its own, which must not end well.
@@ -41,6 +42,20 @@ void run(const codegen::CompiledKernels& code, float* x, std::int64_t n) {
   code[0].run(buffers, &n, 0, code[0].extent(&n), &status);
 }
 
+/// A tile_mma of 16 x 16 sums over 32 k, of rows of x that are 32 elements long; nothing where there is no AMX.
+std::function<void(std::uint16_t*)> tile_product() {
+  if (!codegen::TargetCpu::host().has_tiles()) return {};
+  const Kernel kernels[] = {test::tile_block(16, 16, false)};
+  return [code = codegen::Jit().compile(kernels)](std::uint16_t* x) {
+    std::vector<float> c(256), out(256);
+    std::vector<std::uint16_t> y(512);
+    void* buffers[] = {c.data(), x, y.data(), out.data()};
+    const std::int64_t dims[] = {32, 32, 32};
+    std::int64_t status = 0;
+    code[0].run(buffers, dims, 0, 1, &status);
+  };
+}
+
 bool ends_well(const std::function<void()>& work) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -69,7 +84,28 @@ TEST_CASE("AddressSanitizer sees what compiled kernels touch") {
     }
 }
 
+TEST_CASE("AddressSanitizer sees what tile registers are loaded from") {
+  const auto product = tile_product();
+  if (!product) return;
+  std::vector<std::uint16_t> x(512), short_of_one(511);
+  CHECK(ends_well([&] { product(x.data()); }));
+  CHECK_FALSE(ends_well([&] { product(short_of_one.data()); }));
+}
+
 #else
+
+TEST_CASE("ThreadSanitizer sees what tile registers are loaded from") {
+  const auto product = tile_product();
+  if (!product) return;
+  std::vector<std::uint16_t> x(520);
+  const auto beside = [&](std::size_t place) {
+    std::thread other([&] { x[place] = 1; });
+    product(x.data());
+    other.join();
+  };
+  CHECK(ends_well([&] { beside(512); }));
+  CHECK_FALSE(ends_well([&] { beside(511); }));
+}
 
 TEST_CASE("ThreadSanitizer sees what compiled kernels touch") {
   for (const int lanes : {1, 4, 16})

@@ -1,0 +1,60 @@
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+#include "tests/codegen/harness.h"
+#include "tests/support/tile_blocks.h"
+
+using namespace lathe;
+using namespace lathe::kernel;
+using namespace lathe::testing;
+using codegen::TargetCpu;
+using test::tile_block;
+
+TEST_CASE("tile_mma gives the interpreter's bits on AMX") {
+  if (!TargetCpu::host().has_tiles()) {
+    WARN("SKIP: no AMX");
+    return;
+  }
+  constexpr std::int64_t depth = 96, x_line = depth + 7, y_line = 66;
+  for (const int rows : {16, 32})
+    for (const int columns : {16, 32})
+      for (const bool continues : {false, true})
+        for (const std::int64_t k : {std::int64_t{0}, std::int64_t{32}, depth}) {
+          const std::vector<Data> buffers = {samples(f32, std::int64_t{rows} * columns, 1),
+                                             samples(bf16, rows * x_line, 2), samples(bf16, depth / 2 * y_line, 3),
+                                             Data(f32, std::int64_t{rows} * columns)};
+          compare(tile_block(rows, columns, continues), buffers, {k, x_line, y_line});
+        }
+}
+
+TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given back") {
+  const TargetCpu amx = TargetCpu::named("x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16");
+  CHECK(amx.has_tiles());
+  const std::string code = codegen::emit_assembly(tile_block(32, 32, true), amx);
+  const auto count = [&](const std::string& instruction) {
+    int found = 0;
+    for (auto at = code.find(instruction); at != std::string::npos; at = code.find(instruction, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("tdpbf16ps") == 4);
+  CHECK(count("tileloadd") == 8);
+  CHECK(count("tilestored") == 4);
+  CHECK(count("ldtilecfg") == 1);
+  CHECK(count("tilerelease") == 1);
+  CHECK_THROWS_WITH(codegen::emit_assembly(tile_block(32, 32, true), TargetCpu::named("x86-64-v4")),
+                    Catch::Contains("no AMX"));
+}
+
+TEST_CASE("a target CPU with features more or less") {
+  const TargetCpu host = TargetCpu::host();
+  CHECK(TargetCpu::named("host") == host);
+  const TargetCpu without = TargetCpu::named("host,-amx-bf16");
+  CHECK(!without.has_tiles());
+  CHECK(without.runs_here());
+  CHECK(without.vector_bits == host.vector_bits);
+  CHECK(TargetCpu::named("x86-64-v3,+amx-tile").features == TargetCpu::named("x86-64-v3").features + ",+amx-tile");
+  CHECK_THROWS_WITH(TargetCpu::named("x86-64-v4,+sse9"), Catch::Contains("[unknown_cpu]") && Catch::Contains("sse9"));
+  CHECK_THROWS_WITH(TargetCpu::named("x86-64-v4,"), Catch::Contains("[unknown_cpu]"));
+}

@@ -1,0 +1,126 @@
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/printer.h"
+#include "ir/kernel/scalar_eval.h"
+#include "ir/kernel/verifier.h"
+#include "tests/support/tile_blocks.h"
+
+using namespace lathe;
+using namespace lathe::kernel;
+using test::tile_block;
+
+namespace {
+
+constexpr std::int64_t x_line = 100, y_line = 72;
+
+struct Operands {
+  std::vector<float> c = std::vector<float>(32 * 32, 1);
+  std::vector<std::uint16_t> x = std::vector<std::uint16_t>(32 * x_line), y = std::vector<std::uint16_t>(48 * y_line);
+
+  void set(int m, int k, float value) { x[static_cast<std::size_t>(m * x_line + k)] = bf16_bits(value); }
+  void set_right(int k, int n, float value) {
+    y[static_cast<std::size_t>(k / 2 * y_line + 2 * n + k % 2)] = bf16_bits(value);
+  }
+};
+
+std::vector<float> run(const Kernel& kernel, Operands o, std::int64_t k) {
+  std::vector<float> out(32 * 32, -1);
+  const auto bind = [](auto& v) { return BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
+  const BoundBuffer buffers[] = {bind(o.c), bind(o.x), bind(o.y), bind(out)};
+  const std::int64_t dims[] = {k, x_line, y_line};
+  interpret(kernel, buffers, dims);
+  return out;
+}
+
+void rejects(const std::string& label, const std::function<void(TileMma&, Kernel&)>& damage) {
+  Kernel kernel = tile_block(32, 32, true);
+  const auto& loop = std::get<Loop>(kernel.body.back().node);
+  for (const Statement& s : loop.body)
+    if (auto* mma = std::get_if<TileMma>(&s.node)) damage(const_cast<TileMma&>(*mma), kernel);  // NOLINT
+  CHECK_THROWS_WITH(verify(kernel), Catch::Contains("[" + label + "]"));
+}
+
+}  // namespace
+
+TEST_CASE("tile_mma: sums of products at all places, with lines of their own, added to sums or to zeros") {
+  Operands o;
+  for (int i = 0; i < 32; ++i)
+    for (int k = 0; k < 96; ++k)
+      o.set(i, k, static_cast<float>((i * 7 + k * 3) % 17 - 8)),
+          o.set_right(k, i, static_cast<float>((i * 5 + k) % 13 - 6));
+  for (const int rows : {16, 32})
+    for (const int columns : {16, 32})
+      for (const bool continues : {false, true})
+        for (const std::int64_t depth : {0, 32, 96}) {
+          const std::vector<float> out = run(tile_block(rows, columns, continues), o, depth);
+          for (int m = 0; m < rows; ++m)
+            for (int n = 0; n < columns; ++n) {
+              float sum = continues ? 1 : 0;
+              for (int k = 0; k < depth; ++k)
+                sum += static_cast<float>((m * 7 + k * 3) % 17 - 8) * static_cast<float>((n * 5 + k) % 13 - 6);
+              REQUIRE(out[static_cast<std::size_t>(m * columns + n)] == sum);
+            }
+        }
+}
+
+TEST_CASE("tile_mma: even and odd k apart, 32 at a time, each step rounded once, subnormals as zeros") {
+  Operands o;
+  const auto only = [&](std::initializer_list<std::pair<int, float>> left) {
+    o.x.assign(o.x.size(), 0);
+    for (const auto& [k, value] : left) o.set(0, k, value);
+    return run(tile_block(16, 16, true), o, 64)[0];
+  };
+  for (int k = 0; k < 64; ++k) o.set_right(k, 0, 1);
+  o.c[0] = 0x1p24f;
+  CHECK(only({{0, 1}, {2, 1}}) == 0x1p24f + 2);  // both in one sum, before the sum so far
+  CHECK(only({{0, 1}, {1, 1}}) == 0x1p24f + 2);  // even and odd sums meet first
+  CHECK(only({{0, 1}, {32, 1}}) == 0x1p24f);     // each step by itself
+  o.c[0] = 0;
+  CHECK(only({{0, 0x1p24f}, {2, 1}, {4, -0x1p24f}}) == 0);  // the even ones in order
+  CHECK(only({{0, 0x1p24f}, {1, 1}, {2, -0x1p24f}}) == 1);  // the odd ones apart
+  CHECK(only({{0, 0x1p-130f}}) == 0);
+  o.c[0] = 0x1p-130f;
+  CHECK(only({}) == 0);
+  for (int k = 0; k < 64; ++k) o.set_right(k, 0, 0x1p-70f);
+  CHECK(only({{0, 0x1p-70f}}) == 0);
+  // 2^-126 - 2^-150 has 24 bits below the least normal number, as a subnormal it would be rounded up to that.
+  o.set_right(2, 0, -0x1p-75f), o.set_right(0, 0, 0x1p-63f);
+  CHECK(only({{0, 0x1p-63f}, {2, 0x1p-75f}}) == 0);
+}
+
+TEST_CASE("tile_mma: what the interpreter finds") {
+  CHECK_THROWS_WITH(run(tile_block(32, 32, false), {}, 48), Catch::Contains("[tile_shape]"));
+  Operands few;
+  few.x.resize(31 * x_line);
+  CHECK_THROWS_WITH(run(tile_block(32, 32, false), few, 32), Catch::Contains("[out_of_bounds]"));
+  CHECK_NOTHROW(run(tile_block(16, 32, false), few, 32));
+  Builder b("unwritten");
+  const Buffer x = b.buffer("x", bf16, Access::read), sums = b.alloc(f32, 256);
+  b.tile_mma({16, 16, true}, {sums, 0, 16}, {x, 0, 32}, {x, 0, 32}, 32);
+  std::vector<std::uint16_t> data(512);
+  const BoundBuffer bound[] = {{data.data(), 512}};
+  CHECK_THROWS_WITH(interpret(b.finish(), bound, {}), Catch::Contains("[uninitialised]"));
+}
+
+TEST_CASE("tile_mma prints its operands, and has rules") {
+  CHECK_THAT(print(tile_block(32, 16, true)),
+             Catch::Contains("tile_mma sums[0 by 40] += x[0 by x_line], y[0 by y_line], 32 x 16 x k\n"));
+  CHECK_THAT(print(tile_block(32, 16, false)), Catch::Contains("tile_mma sums[0 by 40] = x"));
+  rejects("tile_shape", [](TileMma& m, Kernel&) { m.rows = 24; });
+  rejects("tile_shape", [](TileMma& m, Kernel& k) {
+    k.values.push_back({.op = Opcode::constant, .type = {i64, 1}, .integer = 33});
+    m.depth = static_cast<ValueId>(k.values.size()) - 1;
+  });
+  rejects("tile_operands", [](TileMma& m, Kernel&) { m.right.buffer = 0; });
+  rejects("tile_operands", [](TileMma& m, Kernel& k) {
+    std::swap(m.sums.buffer, m.left.buffer), k.buffers[1].access = Access::read_write;
+  });
+  rejects("access", [](TileMma& m, Kernel&) { m.left.buffer = 3; });
+  rejects("dominance", [](TileMma& m, Kernel& k) {
+    k.values.push_back({.op = Opcode::loop_index, .type = {i64, 1}});
+    m.left.line = static_cast<ValueId>(k.values.size()) - 1;
+  });
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "ir/kernel/builder.h"
+
+namespace lathe::test {
+
+/// out[m][n] = c[m][n] + sum over k of x[m][k] * y[k][n] by one tile_mma, y in pairs of k. Kernel arguments: c, x, y,
+/// out; k, from one row of x and of a pair of k of y to the next.
+inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line_of_sums = 40) {
+  using namespace kernel;
+  Builder b("tiles");
+  const Buffer c = b.buffer("c", f32, Access::read), x = b.buffer("x", bf16, Access::read),
+               y = b.buffer("y", bf16, Access::read), out = b.buffer("out", f32, Access::write);
+  const Value k = b.dim("k"), x_line = b.dim("x_line"), y_line = b.dim("y_line");
+  b.parallel_for(0, 1, 1, [&](Value) {
+    const Buffer sums = b.alloc(f32, std::int64_t{32} * line_of_sums, Space::stack, "sums");
+    b.for_loop(0, rows, 1, [&](Value m) {
+      for (int n = 0; continues && n < columns; n += 16)
+        b.store(sums, m * line_of_sums + n, b.load(c, m * columns + n, 16));
+    });
+    b.tile_mma({rows, columns, continues}, {sums, 0, line_of_sums}, {x, 0, x_line}, {y, 0, y_line}, k);
+    b.for_loop(0, rows, 1, [&](Value m) {
+      for (int n = 0; n < columns; n += 16) b.store(out, m * columns + n, b.load(sums, m * line_of_sums + n, 16));
+    });
+  });
+  return b.finish();
+}
+
+}  // namespace lathe::test
