@@ -23,6 +23,7 @@
 #include "bench/gemm_peers.h"
 #include "bench/gemm_table.h"
 #include "runtime/machine/peak.h"
+#include "runtime/target.h"
 
 namespace lathe::bench {
 namespace {
@@ -109,7 +110,8 @@ schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
                             .k = c.k,
                             .lhs_axis = c.lhs,
                             .rhs_axis = c.rhs,
-                            .epilogue_cheap = true};
+                            .epilogue_cheap = true,
+                            .far_l3 = vector_target(options.target).far_l3};
   if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
   schedule::GemmPlan plan = schedule::plan_gemm(query);
   const std::map<std::string, Source> sources = {

@@ -9,9 +9,11 @@
 
 namespace lathe {
 
-/// What schedules know of a CPU.
+/// What schedules know of a CPU. Xeons with AMX have an L3 behind a mesh; no feature tells it of older ones.
 inline VectorTarget vector_target(const codegen::TargetCpu& cpu) {
-  return {.bits = cpu.vector_bits, .dot_pairs = cpu.vector_bits == 512 && cpu.has("avx512bf16")};
+  return {.bits = cpu.vector_bits,
+          .dot_pairs = cpu.vector_bits == 512 && cpu.has("avx512bf16"),
+          .far_l3 = cpu.has("amx-tile")};
 }
 
 /// What a graph is compiled for.

@@ -32,7 +32,8 @@ class ProductKernels {
                                     .lhs_cheap = operands_.left.plain,
                                     .rhs_cheap = operands_.right.plain,
                                     .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
-                                    .epilogue_cheap = epilogue_.size() <= 6};
+                                    .epilogue_cheap = epilogue_.size() <= 6,
+                                    .far_l3 = lowering_.target.far_l3};
     const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
                                        : std::vector{plan_gemm(query)};
     const schedule::GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];

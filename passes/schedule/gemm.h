@@ -106,6 +106,9 @@ struct GemmQuery {
   bool rhs_shared = false;      ///< the same right operand for all batches
   bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
   bool epilogue_cheap = false;  ///< a few instructions
+  /// An L3 too far away to read lines from it one by one while they are multiplied. L2 is taken to have 2 MB in 16
+  /// ways.
+  bool far_l3 = false;
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);

@@ -101,6 +101,16 @@ bool scattered_left(const GemmQuery& query) {
   return query.lhs_axis == LaneAxis::row && query.m && *query.m >= many && may_pack_right(query);
 }
 
+/// Whether the lines of a plain left operand that is read along its rows, one line a step of k, evict one another
+/// from L2 before the next rows read them: rows that lie a multiple of 4 KB apart share a few of its sets.
+bool evicted_left(const GemmQuery& query) {
+  constexpr std::int64_t line = 64, sets = 2048, ways = 16, steps = 512;
+  if (!query.far_l3 || query.lhs_axis != LaneAxis::row || !query.m || !at_most(query.batch, 1)) return false;
+  const std::int64_t bytes = *query.m * static_cast<std::int64_t>(size_in_bytes(query.compute));
+  const std::int64_t kept = bytes % line == 0 ? sets / std::gcd(sets, bytes / line) * ways : sets * ways;
+  return kept < 2 * steps && !at_most(query.k, kept / 2);  // those of the next rows are asked for ahead
+}
+
 /// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
@@ -147,6 +157,14 @@ int rest_of_columns(const GemmQuery& query) {
 GemmQuery in_pairs(GemmQuery query) {
   if (query.k) query.k = (*query.k + 1) / 2;
   return query;
+}
+
+/// A plan that copies a plain left operand first, by rows, and then reads it as one that lies along k.
+GemmPlan with_packed_left(GemmPlan plan, GemmQuery query) {
+  query.lhs_axis = LaneAxis::k;
+  plan.lhs = Source::packed, plan.rhs = Source::loaded;
+  fit_loaded_right(plan.tile, query);
+  return plan;
 }
 
 GemmPlan choose_plan(const GemmQuery& query);
@@ -221,6 +239,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   plan.rhs = Source::loaded;
   if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
   if (scattered_left(query)) plan.lhs = Source::loaded;
+  if (plan.lhs == Source::direct && evicted_left(query)) return with_packed_left(plan, query);
   if (plan.lhs == Source::loaded) {
     plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);

@@ -121,6 +121,25 @@ TEST_CASE("plans pack a right operand that no cache holds ahead for very many ro
   CHECK(plan_gemm(query).rhs == Source::loaded);
 }
 
+TEST_CASE("plans copy a left operand first whose lines evict one another, where L3 is far") {
+  schedule::GemmQuery query{
+      .batch = 1, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row, .far_l3 = true};
+  const auto left = [&](std::int64_t m) {
+    query.m = m;
+    return plan_gemm(query).lhs;
+  };
+  for (const std::int64_t m : {1024, 2048, 3072}) CHECK(left(m) == Source::packed);  // 64 lines apart, or multiples
+  for (const std::int64_t m : {768, 2304, 2816, 3071}) CHECK(left(m) == Source::direct);
+  query.k = 128;  // few lines
+  CHECK(left(3072) == Source::direct);
+  query.k = {}, query.batch = 12;
+  CHECK(left(3072) == Source::direct);
+  query.batch = 1, query.lhs_axis = LaneAxis::k;
+  CHECK(left(3072) == Source::direct);
+  query.lhs_axis = LaneAxis::row, query.far_l3 = false;
+  CHECK(left(3072) == Source::direct);
+}
+
 TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
   schedule::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);
