@@ -1,7 +1,7 @@
 // Whole training steps beside the machine's FMA peak, forward, backward and AdamW; steps of decoding beside its read
 // bandwidth.
 //   bench_training_step [NAME ...] [--steps N] [--threads N] [--clip NORM] [--norm] [--precision f32|bf16|f16]
-//                       [--top LINES] [--tune SECONDS] [--known-sizes] [--chunk-rows N]
+//                       [--top LINES] [--tune SECONDS] [--known-sizes] [--chunk-rows N] [--cpu CPU]
 //   bench_training_step NAME --serve [--export FILE] [--clip NORM] [--precision P]
 // --norm: the norm of the gradients is an output of every step. Without it and --clip nothing asks for it, as in
 // the peers' steps.
@@ -10,6 +10,7 @@
 // decode-CONTEXT.
 // --known-sizes: compiled for the sizes of the batch alone. --chunk-rows: so does that, and measures steps whose
 // logits go in chunks of N rows in turn with steps whose logits are whole.
+// --cpu: what it is compiled for, such as host,-amx-bf16.
 // --serve is for bench/run_steps.py: commands come as lines, answers go as lines of JSON; --export writes the
 // parameters and the batch, from which the peers start.
 #include <fmt/core.h>
@@ -47,7 +48,7 @@ struct Options {
   double clip = 0, tune = 0;
   DType precision = f32;
   bool serve = false, norm = false, known_sizes = false;
-  std::string exported;
+  std::string exported, cpu = "host";
 };
 
 Options parse(int argc, char** argv) {
@@ -76,6 +77,8 @@ Options parse(int argc, char** argv) {
       options.precision = parse_dtype(value()).value_or(f32);
     } else if (argument == "--export") {
       options.exported = value();
+    } else if (argument == "--cpu") {
+      options.cpu = value();
     } else if (argument == "--serve") {
       options.serve = true;
     } else {
@@ -178,8 +181,10 @@ class Step {
   }
 
   Executable compiled(const ir::Graph& step, const RowChunks& chunks, std::optional<TuneOptions> tune = {}) const {
-    Executable executable =
-        compile(step, {.threads = options_.threads, .lower = {.chunks = chunks}, .tune = std::move(tune)});
+    Executable executable = compile(step, {.target = Target::named(options_.cpu),
+                                           .threads = options_.threads,
+                                           .lower = {.chunks = chunks},
+                                           .tune = std::move(tune)});
     executable.set_states(initial_values(step, case_.initializers, 1));
     return executable;
   }

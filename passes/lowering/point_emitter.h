@@ -61,6 +61,8 @@ class PointEmitter {
   /// The same for what a load or a gather reads; where a gather's index is out of range, for anything.
   void prefetch(int instruction, Scope& scope);
 
+  /// The memory of a node's storage.
+  kernel::Buffer storage(ir::ValueId node) const { return context_.buffer(buffer_of_(node)); }
   const PointProgram& program() const { return program_; }
   KernelContext& context() { return context_; }
 

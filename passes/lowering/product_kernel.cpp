@@ -32,6 +32,8 @@ class ProductKernels {
                                     .lhs_cheap = operands_.left.plain,
                                     .rhs_cheap = operands_.right.plain,
                                     .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
+                                    .tiles = lowering_.target.tiles && operands_.dtype == bf16,
+                                    .lhs_in_lines = operands_.left.in_lines,
                                     .epilogue_cheap = epilogue_.size() <= 6,
                                     .far_l3 = lowering_.target.far_l3};
     const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
@@ -70,9 +72,10 @@ class ProductKernels {
     const ProductOperand& s = left ? operands_.left : operands_.right;
     const schedule::PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
-    const int odd = tile.pairs ? 1 : 0;  // packed beside a zero
-    const Dim elements = known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value() + (*k.value() & odd)))
-                               : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(odd));
+    const int unit = tile.tiles ? kernel::tile_depth : tile.pairs ? 2 : 1;  // of k, filled up with zeros
+    const Dim elements = known
+                             ? Dim(extent.exact(*batch.value(), *rows.value(), (*k.value() + unit - 1) / unit * unit))
+                             : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(unit - 1));
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs");
@@ -121,6 +124,8 @@ class ProductKernels {
       } else {
         loads.hoist(scope);
         o.load = loader(loads, s, scope);
+        if (s.in_lines)
+          o.lines = [&](Value batch, Value row, Value k) { return s.lines(loads, scope, batch, row, k); };
         if (s.plain)
           o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
             s.prefetch(loads, scope, batch, row, k, lanes);

@@ -24,6 +24,16 @@ LaneAxis contiguous_axis(const ProductOperand& o) {
   return votes > 0 ? LaneAxis::row : LaneAxis::k;
 }
 
+/// Of an operand that is one load.
+bool lies_in_lines(const ProductOperand& o) {
+  const PointProgram& program = o.operand.program;
+  const Linear& form = program[0].form;
+  if (!Place::merges(form, o.rows, program.domain) || !Place::merges(form, o.k, program.domain)) return false;
+  for (auto d = o.k.rbegin(); d != o.k.rend(); ++d)
+    if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
+  return false;
+}
+
 }  // namespace
 
 Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch, Value row,
@@ -34,6 +44,16 @@ Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top
       emitter, {{batch, at_batch, 1}, {rows, row, along_row ? lanes : 1}, {k, at_k, along_row ? 1 : lanes}}, mask,
       &top);
   return b.broadcast(b.cast(emitter.emit(operand.result, scope), compute), lanes);
+}
+
+kernel::Builder::Lines ProductOperand::lines(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch,
+                                             Value row, Value at_k) const {
+  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, Value{}, &top);
+  const PointInstruction& load = operand.program[operand.result];
+  const Place::Position at = scope.place.position(load.form);
+  LATHE_ASSERT(in_lines && !at.vector);
+  KernelContext& context = emitter.context();
+  return {emitter.storage(load.buffer), at.base, context.dim(at.stride)};
 }
 
 void ProductOperand::prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch, Value row,
@@ -92,7 +112,9 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
   o.compute = compute;
   o.axis = contiguous_axis(o);
   const PointProgram& program = o.operand.program;
-  o.plain = program.size() == 1 && program[0].kind == PointInstruction::Kind::load && program[0].dtype == compute;
+  const bool load = program.size() == 1 && program[0].kind == PointInstruction::Kind::load;
+  o.plain = load && program[0].dtype == compute;
+  o.in_lines = load && program[0].dtype == bf16 && lies_in_lines(o);
   return o;
 }
 

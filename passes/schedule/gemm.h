@@ -35,6 +35,9 @@ struct GemmTile {
   /// k beside a zero. kc counts pairs; a pair has the size of an f32. compute is f32, operands are loaded as f32
   /// that bf16 holds, and their products are summed by dot_pairs.
   bool pairs = false;
+  /// With pairs: the sums are made by tile_mma in blocks of mr = 32 rows and 32 columns. k is filled up with zeros to
+  /// a multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
+  bool tiles = false;
   DType packed() const { return pairs ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
   bool operator==(const GemmTile&) const = default;
@@ -70,6 +73,8 @@ struct GemmOperand {
   LoadOperand load{};          ///< loaded, direct
   OperandPrefetch prefetch{};  ///< direct, of a left operand along its rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
+  /// direct, of tiles: where the rows from `row` on lie, k side by side.
+  std::function<kernel::Builder::Lines(kernel::Value batch, kernel::Value row, kernel::Value k)> lines{};
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
   /// that all batches share, or batch / groups for grouped heads.
   std::function<kernel::Value(kernel::Value batch)> packed_batch{};
@@ -77,6 +82,7 @@ struct GemmOperand {
 
 enum class GemmStrategy : std::uint8_t {
   blocked,     ///< register tiles over blocks of k; the right operand packed, loaded, or direct along row
+  tiles,       ///< of bf16: blocks of sums by tile_mma over blocks of k; the right operand packed or loaded
   skinny_dot,  ///< few rows, right operand contiguous in k: vectors along k, streamed once, summed across lanes last
 };
 
@@ -105,6 +111,8 @@ struct GemmQuery {
   bool lhs_cheap = true, rhs_cheap = true;
   bool rhs_shared = false;      ///< the same right operand for all batches
   bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
+  bool tiles = false;           ///< pairs, on a machine with tile_mma
+  bool lhs_in_lines = false;    ///< bf16 in memory, k side by side and rows at one distance
   bool epilogue_cheap = false;  ///< a few instructions
   /// An L3 too far away to read lines from it one by one while they are multiplied. L2 is taken to have 2 MB in 16
   /// ways.

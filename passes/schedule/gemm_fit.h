@@ -31,6 +31,9 @@ inline int equal_share(std::int64_t size, int most) {
   return static_cast<int>((size + parts - 1) / parts);
 }
 
+/// The plan of a product of bf16 by tile_mma; none where it is too small or the machine has none.
+std::optional<GemmPlan> plan_tiles(const GemmQuery& query);
+
 /// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,
 /// is streamed once. Where more than two strips read it, a block of it is to stay near.
 void fit_rows(GemmTile& tile, const GemmQuery& query);

@@ -127,12 +127,6 @@ Value interleave(Builder& b, Value even, Value odd) {
 
 namespace {
 
-Value concatenate(Builder& b, Value low, Value high) {
-  std::vector<int> lanes(static_cast<std::size_t>(2 * low.type.lanes));
-  std::iota(lanes.begin(), lanes.end(), 0);
-  return b.shuffle(low, high, std::move(lanes));
-}
-
 class SliverPacker {
  public:
   SliverPacker(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to)
@@ -143,7 +137,8 @@ class SliverPacker {
         from_(from),
         to_(to),
         pairs_(tile.pairs),
-        packed_(tile.packed()) {}
+        packed_(tile.packed()),
+        steps_(b, tile, from) {}
 
   void along_row() {
     const Value full = from_.row + groups_ * lanes_ <= from_.rows;
@@ -154,7 +149,7 @@ class SliverPacker {
       for_unrolled(b_, b_.index(0), from_.depth, masked ? 1 : 4, [&](Value k) {
         for (int g = 0; g < groups_; ++g)
           put(at(k, g * lanes_), width_ - g * lanes_,
-              step_of_rows(from_.row + g * lanes_, k, masks[static_cast<std::size_t>(g)]));
+              steps_.of_rows(from_.row + g * lanes_, k, masks[static_cast<std::size_t>(g)]));
       });
     };
     if (known_multiple(b_, from_.rows, groups_ * lanes_) && width_ == groups_ * lanes_) return copy(false);
@@ -185,32 +180,6 @@ class SliverPacker {
   }
 
  private:
-  /// `lanes_` rows (axis row) or k (axis k) from (row, k) on.
-  Value load(Value row, Value k, Value mask) const {
-    return (*from_.load)(from_.batch, row, k, from_.axis, lanes_, mask);
-  }
-
-  /// What is packed of `lanes_` rows at one step of k.
-  Value step_of_rows(Value row, Value step, Value mask) const {
-    const Value k = from_.k0 + step;
-    if (!pairs_) return load(row, k, mask);
-    const Value even = b_.cast(load(row, 2 * k, mask), packed_);
-    if (known_multiple(b_, from_.k, 2)) return interleave(b_, even, b_.cast(load(row, 2 * k + 1, mask), packed_));
-    const Value odd = b_.cast(load(row, min(2 * k + 1, from_.k - 1), mask), packed_);
-    return interleave(b_, even, b_.select(2 * k + 1 < from_.k, odd, b_.constant(packed_, 0, lanes_)));
-  }
-
-  /// What is packed of one row at `lanes_` steps of k. With masks of k, what is out of range is zero.
-  Value steps_of_row(Value row, Value step, const Value (&masks)[2]) const {
-    const Value k = from_.k0 + step;
-    if (!pairs_) return load(row, k, masks[0]);
-    const auto half = [&](int which) {
-      const Value mask = masks[which], part = b_.cast(load(row, 2 * k + which * lanes_, mask), packed_);
-      return mask ? b_.select(mask, part, b_.constant(packed_, 0, lanes_)) : part;
-    };
-    return concatenate(b_, half(0), half(1));
-  }
-
   Value at(Value k, int row) const { return to_.base + k * width_ + row; }
 
   /// Stores the first `left` elements (or pairs) of a vector: all of it, or in pieces.
@@ -245,7 +214,7 @@ class SliverPacker {
       std::vector<Value> rows;
       for (int i = first; i < first + lanes_; ++i) {
         const Value at = from_.row + row + i;
-        rows.push_back(i < unit ? steps_of_row(square.inside ? at : min(at, from_.rows - 1), k, masks)
+        rows.push_back(i < unit ? steps_.of_row(square.inside ? at : min(at, from_.rows - 1), k, masks)
                                 : b_.constant(packed_, 0, pairs_ ? 2 * lanes_ : lanes_));
       }
       columns.push_back(transpose(b_, rows, pairs_ ? 2 : 1));
@@ -269,15 +238,33 @@ class SliverPacker {
   const SliverTarget& to_;
   bool pairs_;
   DType packed_;
+  StepLoader steps_;
 };
+
+/// Zeros at steps lo .. hi.
+void pack_zeros(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to, Value lo,
+                Value hi) {
+  b.for_loop(lo, hi, 1, [&](Value step) {
+    for (int r = 0; r < from.width; r += tile.lanes)
+      b.store(to.buffer, (to.base + step * from.width + r) * 2, b.constant(tile.packed(), 0, 2 * tile.lanes));
+  });
+}
 
 }  // namespace
 
-Value steps_of_k(Builder& b, const GemmTile& tile, Value k) { return tile.pairs ? b.ceil_div(k, 2) : k; }
+Value steps_of_k(Builder& b, const GemmTile& tile, Value k) {
+  if (tile.tiles) return b.round_up(k, kernel::tile_depth) / 2;
+  return tile.pairs ? b.ceil_div(k, 2) : k;
+}
 
 void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to) {
-  SliverPacker packer(b, tile, from, to);
+  SliverSource filled = from;
+  if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
+    filled.depth = min(from.depth, b.ceil_div(from.k, 2) - from.k0);
+  SliverPacker packer(b, tile, filled, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
+  if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
+    pack_zeros(b, tile, from, to, filled.depth, from.depth);
 }
 
 namespace {
@@ -315,7 +302,8 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
 
 void emit_pack_lhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                    const LoadOperand& load) {
-  emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
+  tile.tiles ? emit_pack_lines(b, tile, sizes, packed, axis, load)
+             : emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
 }
 
 void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,

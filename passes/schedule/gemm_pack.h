@@ -47,6 +47,38 @@ struct SliverTarget {
   bool overrun = false;
 };
 
+/// What is packed of an operand, in vectors: elements converted, pairs put together.
+class StepLoader {
+ public:
+  StepLoader(kernel::Builder& b, const GemmTile& tile, const SliverSource& from)
+      : b_(b), lanes_(tile.lanes), from_(from), pairs_(tile.pairs), packed_(tile.packed()) {}
+
+  /// `lanes` rows from `row` on at one step of k.
+  kernel::Value of_rows(kernel::Value row, kernel::Value step, kernel::Value mask) const;
+  /// One row at `lanes` steps of k. With masks of k, of both halves of the elements, what is out of range is zero.
+  kernel::Value of_row(kernel::Value row, kernel::Value step, const kernel::Value (&masks)[2]) const;
+
+ private:
+  kernel::Value load(kernel::Value row, kernel::Value k, kernel::Value mask) const;
+
+  kernel::Builder& b_;
+  int lanes_;
+  const SliverSource& from_;
+  bool pairs_;
+  DType packed_;
+};
+
+/// For tiles: target.buffer[base + r * line + k] for the rows row .. row + width, a multiple of 16, and the steps k0
+/// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
+struct LinesTarget {
+  kernel::Buffer buffer;
+  kernel::Value base, line;
+};
+void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const LinesTarget& to);
+/// A whole left operand for tiles.
+void emit_pack_lines(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
+                     LaneAxis axis, const LoadOperand& load);
+
 /// Copies a sliver. Elements of rows beyond the last may be anything, or are not written: nobody uses what
 /// they contribute to.
 void emit_pack_sliver(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to);

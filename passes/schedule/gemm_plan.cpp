@@ -185,6 +185,7 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
+  if (const auto plan = plan_tiles(query)) return *plan;
   const auto fitted = [](const GemmQuery& q) {
     GemmQuery whole = q;
     whole.n = q.n ? *q.n - rest_of_columns(q) : q.n;

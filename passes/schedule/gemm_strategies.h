@@ -10,6 +10,11 @@ namespace lathe::schedule {
 void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch);
 
+/// Blocks of 32 x 32 sums of bf16 by tile_mma, over blocks of k; sums stay in scratch between these, and each strip
+/// of 32 rows goes to the epilogue after the last one.
+void emit_tile_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                    const GemmOperand& rhs, const Epilogue& epilogue);
+
 /// Few rows, both operands contiguous in k: mr x nv dot products at once with lanes along k, each summed across the
 /// lanes last. Reads the right operand once and packs nothing.
 void emit_skinny_dot(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,

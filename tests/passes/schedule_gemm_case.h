@@ -128,7 +128,8 @@ class GemmRun {
   /// The elements of the result, as bytes.
   std::string run(const Runner& runner) {
     const DType compute = p_.compute();
-    const std::int64_t k = plan_.tile.pairs ? p_.k + p_.k % 2 : p_.k;
+    const std::int64_t unit = plan_.tile.tiles ? kernel::tile_depth : plan_.tile.pairs ? 2 : 1;
+    const std::int64_t k = (p_.k + unit - 1) / unit * unit;
     Elements packed_lhs(plan_.tile.packed(), packed_lhs_extent(plan_.tile).exact(p_.batch, p_.m, k));
     Elements packed_rhs(plan_.tile.packed(), packed_rhs_extent(plan_.tile).exact(rhs_batches(), p_.n, k));
     std::vector<std::int64_t> dims;
@@ -208,6 +209,10 @@ class GemmRun {
     schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = lhs};
     if (p_.prefetch)
       left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
+    if (p_.lhs == LaneAxis::k)
+      left.lines = [&](Value batch, Value m, Value k) {
+        return Builder::Lines{lhs, (batch * s.m + m) * s.k + k, s.k};
+      };
     schedule::GemmOperand right{.axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = rhs};
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
     schedule::EpiloguePrefetch ahead;

@@ -1,0 +1,189 @@
+#include <algorithm>
+
+#include "ir/support/error.h"
+#include "passes/schedule/gemm_pack.h"
+#include "passes/schedule/gemm_strategies.h"
+
+namespace lathe::schedule {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+namespace {
+
+/// One task: the results m0 .. m1 x n0 .. n1 of a batch.
+struct Task {
+  Value batch, m0, m1, n0, n1;
+};
+
+/// Steps k0 .. k0 + depth, which are pairs.
+struct Pass {
+  Value k0, depth, continues, last;  ///< continues, last: booleans
+};
+
+class TileGemm {
+ public:
+  TileGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
+           const Epilogue& epilogue)
+      : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
+    LATHE_ASSERT(tile_.tiles && tile_.mr == 32 && tile_.n_step() == 32 && tile_.kc % (kernel::tile_depth / 2) == 0);
+  }
+
+  void emit() {
+    steps_ = steps_of_k(b_, tile_, sizes_.k);
+    const Value columns = split(sizes_.n, tile_.nc, tile_.n_step()), column_blocks = b_.ceil_div(sizes_.n, columns);
+    const Value rows = split(sizes_.m, tile_.mc, tile_.mr), row_blocks = b_.ceil_div(sizes_.m, rows);
+    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
+      const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
+      const Value m0 = rest % row_blocks * rows;
+      task({.batch = rest / row_blocks,
+            .m0 = m0,
+            .m1 = min(m0 + rows, sizes_.m),
+            .n0 = n0,
+            .n1 = min(n0 + columns, sizes_.n)});
+    });
+  }
+
+ private:
+  /// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
+  Value split(Value size, int limit, int step) {
+    const Value blocks = max((size + (limit - 1)) / limit, 1);
+    return max(b_.round_up(b_.ceil_div(size, blocks), step), step);
+  }
+
+  void task(const Task& t) {
+    const bool single = b_.is_constant(passes_, 1);
+    const std::int64_t depth = 2 * std::int64_t{tile_.kc};
+    sums_ = b_.alloc(f32, std::int64_t{single ? tile_.mr : tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
+    if (plan_.lhs == Source::loaded)
+      left_ = b_.alloc(bf16, tile_.mc * depth, kernel::Space::stack, "left");
+    else if (copies_last_rows())
+      left_ = b_.alloc(bf16, tile_.mr * depth, kernel::Space::stack, "left");
+    if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth, kernel::Space::stack, "right");
+    b_.for_loop(0, passes_, 1, [&](Value number) {
+      const Value k0 = number * tile_.kc;
+      pass(t, {.k0 = k0,
+               .depth = min(steps_ - k0, tile_.kc),
+               .continues = number > 0,
+               .last = kernel::equal(number, passes_ - 1)});
+    });
+  }
+
+  void pass(const Task& t, const Pass& p) {
+    if (plan_.rhs == Source::loaded)
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+        emit_pack_sliver(b_, tile_, source(t, p, n, sizes_.n, tile_.n_step(), rhs_),
+                         {.buffer = right_, .base = (n - t.n0) * tile_.kc});
+      });
+    if (plan_.lhs == Source::loaded)
+      b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) { pack_left(t, p, m, (m - t.m0) * depth()); });
+    b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) {
+      const Value sums = b_.select(kernel::equal(passes_, 1), b_.index(0), (m - t.m0) * tile_.nc);
+      strip(t, p, m, sums);
+      b_.if_(p.last, [&] { finish(t, m, sums); });
+    });
+  }
+
+  int depth() const { return 2 * tile_.kc; }  ///< elements of a row of k in scratch
+
+  SliverSource source(const Task& t, const Pass& p, Value row, Value rows, int width, const GemmOperand& o) const {
+    return {t.batch, row, rows, p.k0, p.depth, sizes_.k, width, o.axis, &o.load};
+  }
+
+  void pack_left(const Task& t, const Pass& p, Value m, Value base) {
+    emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
+  }
+
+  /// Rows that are read in place end at the last one: a strip that would go on beyond is copied.
+  bool copies_last_rows() const {
+    return plan_.lhs == Source::direct && !known_multiple(b_, sizes_.m, kernel::tile_side);
+  }
+
+  /// Rows m .. m + 32 of a task by all its columns. The last strip may have a half as many.
+  void strip(const Task& t, const Pass& p, Value m, Value sums) {
+    const auto tiles = [&](int rows, const Builder::Lines& left) {
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left); });
+    };
+    const auto known = b_.constant_value(sizes_.m);
+    const int last =
+        known && *known % tile_.mr > 0 && *known % tile_.mr <= kernel::tile_side ? kernel::tile_side : tile_.mr;
+    const auto short_strip = [&] {
+      if (!copies_last_rows()) return tiles(last, left(t, p, m));
+      pack_left(t, p, m, b_.index(0));
+      tiles(last, {left_, 0, depth()});
+    };
+    if (!copies_last_rows() && last == tile_.mr) return tiles(tile_.mr, left(t, p, m));
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_strip);
+  }
+
+  Builder::Lines left(const Task& t, const Pass& p, Value m) {
+    switch (plan_.lhs) {
+      case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
+      case Source::loaded: return {left_, (m - t.m0) * depth(), depth()};
+      case Source::packed: break;
+    }
+    const Value rows = b_.round_up(sizes_.m, tile_.mr);
+    return {lhs_.packed, ((packed_batch(lhs_, t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
+  }
+
+  Value packed_batch(const GemmOperand& operand, Value batch) const {
+    return operand.packed_batch ? operand.packed_batch(batch) : batch;
+  }
+
+  /// 32 columns, or half as many where no more are left of a known n.
+  void columns(const Task& t, const Pass& p, Value n, Value sums, int rows, const Builder::Lines& left) {
+    Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
+    if (plan_.rhs == Source::packed) {
+      const Value sliver = packed_batch(rhs_, t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
+      right = {rhs_.packed, (sliver * steps_ + p.k0) * (2 * tile_.n_step()), 2 * tile_.n_step()};
+    }
+    const auto block = [&](int width) {
+      const auto multiply = [&](bool continues) {
+        b_.tile_mma({rows, width, continues}, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
+      };
+      b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
+    };
+    const auto known = b_.constant_value(sizes_.n);
+    const bool half = known && *known % tile_.n_step() > 0 && *known % tile_.n_step() <= kernel::tile_side;
+    if (!half) return block(tile_.n_step());
+    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { block(tile_.n_step()); }, [&] { block(kernel::tile_side); });
+  }
+
+  /// Hands the finished rows from m on to the epilogue.
+  void finish(const Task& t, Value m, Value sums) {
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
+    const Value width = t.n1 - t.n0, even = width / step * step;
+    b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
+      const RowEpilogue consume = epilogue_(t.batch, row);
+      const Value place = sums + (row - m) * tile_.nc;
+      const auto vector = [&](Value c, Value mask) {
+        consume(t.n0 + c, lanes, b_.load(sums_, place + c, lanes, {}, bytes), mask);
+      };
+      b_.for_loop(0, even, step, [&](Value c) {
+        for (int v = 0; v < tile_.nv; ++v) vector(c + v * lanes, {});
+      });
+      if (known_multiple(b_, sizes_.n, step)) return;
+      b_.for_loop(even, width, lanes, [&](Value c) { vector(c, b_.tail_mask(width - c, lanes)); });
+    });
+  }
+
+  Builder& b_;
+  const GemmPlan& plan_;
+  const GemmTile& tile_;
+  const GemmSizes sizes_;
+  const GemmOperand &lhs_, &rhs_;
+  const Epilogue& epilogue_;
+  Value passes_, steps_;  ///< blocks of k; pairs of k in all
+  Buffer sums_, left_, right_;
+};
+
+}  // namespace
+
+void emit_tile_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                    const GemmOperand& rhs, const Epilogue& epilogue) {
+  TileGemm(b, plan, sizes, lhs, rhs, epilogue).emit();
+}
+
+}  // namespace lathe::schedule
