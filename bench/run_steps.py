@@ -4,14 +4,16 @@
 Usage: bench/run_steps.py [--build FOLDER] [--peers FOLDER] [CASE ...]
 bench/peers/setup.sh makes the peers' folder; the build needs -DLATHE_BENCH=ON. Every program is a process that waits
 while another one measures. A round measures what bounds the steps, the FMA peak or, for decode-CONTEXT, the read
-bandwidth, then some steps of each program; the table has medians over all rounds. The programs' losses are compared
-step by step. "First step" is the time to the end of the first step: for Lathe its compilation, for peers also theirs.
+bandwidth, then some steps of each program, with a rest before each; the table has medians over all rounds: of times, and
+of each round's shares and ratios, since a machine may change its clock from round to round. The programs' losses are
+compared step by step. "First step" is the time to the end of the first step: for Lathe its compilation, for peers also theirs.
 """
 import argparse
 import json
 import pathlib
 import sys
 import tempfile
+import time
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
@@ -40,7 +42,7 @@ def start(case, options, folder):
 
 
 def measure(workers, options):
-    """Seconds and losses of every worker's steps, the peaks, and each worker's most resident memory."""
+    """By worker, the seconds of its steps in each round, its losses and its most resident memory; the rounds' peaks."""
     seconds, losses, memory, peaks = ({w.name: [] for w in workers}, {w.name: [] for w in workers}, {}, [])
     with undisturbed(workers, options.lock, options.realtime):
         for worker in workers:  # caches, allocators and clocks settle
@@ -50,13 +52,14 @@ def measure(workers, options):
         with undisturbed(workers, options.lock, options.realtime):
             peaks.append(workers[0].ask('peak')['peak'])
             for worker in workers:
+                time.sleep(options.rest)  # threads of the one before may still spin
                 answer = worker.ask(f'run {options.steps * (20 if workers[0].ready["streams"] else 1)}')
-                seconds[worker.name] += answer['seconds']
+                seconds[worker.name].append(answer['seconds'])
                 losses[worker.name] += answer['losses']
                 memory[worker.name] = answer['memory']
     for worker in workers[1:]:
         losses[worker.name].insert(0, worker.ready['loss'])
-    return seconds, losses, memory, median(peaks)
+    return seconds, losses, memory, peaks
 
 
 def loss_difference(losses, name):
@@ -64,23 +67,31 @@ def loss_difference(losses, name):
     return max(abs(a - b) / abs(a) for a, b in zip(losses['Lathe'][:3], losses[name][:3]))
 
 
-def report(case, workers, seconds, losses, memory, peak):
-    about = workers[0].ready
-    best = min((median(s) for name, s in seconds.items() if name != 'Lathe'), default=float('nan'))
+def by_round(rounds, others):
+    """The median of a round's steps over another figure of the same round, as a median over the rounds."""
+    return median(median(steps) / other for steps, other in zip(rounds, others))
+
+
+def report(case, workers, seconds, losses, memory, peaks):
+    about, peak = workers[0].ready, median(peaks)
+    own = [median(steps) for steps in seconds['Lathe']]
+    ratios = {name: by_round(rounds, own) for name, rounds in seconds.items()}
+    best = min((ratio for name, ratio in ratios.items() if name != 'Lathe'), default=float('nan'))
     limit, unit = ('read bandwidth', 'GB') if about['streams'] else ('peak', 'GFLOP')
     print(f"\n{case}: {about['what']}; {limit} {peak * 1e-9:.0f} {unit}/s, {about['work'] * 1e-9:.3g} {unit} a step\n")
     print(f'| program | ms | tokens/s | of {limit} | time / Lathe | peak memory | first step | loss differs |')
     print('|---|---|---|---|---|---|---|---|')
-    own = median(seconds['Lathe'])
     for worker in workers:
-        took = median(seconds[worker.name])
+        rounds = seconds[worker.name]
+        took = median(second for steps in rounds for second in steps)
+        share = 1 / by_round(rounds, [about['work'] / one for one in peaks])
         first = about['compile'] if worker is workers[0] else worker.ready['first']
         off = '' if worker is workers[0] else f'{loss_difference(losses, worker.name):.1e}'
         print(f"| {worker.name} | {1e3 * took:.1f} | {about['tokens'] / took:.0f} | "
-              f"{100 * about['work'] / took / peak:.1f}% | {took / own:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
+              f"{100 * share:.1f}% | {ratios[worker.name]:.2f} | {memory[worker.name] / 2**30:.2f} GiB | "
               f"{first:.1f} s | {off} |")
     plan = about['arena'] + about['arguments']
-    print(f"\nLathe is {best / own:.2f} times as fast as the best peer. Its plan: arena {about['arena'] / 2**20:.0f} MiB "
+    print(f"\nLathe is {best:.2f} times as fast as the best peer. Its plan: arena {about['arena'] / 2**20:.0f} MiB "
           f"({about['arena'] / max(1, about['lower_bound']):.3f} of the largest live set), arguments and states "
           f"{about['arguments'] / 2**20:.0f} MiB, together {plan / 2**30:.2f} GiB; {about['kernels']} kernels in "
           f"{about['launches']} launches.", flush=True)
@@ -90,6 +101,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_common_options(parser)
     parser.add_argument('--steps', type=int, default=2, help='of each program in a round; of decoding 20 times as many')
+    parser.add_argument('--rest', type=float, default=0.2, help='seconds before each turn')
     parser.add_argument('--clip', type=float, default=0, help='clip the gradients to this norm; 0: do not')
     parser.add_argument('--precision', choices=['f32', 'bf16'], default='f32',
                         help='bf16: mixed precision; of the peers PyTorch, by torch.autocast')
@@ -102,8 +114,8 @@ def main():
     for case in options.cases:
         with tempfile.TemporaryDirectory() as folder:
             workers = start(case, options, pathlib.Path(folder))
-            seconds, losses, memory, peak = measure(workers, options)
-        report(case, workers, seconds, losses, memory, peak)
+            seconds, losses, memory, peaks = measure(workers, options)
+        report(case, workers, seconds, losses, memory, peaks)
         for worker in workers:
             if worker.name != 'Lathe' and loss_difference(losses, worker.name) > allowed:
                 print(f'{case}: {worker.name} computes other losses: {losses[worker.name][:3]}, not '
