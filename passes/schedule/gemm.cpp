@@ -4,7 +4,29 @@
 
 namespace lathe::schedule {
 
-void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+using kernel::Builder;
+using kernel::Value;
+
+Value block_size(Builder& b, Value size, Value limit, int step) {
+  const Value blocks = max((size + limit - 1) / limit, 1);
+  return max(b.round_up(b.ceil_div(size, blocks), step), step);
+}
+
+void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns,
+                   const std::function<void(const GemmTask&)>& body) {
+  const Value column_blocks = b.ceil_div(sizes.n, columns), row_blocks = b.ceil_div(sizes.m, rows);
+  b.parallel_for(0, sizes.batch * column_blocks * row_blocks, 1, [&](Value index) {
+    const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
+    const Value m0 = rest % row_blocks * rows;
+    body({.batch = rest / row_blocks,
+          .m0 = m0,
+          .m1 = min(m0 + rows, sizes.m),
+          .n0 = n0,
+          .n1 = min(n0 + columns, sizes.n)});
+  });
+}
+
+void emit_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch) {
   switch (plan.strategy) {
     case GemmStrategy::blocked: return emit_blocked_gemm(b, plan, sizes, lhs, rhs, epilogue, prefetch);

@@ -17,11 +17,6 @@ using kernel::Var;
 
 namespace {
 
-/// One task: the results m0 .. m1 x n0 .. n1 of a batch.
-struct Task {
-  Value batch, m0, m1, n0, n1;
-};
-
 /// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums, and
 /// that of the tile above it.
 struct Place {
@@ -52,29 +47,13 @@ class BlockedGemm {
 
   void emit() {
     steps_ = steps_of_k(b_, tile_, sizes_.k);
-    const Value columns = split(sizes_.n, b_.index(tile_.nc), tile_.n_step());
-    const Value column_blocks = b_.ceil_div(sizes_.n, columns);
-    const Value rows = split(sizes_.m, rows_of_task(column_blocks), left_rows_);
-    const Value row_blocks = b_.ceil_div(sizes_.m, rows);
+    const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
+    const Value rows = block_size(b_, sizes_.m, rows_of_task(b_.ceil_div(sizes_.n, columns)), left_rows_);
     passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
-    b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
-      const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
-      const Value m0 = rest % row_blocks * rows;
-      task({.batch = rest / row_blocks,
-            .m0 = m0,
-            .m1 = min(m0 + rows, sizes_.m),
-            .n0 = n0,
-            .n1 = min(n0 + columns, sizes_.n)});
-    });
+    for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { task(t); });
   }
 
  private:
-  /// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
-  Value split(Value size, Value limit, int step) {
-    const Value blocks = max((size + limit - 1) / limit, 1);
-    return max(b_.round_up(b_.ceil_div(size, blocks), step), step);
-  }
-
   /// mc as whole units of packed rows.
   int most_rows() const { return std::max(tile_.mc / left_rows_, 1) * left_rows_; }
 
@@ -90,7 +69,7 @@ class BlockedGemm {
     return rows;
   }
 
-  void task(const Task& t) {
+  void task(const GemmTask& t) {
     const int least = overlaps() ? 2 : 1;
     const int strips = b_.is_constant(passes_, 1) ? least : std::max(most_rows() / tile_.mr, least);
     if (!straight())
@@ -110,7 +89,7 @@ class BlockedGemm {
     });
   }
 
-  void pass(const Task& t, const Pass& p) {
+  void pass(const GemmTask& t, const Pass& p) {
     if (plan_.rhs == Source::loaded) pack_right(t, p);
     if (!rest_) return strips(t, p, t.m0, t.m1);
     if (plan_.rhs != Source::direct) b_.if_(takes_rest(t), [&] { rest_->copy(t.batch, p.k0, p.k0 + p.depth); });
@@ -124,9 +103,9 @@ class BlockedGemm {
   }
 
   /// Whether a task has the last of the columns that fill vectors.
-  Value takes_rest(const Task& t) { return kernel::equal(t.n1, sizes_.n); }
+  Value takes_rest(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
 
-  void strips(const Task& t, const Pass& p, Value m0, Value m1) {
+  void strips(const GemmTask& t, const Pass& p, Value m0, Value m1) {
     b_.for_loop(m0, m1, left_rows_, [&](Value first) {
       if (plan_.lhs == Source::loaded) pack_left(t, p, first);
       if (left_rows_ == tile_.mr) return strip(t, p, first, first);
@@ -135,7 +114,7 @@ class BlockedGemm {
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
-  void strip(const Task& t, const Pass& p, Value first, Value m) {
+  void strip(const GemmTask& t, const Pass& p, Value first, Value m) {
     const Value base = strip_base(t, m), above = strip_base(t, m - tile_.mr);
     const auto tiles = [&](int rows) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
@@ -160,18 +139,18 @@ class BlockedGemm {
 
   /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough, or two
   /// in turn.
-  Value strip_base(const Task& t, Value m) {
+  Value strip_base(const GemmTask& t, Value m) {
     const Value row = m - t.m0;
     const Value in_turn = overlaps() ? row / tile_.mr % 2 * (tile_.mr * tile_.nc) : b_.index(0);
     return b_.select(kernel::equal(passes_, 1), in_turn, row * tile_.nc);
   }
 
-  void pack_left(const Task& t, const Pass& p, Value m) {
+  void pack_left(const GemmTask& t, const Pass& p, Value m) {
     const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, sizes_.k, left_rows_, lhs_.axis, &lhs_.load};
     emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
   }
 
-  void pack_right(const Task& t, const Pass& p) {
+  void pack_right(const GemmTask& t, const Pass& p) {
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
       const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, sizes_.k, tile_.n_step(), rhs_.axis, &rhs_.load};
       emit_pack_sliver(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
@@ -187,7 +166,7 @@ class BlockedGemm {
   }
 
   /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
-  void columns(const Task& t, const Pass& p, const Place& at) {
+  void columns(const GemmTask& t, const Pass& p, const Place& at) {
     const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
     const int tail = known_tail();
     const auto whole = [&] { micro_tile(t, p, at, tile_.nv, false); };
@@ -203,7 +182,7 @@ class BlockedGemm {
     b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
-  void micro_tile(const Task& t, const Pass& p, const Place& at, int nv, bool masked) {
+  void micro_tile(const GemmTask& t, const Pass& p, const Place& at, int nv, bool masked) {
     const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
@@ -255,7 +234,7 @@ class BlockedGemm {
   bool straight() const { return plan_.straight && b_.is_constant(passes_, 1); }
 
   /// Hands a whole tile to the epilogue.
-  void finish_tile(const Task& t, const Place& at, int nv, const std::vector<Var>& acc) {
+  void finish_tile(const GemmTask& t, const Place& at, int nv, const std::vector<Var>& acc) {
     const bool exact = b_.constant_value(sizes_.m).has_value();
     for (int i = 0; i < at.rows; ++i) {
       const auto row = [&, i] {
@@ -278,7 +257,7 @@ class BlockedGemm {
   /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
   /// row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside the
   /// sums.
-  void steps_and_epilogue(const Task& t, const Pass& p, const Place& at, int nv, const Builder::Body& step) {
+  void steps_and_epilogue(const GemmTask& t, const Pass& p, const Place& at, int nv, const Builder::Body& step) {
     const Value part = b_.ceil_div(p.depth, tile_.mr);
     b_.for_loop(0, tile_.mr, 1, [&](Value row) {
       b_.if_(p.last, [&] {
@@ -291,7 +270,7 @@ class BlockedGemm {
   }
 
   /// Hands a row of the tile above to the epilogue.
-  void finish_above(const Task& t, const Place& at, Value row, int nv) {
+  void finish_above(const GemmTask& t, const Place& at, Value row, int nv) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
     const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
     for (int v = 0; v < nv; ++v) {
@@ -310,7 +289,7 @@ class BlockedGemm {
     return operand.packed_batch ? operand.packed_batch(batch) : batch;
   }
 
-  Element left_elements(const Task& t, const Pass& p, const Place& at) {
+  Element left_elements(const GemmTask& t, const Pass& p, const Place& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
       for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
@@ -331,7 +310,7 @@ class BlockedGemm {
     };
   }
 
-  Element right_vectors(const Task& t, const Pass& p, Value n, bool masked) {
+  Element right_vectors(const GemmTask& t, const Pass& p, Value n, bool masked) {
     const int lanes = tile_.lanes;
     if (plan_.rhs == Source::direct) {
       std::vector<Value> masks(static_cast<std::size_t>(tile_.nv));
@@ -356,7 +335,7 @@ class BlockedGemm {
   }
 
   /// Hands the finished rows m .. of a strip to the epilogue.
-  void strip_epilogue(const Task& t, Value m, Value strip) {
+  void strip_epilogue(const GemmTask& t, Value m, Value strip) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
               step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;

@@ -10,6 +10,16 @@ namespace lathe::schedule {
 void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch);
 
+/// The results m0 .. m1 x n0 .. n1 of a batch.
+struct GemmTask {
+  kernel::Value batch, m0, m1, n0, n1;
+};
+/// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
+kernel::Value block_size(kernel::Builder& b, kernel::Value size, kernel::Value limit, int step);
+/// A parallel loop over blocks of rows x columns of all batches, those of the same rows side by side.
+void for_each_task(kernel::Builder& b, const GemmSizes& sizes, kernel::Value rows, kernel::Value columns,
+                   const std::function<void(const GemmTask&)>& body);
+
 /// Blocks of 32 x 32 sums of bf16 by tile_mma, over blocks of k; sums stay in scratch between these, and each strip
 /// of 32 rows goes to the epilogue after the last one.
 void emit_tile_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,

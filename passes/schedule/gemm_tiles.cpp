@@ -12,11 +12,6 @@ using kernel::Value;
 
 namespace {
 
-/// One task: the results m0 .. m1 x n0 .. n1 of a batch.
-struct Task {
-  Value batch, m0, m1, n0, n1;
-};
-
 /// Steps k0 .. k0 + depth, which are pairs.
 struct Pass {
   Value k0, depth, continues, last;  ///< continues, last: booleans
@@ -32,28 +27,14 @@ class TileGemm {
 
   void emit() {
     steps_ = steps_of_k(b_, tile_, sizes_.k);
-    const Value columns = split(sizes_.n, tile_.nc, tile_.n_step()), column_blocks = b_.ceil_div(sizes_.n, columns);
-    const Value rows = split(sizes_.m, tile_.mc, tile_.mr), row_blocks = b_.ceil_div(sizes_.m, rows);
+    const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
+    const Value rows = block_size(b_, sizes_.m, b_.index(tile_.mc), tile_.mr);
     passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
-    b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
-      const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
-      const Value m0 = rest % row_blocks * rows;
-      task({.batch = rest / row_blocks,
-            .m0 = m0,
-            .m1 = min(m0 + rows, sizes_.m),
-            .n0 = n0,
-            .n1 = min(n0 + columns, sizes_.n)});
-    });
+    for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { task(t); });
   }
 
  private:
-  /// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
-  Value split(Value size, int limit, int step) {
-    const Value blocks = max((size + (limit - 1)) / limit, 1);
-    return max(b_.round_up(b_.ceil_div(size, blocks), step), step);
-  }
-
-  void task(const Task& t) {
+  void task(const GemmTask& t) {
     const bool single = b_.is_constant(passes_, 1);
     const std::int64_t depth = 2 * std::int64_t{tile_.kc};
     sums_ = b_.alloc(f32, std::int64_t{single ? tile_.mr : tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
@@ -71,7 +52,7 @@ class TileGemm {
     });
   }
 
-  void pass(const Task& t, const Pass& p) {
+  void pass(const GemmTask& t, const Pass& p) {
     if (plan_.rhs == Source::loaded)
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
         emit_pack_sliver(b_, tile_, source(t, p, n, sizes_.n, tile_.n_step(), rhs_),
@@ -88,11 +69,12 @@ class TileGemm {
 
   int depth() const { return 2 * tile_.kc; }  ///< elements of a row of k in scratch
 
-  SliverSource source(const Task& t, const Pass& p, Value row, Value rows, int width, const GemmOperand& o) const {
+  SliverSource source(const GemmTask& t, const Pass& p, Value row, Value rows, int width,
+                      const GemmOperand& o) const {
     return {t.batch, row, rows, p.k0, p.depth, sizes_.k, width, o.axis, &o.load};
   }
 
-  void pack_left(const Task& t, const Pass& p, Value m, Value base) {
+  void pack_left(const GemmTask& t, const Pass& p, Value m, Value base) {
     emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
   }
 
@@ -102,7 +84,7 @@ class TileGemm {
   }
 
   /// Rows m .. m + 32 of a task by all its columns. The last strip may have a half as many.
-  void strip(const Task& t, const Pass& p, Value m, Value sums) {
+  void strip(const GemmTask& t, const Pass& p, Value m, Value sums) {
     const auto tiles = [&](int rows, const Builder::Lines& left) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left); });
     };
@@ -118,7 +100,7 @@ class TileGemm {
     b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_strip);
   }
 
-  Builder::Lines left(const Task& t, const Pass& p, Value m) {
+  Builder::Lines left(const GemmTask& t, const Pass& p, Value m) {
     switch (plan_.lhs) {
       case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
       case Source::loaded: return {left_, (m - t.m0) * depth(), depth()};
@@ -133,7 +115,7 @@ class TileGemm {
   }
 
   /// 32 columns, or half as many where no more are left of a known n.
-  void columns(const Task& t, const Pass& p, Value n, Value sums, int rows, const Builder::Lines& left) {
+  void columns(const GemmTask& t, const Pass& p, Value n, Value sums, int rows, const Builder::Lines& left) {
     Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
       const Value sliver = packed_batch(rhs_, t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
@@ -152,7 +134,7 @@ class TileGemm {
   }
 
   /// Hands the finished rows from m on to the epilogue.
-  void finish(const Task& t, Value m, Value sums) {
+  void finish(const GemmTask& t, Value m, Value sums) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {

@@ -13,15 +13,6 @@ schedule::GemmTile small_tile(DType compute, int nv = 2) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = nv, .kc = 8, .mc = 6, .nc = 16};
 }
 
-void check(const GemmProblem& p, const GemmPlan& plan) {
-  GemmRun run(p, plan);
-  run.run(interpret_whole);
-  INFO("sources " << static_cast<int>(plan.lhs) << " " << static_cast<int>(plan.rhs));
-  CHECK(run.mismatch() == "");
-}
-
-const LaneAxis axes[] = {LaneAxis::k, LaneAxis::row};
-
 TEST_CASE("blocked product: ragged sizes, both lane axes, every source") {
   const std::int64_t sizes[][4] = {{1, 1, 1, 1},  {2, 3, 8, 8},  {1, 7, 9, 11},  {2, 13, 21, 17},
                                    {1, 6, 16, 4}, {3, 2, 3, 19}, {1, 4, 33, 24}, {1, 14, 20, 3}};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <catch2/catch.hpp>
 
 #include "ir/kernel/interpreter.h"
 #include "passes/schedule/gemm.h"
@@ -240,5 +241,15 @@ class GemmRun {
   GemmPlan plan_;
   Elements lhs_, rhs_, bias_, scale_, result_;
 };
+
+/// A plan gives the sums that plain loops give.
+inline void check(const GemmProblem& p, const GemmPlan& plan) {
+  GemmRun run(p, plan);
+  run.run(interpret_whole);
+  INFO("sources " << static_cast<int>(plan.lhs) << " " << static_cast<int>(plan.rhs) << ", rest " << plan.rest);
+  CHECK(run.mismatch() == "");
+}
+
+inline constexpr LaneAxis axes[] = {LaneAxis::k, LaneAxis::row};
 
 }  // namespace lathe::testing

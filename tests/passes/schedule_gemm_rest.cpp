@@ -7,15 +7,6 @@
 namespace lathe::testing {
 namespace {
 
-constexpr LaneAxis axes[] = {LaneAxis::k, LaneAxis::row};
-
-void check(const GemmProblem& p, const GemmPlan& plan) {
-  GemmRun run(p, plan);
-  run.run(interpret_whole);
-  INFO("right " << static_cast<int>(plan.rhs) << ", rest " << plan.rest << (plan.straight ? ", straight" : ""));
-  CHECK(run.mismatch() == "");
-}
-
 schedule::GemmTile small_tile(DType compute = f32) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
 }

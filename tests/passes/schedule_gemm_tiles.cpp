@@ -14,15 +14,6 @@ schedule::GemmTile small_tile() {
   return {.lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true};
 }
 
-void check(const GemmProblem& p, const GemmPlan& plan) {
-  GemmRun run(p, plan);
-  run.run(interpret_whole);
-  INFO("sources " << static_cast<int>(plan.lhs) << " " << static_cast<int>(plan.rhs));
-  CHECK(run.mismatch() == "");
-}
-
-const LaneAxis axes[] = {LaneAxis::k, LaneAxis::row};
-
 /// f32 that bf16 holds is packed, bf16 is packed or read in place.
 TEST_CASE("product by tiles: ragged sizes, both lane axes, every source") {
   const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 16, 16, 32}, {1, 33, 49, 31},  {2, 70, 70, 65},
@@ -59,7 +50,7 @@ TEST_CASE("plans of tiles: what reads in place, what is packed, what is too smal
   CHECK(plan_gemm(query).rhs == Source::packed);
   query = y, query.rhs_axis = LaneAxis::row;
   CHECK(plan_gemm(query).rhs == Source::packed);  // in long runs of memory
-  query = y, query.k = 770;  // rows would be read beyond their end
+  query = y, query.k = 770;                       // rows would be read beyond their end
   CHECK(plan_gemm(query).lhs == Source::packed);
   query = y, query.lhs_axis = LaneAxis::row, query.lhs_in_lines = false;
   CHECK((plan_gemm(query).lhs == Source::loaded && plan_gemm(query).rhs == Source::packed));
