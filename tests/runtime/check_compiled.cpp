@@ -23,7 +23,9 @@ void check_compiled(const Graph& graph, const CheckOptions& options) {
   Executable executable = compile(graph, {.threads = 2, .cache = options.store});
   std::vector<ProgramInterpreter> programs;
   if (options.interpret_kernels)
-    for (const int bits : {128, 256, 512}) programs.emplace_back(graph, VectorTarget{bits, bits == 512});
+    for (const VectorTarget& target : {VectorTarget{.bits = 128}, VectorTarget{.bits = 256, .dot_pairs = true},
+                                       VectorTarget{.bits = 512, .tiles = true}})
+      programs.emplace_back(graph, target);
   for (const DimBindings& dims : options.sizes) {
     INFO(to_string(dims));
     const Tensors arguments = random_arguments(graph, dims, options.seed, options.top);
