@@ -14,6 +14,7 @@
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
 #include "codegen/cuda/prelude.h"
+#include "codegen/cuda/ring_text.h"
 #include "codegen/cuda/uses.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
@@ -124,8 +125,10 @@ class Emitter {
 
   /// Whether threads that fill a ring have a part in the statement of its body.
   bool is_of_fill(const kernel::Statement& s) const {
+    if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return fill_needs_.vars[at(set->var)];
     const auto* compute = std::get_if<kernel::Compute>(&s.node);
-    return compute ? wanted_by_fill_[at(compute->value)] : leads_to_stage(s);
+    if (!compute) return leads_to_stage(s);
+    return fill_needs_.values[at(compute->value)] || info(compute->value).op == Opcode::from_users;
   }
 
   void nested(const kernel::Block& statements) {
@@ -151,6 +154,7 @@ class Emitter {
       return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
                           matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
                           text(in.args[4]))};
+    if (in.op == Opcode::from_users && fills_) return {"ring.hear()"};
     const bool in_32 = indices_.computes_narrow(id);
     std::vector<Expression> args;
     for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : wide(arg));
@@ -231,15 +235,17 @@ class Emitter {
 
   void statement(const kernel::CommitCopies&) { line("commit_copies();"); }
   void statement(const kernel::WaitCopies& s) { line("wait_copies<{}>();", s.pending); }
-
   void statement(const kernel::GroupMma& s) {
-    line("group_mma({}, {}, {});", vars_[at(s.sums)], panels(s.left, s.left_first), panels(s.right, s.right_first));
+    const bool of_value = s.left_value != none;
+    const std::string depth = of_value || s.depth == kernel::group_depth ? "" : fmt::format("<{}>", s.depth);
+    line("group_mma{}({}, {}, {});", depth, vars_[at(s.sums)],
+         of_value ? text(s.left_value) : panels(s.left, s.left_first), panels(s.right, s.right_first));
   }
 
   void statement(const kernel::WaitSums& s) {
     std::vector<std::string_view> sums;
     for (const kernel::VarId var : s.sums) sums.push_back(vars_[at(var)]);
-    line("ring.wait_sums({});", fmt::join(sums, ", "));
+    line("ring.{}({});", uses_ ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
   }
 
   void statement(const kernel::TileMma&) {}  // refused
@@ -269,17 +275,17 @@ class Emitter {
   /// Every thread runs the body as what it is: one that fills, or one that uses.
   void statement(const kernel::Ring& s) {
     users_ = s.users;
-    wanted_by_fill_ = kernel::wanted_by_fill(kernel_, s);
-    shared("u64", "ring_barriers", ring_bytes(s), 2 * s.stages, 16);
+    fill_needs_ = kernel::needs_of_fill(kernel_, s);
+    const std::int64_t words = ring_words(kernel_, s);
+    shared("u64", "ring_barriers", words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
     copied_by_all_ = kernel::copies_by_all(s);
-    const int fillers = copied_by_all_ ? mapping_.threads[0] - s.users : 1;
-    line("Ring<{0}> ring = start_ring<{0}>(ring_barriers, {1}, {2});", s.stages, fillers, s.users);
-    line("if (threadIdx.x {} {}) {{", copied_by_all_ ? ">=" : "==", s.users);
+    const RingText text = ring_text(s, mapping_.threads[0], copied_by_all_, words > 2 * s.stages);
+    for (const std::string& each : text.before_fill) line("{}", each);
     fills_ = true;
     nested(s.body);
     if (copied_by_all_) line("  wait_all_copies();");
     fills_ = false;
-    line("}} else {}{{", copied_by_all_ ? "" : fmt::format("if (threadIdx.x < {}) ", s.users));
+    for (const std::string& each : text.before_use) line("{}", each);
     nested(s.body);
     line("}}");
   }
@@ -292,19 +298,15 @@ class Emitter {
     line("{{");
     ++depth_;
     line("const {} {} = ring.slot();", indices_.scalar(s.slot), slot);
+    uses_ = !fills;
     block(fills ? s.fill : s.use);
+    uses_ = false;
     --depth_;
     line("}}");
-    line("ring.{}();", fills ? copied_by_all_ ? "filled" : "sent" : multiplies(s.use) ? "multiplied" : "used");
+    line("ring.{}();", fills                       ? copied_by_all_ ? "filled" : "sent"
+                       : kernel::multiplies(s.use) ? "multiplied"
+                                                   : "used");
     fills_ = fills;
-  }
-
-  static bool multiplies(const kernel::Block& statements) {
-    bool found = false;
-    kernel::for_each_statement(statements, [&](const kernel::Statement& s) {
-      found = found || std::holds_alternative<kernel::GroupMma>(s.node);
-    });
-    return found;
   }
 
   void statement(const kernel::Barrier&) {
@@ -383,12 +385,11 @@ class Emitter {
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
-  std::vector<bool> wanted_by_fill_;  // by value
-  bool copied_by_all_ = false;        // the ring that is written
-  bool fills_ = false;                // what is written is for threads that fill a ring
-  int users_ = 0;                     // of the ring that is written
+  // Of the ring that is written; fills_: for the threads that fill it.
+  kernel::FillNeeds fill_needs_;
+  bool copied_by_all_ = false, fills_ = false, uses_ = false;
   std::int64_t shared_used_ = 0;
-  int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
+  int users_ = 0, next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };
 
 }  // namespace

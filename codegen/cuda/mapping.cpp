@@ -125,7 +125,7 @@ class Reader {
 
   void statement(const kernel::Ring& s) {
     mapping_.has_ring = true;
-    place_shared(mapping_.shared_bytes, ring_bytes(s), 16);
+    place_shared(mapping_.shared_bytes, ring_words(kernel_, s) * std::int64_t{sizeof(std::uint64_t)}, 16);
     block(s.body);
   }
 
@@ -224,7 +224,11 @@ std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment)
   return place;
 }
 
-std::int64_t ring_bytes(const kernel::Ring& ring) { return 2 * ring.stages * std::int64_t{sizeof(std::uint64_t)}; }
+std::int64_t ring_words(const Kernel& kernel, const kernel::Ring& ring) {
+  const bool tells = std::any_of(kernel.values.begin(), kernel.values.end(),
+                                 [](const kernel::Instruction& in) { return in.op == Opcode::from_users; });
+  return 2 * ring.stages + (tells ? 3 : 0);
+}
 
 std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {
   const auto &lo = value(kernel, loop.lo), &hi = value(kernel, loop.hi), &step = value(kernel, loop.step);

@@ -66,7 +66,8 @@ const std::set<std::string, std::less<>>& reserved() {
       "load_strided", "gather", "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided",
       "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch", "async_copy", "commit_copies",
       "wait_copies", "mma", "matrix", "transposed", "fragment", "from_lane", "Ring", "start_ring", "user_barrier",
-      "wait_all_copies", "TensorMap", "panels", "transposed_panels", "group_mma", "touch", "ring", "ring_barriers",
+      "wait_all_copies", "TensorMap", "panels", "transposed_panels", "group_mma", "touch", "fence_wgmma",
+      "give_registers", "take_registers", "ring", "ring_barriers",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;

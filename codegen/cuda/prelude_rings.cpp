@@ -66,6 +66,19 @@ LATHE_FUNCTION void show_to_other_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
+/// From here on the threads of this warp group have so many registers: others, or they themselves, get the rest.
+template <int registers>
+LATHE_FUNCTION void give_registers() {
+#ifdef __CUDA_ARCH__
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+#endif
+}
+template <int registers>
+LATHE_FUNCTION void take_registers() {
+#ifdef __CUDA_ARCH__
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+#endif
+}
 /// Of the first `threads` threads of the block.
 template <int threads>
 LATHE_FUNCTION void user_barrier() {
@@ -106,6 +119,8 @@ LATHE_FUNCTION void copy_tensor_box(void* to, const TensorMap& from, u64* barrie
 
 /// A thread's place in a ring: the slot of its present turn, the parity of its rounds, and the slot that its products
 /// under way still read, or -1. Of each slot a barrier says that it is full, and one behind these that it is empty.
+/// What users tell those that fill goes through a word behind a barrier that says that it is there, and one that it
+/// was heard; `told` is the parity of that.
 template <int stages>
 struct Ring {
   u64* barriers;
@@ -113,6 +128,7 @@ struct Ring {
   u32 round;
   int held;
   u32 first_filler;
+  u32 told;
 
   LATHE_FUNCTION i32 slot() const { return at; }
   LATHE_FUNCTION void wait_empty() const { wait_barrier(barriers + stages + at, round ^ 1); }
@@ -148,13 +164,36 @@ struct Ring {
     held = at;
     turn();
   }
-  /// All products are done.
+  /// All products of the turns before are done.
   template <class... Sums>
   LATHE_FUNCTION void wait_sums(Sums&... sums) {
     wait_wgmma<0>();
     (touch(sums), ...);
     empty(held);
     held = -1;
+  }
+  /// Those of this turn are too. (Where none have been started, ptxas makes wgmma one after the other: C7520.)
+  template <class... Sums>
+  LATHE_FUNCTION void wait_own_sums(Sums&... sums) {
+    commit_wgmma();
+    wait_sums(sums...);
+  }
+  /// By all users, who have the same value; one of them tells it.
+  LATHE_FUNCTION bool tell(bool value) {
+    if (threadIdx.x == 0) {
+      wait_barrier(barriers + 2 * stages + 1, told ^ 1);
+      barriers[2 * stages + 2] = value;
+      arrive(barriers + 2 * stages);
+    }
+    told ^= 1;
+    return value;
+  }
+  LATHE_FUNCTION bool hear() {
+    wait_barrier(barriers + 2 * stages, told);
+    const bool value = barriers[2 * stages + 2] != 0;
+    arrive(barriers + 2 * stages + 1);
+    told ^= 1;
+    return value;
   }
   /// One thread of a warp arrives for all.
   LATHE_FUNCTION void empty(int slot) const {
@@ -167,17 +206,22 @@ struct Ring {
   }
 };
 
-/// For all threads of a block: `fillers` of them and `users`.
-template <int stages>
+/// For all threads of a block: `fillers` of them and `users`. What they have stored in shared memory is seen by all,
+/// and by wgmma, from here on.
+template <int stages, bool tells = false>
 LATHE_FUNCTION Ring<stages> start_ring(u64* barriers, u32 fillers, u32 users) {
   if (threadIdx.x == 0)
     for (int i = 0; i < stages; ++i) {
       init_barrier(barriers + i, fillers);
       init_barrier(barriers + stages + i, users / 32);
     }
+  if (tells && threadIdx.x == 0) {
+    init_barrier(barriers + 2 * stages, 1);
+    init_barrier(barriers + 2 * stages + 1, fillers);
+  }
   show_to_other_proxy();
   __syncthreads();
-  return {barriers, 0, 0, -1, users};
+  return {barriers, 0, 0, -1, users, 0};
 }
 )cuda";
 }

@@ -160,7 +160,8 @@ class Analysis {
     switch (in.op) {
       case Opcode::broadcast:
       case Opcode::extract:
-      case Opcode::from_lane: return arg(0);
+      case Opcode::from_lane:
+      case Opcode::from_users: return arg(0);
       case Opcode::shuffle: return join(arg(0), arg(1));
       case Opcode::ramp: return add(arg(0), mul(arg(1), {0, in.type.lanes - 1}));
       case Opcode::get: return vars_[at(static_cast<int>(in.integer))].value_or(Range{});

@@ -57,7 +57,7 @@ class Counter {
   }
   void statement(const kernel::CommitCopies&) {}
   void statement(const kernel::WaitCopies&) {}
-  void statement(const kernel::GroupMma& s) { use(s.left_first), use(s.right_first); }
+  void statement(const kernel::GroupMma& s) { use(s.left_first), use(s.right_first), use(s.left_value); }
   void statement(const kernel::WaitSums&) {}
   void statement(const kernel::TileMma&) {}  // of a CPU
   void statement(const kernel::SetVar& s) { use(s.value); }

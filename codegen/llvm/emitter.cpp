@@ -224,7 +224,8 @@ class Emitter {
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
       case Opcode::mma:
-      case Opcode::from_lane: of_a_gpu("what a warp computes");
+      case Opcode::from_lane:
+      case Opcode::from_users: of_a_gpu("what a warp computes");
     }
     throw InternalError("a value that no statement computes");
   }

@@ -5,6 +5,16 @@
 
 namespace lathe::kernel {
 
+void verify_constant(const Kernel& kernel, const Instruction& in) {
+  const DType dtype = in.type.scalar;
+  if (is_float(dtype))
+    require(kernel, round_to(dtype, in.real) == in.real || in.real != in.real, "constant_range", "{} is not a {}",
+            in.real, lathe::name(dtype));
+  else
+    require(kernel, wrap_to(dtype, in.integer) == in.integer, "constant_range", "{} is not a {}", in.integer,
+            lathe::name(dtype));
+}
+
 void verify_reduction(const Kernel& kernel, const Instruction& in) {
   const Type vector = kernel.values[static_cast<std::size_t>(in.args[0])].type;
   want(kernel, in.type, {vector.scalar, 1}, "a reduction");

@@ -145,6 +145,8 @@ class Builder {
   Value mma(const Matrix& left, const Matrix& right, Value sums);
   /// The scalar that thread `lane` of the warp has; all its threads ask.
   Value from_lane(Value value, Value lane);
+  /// In a ring, outside its stage: a bool that all users have alike, for those that fill too.
+  Value from_users(Value value);
   /// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements; see AsyncCopy.
   void async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count = {});
   /// A tensor of `dims`, the innermost first, that begins at `offset` in a parameter; its number. See TensorMap. Of a
@@ -170,10 +172,12 @@ class Builder {
     Bound first;
     bool transposed = false;
   };
-  /// Starts sums += left * right^T of 64 x 128 over 64 elements, for all threads of a warp group together, in the use
-  /// of a stage; see GroupMma. sums: f32, 64 lanes.
-  void group_mma(Var sums, const Panels& left, const Panels& right);
-  /// Before it, outside the stage, such sums are not used.
+  /// Starts sums += left * right^T of 64 rows over `depth` elements, for all threads of a warp group together, in the
+  /// use of a stage; see GroupMma. sums: f32, half as many lanes as columns.
+  void group_mma(Var sums, const Panels& left, const Panels& right, int depth = group_depth);
+  /// The same of a left operand that the threads hold, twice as deep as it has lanes.
+  void group_mma(Var sums, Value left, const Panels& right);
+  /// Before it such sums are not used.
   void wait_sums(std::span<const Var> sums);
   /// Of the threads of a block the first `users` use what the others fill, see Ring; the body has one stage().
   void ring(int stages, int users, const std::function<void()>& body);

@@ -128,6 +128,10 @@ Value Builder::from_lane(Value value, Value lane) {
   return append({.op = Opcode::from_lane, .type = value.type, .args = {value.id, lane.id}});
 }
 
+Value Builder::from_users(Value value) {
+  return append({.op = Opcode::from_users, .type = value.type, .args = {value.id}});
+}
+
 void Builder::async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count) {
   emit({AsyncCopy{.to = to.id,
                   .from = from.id,
@@ -157,12 +161,22 @@ void Builder::commit_copies() { emit({CommitCopies{}}); }
 
 void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }
 
-void Builder::group_mma(Var sums, const Panels& left, const Panels& right) {
+void Builder::group_mma(Var sums, const Panels& left, const Panels& right, int depth) {
   emit({GroupMma{.sums = sums.id,
+                 .depth = depth,
                  .left = {left.buffer.id, group_rows, left.transposed},
-                 .right = {right.buffer.id, group_columns, right.transposed},
+                 .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
                  .left_first = bound(left.first).id,
                  .right_first = bound(right.first).id}});
+}
+
+void Builder::group_mma(Var sums, Value left, const Panels& right) {
+  emit({GroupMma{.sums = sums.id,
+                 .depth = 2 * left.type.lanes,
+                 .left = {none, group_rows},
+                 .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
+                 .right_first = bound(right.first).id,
+                 .left_value = left.id}});
 }
 
 void Builder::wait_sums(std::span<const Var> sums) {

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/interpreter_machine.h"
+#include "ir/kernel/interpreter_exchange.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -19,21 +19,19 @@ class Interpreter {
  public:
   Interpreter(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
               const RunOptions& options)
-      : kernel_(kernel), buffers_(buffers), options_(options) {
+      : kernel_(kernel), buffers_(buffers), options_(options), held_(kernel) {
     if (buffers.size() != static_cast<std::size_t>(kernel.parameter_count()) || dims.size() != kernel.dims.size())
       fail(fmt::format("{} buffers and {} dims are bound", buffers.size(), dims.size()), "binding");
+    main_.values.resize(held_.count());
     std::size_t next = 0;
-    for (const Instruction& in : kernel.values) offsets_.push_back(next), next += at_index(in.type.lanes);
-    main_.values.resize(next);
-    next = 0;
     for (const VarInfo& var : kernel.vars) var_offsets_.push_back(next), next += at_index(var.type.lanes);
     main_.vars.resize(next);
     main_.scratch.resize(kernel.buffers.size());
     for (std::size_t i = 0; i < kernel.values.size(); ++i) {
       const Instruction& in = kernel.values[i];
-      if (in.op == Opcode::dim) main_.values[offsets_[i]].integer = dims[static_cast<std::size_t>(in.integer)];
-      if (in.op == Opcode::constant)
-        std::fill_n(&main_.values[offsets_[i]], in.type.lanes, Scalar{in.integer, in.real});
+      Scalar* const first = lanes(static_cast<ValueId>(i), main_);
+      if (in.op == Opcode::dim) first->integer = dims[static_cast<std::size_t>(in.integer)];
+      if (in.op == Opcode::constant) std::fill_n(first, in.type.lanes, Scalar{in.integer, in.real});
     }
     for_each_statement(kernel.body, [this](const Statement& s) {
       if (const auto* loop = std::get_if<Loop>(&s.node)) is_collective_[loop] = runs_together(kernel_, *loop);
@@ -55,13 +53,11 @@ class Interpreter {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& text, const char* label) const {
-    throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel_.name, text, label));
-  }
+  [[noreturn]] void fail(const std::string& text, const char* label) const { held_.fail(text, label); }
 
   const Instruction& info(ValueId id) const { return kernel_.values[at_index(id)]; }
-  Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[at_index(id)]]; }
-  std::int64_t integer(ValueId id, Thread& t) const { return lanes(id, t)->integer; }
+  Scalar* lanes(ValueId id, Thread& t) const { return held_.lanes(id, t); }
+  std::int64_t integer(ValueId id, Thread& t) const { return held_.integer(id, t); }
   std::vector<std::int64_t> integers(const std::vector<ValueId>& ids, Thread& t) const {
     std::vector<std::int64_t> all;
     for (const ValueId id : ids) all.push_back(integer(id, t));
@@ -138,7 +134,8 @@ class Interpreter {
       case Opcode::load_strided:
       case Opcode::gather: return load(in, out, t);
       case Opcode::get: std::copy_n(&t.vars[var_offsets_[static_cast<std::size_t>(in.integer)]], n, out); return;
-      case Opcode::from_lane: break;  // exchange()
+      case Opcode::from_lane:
+      case Opcode::from_users: break;  // exchange_lanes(), tell_all()
       case Opcode::mma:
         return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
                               {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
@@ -211,11 +208,27 @@ class Interpreter {
   }
   void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
   void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, actor(t)); }
-  void statement(const GroupMma& s, Thread& t) const {
-    multiply_panels(s, {target(s.left.buffer, t), integer(s.left_first, t)},
-                    {target(s.right.buffer, t), integer(s.right_first, t)},
-                    static_cast<int>(t.position[0] % group_threads), actor(t),
-                    &t.vars[var_offsets_[at_index(s.sums)]]);
+
+  void statement(const GroupMma&, Thread&) const { fail("a group_mma outside a ring", "group_place"); }
+
+  /// For whole warp groups.
+  void multiply(const GroupMma& s, std::span<Thread* const> threads) const {
+    const bool of_value = s.left_value != none;
+    std::vector<ValueId> places = {s.right_first};
+    if (!of_value) places.push_back(s.left_first);
+    check_same(held_, places, "group_mma", group_threads, threads);
+    std::vector<const Scalar*> held;
+    for (Thread* t : threads)
+      if (of_value) held.push_back(lanes(s.left_value, *t));
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      Thread& t = *threads[i];
+      const auto number = static_cast<int>(i % group_threads);
+      const std::vector<Scalar> left =
+          of_value ? left_of_threads(s, std::span(held).subspan(i - i % group_threads, group_threads), number)
+                   : left_of_panel(s, {target(s.left.buffer, t), integer(s.left_first, t)}, number, actor(t));
+      multiply_panels(s, left, {target(s.right.buffer, t), integer(s.right_first, t)}, number, actor(t),
+                      &t.vars[var_offsets_[at_index(s.sums)]]);
+    }
   }
   void statement(const WaitSums&, Thread&) const {}
   void statement(const TileMma& s, Thread& t) const {
@@ -280,7 +293,9 @@ class Interpreter {
       if (std::holds_alternative<Barrier>(s.node)) {
         ++phase_;
       } else if (const auto* ring = std::get_if<Ring>(&s.node)) {
+        ++phase_;
         ring_ = ring;
+        fill_needs_ = needs_of_fill(kernel_, *ring);
         in_ring_ = Actor::InRing{.stages = ring->stages};
         turns_ = 0;
         lockstep(ring->body, all);
@@ -293,15 +308,21 @@ class Interpreter {
       } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
-        if (const auto* product = std::get_if<GroupMma>(&s.node))
-          check_same({{product->left_first, product->right_first}}, "group_mma", group_threads, threads);
+        if (const auto* product = std::get_if<GroupMma>(&s.node)) {
+          multiply(*product, threads);
+          continue;
+        }
         if (const auto* compute = std::get_if<Compute>(&s.node); compute && kernel_.is_collective(s)) {
           const Instruction& in = info(compute->value);
           if (in.op == Opcode::from_lane) {
-            exchange(compute->value, threads);
+            exchange_lanes(held_, compute->value, threads);
             continue;
           }
-          check_same({in.args.data(), in.args.size() - 1}, name(in.op), warp_threads, threads);
+          if (in.op == Opcode::from_users) {
+            tell_all(held_, compute->value, ring_->users, all);
+            continue;
+          }
+          check_same(held_, {in.args.data(), in.args.size() - 1}, name(in.op), warp_threads, threads);
         }
         for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
       }
@@ -311,7 +332,8 @@ class Interpreter {
   /// In a ring the other threads run what leads to its stage, and, with no effect, what is computed from values
   /// alone.
   std::span<Thread* const> users_of(const Statement& s, std::span<Thread* const> threads) const {
-    if (!ring_ || leads_to_stage(s)) return threads;
+    const auto* set = std::get_if<SetVar>(&s.node);
+    if (!ring_ || leads_to_stage(s) || (set && fill_needs_.vars[at_index(set->var)])) return threads;
     const auto* compute = std::get_if<Compute>(&s.node);
     const bool pure = compute && info(compute->value).buffer == none && !kernel_.is_collective(s);
     return pure ? threads : threads.first(std::min(threads.size(), static_cast<std::size_t>(ring_->users)));
@@ -333,31 +355,6 @@ class Interpreter {
     in_ring_->turn = -1;
   }
 
-  /// from_lane for all threads, which stand by warps: thread.x is the innermost thread loop, or the only one.
-  void exchange(ValueId value, std::span<Thread* const> threads) const {
-    for (std::size_t i = 0; i < threads.size(); ++i) {
-      const std::int64_t lane = integer(info(value).args[1], *threads[i]);
-      if (lane < 0 || lane >= warp_threads) fail(fmt::format("a from_lane of lane {}", lane), "warp_lane");
-      const std::size_t other =
-          i - static_cast<std::size_t>(threads[i]->id() % warp_threads) + static_cast<std::size_t>(lane);
-      LATHE_ASSERT(other < threads.size() && threads[other]->id() / warp_threads == threads[i]->id() / warp_threads);
-      *lanes(value, *threads[i]) = *lanes(info(value).args[0], *threads[other]);
-    }
-  }
-
-  /// The threads of a warp, or warp group, name the same tiles.
-  void check_same(std::span<const ValueId> places, std::string_view op, int together,
-                  std::span<Thread* const> threads) const {
-    for (std::size_t i = 1; i < threads.size(); ++i) {
-      if (threads[i]->id() / together != threads[i - 1]->id() / together) continue;
-      for (const ValueId place : places)
-        if (integer(place, *threads[i]) != integer(place, *threads[i - 1]))
-          fail(fmt::format("threads {} and {} name different tiles in one {}", threads[i - 1]->id(), threads[i]->id(),
-                           op),
-               "divergent_mma");
-    }
-  }
-
   /// A serial loop with a barrier or mma inside: all threads must run it equally often.
   void uniform_loop(const Loop& loop, std::span<Thread* const> threads) {
     if (threads.empty()) return;
@@ -376,11 +373,13 @@ class Interpreter {
   const Kernel& kernel_;
   std::span<const BoundBuffer> buffers_;
   RunOptions options_;
-  std::vector<std::size_t> offsets_, var_offsets_;
+  ThreadValues held_;
+  std::vector<std::size_t> var_offsets_;
   std::unordered_map<const Loop*, bool> is_collective_;  // a barrier or an mma stands inside
   Thread main_;
   std::int64_t status_ = 0, phase_ = 0, steps_ = 0, turns_ = 0;
   const Ring* ring_ = nullptr;  // that runs
+  FillNeeds fill_needs_;        // its fill's
   std::optional<Actor::InRing> in_ring_;
 };
 

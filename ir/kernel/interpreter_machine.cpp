@@ -44,16 +44,16 @@ std::vector<Scalar> read_rows(const MatrixTile& tile, const TilePlace& place, co
   return values;
 }
 
-/// 64 elements of each row of panels.
-std::vector<Scalar> read_panels(const MatrixTile& tile, const TilePlace& place, const std::vector<int>& rows,
-                                const Actor& actor) {
+/// `depth` elements of each row of panels.
+std::vector<Scalar> read_panels(const MatrixTile& tile, int depth, const TilePlace& place,
+                                const std::vector<int>& rows, const Actor& actor) {
   if (place.first % (panel_alignment / 2) != 0)
     place.buffer.fail(fmt::format("a group_mma of {}[{}], no multiple of {} bytes", place.buffer.info->name,
                                   place.first, panel_alignment),
                       "alignment");
   std::vector<Scalar> values;
   for (const int row : rows)
-    for (int k = 0; k < group_depth; ++k) {
+    for (int k = 0; k < depth; ++k) {
       const int inside = row % panel_side, at = tile.transposed ? panel_place(k, inside) : panel_place(inside, k);
       values.push_back(place.buffer.load(place.first + row / panel_side * panel_elements + at, actor));
     }
@@ -152,12 +152,38 @@ void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace&
     for (int n = 0; n < mma.columns; ++n) sums.buffer.store(place(m, n), sum(m, n), actor);
 }
 
-void multiply_panels(const GroupMma& mma, const TilePlace& left, const TilePlace& right, int thread,
-                     const Actor& actor, Scalar* sums) {
+namespace {
+OwnSums own_sums(const GroupMma& mma, int thread) {
   OwnSums own;
-  for (int i = 0; i < group_rows * group_columns / group_threads; ++i) own.add(group_sum_place(thread, i));
-  multiply(own, read_panels(mma.left, left, own.rows, actor), read_panels(mma.right, right, own.columns, actor),
-           group_depth, sums, sums);
+  for (int i = 0; i < mma.right.rows / 2; ++i) own.add(group_sum_place(thread, i));
+  return own;
+}
+}  // namespace
+
+std::vector<Scalar> left_of_panel(const GroupMma& mma, const TilePlace& left, int thread, const Actor& actor) {
+  return read_panels(mma.left, mma.depth, left, own_sums(mma, thread).rows, actor);
+}
+
+std::vector<Scalar> left_of_threads(const GroupMma& mma, std::span<const Scalar* const> held, int thread) {
+  const auto depth = static_cast<std::size_t>(mma.depth);
+  const OwnSums own = own_sums(mma, thread);
+  std::vector<Scalar> rows(own.rows.size() * depth);
+  for (int t = 0; t < group_threads; ++t)
+    for (int i = 0; i < mma.depth / 2; ++i) {
+      const SumPlace at = group_sum_place(t, i);
+      const auto row = std::find(own.rows.begin(), own.rows.end(), at.row);
+      if (row == own.rows.end()) break;  // the first two places are of its two rows
+      rows[static_cast<std::size_t>(row - own.rows.begin()) * depth + static_cast<std::size_t>(at.column)] =
+          held[static_cast<std::size_t>(t)][i];
+    }
+  return rows;
+}
+
+void multiply_panels(const GroupMma& mma, const std::vector<Scalar>& left, const TilePlace& right, int thread,
+                     const Actor& actor, Scalar* sums) {
+  const OwnSums own = own_sums(mma, thread);
+  multiply(own, left, read_panels(mma.right, mma.depth, right, own.columns, actor),
+           static_cast<std::size_t>(mma.depth), sums, sums);
 }
 
 }  // namespace lathe::kernel

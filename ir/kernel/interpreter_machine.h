@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "ir/kernel/interpreter_memory.h"
@@ -66,9 +67,13 @@ void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePla
 void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace& left, const TilePlace& right,
                      std::int64_t depth, const Actor& actor);
 
-/// The same of group_mma for thread number `thread` of a warp group, over 64 elements, added to its sums; the places'
-/// lines do not count. Throws for panels that are no multiples of 1024 bytes.
-void multiply_panels(const GroupMma& mma, const TilePlace& left, const TilePlace& right, int thread,
+/// The rows of the left operand of a group_mma that thread number `thread` of a warp group has sums of: of a panel
+/// (the place's line does not count), or of what the group's threads hold. Throws for a panel that is no multiple of
+/// 1024 bytes.
+std::vector<Scalar> left_of_panel(const GroupMma& mma, const TilePlace& left, int thread, const Actor& actor);
+std::vector<Scalar> left_of_threads(const GroupMma& mma, std::span<const Scalar* const> held, int thread);
+/// The same as multiply_tiles of group_mma for that thread, with these rows, added to its sums.
+void multiply_panels(const GroupMma& mma, const std::vector<Scalar>& left, const TilePlace& right, int thread,
                      const Actor& actor, Scalar* sums);
 
 }  // namespace lathe::kernel

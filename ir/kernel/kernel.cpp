@@ -24,8 +24,10 @@ bool Kernel::is_collective(const Statement& statement) const {
   return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<Ring>(statement.node) ||
          std::holds_alternative<Stage>(statement.node) || std::holds_alternative<GroupMma>(statement.node) ||
          std::holds_alternative<WaitSums>(statement.node) ||
-         (compute && threads_together(values[static_cast<std::size_t>(compute->value)].op) > 1);
+         (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)].op));
 }
+
+bool is_collective(Opcode op) { return op == Opcode::from_users || threads_together(op) > 1; }
 
 int threads_together(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1; }
 
@@ -87,6 +89,7 @@ std::string_view name(Opcode op) {
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
     case Opcode::from_lane: return "from_lane";
+    case Opcode::from_users: return "from_users";
     case Opcode::mma: return "mma";
   }
   throw InternalError("an opcode out of range");

@@ -62,6 +62,7 @@ enum class Opcode : std::uint8_t {
   get,           // the present value of variable `integer`
   mma,           // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
   from_lane,     // args[0] of thread args[1] of the warp
+  from_users,    // of a ring: args[0], which all users have alike, for those that fill too
 };
 
 /// An operand of mma: a matrix of `rows` rows of 16 elements that are summed over, in shared memory. Element (row, k)
@@ -91,12 +92,15 @@ int panel_place(int line, int element);
 inline constexpr int panel_side = 64;
 inline constexpr int panel_elements = panel_side * panel_side;
 inline constexpr int panel_alignment = 1024;  ///< bytes
-/// Of the 64 x 128 sums that the 128 threads of a warp group hold in f32 together, as wgmma.m64n128k16 lays them out:
-/// which one is number `index` in the vector of thread `thread`. Products of GroupMma are 64 deep.
+/// Of the 64 rows of sums that the 128 threads of a warp group hold in f32 together, as wgmma.m64nNk16 lays them out:
+/// which one is number `index` in the vector of thread `thread`, however many columns there are, up to 128. Elements
+/// of a left operand that threads hold are laid out alike. Products of GroupMma are up to 64 deep.
 inline constexpr int group_threads = 128, group_rows = 64, group_columns = 128, group_depth = 64;
 SumPlace group_sum_place(int thread, int index);
 /// How many threads, neighbours, compute it together: 1 or a warp.
 int threads_together(Opcode op);
+/// Whether other threads take part in it: those, or all of a ring.
+bool is_collective(Opcode op);
 
 struct Instruction {
   Opcode op = Opcode::constant;
@@ -201,15 +205,20 @@ struct WaitCopies {
   int pending = 0;
 };
 
-/// Starts to add left * right^T to the sums (group_sum_place) that a warp group holds in a variable, f32 of 64 lanes.
-/// left is a panel, right are two, one behind the other; rows are lines, or elements of lines where the operand is
-/// transposed. The first ones are multiples of 1024 bytes, equal in all threads of a group. What lies there was
-/// filled for the stage that this stands in, and is kept until the product is done; products are added in order. From
-/// here to a WaitSums of the variable nothing but further products may use it.
+/// Starts to add left * right^T, `depth` deep (16 to 64), to the sums (group_sum_place) of 64 rows and right.rows
+/// columns (16, 32, 64 or 128) that a warp group holds in a variable, f32 of right.rows / 2 lanes. left is a panel,
+/// right is one, or two behind each other; rows are lines, or elements of lines where the operand is transposed. The
+/// first ones are multiples of 1024 bytes, equal in all threads of a group. What lies there was filled for the stage
+/// that this stands in, or stored before the ring, and is kept until the product is done; products are added in
+/// order. From here to a WaitSums of the variable nothing but further products may use it.
+///
+/// Instead of a panel the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
+/// places as of sums. It is computed anew only after such a wait.
 struct GroupMma {
   VarId sums = none;
-  MatrixTile left{}, right{};  ///< their rows: 64 and 128
-  ValueId left_first = none, right_first = none;
+  int depth = group_depth;
+  MatrixTile left{}, right{};  ///< left.rows: 64; of a value the left one does not count
+  ValueId left_first = none, right_first = none, left_value = none;
 };
 
 /// Waits until the products that are added to these variables are done.
@@ -250,7 +259,7 @@ struct Barrier {};
 
 /// Of a block's threads the first `users` use what the others copy to shared memory, which are up to `stages` stages
 /// ahead. The loops of the body that lead to its one Stage, and what `fill` needs of what is computed in them, are
-/// run by all threads; `fill` by the others alone, everything else by the users alone.
+/// run by all threads; `fill` by the others alone, everything else by the users alone. It begins as with a barrier.
 struct Ring {
   int stages = 0, users = 0;
   Block body;
@@ -303,8 +312,8 @@ struct Kernel {
   std::vector<std::string> notes;  ///< the ops it came from, such as "%5 softmax mha.cpp:14"
 
   int parameter_count() const;
-  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane,
-  /// products of a warp group, a ring. Loops and branches are not looked into.
+  /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane or
+  /// _users, products of a warp group, a ring. Loops and branches are not looked into.
   bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;

@@ -1,5 +1,7 @@
 #include "ir/kernel/machine_rules.h"
 
+#include <bit>
+
 namespace lathe::kernel {
 
 void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
@@ -35,23 +37,33 @@ void verify_mma(const Kernel& kernel, const Instruction& mma) {
 }  // namespace
 
 void verify_group_mma(const Kernel& kernel, const GroupMma& s) {
+  const DType dtype = info(kernel, s.right.buffer).dtype;
   for (const auto& [tile, first] : {std::pair{s.left, s.left_first}, {s.right, s.right_first}}) {
+    if (tile.buffer == none && s.left_value != none) continue;
     want(kernel, value(kernel, first).type, {i64, 1}, "a place of a group_mma");
     const BufferInfo& buffer = info(kernel, tile.buffer);
     require(kernel, buffer.space == Space::shared, "mma_operands", "a group_mma of {}, which is not shared",
             buffer.name);
-    require(kernel,
-            (buffer.dtype == bf16 || buffer.dtype == f16) && buffer.dtype == info(kernel, s.left.buffer).dtype,
-            "mma_types", "a group_mma of {}", name(buffer.dtype));
+    require(kernel, (buffer.dtype == bf16 || buffer.dtype == f16) && buffer.dtype == dtype, "mma_types",
+            "a group_mma of {}", name(buffer.dtype));
     const Instruction& at = value(kernel, first);
     require(kernel, at.op != Opcode::constant || at.integer % (panel_alignment / 2) == 0, "alignment",
             "a group_mma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, panel_alignment);
   }
   const Type type = kernel.vars[static_cast<std::size_t>(s.sums)].type;
+  const int columns = s.right.rows;
   require(kernel,
-          s.left.rows == group_rows && s.right.rows == group_columns &&
-              type == Type{f32, group_rows * group_columns / group_threads},
-          "mma_shape", "a group_mma of {} x {} sums in {}", s.left.rows, s.right.rows, to_string(type));
+          s.left.rows == group_rows && columns >= 16 && columns <= group_columns &&
+              std::has_single_bit(static_cast<unsigned>(columns)) &&
+              type == Type{f32, group_rows * columns / group_threads},
+          "mma_shape", "a group_mma of {} x {} sums in {}", s.left.rows, columns, to_string(type));
+  require(kernel, s.depth >= 16 && s.depth <= group_depth && s.depth % 16 == 0, "mma_shape", "a group_mma {} deep",
+          s.depth);
+  if (s.left_value == none) return;
+  want(kernel, value(kernel, s.left_value).type, {dtype, group_rows * s.depth / group_threads},
+       "the left operand of a group_mma");
+  require(kernel, value(kernel, s.left_value).op != Opcode::get, "mma_operands",
+          "a group_mma of a variable, which may be set while it is under way");
 }
 
 void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
@@ -77,6 +89,10 @@ void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
 
 void verify_of_warp(const Kernel& kernel, const Instruction& in) {
   if (in.op == Opcode::mma) return verify_mma(kernel, in);
+  if (in.op == Opcode::from_users) {
+    want(kernel, in.type, {boolean, 1}, "a from_users");
+    return want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_users");
+  }
   want(kernel, in.type, {in.type.scalar, 1}, "a from_lane");
   want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_lane");
   want(kernel, value(kernel, in.args[1]).type, {i64, 1}, "the lane of from_lane");

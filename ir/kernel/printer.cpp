@@ -128,6 +128,7 @@ class Printer {
       case Opcode::broadcast:
       case Opcode::ramp:
       case Opcode::from_lane:
+      case Opcode::from_users:
         add("{}", kernel::name(in.op));
         arguments(in);
         break;
@@ -238,9 +239,13 @@ class Printer {
 
   void statement(const GroupMma& s) {
     indent();
-    add("group_mma {} += {}[{}]{}, {}[{}]{}\n", var_names_[static_cast<std::size_t>(s.sums)], buffer(s.left.buffer),
-        value(s.left_first), s.left.transposed ? "^T" : "", buffer(s.right.buffer), value(s.right_first),
-        s.right.transposed ? "^T" : "");
+    const auto panels = [&](const MatrixTile& tile, ValueId first) {
+      return fmt::format("{}[{}]{}", buffer(tile.buffer), value(first), tile.transposed ? "^T" : "");
+    };
+    add("group_mma {} += {}, {}", var_names_[static_cast<std::size_t>(s.sums)],
+        s.left_value == none ? panels(s.left, s.left_first) : value(s.left_value), panels(s.right, s.right_first));
+    if (s.depth != group_depth) add(" depth {}", s.depth);
+    out_ += "\n";
   }
 
   void statement(const WaitSums& s) {

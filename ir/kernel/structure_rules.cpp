@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 
 #include "ir/kernel/machine_rules.h"
 
@@ -16,8 +17,7 @@ void pure(const Kernel& kernel, ValueId id) {
   require(kernel, id >= 0 && id < static_cast<int>(kernel.values.size()), "value_range", "value {} does not exist",
           id);
   const Instruction& in = value(kernel, id);
-  require(kernel,
-          in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && threads_together(in.op) == 1,
+  require(kernel, in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && !is_collective(in.op),
           "parallel_bounds", "a bound of the parallel loop depends on a {}", name(in.op));
   for (const ValueId arg : in.args) pure(kernel, arg);
 }
@@ -59,16 +59,16 @@ void verify_fill(const Kernel& kernel, const Ring& ring, const Stage& stage) {
     const auto* compute = std::get_if<Compute>(&s.node);
     if (!compute) return;
     const Instruction& in = value(kernel, compute->value);
-    require(kernel,
-            threads_together(in.op) == 1 && (in.op != Opcode::get || own[static_cast<std::size_t>(in.integer)]),
+    require(kernel, !is_collective(in.op) && (in.op != Opcode::get || own[static_cast<std::size_t>(in.integer)]),
             "ring_fill", "a {} of a fill, which other threads take part in", name(in.op));
   });
-  const std::vector<bool> wanted = wanted_by_fill(kernel, ring);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
+  const FillNeeds needs = needs_of_fill(kernel, ring);
+  for (std::size_t i = 0; i < needs.values.size(); ++i) {
     const Instruction& in = kernel.values[i];
-    require(kernel, !wanted[i] || (in.buffer == none && in.op != Opcode::get && threads_together(in.op) == 1),
+    require(kernel, !needs.values[i] || (in.buffer == none && (in.op == Opcode::from_users || !is_collective(in.op))),
             "ring_fill", "a fill wants a {} of the users", name(in.op));
   }
+  require(kernel, !needs.set_elsewhere, "ring_fill", "a fill wants a variable that users set");
 }
 
 /// Serial loops lead to the stage; gives it.
@@ -101,15 +101,27 @@ class Wants {
     for_each_statement(ring.body, [&](const Statement& s) {
       if (const auto* compute = std::get_if<Compute>(&s.node)) in_ring_.push_back(compute->value);
     });
+    vars_.resize(kernel.vars.size());
     path(ring.body);
+    for (std::size_t before = 0; before != found_;) {  // what is set to variables may want further ones
+      before = found_;
+      for (const SetVar* s : sets_)
+        if (vars_[static_cast<std::size_t>(s->var)]) want({s->value});
+    }
+    for_each_statement(ring.body, [&](const Statement& s) {
+      const auto* set = std::get_if<SetVar>(&s.node);
+      if (set && vars_[static_cast<std::size_t>(set->var)] && !own_.contains(set->var) &&
+          std::find(sets_.begin(), sets_.end(), set) == sets_.end())
+        set_elsewhere_ = true;
+    });
   }
 
-  std::vector<bool> take() {
-    std::vector<bool> result(wanted_.size());
+  FillNeeds take() {
+    FillNeeds needs{std::vector<bool>(wanted_.size()), std::move(vars_), set_elsewhere_};
     for (const ValueId id : in_ring_)
       if (wanted_[static_cast<std::size_t>(id)] && !in_fill_[static_cast<std::size_t>(id)])
-        result[static_cast<std::size_t>(id)] = true;
-    return result;
+        needs.values[static_cast<std::size_t>(id)] = true;
+    return needs;
   }
 
  private:
@@ -117,7 +129,10 @@ class Wants {
     for (const ValueId id : ids) {
       if (id == none || wanted_[static_cast<std::size_t>(id)]) continue;
       wanted_[static_cast<std::size_t>(id)] = true;
+      ++found_;
       const Instruction& in = value(kernel_, id);
+      if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
+      if (in.op == Opcode::from_users) continue;  // what users have
       for (const ValueId arg : in.args) want({arg});
       want({in.mask});
     }
@@ -125,6 +140,7 @@ class Wants {
 
   void path(const Block& statements) {
     for (const Statement& s : statements) {
+      if (const auto* set = std::get_if<SetVar>(&s.node)) sets_.push_back(set);
       if (!leads_to_stage(s)) continue;
       if (const auto* loop = std::get_if<Loop>(&s.node)) {
         want({loop->lo, loop->hi, loop->step});
@@ -147,15 +163,23 @@ class Wants {
                               want({c.to_index});
                               for (const ValueId id : c.at) want({id});
                             },
-                            [&](const SetVar& v) { want({v.value}); }, [&](const Branch& b) { want({b.condition}); },
+                            [&](const SetVar& v) {
+                              want({v.value});
+                              own_.insert(v.var);
+                            },
+                            [&](const Branch& b) { want({b.condition}); },
                             [&](const Loop& l) { want({l.lo, l.hi, l.step}); }, [](const auto&) {}},
                  s.node);
     });
   }
 
   const Kernel& kernel_;
-  std::vector<bool> wanted_, in_fill_;
+  std::vector<bool> wanted_, in_fill_, vars_;
   std::vector<ValueId> in_ring_;
+  std::vector<const SetVar*> sets_;  // that stand beside the loops that lead to the stage
+  std::set<VarId> own_;              // set by the fill itself
+  std::size_t found_ = 0;
+  bool set_elsewhere_ = false;
 };
 
 }  // namespace
@@ -225,6 +249,13 @@ bool copies_by_all(const Ring& ring) {
   return found;
 }
 
+bool multiplies(const Block& statements) {
+  bool found = false;
+  for_each_statement(statements,
+                     [&](const Statement& s) { found = found || std::holds_alternative<GroupMma>(s.node); });
+  return found;
+}
+
 bool leads_to_stage(const Statement& statement) {
   return std::visit(
       Overloaded{[](const Stage&) { return true; }, [](const Loop& l) { return leads_to_stage(l.body); },
@@ -237,6 +268,6 @@ bool leads_to_stage(const Block& statements) {
   return std::any_of(statements.begin(), statements.end(), [](const Statement& s) { return leads_to_stage(s); });
 }
 
-std::vector<bool> wanted_by_fill(const Kernel& kernel, const Ring& ring) { return Wants(kernel, ring).take(); }
+FillNeeds needs_of_fill(const Kernel& kernel, const Ring& ring) { return Wants(kernel, ring).take(); }
 
 }  // namespace lathe::kernel

@@ -18,7 +18,7 @@ void verify_loop(const Kernel& kernel, const Loop& loop);
 
 /// One ring at most, the last statement of its loop of whole warps, with users in whole groups (ring_threads,
 /// ring_place), of 2 to 8 stages with one Stage in serial loops (ring_stage), whose fill copies to shared memory and
-/// does nothing else, and needs nothing of what the users load, get or multiply (ring_fill).
+/// does nothing else, and needs nothing of what the users load or multiply, nor variables that they set (ring_fill).
 void verify_rings(const Kernel& kernel);
 
 /// Runs body(statement) for all statements of a block and of the blocks inside.
@@ -30,11 +30,17 @@ bool copies_by_all(const Ring& ring);
 /// Whether a barrier, an mma or the like stands in the loop.
 bool runs_together(const Kernel& kernel, const Loop& loop);
 
+/// Whether a GroupMma stands there.
+bool multiplies(const Block& statements);
 /// Whether a Stage stands there.
 bool leads_to_stage(const Statement& statement);
 bool leads_to_stage(const Block& statements);
 
-/// By value: whether it is computed in a ring's body for its fill, or for a loop that leads there.
-std::vector<bool> wanted_by_fill(const Kernel& kernel, const Ring& ring);
+/// What is computed in a ring's body for its fill, or for a loop that leads there: by value, and by variable.
+struct FillNeeds {
+  std::vector<bool> values, vars;
+  bool set_elsewhere = false;  ///< such a variable is set elsewhere than beside these loops
+};
+FillNeeds needs_of_fill(const Kernel& kernel, const Ring& ring);
 
 }  // namespace lathe::kernel

@@ -79,12 +79,16 @@ void verify_sums(const Kernel& kernel) {
     const auto* product = std::get_if<GroupMma>(&s.node);
     if (!product) return;
     for (const MatrixTile& tile : {product->left, product->right})
-      operand[static_cast<std::size_t>(tile.buffer)] = true;
+      if (tile.buffer != none) operand[static_cast<std::size_t>(tile.buffer)] = true;
   });
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* store = std::get_if<Store>(&s.node);
-    require(kernel, !store || !operand[static_cast<std::size_t>(store->buffer)], "mma_operands",
-            "a store to what a group_mma reads");
+    const auto* ring = std::get_if<Ring>(&s.node);
+    if (!ring) return;
+    for_each_statement(ring->body, [&](const Statement& inside) {
+      const auto* store = std::get_if<Store>(&inside.node);
+      require(kernel, !store || !operand[static_cast<std::size_t>(store->buffer)], "mma_operands",
+              "a store to what a group_mma reads, in its ring");
+    });
   });
 }
 

@@ -6,7 +6,6 @@
 
 #include "ir/kernel/arithmetic_rules.h"
 #include "ir/kernel/machine_rules.h"
-#include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/kernel/sums_rules.h"
 #include "ir/support/error.h"
@@ -63,14 +62,7 @@ class Verifier {
     }
     if (in.op != Opcode::constant) return;
     defined_[i] = true;
-    if (is_float(in.type.scalar)) {
-      const double rounded = round_to(in.type.scalar, in.real);
-      require(rounded == in.real || in.real != in.real, "constant_range", "{} is not a {}", in.real,
-              lathe::name(in.type.scalar));
-    } else {
-      require(wrap_to(in.type.scalar, in.integer) == in.integer, "constant_range", "{} is not a {}", in.integer,
-              lathe::name(in.type.scalar));
-    }
+    verify_constant(kernel_, in);
   }
 
   /// What a block defines is forgotten at its end: uses are dominated by definitions.
@@ -190,6 +182,12 @@ class Verifier {
         var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
         break;
+      case Opcode::from_users:
+        arguments(in, 1);
+        verify_of_warp(kernel_, in);
+        require(rings_ > 0 && uses_ + fills_ == 0 && conditional_ == 0, "users_place",
+                "a from_users in a branch, a stage or outside a ring");
+        break;
       case Opcode::from_lane:
       case Opcode::mma:
         arguments(in, in.op == Opcode::mma ? 5 : 2);
@@ -268,8 +266,10 @@ class Verifier {
   }
 
   void statement(const GroupMma& s) const {
-    for (const BufferId operand : {s.left.buffer, s.right.buffer}) buffer(operand, false);
-    for (const ValueId id : {s.left_first, s.right_first}) use(id);
+    const bool of_value = s.left_value != none;
+    if (!of_value) buffer(s.left.buffer, false);
+    buffer(s.right.buffer, false);
+    for (const ValueId id : {of_value ? s.left_value : s.left_first, s.right_first}) use(id);
     var(s.sums);
     own_iteration(s.sums);
     verify_group_mma(kernel_, s);
@@ -278,8 +278,8 @@ class Verifier {
 
   void statement(const WaitSums& s) const {
     for (const VarId sums : s.sums) var(sums);
-    require(conditional_ == 0 && rings_ > 0 && uses_ == 0, "group_place",
-            "a wait_sums in a branch, a stage or outside a ring");
+    require(conditional_ == 0 && rings_ > 0 && fills_ == 0, "group_place",
+            "a wait_sums in a branch, a fill or outside a ring");
   }
 
   void statement(const TileMma& s) const {

@@ -243,8 +243,8 @@ TEST_CASE("products of warp groups that no machine could run are refused by name
   refused([&](const Parts& p) { multiply(p, zeros(p)); }, "group_place");
   const auto rarely = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { multiply(p, sums); }); };
   refused(product(copy, rarely), "group_place");
-  const auto inside = [](const Parts& p, Var sums) { p.b.wait_sums({&sums, 1}); };
-  refused(product(copy, inside), "group_place");
+  const auto rarely_waits = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { p.b.wait_sums({&sums, 1}); }); };
+  refused(product(copy, rarely_waits), "group_place");
   refused(
       [&](const Parts& p) {
         const Var sums = zeros(p);
@@ -255,7 +255,10 @@ TEST_CASE("products of warp groups that no machine could run are refused by name
           "alignment");
   refused(product(copy, [](const Parts& p, Var sums) { p.b.group_mma(sums, {p.x, 0}, {p.tile, 0}); }),
           "mma_operands");
-  refused(product(copy, multiply, {f32, 32}), "mma_shape");
+  CHECK_NOTHROW(block(product(copy, multiply, {f32, 8})));
+  refused(product(copy, multiply, {f32, 4}), "mma_shape");
+  refused(product(copy, [](const Parts& p, Var sums) { p.b.group_mma(sums, {p.tile, 0}, {p.tile, 4096}, 24); }),
+          "mma_shape");
   const auto stores = [](const Parts& p, Var sums) {
     multiply(p, sums);
     p.b.store(p.tile, p.t, p.b.constant(bf16, 0));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -44,7 +45,9 @@ struct Group;
 struct Wgmma {
   float (*value)(unsigned short);
   float* sum;
+  int lanes;  // half as many as there are columns
   unsigned long long a, b;
+  const unsigned* held;
   bool a_transposed, b_transposed;
   Group* group;
 };
@@ -60,6 +63,7 @@ struct Product {
   Wgmma wgmma;
   Kept* to;
   std::size_t group;
+  unsigned held[shim_group_threads][4];  // of a left operand in registers
 };
 
 /// A warp group's products under way, in order, and how many groups of them were committed. No memory is allocated:
@@ -113,13 +117,15 @@ void tell_reads(const void* what) {
   const Wgmma& w = *static_cast<const Wgmma*>(what);
   const int warp = static_cast<int>(shim_thread() % shim_group_threads / shim_warp_threads);
   const int lane = static_cast<int>(shim_thread() % shim_warp_threads);
-  for (int i = lane; i < 16 * 16; i += 32) shim_reads(element(w.a, w.a_transposed, warp * 16 + i / 16, i % 16), 2);
-  for (int i = lane; i < 128 * 16; i += 32) shim_reads(element(w.b, w.b_transposed, i / 16, i % 16), 2);
+  for (int i = lane; !w.held && i < 16 * 16; i += 32)
+    shim_reads(element(w.a, w.a_transposed, warp * 16 + i / 16, i % 16), 2);
+  for (int i = lane; i < 2 * w.lanes * 16; i += 32) shim_reads(element(w.b, w.b_transposed, i / 16, i % 16), 2);
 }
 
 /// The sums of these threads, poisoned if no product under way is added to them yet.
 Kept* keep(Group& group, void* const* lanes) {
   const auto sums_of = [&](std::size_t t) { return static_cast<const Wgmma*>(lanes[t])->sum; };
+  const int count = static_cast<const Wgmma*>(lanes[0])->lanes;
   Kept* free = nullptr;
   for (Kept& kept : group.kept) {
     if (kept.products > 0 && kept.sums[0] == sums_of(0)) return &kept;
@@ -128,7 +134,7 @@ Kept* keep(Group& group, void* const* lanes) {
   if (!free) return nullptr;
   for (std::size_t t = 0; t < shim_group_threads; ++t) {
     free->sums[t] = sums_of(t);
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < count; ++i) {
       free->values[t][i] = free->sums[t][i];
       free->sums[t][i] = std::numeric_limits<float>::quiet_NaN();
     }
@@ -142,20 +148,37 @@ bool start(void* const* lanes) {
   for (std::size_t t = 0; t < shim_group_threads; ++t)
     if (const auto& other = *static_cast<const Wgmma*>(lanes[t]); other.a != w.a || other.b != w.b) return false;
   Kept* const to = keep(group, lanes);
-  if (!is_known(w.a) || !is_known(w.b) || !to || group.last - group.first == std::size(group.products)) return false;
+  if ((!w.held && !is_known(w.a)) || !is_known(w.b) || !to || group.last - group.first == std::size(group.products))
+    return false;
   ++to->products;
-  group.product(group.last++) = {w, to, group.commits};
+  Product& product = group.product(group.last++);
+  product.wgmma = w, product.to = to, product.group = group.commits;
+  for (std::size_t t = 0; w.held && t < shim_group_threads; ++t)
+    std::copy_n(static_cast<const Wgmma*>(lanes[t])->held, 4, product.held[t]);
   return true;
+}
+
+/// Register r of a thread holds two neighbours k: rows t / 4 of the warp's, 8 more, and both again for k from 8 on.
+void read_held(const Product& product, float (*a)[16]) {
+  for (int t = 0; t < 128; ++t)
+    for (int i = 0; i < 8; ++i) {
+      const int r = i / 2, row = t / 32 * 16 + r % 2 * 8 + t % 32 / 4, k = r / 2 * 8 + t % 4 * 2 + i % 2;
+      a[row][k] = product.wgmma.value(static_cast<unsigned short>(product.held[t][r] >> 16 * (i % 2)));
+    }
 }
 
 bool multiply(const Product& product) {
   const Wgmma& w = product.wgmma;
   Kept& to = *product.to;
   float a[64][16], b[128][16];
-  if (!read_rows(w, w.a, w.a_transposed, 64, a) || !read_rows(w, w.b, w.b_transposed, 128, b)) return false;
+  if (w.held)
+    read_held(product, a);
+  else if (!read_rows(w, w.a, w.a_transposed, 64, a))
+    return false;
+  if (!read_rows(w, w.b, w.b_transposed, 2 * w.lanes, b)) return false;
   --to.products;
   for (int t = 0; t < 128; ++t)
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < w.lanes; ++i) {
       const int row = t / 32 * 16 + i % 4 / 2 * 8 + t % 32 / 4, column = i / 4 * 8 + t % 4 * 2 + i % 2;
       float& sum = to.values[t][i];
       for (int k = 0; k < 16; ++k) sum = fmaf(a[row][k], b[column][k], sum);
@@ -250,9 +273,9 @@ void shim_start_products() {
 #endif
 }
 
-void shim_wgmma(float (*value)(unsigned short bits), float* sum, unsigned long long a, unsigned long long b,
-                bool a_transposed, bool b_transposed) {
-  Wgmma own{value, sum, a, b, a_transposed, b_transposed, &own_group()};
+void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsigned long long a,
+                const unsigned* held, unsigned long long b, bool a_transposed, bool b_transposed) {
+  Wgmma own{value, sum, lanes, a, b, held, a_transposed, b_transposed, &own_group()};
   if (shim_tells_accesses) shim_by_agent(tell_reads, &own);
   shim_meet(start, &own, shim_group_threads);
 }

@@ -1,0 +1,124 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <functional>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/printer.h"
+#include "ir/kernel/scalar_eval.h"
+#include "tests/support/chained_product.h"
+
+/// Products of warp groups whose left operand the threads hold, and what users tell those that fill.
+using namespace lathe;
+using namespace lathe::kernel;
+using test::chained_product;
+using test::ChainedProduct;
+using Mistake = ChainedProduct::Mistake;
+
+namespace {
+
+constexpr int depth = ChainedProduct::depth, values = ChainedProduct::values, line = ChainedProduct::line;
+constexpr int columns = 77;
+
+float number(int i, float first) { return i == 0 ? first : static_cast<float>(i * 7 % 23 - 11) / 8; }
+float narrow(DType dtype, float x) {
+  return static_cast<float>(dtype == bf16 ? bf16_value(bf16_bits(x)) : f16_value(f16_bits(x)));
+}
+
+std::vector<float> run(const ChainedProduct& p, float first) {
+  const auto bits = [&](float x) { return p.dtype == bf16 ? bf16_bits(x) : f16_bits(x); };
+  std::vector<std::uint16_t> left, right;
+  for (int i = 0; i < group_rows * depth; ++i) left.push_back(bits(number(i, first)));
+  for (int i = 0; i < columns * line; ++i) right.push_back(bits(number(i + 5, 0)));
+  std::vector<float> sums(static_cast<std::size_t>(group_rows * values), -1);
+  const auto count = [](const auto& v) { return static_cast<std::int64_t>(v.size()); };
+  const BoundBuffer buffers[] = {
+      {left.data(), count(left)}, {right.data(), count(right)}, {sums.data(), count(sums)}};
+  const std::int64_t dims[] = {columns};
+  interpret(chained_product(p), buffers, dims);
+  return sums;
+}
+
+/// Row by row; all columns `times` over.
+std::vector<float> expected(const ChainedProduct& p, float first, int times) {
+  std::vector<float> sums(static_cast<std::size_t>(group_rows * values));
+  const auto right = [](int column, int k) { return number(column * line + k + 5, 0); };
+  for (int row = 0; row < group_rows; ++row)
+    for (int i = 0; i < times * columns; ++i) {
+      float score = 0;
+      for (int k = 0; k < depth; ++k) score = std::fma(number(row * depth + k, first), right(i % columns, k), score);
+      const float weight = narrow(p.dtype, score * 0.125F);
+      for (int v = 0; v < values; ++v) {
+        float& sum = sums[static_cast<std::size_t>(row * values + v)];
+        sum = std::fma(weight, right(i % columns, depth + v), sum);
+      }
+    }
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("a product of what threads hold, in parts of its columns; users say how often the ring turns") {
+  for (const DType dtype : {bf16, f16})
+    for (const bool boxes : {false, true})
+      for (const float first : {1.0F, -1.0F}) {
+        const ChainedProduct p{.dtype = dtype, .boxes = boxes};
+        CHECK(run(p, first) == expected(p, first, first > 0 ? 2 : 1));
+      }
+}
+
+TEST_CASE("chained products that no machine could run are refused by name of the rule") {
+  const auto refused = [](Mistake mistake, const std::string& label) {
+    CHECK_THROWS_WITH(chained_product({.mistake = mistake}), Catch::Contains("[" + label + "]"));
+  };
+  refused(Mistake::not_waited, "sums_under_way");
+  refused(Mistake::stored_late, "mma_operands");
+  refused(Mistake::of_a_variable, "mma_operands");
+}
+
+namespace {
+
+/// A ring of two stages for 128 threads, whose one loop ends where `body` says.
+void build_ring(const std::function<Value(Builder&, Value t, Buffer x)>& end,
+                const std::function<void(Builder&)>& use, const std::function<void(Builder&, Var)>& behind = {}) {
+  Builder b("ring");
+  const Buffer x = b.buffer("x", bf16, Access::read);
+  const Buffer tile = b.alloc(bf16, 2 * panel_elements, Space::shared, "tile");
+  const auto thread = [&](Value t) {
+    b.ring(2, 128, [&] {
+      const Var last = b.var(end(b, t, x));
+      b.for_loop(0, b.get(last), 1, [&](Value) {
+        b.stage([&](Value slot) { b.async_copy(tile, slot * 4096 + t * 8, x, t * 8); }, [&](Value) { use(b); });
+      });
+      if (behind) behind(b, last);
+    });
+  };
+  b.for_loop(0, 256, 1, thread, LoopKind::thread_x);
+  b.finish();
+}
+
+}  // namespace
+
+TEST_CASE("what a fill may know of its users: variables that all set alike, and what users tell") {
+  const auto two = [](Builder& b, Value, Buffer) { return b.index(2); };
+  const auto nothing = [](Builder&) {};
+  CHECK_NOTHROW(build_ring(two, nothing, [](Builder& b, Var last) { b.set(last, b.index(1)); }));
+  const auto loaded = [](Builder& b, Value t, Buffer x) { return b.cast(b.cast(b.load(x, t), f32), i64); };
+  CHECK_THROWS_WITH(build_ring(loaded, nothing), Catch::Contains("[ring_fill]"));
+  const auto told = [&](Builder& b, Value t, Buffer x) {
+    return b.select(b.from_users(loaded(b, t, x) > 2), b.index(2), b.index(1));
+  };
+  CHECK_NOTHROW(build_ring(told, nothing));
+  const auto in_branch = [](Builder& b, Var last) { b.if_(b.get(last) < 2, [&] { b.set(last, b.index(1)); }); };
+  CHECK_THROWS_WITH(build_ring(two, nothing, in_branch), Catch::Contains("[ring_fill]"));
+  const auto asks = [](Builder& b) { b.from_users(b.constant_int(boolean, 1)); };
+  CHECK_THROWS_WITH(build_ring(two, asks), Catch::Contains("[users_place]"));
+}
+
+TEST_CASE("chained products as text") {
+  const std::string text = print(chained_product({}));
+  INFO(text);
+  for (const char* part : {"group_mma v1 += rows[0], keys[%", " depth 48\n", "wait_sums v1, v2, v3\n",
+                           "group_mma v2 += %", ", values[%", " = from_users %"})
+    CHECK(text.find(part) != std::string::npos);
+}
