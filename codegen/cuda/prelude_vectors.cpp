@@ -109,6 +109,23 @@ LATHE_FUNCTION vec<T, N> select(vec<bool, N> condition, vec<T, N> a, vec<T, N> b
 template <class To, class From, int N>
 LATHE_FUNCTION vec<To, N> cast(vec<From, N> a) {
   vec<To, N> r;
+#ifdef __CUDA_ARCH__
+  // The same as lane by lane, but for the bits of a NaN.
+  constexpr bool to_bf16 = same_type<To, bf16>::value;
+  if constexpr (same_type<From, f32>::value && (to_bf16 || same_type<To, f16>::value) && N % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      u32 both;
+      if constexpr (to_bf16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(a.lane[i + 1]), "f"(a.lane[i]));
+      else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(a.lane[i + 1]), "f"(a.lane[i]));
+      r.lane[i].bits = static_cast<u16>(both);
+      r.lane[i + 1].bits = static_cast<u16>(both >> 16);
+    }
+    return r;
+  }
+#endif
 #pragma unroll
   for (int i = 0; i < N; ++i) r.lane[i] = cast<To>(a.lane[i]);
   return r;

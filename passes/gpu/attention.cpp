@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/group_attention.h"
 #include "passes/lowering/column_guard.h"
 
 namespace lathe::gpu {
@@ -107,11 +108,14 @@ const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand&
   return *found;
 }
 
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
+                                                  bool warp_groups) {
   const AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
-  built.push_back(lower_attention_rows(plan));
+  const auto by_groups = warp_groups ? plan_group_attention(plan) : GroupAttentionPlan{};
+  built.push_back(by_groups.tile ? lower_group_attention(plan, *by_groups.tile) : lower_attention_rows(plan));
+  if (!by_groups.why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + by_groups.why_not);
   if (plan.attention.parts.sums_over_rows()) built.push_back(lower_attention_columns(plan));
   std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
   for (const PointStore& sum : plan.outer_sums)

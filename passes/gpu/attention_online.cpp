@@ -8,6 +8,22 @@ using kernel::Value;
 using Scope = AttentionBlock::Scope;
 using Scopes = AttentionBlock::Scopes;
 
+namespace {
+Value is_lowest(Value most) { return equal(most, -std::numeric_limits<double>::infinity()); }
+}  // namespace
+
+RisingMaximum::Raised RisingMaximum::raise(kernel::Builder& b, Value here) const {
+  const Value before = b.get(most), now = max(before, here);
+  const Value subtracted = b.select(is_lowest(now), b.constant(now.type.scalar, 0), now);
+  b.set(most, now);
+  return {subtracted, b.apply(ScalarOp::exp, {before - subtracted})};
+}
+
+Value RisingMaximum::end(kernel::Builder& b, Value column_count) const {
+  const Value now = b.get(most), one = b.constant(now.type.scalar, 1);
+  return b.select(is_lowest(now) && column_count > 0, now - now, one);
+}
+
 OnlineLoop::OnlineLoop(const AttentionPlan& plan, AttentionBlock& block)
     : plan_(plan), online_(*plan.online), block_(block), b_(block.b), own_(plan.tile.own()) {
   for (const AttentionParts::Score& score : plan.attention.parts.scores) scores_.push_back(score.value);
@@ -23,7 +39,7 @@ void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const
   rows_.clear();
   for (auto& row : rows) {
     for (const int i : plan_.strips.loops()[0].fixed) block_.emitter.emit(i, *row);
-    rows_.push_back({start(online_.most, 1), {}});
+    rows_.push_back({{start(online_.most, 1)}, {}});
     for (const int sum : online_.sums) rows_.back().sums.push_back(start(sum, own_));
   }
   const int span = plan_.tile.span();
@@ -35,20 +51,14 @@ void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const
   finish(rows, thread);
 }
 
-Value OnlineLoop::is_lowest(Value most) {
-  return equal(most, b_.constant(most.type.scalar, -std::numeric_limits<double>::infinity()));
-}
-
 Value OnlineLoop::raise(Row& row, Scope& point, const AttentionThread& thread) {
   const PointInstruction& most = block_.program[online_.most];
   Value values = b_.broadcast(block_.emitter.emit(most.args[0], point), own_);
   if (point.mask) values = b_.select(point.mask, values, b_.broadcast(reduction_identity(b_, most), own_));
   const Value here = block_.join_row(most.op, b_.reduce(most.op, values), thread);
-  const Value before = b_.get(row.most), now = max(before, here);
-  const Value subtracted = b_.select(is_lowest(now), b_.constant(now.type.scalar, 0), now);
+  const auto [subtracted, factor] = row.maximum.raise(b_, here);
   point.bind(online_.most, subtracted);
-  b_.set(row.most, now);
-  return b_.apply(ScalarOp::exp, {before - subtracted});
+  return factor;
 }
 
 void OnlineLoop::tile(Scopes& of_rows, const AttentionPlace& here, const AttentionThread& thread) {
@@ -74,9 +84,8 @@ void OnlineLoop::finish(Scopes& of_rows, const AttentionThread& thread) {
   const PointProgram& program = block_.program;
   std::vector<Value> ends;
   for (std::size_t r = 0; r < of_rows.size(); ++r) {
-    const Value most = b_.get(rows_[r].most), one = b_.constant(most.type.scalar, 1);
-    of_rows[r]->bind(online_.most, most);
-    ends.push_back(b_.select(is_lowest(most) && block_.column_count > 0, most - most, one));
+    of_rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
+    ends.push_back(rows_[r].maximum.end(b_, block_.column_count));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const PointInstruction& sum = program[online_.sums[s]];
       const Value own = b_.reduce(sum.op, b_.get(rows_[r].sums[s]));

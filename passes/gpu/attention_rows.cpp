@@ -1,3 +1,4 @@
+#include "passes/gpu/attention_guard.h"
 #include "passes/gpu/attention_online.h"
 #include "passes/lowering/column_guard.h"
 
@@ -66,49 +67,15 @@ class RowStrips {
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
   void guarded(const Place& place, const AttentionThread& thread) {
-    const Value zero = b_.index(0), one = b_.index(1), no = b_.constant_int(boolean, 0);
-    const Value magnitude = magnitude_of(place), sound = magnitude < magnitude_limit;
-    const auto bound = [&](const std::optional<Dim>& offset, Value otherwise, bool above) {
-      if (!offset) return otherwise;
-      const Value first = place.row + block_.context.dim(*offset) + (above ? span_ : 0);
-      const Value inside = max(min(first, block_.column_count), 0);
-      return b_.select(sound, above ? inside : inside / span_ * span_, otherwise);
-    };
-    const kernel::Var lo = b_.var(bound(bounds_.lower, zero, false));
-    const kernel::Var hi = b_.var(bound(bounds_.upper, block_.column_count, true));
-    const kernel::Var skips = b_.var(sound), again = b_.var(one);
-    b_.for_loop(0, b_.select(sound, b_.index(2), one), 1, [&](Value) {
-      b_.for_loop(0, b_.get(again), 1, [&](Value) {
-        Scopes rows = columns(place, {b_.get(lo), b_.get(hi)}, thread);
-        const Value fine = rows_bear_out(block_.emitter, bounds_, rows, magnitude);
-        const Value all = block_.all(fine, thread);
-        const Value repeat = b_.get(skips) && kernel::logical_not(all);
-        b_.set(again, b_.select(repeat, one, zero));
-        b_.set(lo, b_.select(repeat, zero, b_.get(lo)));
-        b_.set(hi, b_.select(repeat, block_.column_count, b_.get(hi)));
-        b_.set(skips, b_.select(repeat, no, b_.get(skips)));
-      });
+    const GuardedColumns first = guarded_columns(block_.context, plan_, place.outer, place.row, span_, span_);
+    const Value skips = go_through(b_, first, block_.column_count, [&](Value lo, Value hi) {
+      Scopes rows = columns(place, {lo, hi}, thread);
+      return block_.all(rows_bear_out(block_.emitter, bounds_, rows, first.magnitude), thread);
     });
     if (plan_.skips < 0) return;
     const Value strips = block_.context.dim(plan_.strips_of(plan_.attention.rows));
     b_.if_(equal(thread.slot, 0) && equal(place.depth_block, 0),
-           [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * strips + place.strip, b_.get(skips)); });
-  }
-
-  /// Bounds every score of the strip.
-  Value magnitude_of(const Place& place) {
-    KernelContext& context = block_.context;
-    const AttentionProgram& attention = plan_.attention;
-    return score_magnitude(context, attention.parts, bounds_, [&](const AttentionOperand& operand) {
-      const Dim& positions = operand.by_column ? attention.column_count : attention.rows;
-      const kernel::Buffer from = context.buffer(plan_.magnitude(operand).buffer);
-      const Value first = place.outer * context.dim(plan_.strips_of(positions));
-      if (!operand.by_column) return b_.load(from, first + place.strip);
-      const kernel::Var most = b_.var(b_.constant(plan_.tile.compute, 0));
-      b_.for_loop(0, b_.ceil_div(block_.column_count, span_), 1,
-                  [&](Value i) { b_.set(most, max(b_.get(most), b_.load(from, first + i))); });
-      return b_.get(most);
-    });
+           [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * strips + place.strip, skips); });
   }
 
   /// Everything that asks for these columns, for all rows of the strip; gives the rows with their reductions.

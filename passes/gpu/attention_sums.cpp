@@ -33,19 +33,16 @@ int groups_of(const Dim& depth, const AttentionTile& tile, int lanes, int most) 
 
 AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
                              const AttentionTile& tile, int most_groups, AttentionSteps& steps)
-    : context_(context),
-      b_(context.builder),
+    : b_(context.builder),
       part_(part),
       tile_(tile),
-      dtype_(lowering.graph[part.node].type.dtype),
       lanes_(lanes_of(part.depth, tile)),
       groups_(groups_of(part.depth, tile, lanes_, most_groups)),
       loader_(context, lowering, part.other, tile.compute),
       other_(loader_, tile, false, width()),
       steps_(steps),
       product_{{&other_}, Dim(tile.span())},
-      emitter_(context, part.epilogue, lowering.buffer_of),
-      top_(emitter_, {}) {
+      end_(context, lowering, part) {
   if (other_.can_be_copied())
     other_.pass(copied_steps(tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
 }
@@ -56,7 +53,7 @@ void AttentionSums::add_programs(std::vector<const PointProgram*>& programs) con
 
 void AttentionSums::hoist() {
   loader_.hoist();
-  emitter_.hoist(top_);
+  end_.hoist();
 }
 
 void AttentionSums::pass_through(kernel::Buffer staged, std::int64_t slot, kernel::Buffer weights) {
@@ -124,12 +121,10 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
   for (std::int64_t i = 0; i < count; ++i) {
     b_.store(kept, b_.index(i * lanes_), b_.get(sums_[static_cast<std::size_t>(i)]));
   }
-  const Value positions = context_.dim(part_.epilogue.points(part_.position_dims));
   b_.for_loop(0, count, 1, [&](Value i) {
     const Value position = first + thread.y * tile_.own() + i / groups_;
     const Value depth = first_depth_ + i % groups_ * (AttentionTile::side * lanes_) + thread.x * lanes_;
-    b_.if_(position < positions && depth < context_.dim(part_.depth),
-           [&] { finish(outer, position, depth, b_.load(kept, i * lanes_, lanes_)); });
+    end_.finish(outer, position, depth, b_.load(kept, i * lanes_, lanes_));
   });
 }
 
@@ -137,23 +132,9 @@ void AttentionSums::finish_pairs(Value outer, Value first, const AttentionThread
   const WarpPart warp(thread.slot, width());
   const kernel::Buffer kept = b_.alloc(f32, 2 * warp.pairs(), kernel::Space::stack, "sums");
   b_.store(kept, b_.index(0), b_.get(sums_[0]));
-  const Value positions = context_.dim(part_.epilogue.points(part_.position_dims));
   b_.for_loop(0, warp.pairs(), 1, [&](Value pair) {
     const Value position = first + warp.pair_row(pair), depth = first_depth_ + warp.pair_column(pair);
-    b_.if_(position < positions && depth < context_.dim(part_.depth),
-           [&] { finish(outer, position, depth, b_.load(kept, pair * 2, 2)); });
-  });
-}
-
-void AttentionSums::finish(Value outer, Value position, Value depth, Value sum) {
-  const int lanes = sum.type.lanes;
-  unmasked_or_masked(b_, depth, context_.dim(part_.depth), lanes, part_.depth, [&](Value mask) {
-    PointEmitter::Scope scope(
-        emitter_,
-        {{part_.outer_dims, outer, 1}, {part_.position_dims, position, 1}, {part_.depth_dims, depth, lanes}}, mask,
-        &top_);
-    scope.bind(0, rounded(b_, sum, dtype_));
-    emitter_.store_all(scope);
+    end_.finish(outer, position, depth, b_.load(kept, pair * 2, 2));
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/gpu/attention_end.h"
 #include "passes/gpu/attention_steps.h"
 #include "passes/lowering/attention_parts.h"
 
@@ -39,21 +40,17 @@ class AttentionSums {
   void finish(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
 
  private:
-  void finish(kernel::Value outer, kernel::Value position, kernel::Value depth, kernel::Value sum);
   void finish_pairs(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
 
-  KernelContext& context_;
   kernel::Builder& b_;
   const AttentionParts::End& part_;
   AttentionTile tile_;
-  DType dtype_;  ///< of the result
   int lanes_, groups_;
   OperandLoader loader_;
   StagedOperand other_;
   AttentionSteps& steps_;
   AttentionSteps::Product product_;
-  PointEmitter emitter_;
-  PointEmitter::Scope top_;
+  AttentionEnd end_;
   kernel::Buffer weights_;
   kernel::Value first_depth_;
   std::vector<kernel::Var> sums_;

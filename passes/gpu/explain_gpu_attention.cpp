@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "ir/kernel/structure_rules.h"
 #include "ir/tensor/op.h"
 #include "passes/fusion/explain_attention.h"
+#include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/lower_gpu.h"
 
 namespace lathe {
@@ -18,6 +20,8 @@ bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
   return std::any_of(kernel.values.begin(), kernel.values.end(),
                      [](const kernel::Instruction& in) { return in.op == kernel::Opcode::mma; });
 }
+
+bool multiplies_by_warp_groups(const kernel::Kernel& kernel) { return kernel::multiplies(kernel.body); }
 
 std::int64_t shared_bytes(const kernel::Kernel& kernel) {
   std::int64_t bytes = 0;
@@ -61,10 +65,14 @@ std::string explain_gpu_attention(const Graph& graph, bool warp_groups) {
     for (const Launch& launch : program.launches) {
       if (!runs(launch, group.consumers.front())) continue;
       const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
-      const bool tensor_cores = multiplies_on_tensor_cores(kernel);
+      const bool by_groups = multiplies_by_warp_groups(kernel),
+                 tensor_cores = by_groups || multiplies_on_tensor_cores(kernel);
       by_tensor_cores = by_tensor_cores || tensor_cores;
-      text += fmt::format("    by {}: {}{} bytes of shared memory a block\n", kernel.name,
-                          tensor_cores ? "tensor cores, " : "", shared_bytes(kernel));
+      text +=
+          fmt::format("    by {}: {}{}{} bytes of shared memory a block\n", kernel.name,
+                      by_groups ? "warp groups, " : "", tensor_cores ? "tensor cores, " : "", shared_bytes(kernel));
+      for (const std::string& note : kernel.notes)
+        if (tensor_cores && note.starts_with(gpu::not_by_warp_groups)) text += "    " + note + "\n";
     }
     if (!by_tensor_cores)
       text += fmt::format("    not by tensor cores, which take bf16 or f16 alone: {}\n",

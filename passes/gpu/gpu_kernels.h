@@ -33,8 +33,11 @@ std::vector<KernelContext::Built> lower_product(const LoweringContext& context, 
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
                                                        bool warp_groups);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
-/// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h.
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
+/// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h. Where
+/// the GPU has wgmma and the rows' kernel does not use it, its notes say why.
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
+                                                  bool warp_groups);
+inline const std::string not_by_warp_groups = "not by warp groups: ";
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);
 

@@ -63,10 +63,11 @@ class GroupProduct {
     });
   }
 
-  /// Boxes have as many lines as a tile has rows, or where these lie along the lines a panel's.
   void map_boxes(const Side& side, const std::optional<TensorBoxes>& boxes, int rows,
                  std::optional<BoxCopies>& copies) {
-    if (boxes) copies.emplace(parts_, side, *boxes, side.along_k() ? rows : kernel::panel_side);
+    if (!boxes) return;
+    const kernel::Buffer from = parts_.context().buffer(parts_.buffer_of(side.operand.operand.program[0].buffer));
+    copies.emplace(parts_.context(), from, *boxes, side.along_k(), rows, depth);
   }
 
   void block(const Tiling& tiling, Value first, const Partial* partial) {
@@ -139,12 +140,7 @@ class GroupProduct {
   /// An operand's stage, or a thread's share of it: the same pieces of every 16 lines of its panels.
   void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
             Value first_k, Value slot, Value thread) {
-    if (boxes) {
-      const int step = side.along_k() ? rows : kernel::panel_side;
-      for (int row = 0; row < rows; row += step)
-        boxes->copy(batch, first_row + row, first_k, slot * stage(rows) + row * depth);
-      return;
-    }
+    if (boxes) return boxes->copy(side.shared, batch, first_row, first_k, slot * stage(rows));
     constexpr int in_line = kernel::panel_side / piece, lines = kernel::group_threads / in_line;
     const Value line = thread / in_line, element = thread % in_line * piece;
     const Value place = slot * stage(rows) + kernel::panel_place(b_, line, element);
@@ -161,8 +157,8 @@ class GroupProduct {
   Builder& b_;
   TensorPlan plan_;
   TensorTile tile_;
-  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(parts_.operands.left),
-                             right_boxes_ = TensorBoxes::of(parts_.operands.right);
+  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(GroupOperand::of(parts_.operands.left)),
+                             right_boxes_ = TensorBoxes::of(GroupOperand::of(parts_.operands.right));
   std::optional<BoxCopies> left_copies_, right_copies_;
   kernel::Buffer sums_;
 };

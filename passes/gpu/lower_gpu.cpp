@@ -30,7 +30,7 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
                                                     : gpu::lower_product(context, region);
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
-  if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region);
+  if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region, warp_groups);
   LATHE_ASSERT(region.kind == RegionKind::rows);
   if (reduces(context, region)) return gpu::lower_rows(context, region);
   return one(gpu::lower_points(context, region));

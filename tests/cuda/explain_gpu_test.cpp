@@ -35,13 +35,21 @@ TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores 
     const std::string text = told("bf16", "bf16", 16, warp_groups);
     INFO(text);
     CHECK_THAT(text, Contains("softmax at net.cpp:9: fused") && Contains("by k0_attention_") &&
-                         Contains(": tensor cores, ") && Contains(" bytes of shared memory a block") &&
+                         Contains(warp_groups ? ": warp groups, tensor cores, " : ": tensor cores, ") &&
+                         Contains(" bytes of shared memory a block") && !Contains("not by warp groups") &&
                          !Contains("not by tensor cores"));
   }
   CHECK_THAT(told("f32", "f32"), Contains("not by tensor cores, which take bf16 or f16 alone: %") &&
                                      Contains("contract multiplies f32 and f32 (net.cpp:7)"));
   CHECK_THAT(told("bf16", "f32"), Contains("contract multiplies f32 and f32 (net.cpp:11)"));
   CHECK_THAT(told("f16", "bf16"), Contains("contract multiplies bf16 and bf16 (net.cpp:11)"));
+}
+
+TEST_CASE("an attention on sm_90a that warp groups do not suit is told with the condition that fails") {
+  CHECK_THAT(told("bf16", "bf16", 12, true),
+             Contains(": tensor cores, ") &&
+                 Contains("\n    not by warp groups: its keys are computed, or no boxes that TMA copies\n"));
+  CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warp groups"));
 }
 
 TEST_CASE("an attention that no GPU kernel takes is told with the condition that fails") {

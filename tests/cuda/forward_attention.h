@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ir/tensor/graph.h"
+#include "tests/attention/spelling.h"
+
+namespace lathe::test {
+
+/// The attention of a spelling alone, of bf16 or f16, with heads of so many elements.
+ir::Graph forward_attention(const Spelling& spelling, std::int64_t depth, std::int64_t values);
+
+}  // namespace lathe::test
