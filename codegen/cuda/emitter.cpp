@@ -241,7 +241,6 @@ class Emitter {
     line("group_mma{}({}, {}, {});", depth, vars_[at(s.sums)],
          of_value ? text(s.left_value) : panels(s.left, s.left_first), panels(s.right, s.right_first));
   }
-
   void statement(const kernel::WaitSums& s) {
     std::vector<std::string_view> sums;
     for (const kernel::VarId var : s.sums) sums.push_back(vars_[at(var)]);
