@@ -7,10 +7,10 @@ namespace lathe::cuda::detail {
 //     m64nNk16, thread t of a warp has of each 16 x 8 sums those of rows t / 4 and 8 more, columns 2 (t % 4) and 1
 //     more, and of each 16 x 16 elements of A the same two pairs in the first 8 columns, then in the last 8;
 //   "Shared Memory Matrix Layout", "Matrix Descriptor Format": address, leading and stride byte offsets by 16 bytes
-//     at bits 0, 16 and 32; base offset at bit 49, 0 where swizzled patterns begin at multiples of 1024 bytes; 128-byte
-//     swizzle as 1 at bit 62. Rows contiguous along k take the stride from 8 rows to the next 8; elements contiguous
-//     along rows ("MN-major", transposed) take the leading offset from 64 rows to the next 64 and the stride from 8 k
-//     to the next 8; each is 1024 or 8192 bytes here alike, for panels are 64 x 64;
+//     at bits 0, 16 and 32; base offset at bit 49, 0 where swizzled patterns begin at multiples of 1024 bytes;
+//     128-byte swizzle as 1 at bit 62. Rows contiguous along k take the stride from 8 rows to the next 8; elements
+//     contiguous along rows ("MN-major", transposed) take the leading offset from 64 rows to the next 64 and the
+//     stride from 8 k to the next 8; each is 1024 or 8192 bytes here alike, for panels are 64 x 64;
 //   "wgmma.fence": before the first product, and where registers of sums or of A were accessed in between;
 //   "wgmma.commit_group", "wgmma.wait_group": registers, those of A too, are not touched before the wait;
 //   "Async proxy": what threads store is shown to wgmma by fence.proxy.async of the threads that stored it.

@@ -19,8 +19,8 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
 /// each loop over them is a kernel of its own: see rows_plan.h.
 std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
 /// A reduction over outer dims: threads side by side along the columns, others down the rows, joined by a tree. Long
-/// columns are cut into pieces of a number that does not depend on the machine; a second kernel joins them in the same
-/// way.
+/// columns are cut into pieces of a number that does not depend on the machine; a second kernel joins them in the
+/// same way.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
 /// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
 /// chain adds the updates of the whole chain in order.

@@ -56,8 +56,8 @@ struct PointProgram {
 
   const PointInstruction& operator[](int id) const { return code[static_cast<std::size_t>(id)]; }
   int size() const { return static_cast<int>(code.size()); }
-  /// Rough scalar operations of one point, for the size of chunks: a call of the C library, as f64 functions are, takes
-  /// the time of some hundred in vectors.
+  /// Rough scalar operations of one point, for the size of chunks: a call of the C library, as f64 functions are,
+  /// takes the time of some hundred in vectors.
   std::int64_t work() const;
   /// How many points lie along these dims of the domain.
   Dim points(const std::vector<int>& dims) const;

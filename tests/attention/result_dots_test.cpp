@@ -12,7 +12,8 @@ namespace {
 
 const std::string signature =
     "graph @g(input %w: f64[N, h=2, S, T], input %v: f64[N, h=2, T, d=3], input %few: f64[N, h=2, 5, d=3], "
-    "input %drop: f64[N, h=2, S, T], input %r: f64[N, h=2, S, 1], input %square: f64[N, h=2, 2, T], input %narrow: f64[N, h=2, S, 5]) {\n";
+    "input %drop: f64[N, h=2, S, T], input %r: f64[N, h=2, S, 1], input %square: f64[N, h=2, 2, T], input %narrow: "
+    "f64[N, h=2, S, 5]) {\n";
 
 ir::Graph parse(const std::string& lines) { return ir::parse_graph(signature + lines + "}\n", "t"); }
 std::string text(const ir::Graph& graph) { return ir::print(graph, {.locations = false}); }
