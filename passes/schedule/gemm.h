@@ -114,8 +114,7 @@ struct GemmQuery {
   bool tiles = false;           ///< pairs, on a machine with tile_mma
   bool lhs_in_lines = false;    ///< bf16 in memory, k side by side and rows at one distance
   bool epilogue_cheap = false;  ///< a few instructions
-  /// An L3 too far away to read lines from it one by one while they are multiplied. L2 is taken to have 2 MB in 16
-  /// ways.
+  /// An L3 too far away to read lines from it one by one while they are multiplied.
   bool far_l3 = false;
 };
 

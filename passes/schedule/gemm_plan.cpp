@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -101,14 +100,11 @@ bool scattered_left(const GemmQuery& query) {
   return query.lhs_axis == LaneAxis::row && query.m && *query.m >= many && may_pack_right(query);
 }
 
-/// Whether the lines of a plain left operand that is read along its rows, one line a step of k, evict one another
-/// from L2 before the next rows read them: rows that lie a multiple of 4 KB apart share a few of its sets.
-bool evicted_left(const GemmQuery& query) {
-  constexpr std::int64_t line = 64, sets = 2048, ways = 16, steps = 512;
-  if (!query.far_l3 || query.lhs_axis != LaneAxis::row || !query.m || !at_most(query.batch, 1)) return false;
-  const std::int64_t bytes = *query.m * static_cast<std::int64_t>(size_in_bytes(query.compute));
-  const std::int64_t kept = bytes % line == 0 ? sets / std::gcd(sets, bytes / line) * ways : sets * ways;
-  return kept < 2 * steps && !at_most(query.k, kept / 2);  // those of the next rows are asked for ahead
+/// Whether a plain left operand that is read along its rows, another line at each step of k, is better copied first:
+/// where L3 is far, and the steps and the columns are many.
+bool distant_left(const GemmQuery& query) {
+  if (!query.far_l3 || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
+  return query.m && *query.m > 128 && !at_most(query.n, 256) && !at_most(query.k, 256);
 }
 
 /// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
@@ -240,7 +236,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   plan.rhs = Source::loaded;
   if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
   if (scattered_left(query)) plan.lhs = Source::loaded;
-  if (plan.lhs == Source::direct && evicted_left(query)) return with_packed_left(plan, query);
+  if (plan.lhs == Source::direct && distant_left(query)) return with_packed_left(plan, query);
   if (plan.lhs == Source::loaded) {
     plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);

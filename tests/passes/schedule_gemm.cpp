@@ -112,18 +112,20 @@ TEST_CASE("plans pack a right operand that no cache holds ahead for very many ro
   CHECK(plan_gemm(query).rhs == Source::loaded);
 }
 
-TEST_CASE("plans copy a left operand first whose lines evict one another, where L3 is far") {
+TEST_CASE("plans copy a left operand first that is read along its rows, where L3 is far") {
   schedule::GemmQuery query{
       .batch = 1, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row, .far_l3 = true};
   const auto left = [&](std::int64_t m) {
     query.m = m;
     return plan_gemm(query).lhs;
   };
-  for (const std::int64_t m : {1024, 2048, 3072}) CHECK(left(m) == Source::packed);  // 64 lines apart, or multiples
-  for (const std::int64_t m : {768, 2304, 2816, 3071}) CHECK(left(m) == Source::direct);
-  query.k = 128;  // few lines
+  for (const std::int64_t m : {768, 1024, 3071}) CHECK(left(m) == Source::packed);
+  CHECK(left(65) == Source::direct);
+  query.k = 256;  // few steps
   CHECK(left(3072) == Source::direct);
-  query.k = {}, query.batch = 12;
+  query.k = {}, query.n = 65;
+  CHECK(left(3072) == Source::direct);
+  query.n = 768, query.batch = 12;
   CHECK(left(3072) == Source::direct);
   query.batch = 1, query.lhs_axis = LaneAxis::k;
   CHECK(left(3072) == Source::direct);
