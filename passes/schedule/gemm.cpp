@@ -26,6 +26,14 @@ void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns
   });
 }
 
+void for_each_pass(Builder& b, Value steps, Value passes, int kc, const std::function<void(const GemmPass&)>& body) {
+  b.for_loop(0, passes, 1, [&](Value number) {
+    const Value k0 = number * kc;
+    body(
+        {.k0 = k0, .depth = min(steps - k0, kc), .continues = number > 0, .last = kernel::equal(number, passes - 1)});
+  });
+}
+
 void emit_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch) {
   switch (plan.strategy) {

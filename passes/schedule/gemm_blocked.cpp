@@ -24,11 +24,6 @@ struct Place {
   int rows;
 };
 
-/// One step over k: k0 .. k0 + depth.
-struct Pass {
-  Value k0, depth, continues, last;  ///< continues, last: booleans
-};
-
 class BlockedGemm {
  public:
   BlockedGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
@@ -80,16 +75,10 @@ class BlockedGemm {
     if (plan_.rhs == Source::loaded)
       right_ = b_.alloc(tile_.packed(), unit_ * std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
     if (rest_) rest_->begin();
-    b_.for_loop(0, passes_, 1, [&](Value number) {
-      const Value k0 = number * tile_.kc;
-      pass(t, {.k0 = k0,
-               .depth = min(steps_ - k0, tile_.kc),
-               .continues = number > 0,
-               .last = kernel::equal(number, passes_ - 1)});
-    });
+    for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
-  void pass(const GemmTask& t, const Pass& p) {
+  void pass(const GemmTask& t, const GemmPass& p) {
     if (plan_.rhs == Source::loaded) pack_right(t, p);
     if (!rest_) return strips(t, p, t.m0, t.m1);
     if (plan_.rhs != Source::direct) b_.if_(takes_rest(t), [&] { rest_->copy(t.batch, p.k0, p.k0 + p.depth); });
@@ -105,7 +94,7 @@ class BlockedGemm {
   /// Whether a task has the last of the columns that fill vectors.
   Value takes_rest(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
 
-  void strips(const GemmTask& t, const Pass& p, Value m0, Value m1) {
+  void strips(const GemmTask& t, const GemmPass& p, Value m0, Value m1) {
     b_.for_loop(m0, m1, left_rows_, [&](Value first) {
       if (plan_.lhs == Source::loaded) pack_left(t, p, first);
       if (left_rows_ == tile_.mr) return strip(t, p, first, first);
@@ -114,7 +103,7 @@ class BlockedGemm {
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
-  void strip(const GemmTask& t, const Pass& p, Value first, Value m) {
+  void strip(const GemmTask& t, const GemmPass& p, Value first, Value m) {
     const Value base = strip_base(t, m), above = strip_base(t, m - tile_.mr);
     const auto tiles = [&](int rows) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
@@ -145,12 +134,12 @@ class BlockedGemm {
     return b_.select(kernel::equal(passes_, 1), in_turn, row * tile_.nc);
   }
 
-  void pack_left(const GemmTask& t, const Pass& p, Value m) {
+  void pack_left(const GemmTask& t, const GemmPass& p, Value m) {
     const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, sizes_.k, left_rows_, lhs_.axis, &lhs_.load};
     emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
   }
 
-  void pack_right(const GemmTask& t, const Pass& p) {
+  void pack_right(const GemmTask& t, const GemmPass& p) {
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
       const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, sizes_.k, tile_.n_step(), rhs_.axis, &rhs_.load};
       emit_pack_sliver(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
@@ -166,7 +155,7 @@ class BlockedGemm {
   }
 
   /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
-  void columns(const GemmTask& t, const Pass& p, const Place& at) {
+  void columns(const GemmTask& t, const GemmPass& p, const Place& at) {
     const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
     const int tail = known_tail();
     const auto whole = [&] { micro_tile(t, p, at, tile_.nv, false); };
@@ -182,7 +171,7 @@ class BlockedGemm {
     b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
-  void micro_tile(const GemmTask& t, const Pass& p, const Place& at, int nv, bool masked) {
+  void micro_tile(const GemmTask& t, const GemmPass& p, const Place& at, int nv, bool masked) {
     const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
@@ -257,7 +246,7 @@ class BlockedGemm {
   /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
   /// row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside the
   /// sums.
-  void steps_and_epilogue(const GemmTask& t, const Pass& p, const Place& at, int nv, const Builder::Body& step) {
+  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const Place& at, int nv, const Builder::Body& step) {
     const Value part = b_.ceil_div(p.depth, tile_.mr);
     b_.for_loop(0, tile_.mr, 1, [&](Value row) {
       b_.if_(p.last, [&] {
@@ -289,7 +278,7 @@ class BlockedGemm {
     return operand.packed_batch ? operand.packed_batch(batch) : batch;
   }
 
-  Element left_elements(const GemmTask& t, const Pass& p, const Place& at) {
+  Element left_elements(const GemmTask& t, const GemmPass& p, const Place& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
       for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
@@ -310,7 +299,7 @@ class BlockedGemm {
     };
   }
 
-  Element right_vectors(const GemmTask& t, const Pass& p, Value n, bool masked) {
+  Element right_vectors(const GemmTask& t, const GemmPass& p, Value n, bool masked) {
     const int lanes = tile_.lanes;
     if (plan_.rhs == Source::direct) {
       std::vector<Value> masks(static_cast<std::size_t>(tile_.nv));

@@ -20,6 +20,14 @@ kernel::Value block_size(kernel::Builder& b, kernel::Value size, kernel::Value l
 void for_each_task(kernel::Builder& b, const GemmSizes& sizes, kernel::Value rows, kernel::Value columns,
                    const std::function<void(const GemmTask&)>& body);
 
+/// The steps k0 .. k0 + depth of a task, which are pairs where the tile's are.
+struct GemmPass {
+  kernel::Value k0, depth, continues, last;  ///< continues, last: booleans
+};
+/// A loop over `steps` of k in `passes` of at most kc, in order.
+void for_each_pass(kernel::Builder& b, kernel::Value steps, kernel::Value passes, int kc,
+                   const std::function<void(const GemmPass&)>& body);
+
 /// Blocks of 32 x 32 sums of bf16 by tile_mma, over blocks of k; sums stay in scratch between these, and each strip
 /// of 32 rows goes to the epilogue after the last one.
 void emit_tile_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,

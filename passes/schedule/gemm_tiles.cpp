@@ -12,11 +12,6 @@ using kernel::Value;
 
 namespace {
 
-/// Steps k0 .. k0 + depth, which are pairs.
-struct Pass {
-  Value k0, depth, continues, last;  ///< continues, last: booleans
-};
-
 class TileGemm {
  public:
   TileGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
@@ -43,16 +38,10 @@ class TileGemm {
     else if (copies_last_rows())
       left_ = b_.alloc(bf16, tile_.mr * depth, kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth, kernel::Space::stack, "right");
-    b_.for_loop(0, passes_, 1, [&](Value number) {
-      const Value k0 = number * tile_.kc;
-      pass(t, {.k0 = k0,
-               .depth = min(steps_ - k0, tile_.kc),
-               .continues = number > 0,
-               .last = kernel::equal(number, passes_ - 1)});
-    });
+    for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
-  void pass(const GemmTask& t, const Pass& p) {
+  void pass(const GemmTask& t, const GemmPass& p) {
     if (plan_.rhs == Source::loaded)
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
         emit_pack_sliver(b_, tile_, source(t, p, n, sizes_.n, tile_.n_step(), rhs_),
@@ -69,12 +58,12 @@ class TileGemm {
 
   int depth() const { return 2 * tile_.kc; }  ///< elements of a row of k in scratch
 
-  SliverSource source(const GemmTask& t, const Pass& p, Value row, Value rows, int width,
+  SliverSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
                       const GemmOperand& o) const {
     return {t.batch, row, rows, p.k0, p.depth, sizes_.k, width, o.axis, &o.load};
   }
 
-  void pack_left(const GemmTask& t, const Pass& p, Value m, Value base) {
+  void pack_left(const GemmTask& t, const GemmPass& p, Value m, Value base) {
     emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
   }
 
@@ -84,7 +73,7 @@ class TileGemm {
   }
 
   /// Rows m .. m + 32 of a task by all its columns. The last strip may have a half as many.
-  void strip(const GemmTask& t, const Pass& p, Value m, Value sums) {
+  void strip(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
     const auto tiles = [&](int rows, const Builder::Lines& left) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left); });
     };
@@ -100,7 +89,7 @@ class TileGemm {
     b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_strip);
   }
 
-  Builder::Lines left(const GemmTask& t, const Pass& p, Value m) {
+  Builder::Lines left(const GemmTask& t, const GemmPass& p, Value m) {
     switch (plan_.lhs) {
       case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
       case Source::loaded: return {left_, (m - t.m0) * depth(), depth()};
@@ -115,7 +104,7 @@ class TileGemm {
   }
 
   /// 32 columns, or half as many where no more are left of a known n.
-  void columns(const GemmTask& t, const Pass& p, Value n, Value sums, int rows, const Builder::Lines& left) {
+  void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left) {
     Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
       const Value sliver = packed_batch(rhs_, t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
