@@ -45,20 +45,16 @@ GuardedColumns guarded_columns(KernelContext& context, const AttentionPlan& plan
 
 Value go_through(kernel::Builder& b, const GuardedColumns& columns, Value column_count,
                  const std::function<Value(Value lo, Value hi)>& body) {
-  const Value zero = b.index(0), one = b.index(1), no = b.constant_int(boolean, 0);
-  const kernel::Var lo = b.var(columns.lo), hi = b.var(columns.hi);
-  const kernel::Var skips = b.var(columns.sound), again = b.var(one);
-  b.for_loop(0, b.select(columns.sound, b.index(2), one), 1, [&](Value) {
-    b.for_loop(0, b.get(again), 1, [&](Value) {
-      const Value fine = body(b.get(lo), b.get(hi));
-      const Value repeat = b.get(skips) && kernel::logical_not(fine);
-      b.set(again, b.select(repeat, one, zero));
-      b.set(lo, b.select(repeat, zero, b.get(lo)));
-      b.set(hi, b.select(repeat, column_count, b.get(hi)));
-      b.set(skips, b.select(repeat, no, b.get(skips)));
+  const Value one = b.index(1);
+  const kernel::Var all = b.var(b.constant_int(boolean, 0));
+  b.for_loop(0, b.select(columns.sound, b.index(2), one), 1, [&](Value turn) {
+    b.for_loop(0, b.select(equal(turn, 0) || b.get(all), one, b.index(0)), 1, [&](Value) {
+      const Value lo = b.select(b.get(all), b.index(0), columns.lo);
+      const Value fine = body(lo, b.select(b.get(all), column_count, columns.hi));
+      b.set(all, b.get(all) || kernel::logical_not(fine));
     });
   });
-  return b.get(skips);
+  return columns.sound && kernel::logical_not(b.get(all));
 }
 
 }  // namespace lathe::gpu
