@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/group_attention.h"
+#include "passes/gpu/group_columns.h"
 #include "passes/lowering/column_guard.h"
 
 namespace lathe::gpu {
@@ -113,14 +113,23 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   const AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
-  const auto by_groups = warp_groups ? plan_group_attention(plan) : GroupAttentionPlan{};
-  built.push_back(by_groups.tile ? lower_group_attention(plan, *by_groups.tile) : lower_attention_rows(plan));
-  if (!by_groups.why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + by_groups.why_not);
-  if (plan.attention.parts.sums_over_rows()) built.push_back(lower_attention_columns(plan));
+  const auto add = [&](const auto& by_groups, const auto& lower_by_groups, const auto& lower) {
+    built.push_back(by_groups.tile ? lower_by_groups(plan, *by_groups.tile) : lower(plan));
+    if (!by_groups.why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + by_groups.why_not);
+  };
+  add(warp_groups ? plan_group_attention(plan) : GroupPlan<GroupAttentionTile>{}, lower_group_attention,
+      lower_attention_rows);
+  if (plan.attention.parts.sums_over_rows())
+    add(warp_groups ? plan_group_columns(plan) : GroupPlan<GroupColumnsTile>{}, lower_group_columns,
+        lower_attention_columns);
   std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
   for (const PointStore& sum : plan.outer_sums)
     sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
-  for (const auto& [kept, of_one_kind] : sums) built.push_back(lower_attention_outer_sums(plan, of_one_kind));
+  for (const auto& [kept, of_one_kind] : sums) {
+    built.push_back(lower_attention_outer_sums(plan, of_one_kind));
+    if (warp_groups)
+      built.back().kernel.notes.push_back(not_by_warp_groups + "it sums over outer dims, tile by tile");
+  }
   return built;
 }
 

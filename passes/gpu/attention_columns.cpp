@@ -6,13 +6,6 @@ using kernel::Value;
 
 namespace {
 
-std::vector<int> summed_over_rows(const AttentionPlan& plan) {
-  std::vector<int> found;
-  for (const AttentionParts::End& end : plan.attention.parts.ends)
-    if (end.over_rows) found.push_back(end.value);
-  return found;
-}
-
 /// Products over rows: a block sums for a strip of columns what all rows have there, row by row in order.
 class ColumnStrips {
  public:
@@ -24,7 +17,7 @@ class ColumnStrips {
         span_(plan.tile.span()) {}
 
   KernelContext::Built run() {
-    block_.begin({}, known_.reads());
+    block_.begin({}, buffers_of_known_rows(plan_));
     const AttentionParts& parts = plan_.attention.parts;
     const Value strips = b_.ceil_div(block_.column_count, span_), depths = block_.depth_blocks();
     const auto block = [&](Value i) {

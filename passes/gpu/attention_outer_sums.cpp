@@ -30,7 +30,7 @@ class OuterSums {
   }
 
   KernelContext::Built run() {
-    block_.begin({}, known_.reads());
+    block_.begin({}, buffers_of_known_rows(plan_));
     const PointProgram& program = block_.program;
     const Value across = b_.ceil_div(block_.column_count, span_),
                 tiles = b_.ceil_div(block_.row_count, span_) * across;

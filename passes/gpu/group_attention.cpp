@@ -1,14 +1,9 @@
 #include "passes/gpu/group_attention.h"
 
-#include <algorithm>
-#include <bit>
-
-#include "ir/kernel/panels.h"
-#include "passes/gpu/attention_end.h"
 #include "passes/gpu/attention_guard.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/group_softmax.h"
-#include "passes/gpu/tensor_boxes.h"
+#include "passes/gpu/group_sums.h"
 #include "passes/lowering/column_guard.h"
 
 namespace lathe::gpu {
@@ -32,10 +27,10 @@ class GroupAttention {
         b_(context_.builder),
         emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
         top_(emitter_, {}),
-        queries_(context_, plan.lowering, score_.rows, plan.tile.compute),
-        keys_{score_.columns},
-        values_{plan.attention.parts.ends[0].other},
-        end_(context_, plan.lowering, plan.attention.parts.ends[0]),
+        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, Tile::rows),
+        keys_(context_, score_.columns, false, tile.columns, tile.depth),
+        values_(context_, plan.attention.parts.ends[0].other, true, tile.values, tile.columns),
+        result_(context_, plan.lowering, plan.attention.parts.ends[0]),
         softmax_(plan, context_, emitter_, tile.columns) {}
 
   KernelContext::Built run() {
@@ -48,56 +43,39 @@ class GroupAttention {
     };
     b_.for_loop(0, context_.dim(plan_.outer()) * strips, 1, block, LoopKind::block_x);
     auto built = context_.finish();
-    built.launch.flops = plan_.attention.flops(score_.depth + end_.part().depth);
+    built.launch.flops = plan_.attention.flops(score_.depth + result_.part().depth);
     return built;
   }
 
  private:
-  /// An operand whose tiles pass through the ring.
-  struct Passing {
-    const AttentionOperand& operand;
-    std::optional<BoxCopies> boxes = {};
-    kernel::Buffer shared = {};
-    bool transposed = false;
-
-    void map(KernelContext& context, const AttentionPlan& plan, bool sums_positions, int rows, int depth) {
-      const GroupOperand from = GroupOperand::of(operand, *axis_of_pieces(operand, plan.tile.held), sums_positions);
-      transposed = !from.along_k;
-      boxes.emplace(context, context.buffer(plan.lowering.buffer_of(from.program[0].buffer)), *TensorBoxes::of(from),
-                    from.along_k, rows, depth);
-    }
-  };
   struct Place {
     Value outer, row, thread;
   };
 
   void declare() {
-    const PointProgram& of_queries = score_.rows.code.program;
     declare_buffers(context_,
-                    {&plan_.attention.program, &of_queries, &keys_.operand.code.program,
-                     &values_.operand.code.program, &end_.part().epilogue},
+                    {&plan_.attention.program, &queries_.program(), &keys_.program(), &values_.program(),
+                     &result_.part().epilogue},
                     plan_.lowering);
     for (const auto& magnitude : plan_.magnitudes)
       context_.declare(magnitude.buffer, plan_.tile.compute, true, false);
     emitter_.hoist(top_);
     queries_.hoist();
-    end_.hoist();
-    keys_.map(context_, plan_, false, tile_.columns, Tile::padded(tile_.depth));
-    values_.map(context_, plan_, true, Tile::padded(tile_.values), tile_.columns);
+    result_.hoist();
+    keys_.map(plan_);
+    values_.map(plan_);
   }
 
   void block(Value outer, Value row) {
-    const auto shared = [&](std::int64_t count, const char* name) {
-      return b_.alloc(plan_.tile.held, count, kernel::Space::shared, name);
-    };
-    shared_queries_ = shared(tile_.queries(), "queries");
-    keys_.shared = shared(tile_.stages * tile_.keys(), "keys");
-    values_.shared = shared(tile_.stages * tile_.value_elements(), "values");
+    queries_.allocate("queries");
+    keys_.allocate(plan_.tile.held, tile_.stages, "keys");
+    values_.allocate(plan_.tile.held, tile_.stages, "values");
     std::optional<SharedTree> tree;
     if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, Tile::users);
     const auto thread = [&](Value t) {
       const Place place{outer, row, t};
-      b_.if_(t < Tile::users, [&] { bring_queries(place); });
+      b_.if_(t < Tile::users,
+             [&] { queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, Tile::users); });
       if (!bounds_.any()) return b_.ring(tile_.stages, Tile::users, [&] { all_columns(place); });
       const GuardedColumns first =
           guarded_columns(context_, plan_, place.outer, place.row, Tile::rows, tile_.columns);
@@ -106,127 +84,72 @@ class GroupAttention {
     b_.for_loop(0, Tile::threads, 1, thread, LoopKind::thread_x);
   }
 
-  /// To panels: for every 64 of the depth those of all rows. They are seen by the groups when the ring begins.
-  void bring_queries(const Place& place) {
-    constexpr int piece = 8;
-    const int pieces = Tile::padded(tile_.depth) / piece;
-    const Value last = context_.dim(plan_.attention.rows) - 1;
-    b_.for_loop(place.thread, Tile::rows * pieces, Tile::users, [&](Value number) {
-      const Value row = number / pieces, depth = number % pieces * piece;
-      const Var elements = zero_vectors(b_, {plan_.tile.compute, piece}, 1)[0];
-      b_.if_(depth < tile_.depth, [&] {
-        set_inside(b_, elements, depth, b_.index(tile_.depth), score_.depth, [&](Value mask) {
-          return queries_.load(place.outer, min(place.row + row, last), depth, schedule::LaneAxis::k, piece, mask);
-        });
-      });
-      const Value panels = depth / kernel::panel_side * (Tile::rows * kernel::panel_side);
-      b_.store(shared_queries_, panels + kernel::panel_place(b_, row, depth % kernel::panel_side),
-               b_.cast(b_.get(elements), plan_.tile.held));
-    });
-  }
-
   void all_columns(const Place& place) {
-    const Registers registers = declare_registers();
-    columns(place, b_.index(0), context_.dim(plan_.attention.column_count), registers);
-    store(place, registers);
+    declare_registers();
+    columns(place, b_.index(0), context_.dim(plan_.attention.column_count));
+    result_.finish(place.outer, place.row, place.thread);
   }
 
   void some_columns(const Place& place, const GuardedColumns& first, SharedTree& tree) {
-    const Registers registers = declare_registers();
+    declare_registers();
     go_through(b_, first, context_.dim(plan_.attention.column_count), [&](Value lo, Value hi) {
-      Scopes rows = columns(place, lo, hi, registers);
+      Scopes rows = columns(place, lo, hi);
       const Value fine = rows_bear_out(emitter_, bounds_, rows, first.magnitude);
       const Value all = tree.join({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread, Tile::users)[0];
       b_.barrier();  // the memory is used again
       return b_.from_users(all);
     });
-    store(place, registers);
+    result_.finish(place.outer, place.row, place.thread);
   }
 
-  /// The scores of a tile, and the result's sums in parts of some columns.
-  struct Registers {
-    Var scores;
-    std::vector<Var> sums;
-    std::vector<Var> all() const {
-      std::vector<Var> both = sums;
-      both.push_back(scores);
-      return both;
-    }
-  };
-
-  /// The result's columns in parts that one wgmma has; of the last ones no more than are needed.
-  Registers declare_registers() {
-    const auto zeros = [&](int columns) { return zero_vectors(b_, {f32, columns / 2}, 1)[0]; };
-    Registers registers{zeros(tile_.columns), {}};
-    for (int left = tile_.values; left > 0; left -= 2 * registers.sums.back().type.lanes) {
-      const int most = left >= kernel::group_columns ? kernel::group_columns : kernel::panel_side;
-      const auto needed = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(left, 16))));
-      registers.sums.push_back(zeros(std::min(most, needed)));
-    }
-    return registers;
+  void declare_registers() {
+    scores_ = zero_vectors(b_, {f32, tile_.columns / 2}, 1)[0];
+    result_.declare();
+  }
+  /// The scores of a tile, and the result's sums.
+  std::vector<Var> registers() const {
+    std::vector<Var> all = result_.vars();
+    all.push_back(scores_);
+    return all;
   }
 
-  Scopes columns(const Place& place, Value lo, Value hi, const Registers& registers) {
+  Scopes columns(const Place& place, Value lo, Value hi) {
     Scopes rows = softmax_.rows(place.outer, place.row, place.thread, &top_);
-    clear(b_, registers.sums);
+    result_.clear();
     softmax_.begin(rows);
     b_.for_loop(lo, hi, tile_.columns, [&](Value column) {
       const auto fill = [&](Value slot) {
-        keys_.boxes->copy(keys_.shared, place.outer, column, b_.index(0), slot * tile_.keys());
-        values_.boxes->copy(values_.shared, place.outer, b_.index(0), column, slot * tile_.value_elements());
+        keys_.fill(slot, place.outer, column);
+        values_.fill(slot, place.outer, column);
       };
-      b_.stage(fill, [&](Value slot) { tile(rows, place, column, slot, registers); });
+      b_.stage(fill, [&](Value slot) { tile(rows, place, column, slot); });
     });
-    b_.wait_sums(registers.all());
-    scale(registers, ScalarOp::mul, softmax_.finish(rows, place.thread));
-    if (end_.part().divisor) divide(rows, registers);
+    b_.wait_sums(registers());
+    result_.scale(ScalarOp::mul, softmax_.finish(rows, place.thread));
+    if (result_.part().divisor) divide(rows);
     store_rows(rows, place);
     return rows;
   }
 
-  void tile(Scopes& rows, const Place& place, Value column, Value slot, const Registers& registers) {
-    b_.set(registers.scores, b_.constant(f32, 0, registers.scores.type.lanes));
-    const Value group = place.thread / kernel::group_threads;
-    for (int k = 0; k < tile_.depth; k += kernel::group_depth) {
-      const Value left = group * kernel::panel_elements + k * Tile::rows;
-      const int deep = std::min(kernel::group_depth, (tile_.depth - k + 15) / 16 * 16);
-      b_.group_mma(registers.scores, {shared_queries_, left},
-                   {keys_.shared, slot * tile_.keys() + k * tile_.columns, keys_.transposed}, deep);
-    }
-    b_.wait_sums(registers.all());
+  void tile(Scopes& rows, const Place& place, Value column, Value slot) {
+    b_.set(scores_, b_.constant(f32, 0, scores_.type.lanes));
+    multiply(b_, scores_, queries_, place.thread, keys_, slot, 0);
+    b_.wait_sums(registers());
     const std::vector<Value> factors =
-        softmax_.take(rows, {place.outer, place.row, column}, b_.get(registers.scores), place.thread);
-    scale(registers, ScalarOp::mul, factors);
-    const int width = Tile::padded(tile_.values);
-    for (int part = 0; part < tile_.columns / kernel::group_depth; ++part) {
-      const Value weights = softmax_.weights(part);
-      int first = part * width;  // in panels' sides
-      for (const Var sums : registers.sums) {
-        b_.group_mma(
-            sums, weights,
-            {values_.shared, slot * tile_.value_elements() + first * kernel::group_depth, values_.transposed});
-        first += 2 * sums.type.lanes;
-      }
-    }
+        softmax_.take(rows, {place.outer, place.row, column}, b_.get(scores_), place.thread);
+    result_.scale(ScalarOp::mul, factors);
+    for (int part = 0; part < tile_.columns / kernel::group_depth; ++part)
+      result_.add(softmax_.weights(part),
+                  [&](int depth) { return values_.right(slot, depth, part * kernel::group_depth); });
   }
 
-  /// Multiplies or divides the sums by a value of each row.
-  void scale(const Registers& registers, ScalarOp op, const std::vector<Value>& by) {
-    for (const Var sums : registers.sums) {
-      std::vector<int> lanes;
-      for (int i = 0; i < sums.type.lanes; ++i) lanes.push_back(i % 4 / 2);
-      const Value factors = b_.shuffle(b_.cast(by[0], f32), b_.cast(by[1], f32), lanes);
-      b_.set(sums, b_.apply(op, {b_.get(sums), factors}));
-    }
-  }
-
-  void divide(Scopes& rows, const Registers& registers) {
+  void divide(Scopes& rows) {
     std::vector<Value> divisors;
     const Value some = context_.dim(plan_.attention.column_count) > 0;
     for (auto& row : rows)
       divisors.push_back(
-          b_.select(some, b_.cast(emitter_.emit(*end_.part().divisor, *row), f32), b_.constant(f32, 1)));
-    scale(registers, ScalarOp::div, divisors);
+          b_.select(some, b_.cast(emitter_.emit(*result_.part().divisor, *row), f32), b_.constant(f32, 1)));
+    result_.scale(ScalarOp::div, divisors);
   }
 
   /// What does not vary along the columns: by one thread of each row.
@@ -236,31 +159,14 @@ class GroupAttention {
     const AttentionParts& parts = plan_.attention.parts;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       for (const PointStore* s : stores) emitter_.emit(s->value, *rows[r]);
-      b_.if_(rows[r]->mask && equal(GroupSoftmax::first_column(place.thread), 0), [&] {
+      b_.if_(rows[r]->mask && equal(GroupPlaces::first_column(place.thread), 0), [&] {
         const Value row =
-            place.row + GroupSoftmax::first_row(place.thread) + static_cast<int>(r) * GroupSoftmax::row_step;
+            place.row + GroupPlaces::first_row(place.thread) + static_cast<int>(r) * GroupPlaces::row_step;
         GroupSoftmax::Scope there(emitter_, {{parts.outer, place.outer, 1}, {{parts.row_dim}, row, 1}}, {},
                                   rows[r].get());
         for (const PointStore* s : stores)
           emitter_.store(s->node, emitter_.program()[s->value].dtype, s->form, emitter_.emit(s->value, there), there);
       });
-    }
-  }
-
-  /// The result, two neighbours at a time.
-  void store(const Place& place, const Registers& registers) {
-    int first = 0;
-    for (const Var sums : registers.sums) {
-      const int lanes = sums.type.lanes;
-      const kernel::Buffer kept = b_.alloc(f32, lanes, kernel::Space::register_, "sums");
-      b_.store(kept, 0, b_.get(sums));
-      const auto pair = [&](Value i) {
-        const Value row = place.row + GroupSoftmax::first_row(place.thread) + i % 2 * GroupSoftmax::row_step;
-        const Value depth = i / 2 * 8 + GroupSoftmax::first_column(place.thread) + first;
-        end_.finish(place.outer, row, depth, b_.load(kept, i * 2, 2));
-      };
-      b_.for_loop(0, lanes / 2, 1, pair, LoopKind::unroll);
-      first += 2 * lanes;
     }
   }
 
@@ -272,11 +178,11 @@ class GroupAttention {
   kernel::Builder& b_;
   PointEmitter emitter_;
   PointEmitter::Scope top_;
-  OperandLoader queries_;
-  Passing keys_, values_;
-  AttentionEnd end_;
+  RestingOperand queries_;
+  PassingOperand keys_, values_;
+  GroupSums result_;
   GroupSoftmax softmax_;
-  kernel::Buffer shared_queries_;
+  Var scores_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "passes/gpu/attention.h"
+#include "passes/gpu/group_operands.h"
 
 namespace lathe::gpu {
 
@@ -22,20 +22,20 @@ struct GroupAttentionTile {
   int columns;        ///< of a tile
   int stages;
 
-  std::int64_t queries() const { return std::int64_t{rows} * padded(depth); }  ///< elements
-  std::int64_t keys() const { return std::int64_t{columns} * padded(depth); }  ///< of a stage
-  std::int64_t value_elements() const { return std::int64_t{columns} * padded(values); }
-  static int padded(int n) { return (n + kernel::panel_side - 1) / kernel::panel_side * kernel::panel_side; }
+  std::int64_t queries() const { return RestingOperand::elements(rows, depth); }
+  std::int64_t keys() const { return std::int64_t{columns} * whole_panels(depth); }  ///< of a stage
+  std::int64_t value_elements() const { return std::int64_t{columns} * whole_panels(values); }
 };
 
-/// The tile of an attention, or why it is not for warp groups.
-struct GroupAttentionPlan {
-  std::optional<GroupAttentionTile> tile;
+/// The tile of a kernel, or why it is not for warp groups.
+template <class Tile>
+struct GroupPlan {
+  std::optional<Tile> tile;
   std::string why_not;
 };
-GroupAttentionPlan plan_group_attention(const AttentionPlan& plan);
-/// Along which axis the elements of keys or values of dtype `held` lie in pieces of 16 bytes; nothing where in none.
-std::optional<schedule::LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held);
+GroupPlan<GroupAttentionTile> plan_group_attention(const AttentionPlan& plan);
+/// How many stages of so many elements shared memory has room for beside what rests there: 2 to 4, or 0.
+int stages_beside(std::int64_t resting, std::int64_t of_stage);
 
 /// The kernel of the rows.
 KernelContext::Built lower_group_attention(const AttentionPlan& plan, const GroupAttentionTile& tile);

@@ -3,22 +3,13 @@
 #include <fmt/core.h>
 
 #include "passes/gpu/group_attention.h"
-#include "passes/gpu/pieces.h"
-#include "passes/gpu/tensor_boxes.h"
 
 namespace lathe::gpu {
-
-using schedule::LaneAxis;
 
 namespace {
 
 constexpr std::int64_t most_shared_bytes = 227 * 1024, for_barriers = 1024;  // and what joins the rows' checks
 constexpr int most_stages = 4, least_stages = 2;
-
-bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions) {
-  const auto axis = axis_of_pieces(operand, held);
-  return axis && TensorBoxes::of(GroupOperand::of(operand, *axis, sums_positions));
-}
 
 std::string why_not(const AttentionPlan& plan) {
   const AttentionParts& parts = plan.attention.parts;
@@ -41,25 +32,21 @@ std::string why_not(const AttentionPlan& plan) {
 
 }  // namespace
 
-std::optional<LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held) {
-  const PointProgram& program = operand.code.program;
-  if (lies_in_pieces(program, operand.depth, held)) return LaneAxis::k;
-  if (lies_in_pieces(program, operand.position, held)) return LaneAxis::row;
-  return std::nullopt;
+int stages_beside(std::int64_t resting, std::int64_t of_stage) {
+  constexpr std::int64_t size = 2, left = most_shared_bytes - for_barriers;
+  const std::int64_t stages = std::min<std::int64_t>(most_stages, (left - size * resting) / (size * of_stage));
+  return stages < least_stages ? 0 : static_cast<int>(stages);
 }
 
-GroupAttentionPlan plan_group_attention(const AttentionPlan& plan) {
-  GroupAttentionPlan found{std::nullopt, why_not(plan)};
+GroupPlan<GroupAttentionTile> plan_group_attention(const AttentionPlan& plan) {
+  GroupPlan<GroupAttentionTile> found{std::nullopt, why_not(plan)};
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;
   // Of 128 columns ptxas spills some registers; of 64 none.
   GroupAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
                           static_cast<int>(*parts.ends[0].depth.value()), 64, 0};
-  constexpr int size = 2;
-  const std::int64_t left = most_shared_bytes - for_barriers - size * tile.queries();
-  tile.stages =
-      static_cast<int>(std::min<std::int64_t>(most_stages, left / (size * (tile.keys() + tile.value_elements()))));
-  if (tile.stages < least_stages)
+  tile.stages = stages_beside(tile.queries(), tile.keys() + tile.value_elements());
+  if (tile.stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else
     found.tile = tile;

@@ -21,11 +21,6 @@ GroupSoftmax::GroupSoftmax(const AttentionPlan& plan, KernelContext& context, Po
       score_(plan.attention.parts.scores[0].value),
       result_(plan.attention.parts.ends[0].value) {}
 
-Value GroupSoftmax::first_row(Value thread) {
-  return thread / kernel::warp_threads * 16 + thread % kernel::warp_threads / threads_of_row;
-}
-Value GroupSoftmax::first_column(Value thread) { return thread % threads_of_row * pair; }
-
 GroupSoftmax::Scopes GroupSoftmax::rows(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
   const Value count = context_.dim(plan_.attention.rows);
@@ -66,7 +61,7 @@ void GroupSoftmax::each_pair(Scopes& rows, const AttentionPlace& tile, Value thr
       Scope point(emitter_,
                   {{parts.outer, tile.outer, 1}, {{parts.row_dim}, row, 1}, {{parts.columns_dim}, column, pair}},
                   inside, rows[r].get());
-      body(r, point, i * (pair * rows_of_thread) + static_cast<int>(r) * pair);
+      body(r, point, element(i, r));
     }
   };
   b_.for_loop(0, columns_ / row_step, 1, pairs, LoopKind::unroll);

@@ -4,26 +4,23 @@
 
 #include "passes/gpu/attention.h"
 #include "passes/gpu/attention_online.h"
+#include "passes/gpu/group_places.h"
 #include "passes/lowering/point_emitter.h"
 
 namespace lathe::gpu {
 
-/// What the threads of warp groups do with the scores of a tile, which lie where wgmma leaves them: a thread has two
-/// rows, 8 apart, and of each 8 columns two neighbours (see kernel::group_sum_place). The four threads of a row are
-/// neighbours in a warp. The weights that come of the scores have the places of a left operand of group_mma.
-class GroupSoftmax {
+/// What the threads of warp groups do with the scores of a tile, which lie where wgmma leaves them. The weights that
+/// come of the scores have the places of a left operand of group_mma.
+class GroupSoftmax : private GroupPlaces {
  public:
   using Scope = PointEmitter::Scope;
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
-  static constexpr int rows_of_thread = 2, row_step = 8, threads_of_row = 4, pair = 2;
 
   /// Of tiles of so many columns; `product`: what is multiplied with the values.
   GroupSoftmax(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, int columns);
 
   /// The thread's rows of those from `first` on; the last one of all again beyond the end.
   Scopes rows(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
-  static kernel::Value first_row(kernel::Value thread);
-  static kernel::Value first_column(kernel::Value thread);
 
   /// Nothing has been seen yet.
   void begin(Scopes& rows);

@@ -6,6 +6,7 @@
 
 #include "ir/tensor/parser.h"
 #include "passes/pipeline.h"
+#include "tests/cuda/forward_attention.h"
 
 /// What is told of attentions on a GPU.
 using namespace lathe;
@@ -50,6 +51,19 @@ TEST_CASE("an attention on sm_90a that warp groups do not suit is told with the 
              Contains(": tensor cores, ") &&
                  Contains("\n    not by warp groups: its keys are computed, or no boxes that TMA copies\n"));
   CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warp groups"));
+}
+
+TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warp groups run") {
+  const auto told_of = [](std::int64_t depth) {
+    const ir::Graph graph = test::attention_with_gradients({.types = test::Types::bf16}, depth, 16);
+    return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
+  };
+  const std::string text = told_of(16);
+  INFO(text);
+  CHECK_THAT(text, Contains("attention_columns_by_groups_") && Contains(": warp groups, tensor cores, ") &&
+                       Contains("not by warp groups: its softmax takes several loops over the columns"));
+  CHECK_THAT(told_of(264), Contains("by k1_attention_columns_") &&
+                               Contains("not by warp groups: sums over rows of 16, 264 elements, where registers"));
 }
 
 TEST_CASE("an attention that no GPU kernel takes is told with the condition that fails") {
