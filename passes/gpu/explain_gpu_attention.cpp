@@ -7,6 +7,7 @@
 #include "ir/kernel/structure_rules.h"
 #include "ir/tensor/op.h"
 #include "passes/fusion/explain_attention.h"
+#include "passes/fusion/narrow_views.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/lower_gpu.h"
 
@@ -57,7 +58,8 @@ std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& gr
 
 }  // namespace
 
-std::string explain_gpu_attention(const Graph& graph, bool warp_groups) {
+std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
+  const Graph graph = narrow_views(given);  // as it is lowered
   const Program program = (warp_groups ? lower_gpu_sm_90a : lower_gpu)(graph, {});
   const auto tell = [&](const Graph& prepared, const AttentionGroup& group) {
     std::string text;

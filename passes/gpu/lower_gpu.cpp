@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "passes/fusion/narrow_views.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/lower.h"
 
@@ -60,7 +61,7 @@ std::string origin(const Launch& launch) {
 }
 
 Program lower_by(const Schedules& schedules, const ir::Graph& graph, const LowerOptions& options) {
-  Program program = lower(graph, gpu::vectors, schedules, options);
+  Program program = lower(narrow_views(graph), gpu::vectors, schedules, options);
   std::set<int> named;
   for (const Launch& launch : program.launches) {
     if (!named.insert(launch.kernel).second) continue;

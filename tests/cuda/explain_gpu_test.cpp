@@ -53,6 +53,25 @@ TEST_CASE("an attention on sm_90a that warp groups do not suit is told with the 
   CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warp groups"));
 }
 
+TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such, so that TMA copies them") {
+  const ir::Graph graph = ir::parse_graph(R"(graph @a(input %x: f32[S, 48], input %b: f32[48]) {
+  %qkv = add %x, %b
+  %q32 = slice %qkv {dim=1, start=0, stop=16}
+  %k32 = slice %qkv {dim=1, start=16, stop=32}
+  %v32 = slice %qkv {dim=1, start=32, stop=48}
+  %q = cast %q32 {dtype=bf16}
+  %k = cast %k32 {dtype=bf16}
+  %v = cast %v32 {dtype=bf16}
+  %scores = contract %q, %k {spec="ab,cb->ac"}
+  %w = softmax %scores {dim=1}
+  %y = contract %w, %v {spec="ab,bc->ac"}
+  output "y" %y
+})",
+                                          "a");
+  CHECK_THAT(explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true),
+             Contains("_attention_by_groups_") && !Contains("not by warp groups"));
+}
+
 TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warp groups run") {
   const auto told_of = [](std::int64_t depth) {
     const ir::Graph graph = test::attention_with_gradients({.types = test::Types::bf16}, depth, 16);
