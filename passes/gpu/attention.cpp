@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/group_columns.h"
+#include "passes/gpu/group_ends.h"
 #include "passes/lowering/column_guard.h"
 
 namespace lathe::gpu {
@@ -38,8 +38,9 @@ std::vector<PointStore> take_outer_sums(AttentionProgram& attention) {
   return sums;
 }
 
-/// The reductions that products over rows and sums over outer dims need.
-std::vector<int> reductions_needed(const AttentionProgram& attention, const std::vector<PointStore>& outer_sums) {
+/// The reductions that the products over rows (or columns) and sums over outer dims need.
+std::vector<int> reductions_needed(const AttentionProgram& attention, Ends ends,
+                                   const std::vector<PointStore>& outer_sums) {
   std::vector<int> found;
   std::vector<bool> seen(attention.program.code.size(), false);
   const std::function<void(int)> look = [&](int i) {
@@ -49,7 +50,7 @@ std::vector<int> reductions_needed(const AttentionProgram& attention, const std:
     for (const int arg : attention.program[i].args) look(arg);
   };
   for (const AttentionParts::End& end : attention.parts.ends)
-    if (end.over_rows) look(end.value);
+    if (end.over_rows == (ends == Ends::over_rows)) look(end.value);
   for (const PointStore& sum : outer_sums) look(sum.value);
   return found;
 }
@@ -81,9 +82,7 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
              StripPlan::Memory::none),
       tile{attention.parts.compute, held_dtype(attention)} {
   const AttentionParts& parts = attention.parts;
-  const PointProgram& program = attention.program;
-  for (const int i : reductions_needed(attention, outer_sums))
-    row_values[i] = context.workspace(compute_type(program[i].dtype), outer() * attention.rows, "reductions of rows");
+  keep(reductions_needed(attention, Ends::over_rows, outer_sums));
   if (!attention.bounds.any()) return;
   if (parts.sums_over_rows() || !outer_sums.empty())
     skips = context.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
@@ -94,6 +93,20 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
     magnitudes.push_back({&operand, context.workspace(parts.compute, outer() * pieces, "magnitudes")});
   };
   for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
+}
+
+void AttentionPlan::keep(const std::vector<int>& reductions) {
+  for (const int i : reductions)
+    if (!row_values.contains(i))
+      row_values[i] = lowering.workspace(compute_type(attention.program[i].dtype), outer() * attention.rows,
+                                         "reductions of rows");
+}
+
+void AttentionPlan::take_ends_over_columns() {
+  ends_over_columns_taken = true;
+  if (attention.bounds.any() && skips < 0)
+    skips = lowering.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
+  keep(reductions_needed(attention, Ends::over_columns, {}));
 }
 
 Dim AttentionPlan::strips_of(const Dim& positions) const {
@@ -110,18 +123,27 @@ const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand&
 
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
                                                   bool warp_groups) {
-  const AttentionPlan plan(context, region);
+  AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
-  const auto add = [&](const auto& by_groups, const auto& lower_by_groups, const auto& lower) {
-    built.push_back(by_groups.tile ? lower_by_groups(plan, *by_groups.tile) : lower(plan));
-    if (!by_groups.why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + by_groups.why_not);
+  const auto note = [&](const std::string& why_not) {
+    if (!why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + why_not);
   };
-  add(warp_groups ? plan_group_attention(plan) : GroupPlan<GroupAttentionTile>{}, lower_group_attention,
-      lower_attention_rows);
-  if (plan.attention.parts.sums_over_rows())
-    add(warp_groups ? plan_group_columns(plan) : GroupPlan<GroupColumnsTile>{}, lower_group_columns,
-        lower_attention_columns);
+  const auto rows = warp_groups ? plan_group_attention(plan) : GroupPlan<GroupAttentionTile>{};
+  const auto ends = [&](bool over_rows) {
+    return warp_groups ? plan_group_ends(plan, over_rows) : GroupPlan<GroupEndsTile>{};
+  };
+  const auto of_columns = rows.tile || plan.online ? GroupPlan<GroupEndsTile>{} : ends(false);
+  if (of_columns.tile) plan.take_ends_over_columns();
+  built.push_back(rows.tile ? lower_group_attention(plan, *rows.tile) : lower_attention_rows(plan));
+  note(rows.why_not);
+  note(of_columns.why_not);
+  if (of_columns.tile) built.push_back(lower_group_ends(plan, false, *of_columns.tile));
+  if (plan.attention.parts.sums_over_rows()) {
+    const auto of_rows = ends(true);
+    built.push_back(of_rows.tile ? lower_group_ends(plan, true, *of_rows.tile) : lower_attention_columns(plan));
+    note(of_rows.why_not);
+  }
   std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
   for (const PointStore& sum : plan.outer_sums)
     sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);

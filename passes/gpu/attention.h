@@ -31,6 +31,10 @@ struct AttentionPlan {
   StripPlan strips;  ///< with no memory but registers
   AttentionTile tile;
 
+  /// Says that a kernel of its own makes the products over columns: it needs what their rows reduce to as well.
+  void take_ends_over_columns();
+  bool ends_over_columns_taken = false;
+
   Dim outer() const { return attention.parts.parallel * attention.parts.serial; }
   /// At least as many as there are strips of this many rows or columns.
   Dim strips_of(const Dim& positions) const;
@@ -45,6 +49,9 @@ struct AttentionPlan {
   std::vector<Magnitude> magnitudes;
   /// That of an operand, or of one with the same elements.
   const Magnitude& magnitude(const AttentionOperand& operand) const;
+
+ private:
+  void keep(const std::vector<int>& reductions);
 };
 
 KernelContext::Built lower_attention_magnitudes(const AttentionPlan& plan);

@@ -17,7 +17,8 @@ class RowStrips {
   explicit RowStrips(const AttentionPlan& plan)
       : plan_(plan),
         bounds_(plan.attention.bounds),
-        block_(plan, Ends::over_columns, plan.attention.program.stores, "attention"),
+        block_(plan, plan.ends_over_columns_taken ? std::nullopt : std::optional(Ends::over_columns),
+               plan.attention.program.stores, "attention"),
         b_(block_.b),
         span_(plan.tile.span()),
         own_(plan.tile.own()) {}

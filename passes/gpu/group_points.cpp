@@ -12,8 +12,17 @@ using kernel::Value;
 using Kind = PointInstruction::Kind;
 
 GroupPoints::GroupPoints(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
-                         const GroupColumnsParts& parts, int rows)
-    : plan_(plan), context_(context), b_(context.builder), emitter_(emitter), parts_(parts), rows_(rows) {
+                         const GroupEndsParts& parts, int at_once)
+    : plan_(plan),
+      context_(context),
+      b_(context.builder),
+      emitter_(emitter),
+      parts_(parts),
+      at_once_(at_once),
+      own_dim_(parts.over_rows ? plan.attention.parts.columns_dim : plan.attention.parts.row_dim),
+      passing_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
+      own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
+      passing_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
   find_kept();
 }
 
@@ -41,16 +50,14 @@ bool GroupPoints::depends_on(int value, int dim) const {
   return (emitter_.program().depends[static_cast<std::size_t>(value)] >> dim & 1) != 0;
 }
 
-/// Of what the values read, what varies along the rows alone, or along the columns alone. Values of rows are kept as
-/// far as registers go: for some rows at once, beside the sums and scores.
+/// Of what the values read, what varies along the passing positions alone, or along the others alone. The former is
+/// kept as far as registers go: for some positions at once, beside the sums and scores.
 void GroupPoints::find_kept() {
-  const AttentionParts& parts = plan_.attention.parts;
   const PointProgram& program = emitter_.program();
-  const std::vector<int> values = summed_over_rows(plan_);
-  const NeededOfRows needed = needed_of_rows(plan_, values);
+  const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
   std::vector<bool> read(program.code.size(), false);  // by what varies along both
-  const auto varies = [&](int i) { return depends_on(i, parts.row_dim) && depends_on(i, parts.columns_dim); };
-  int registers = GroupSums::registers(parts_.ends) + static_cast<int>(parts_.scores.size()) * rows_ / 2;
+  const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, passing_dim_); };
+  int registers = GroupSums::registers(parts_.ends) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
   for (int i = 0; i < program.size(); ++i) {
     if (!needed.all[static_cast<std::size_t>(i)] || !varies(i)) continue;
     for (const int arg : program[i].args) read[static_cast<std::size_t>(arg)] = true;
@@ -59,75 +66,84 @@ void GroupPoints::find_kept() {
   }
   for (int i = 0; i < program.size(); ++i) {
     if (!read[static_cast<std::size_t>(i)] || varies(i) || !costs(i)) continue;
-    if (depends_on(i, parts.columns_dim))
-      of_columns_.push_back(i), registers += rows_of_thread;
-    else if (depends_on(i, parts.row_dim) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
-      of_rows_.push_back(i), registers += rows_ / row_step * pair;
+    if (depends_on(i, own_dim_))
+      of_own_.push_back(i), registers += rows_of_thread;
+    else if (depends_on(i, passing_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
+      of_passing_.push_back(i), registers += at_once_ / row_step * pair;
   }
   constexpr int room = 184;  // of 240, found with ptxas
-  if (registers > room) of_rows_.clear();
-  fixed_ = needed_of_rows(plan_, values, of_rows_).fixed;
+  if (registers > room) of_passing_.clear();
+  const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_passing_);
+  for (int i = 0; i < program.size(); ++i)
+    if (others.all[static_cast<std::size_t>(i)] && depends_on(i, passing_dim_) && !varies(i) &&
+        program[i].kind != Kind::reduce)
+      made_of_passing_.push_back(i);
 }
 
 void GroupPoints::declare() {
   scores_.clear();
-  for (std::size_t i = 0; i < parts_.scores.size(); ++i) scores_.push_back(zero_vectors(b_, {f32, rows_ / 2}, 1)[0]);
+  for (std::size_t i = 0; i < parts_.scores.size(); ++i)
+    scores_.push_back(zero_vectors(b_, {f32, at_once_ / 2}, 1)[0]);
 }
 
-void GroupPoints::enter(Value outer, Value column, Value thread, const Scope* top) {
+void GroupPoints::bind_reductions(Scope& scope, Value row, int lanes, Value mask) {
+  bind_known_rows(context_, plan_, scope, outer_, row, lanes, mask);
+}
+
+void GroupPoints::enter(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
-  const std::uint64_t row = std::uint64_t{1} << parts.row_dim;
   outer_ = outer, thread_ = thread;
-  columns_.clear(), column_scopes_.clear();
+  own_.clear(), own_scopes_.clear();
   outer_scope_ = std::make_unique<Scope>(emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}}, Value{}, top);
-  emitter_.hoist(*outer_scope_, row | plan_.attention.columns());
-  const Value last = context_.dim(plan_.attention.column_count) - 1;
+  emitter_.hoist(*outer_scope_, std::uint64_t{1} << own_dim_ | std::uint64_t{1} << passing_dim_);
+  const Value last = context_.dim(own_count_) - 1;
   for (int c = 0; c < rows_of_thread; ++c) {
-    columns_.push_back(min(column + first_row(thread) + c * row_step, last));
-    column_scopes_.push_back(std::make_unique<Scope>(
-        emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}, {{parts.columns_dim}, columns_.back(), 1}},
-        Value{}, outer_scope_.get()));
-    for (const int i : of_columns_) emitter_.emit(i, *column_scopes_.back());
+    own_.push_back(min(first + first_row(thread) + c * row_step, last));
+    own_scopes_.push_back(std::make_unique<Scope>(
+        emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}, {{own_dim_}, own_.back(), 1}}, Value{},
+        outer_scope_.get()));
+    if (!parts_.over_rows) bind_reductions(*own_scopes_.back(), own_.back(), 1, {});
+    for (const int i : of_own_) emitter_.emit(i, *own_scopes_.back());
   }
 }
 
-Value GroupPoints::inside(Value row) {
-  const auto known = plan_.attention.rows.value();
-  const bool whole = known && *known % GroupColumnsTile::rows == 0;
-  return whole ? Value{} : b_.tail_mask(context_.dim(plan_.attention.rows) - row, pair);
+Value GroupPoints::inside(Value first) {
+  const auto known = passing_count_.value();
+  const bool whole = known && *known % GroupEndsTile::passing == 0;
+  return whole ? Value{} : b_.tail_mask(context_.dim(passing_count_) - first, pair);
 }
 
-GroupPoints::Scope GroupPoints::rows_scope(Value row, Value mask) {
+GroupPoints::Scope GroupPoints::passing_scope(Value first, Value mask) {
   const AttentionParts& parts = plan_.attention.parts;
-  return {emitter_, {{parts.outer, outer_, 1}, {{parts.row_dim}, row, pair}}, mask, outer_scope_.get()};
+  return {emitter_, {{parts.outer, outer_, 1}, {{passing_dim_}, first, pair}}, mask, outer_scope_.get()};
 }
 
-void GroupPoints::each_pair(Value row, const std::function<void(Value row, Value i)>& body) {
-  const auto pairs = [&](Value i) { body(row + i * row_step + first_column(thread_), i); };
-  b_.for_loop(0, rows_ / row_step, 1, pairs, kernel::LoopKind::unroll);
+void GroupPoints::each_pair(Value first, const std::function<void(Value first, Value i)>& body) {
+  const auto pairs = [&](Value i) { body(first + i * row_step + first_column(thread_), i); };
+  b_.for_loop(0, at_once_ / row_step, 1, pairs, kernel::LoopKind::unroll);
 }
 
-void GroupPoints::begin(Value row) {
+void GroupPoints::begin(Value first) {
   const PointProgram& program = emitter_.program();
   kept_.clear();
-  for (const int i : of_rows_)
+  for (const int i : of_passing_)
     kept_.push_back(
-        b_.alloc(compute_type(program[i].dtype), rows_ / row_step * pair, kernel::Space::register_, "of_rows"));
-  if (!of_rows_.empty())
-    each_pair(row, [&](Value first, Value i) {
-      const Value mask = inside(first);
-      Scope rows = rows_scope(first, mask);
-      bind_known_rows(context_, plan_, rows, outer_, first, pair, mask);
-      for (std::size_t k = 0; k < of_rows_.size(); ++k)
-        b_.store(kept_[k], i * pair, b_.broadcast(emitter_.emit(of_rows_[k], rows), pair));
-    });
+        b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_, "of_passing"));
+  const auto keep = [&](Value here, Value i) {
+    const Value mask = inside(here);
+    Scope passing = passing_scope(here, mask);
+    if (parts_.over_rows) bind_reductions(passing, here, pair, mask);
+    for (std::size_t k = 0; k < of_passing_.size(); ++k)
+      b_.store(kept_[k], i * pair, b_.broadcast(emitter_.emit(of_passing_[k], passing), pair));
+  };
+  if (!of_passing_.empty()) each_pair(first, keep);
   for (const kernel::Var scores : scores_) b_.set(scores, b_.constant(f32, 0, scores.type.lanes));
 }
 
-void GroupPoints::make_weights(Value row) {
+void GroupPoints::make_weights(Value first) {
   const AttentionParts& parts = plan_.attention.parts;
   const PointProgram& program = emitter_.program();
-  const int elements = rows_ / 2;
+  const int elements = at_once_ / 2;
   std::vector<kernel::Buffer> sums;
   for (const kernel::Var scores : scores_) {
     sums.push_back(b_.alloc(f32, elements, kernel::Space::register_, "scores"));
@@ -136,30 +152,30 @@ void GroupPoints::make_weights(Value row) {
   weights_.clear();
   for (std::size_t e = 0; e < parts_.ends.size(); ++e)
     weights_.push_back(b_.alloc(plan_.tile.held, elements, kernel::Space::register_, "weights"));
-  each_pair(row, [&](Value first, Value i) {
-    const Value mask = inside(first);
-    Scope rows = rows_scope(first, mask);
-    for (std::size_t k = 0; k < of_rows_.size(); ++k) rows.bind(of_rows_[k], b_.load(kept_[k], i * pair, pair));
-    bind_known_rows(context_, plan_, rows, outer_, first, pair, mask);
-    for (const int value : fixed_) emitter_.emit(value, rows);
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      Scope point(emitter_,
-                  {{parts.outer, outer_, 1}, {{parts.row_dim}, first, pair}, {{parts.columns_dim}, columns_[c], 1}},
-                  mask, &rows);
-      for (const int value : of_columns_) point.bind(value, *column_scopes_[c]->find(value));
+  each_pair(first, [&](Value here, Value i) {
+    const Value mask = inside(here);
+    Scope passing = passing_scope(here, mask);
+    for (std::size_t k = 0; k < of_passing_.size(); ++k)
+      passing.bind(of_passing_[k], b_.load(kept_[k], i * pair, pair));
+    if (parts_.over_rows) bind_reductions(passing, here, pair, mask);
+    for (const int value : made_of_passing_) emitter_.emit(value, passing);
+    for (std::size_t c = 0; c < own_.size(); ++c) {
+      Scope point(emitter_, {{parts.outer, outer_, 1}, {{passing_dim_}, here, pair}, {{own_dim_}, own_[c], 1}}, mask,
+                  &passing);
+      for (const int value : of_own_) point.bind(value, *own_scopes_[c]->find(value));
       for (std::size_t s = 0; s < sums.size(); ++s) {
         const int value = parts_.scores[s]->value;
         point.bind(value, rounded(b_, b_.load(sums[s], element(i, c), pair), program[value].dtype));
       }
       for (std::size_t e = 0; e < parts_.ends.size(); ++e) {
         const Value weight = b_.broadcast(emitter_.emit(parts_.ends[e]->value, point), pair);
-        const Value here = mask ? b_.select(mask, weight, b_.constant(weight.type.scalar, 0, pair)) : weight;
-        b_.store(weights_[e], element(i, c), b_.cast(here, plan_.tile.held));
+        const Value there = mask ? b_.select(mask, weight, b_.constant(weight.type.scalar, 0, pair)) : weight;
+        b_.store(weights_[e], element(i, c), b_.cast(there, plan_.tile.held));
       }
     }
   });
 }
 
-Value GroupPoints::weights(std::size_t end) const { return b_.load(weights_[end], 0, rows_ / 2); }
+Value GroupPoints::weights(std::size_t end) const { return b_.load(weights_[end], 0, at_once_ / 2); }
 
 }  // namespace lathe::gpu

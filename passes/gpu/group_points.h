@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "passes/gpu/group_columns.h"
+#include "passes/gpu/group_ends.h"
 #include "passes/gpu/group_places.h"
 #include "passes/lowering/point_emitter.h"
 
@@ -15,20 +15,20 @@ class GroupPoints : private GroupPlaces {
  public:
   using Scope = PointEmitter::Scope;
 
-  /// Of so many rows at once.
-  GroupPoints(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
-              const GroupColumnsParts& parts, int rows);
+  /// Of so many passing positions at once.
+  GroupPoints(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, const GroupEndsParts& parts,
+              int at_once);
 
   /// Declares the scores of a tile, in the ring.
   void declare();
   const std::vector<kernel::Var>& scores() const { return scores_; }  ///< by product
-  /// What does not vary along the rows, for the thread's columns of those from `column` on; the last one again beyond
-  /// the end.
-  void enter(kernel::Value outer, kernel::Value column, kernel::Value thread, const Scope* top);
-  /// Zeros for the scores, and what is needed of the rows from `row` on.
-  void begin(kernel::Value row);
+  /// What does not vary along the positions that pass, for the thread's own of those from `first` on; the last one
+  /// again beyond the end.
+  void enter(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
+  /// Zeros for the scores, and what is needed of the passing positions from `first` on.
+  void begin(kernel::Value first);
   /// Makes the weights of all products of the scores.
-  void make_weights(kernel::Value row);
+  void make_weights(kernel::Value first);
   /// By end: a left operand of group_mma.
   kernel::Value weights(std::size_t end) const;
 
@@ -36,22 +36,24 @@ class GroupPoints : private GroupPlaces {
   void find_kept();
   bool costs(int value) const;
   bool depends_on(int value, int dim) const;
-  kernel::Value inside(kernel::Value row);
-  Scope rows_scope(kernel::Value row, kernel::Value mask);
-  /// body(the first of the thread's two rows, i) for every 8 rows.
-  void each_pair(kernel::Value row, const std::function<void(kernel::Value row, kernel::Value i)>& body);
+  kernel::Value inside(kernel::Value first);
+  Scope passing_scope(kernel::Value first, kernel::Value mask);
+  void bind_reductions(Scope& scope, kernel::Value row, int lanes, kernel::Value mask);
+  /// body(the first of the thread's two positions, i) for every 8 that pass.
+  void each_pair(kernel::Value first, const std::function<void(kernel::Value first, kernel::Value i)>& body);
 
   const AttentionPlan& plan_;
   KernelContext& context_;
   kernel::Builder& b_;
   PointEmitter& emitter_;
-  const GroupColumnsParts& parts_;
-  int rows_;
-  std::vector<int> of_rows_, fixed_, of_columns_;  ///< kept of rows; what is made of these; kept of columns
+  const GroupEndsParts& parts_;
+  int at_once_, own_dim_, passing_dim_;
+  Dim own_count_, passing_count_;
+  std::vector<int> of_passing_, made_of_passing_, of_own_;  ///< kept; made of these where scores are; kept
   kernel::Value outer_, thread_;
   std::unique_ptr<Scope> outer_scope_;
-  std::vector<std::unique_ptr<Scope>> column_scopes_;
-  std::vector<kernel::Value> columns_;
+  std::vector<std::unique_ptr<Scope>> own_scopes_;
+  std::vector<kernel::Value> own_;  ///< positions
   std::vector<kernel::Var> scores_;
   std::vector<kernel::Buffer> kept_, weights_;
 };

@@ -79,9 +79,11 @@ TEST_CASE("the backward pass of an attention on sm_90a is told with which of its
   };
   const std::string text = told_of(16);
   INFO(text);
-  CHECK_THAT(text, Contains("attention_columns_by_groups_") && Contains(": warp groups, tensor cores, ") &&
+  CHECK_THAT(text, Contains("attention_columns_by_groups_") && Contains("attention_rows_by_groups_") &&
+                       Contains(": warp groups, tensor cores, ") &&
                        Contains("not by warp groups: its softmax takes several loops over the columns"));
-  CHECK_THAT(told_of(264), Contains("by k1_attention_columns_") &&
+  CHECK_THAT(told_of(264), Contains("not by warp groups: sums over columns of 16, 264 elements, where registers") &&
+                               Contains("by k1_attention_columns_") &&
                                Contains("not by warp groups: sums over rows of 16, 264 elements, where registers"));
 }
 

@@ -31,6 +31,9 @@ ProgramInterpreter fused_by_groups(const ir::Graph& graph) {
 const kernel::Kernel* rows_by_groups(const ProgramInterpreter& program) {
   return named(program, "attention_by_groups");
 }
+const kernel::Kernel* ends_of_rows_by_groups(const ProgramInterpreter& program) {
+  return named(program, "attention_rows_by_groups");
+}
 const kernel::Kernel* columns_by_groups(const ProgramInterpreter& program) {
   return named(program, "attention_columns_by_groups");
 }

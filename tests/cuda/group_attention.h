@@ -16,8 +16,10 @@ namespace lathe::test {
 /// As lowered for sm_90a, all attentions fused.
 ProgramInterpreter fused_by_groups(const ir::Graph& graph);
 
-/// The kernel that runs the rows, or the columns, of an attention by warp groups, or null.
+/// The kernel that runs the rows of an attention by warp groups, its products over columns where their rows'
+/// reductions are known, those over rows; or null.
 const kernel::Kernel* rows_by_groups(const ProgramInterpreter& program);
+const kernel::Kernel* ends_of_rows_by_groups(const ProgramInterpreter& program);
 const kernel::Kernel* columns_by_groups(const ProgramInterpreter& program);
 
 /// The error is at most twice that of the products and softmax one by one, in the same dtype.

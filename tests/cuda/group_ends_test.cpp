@@ -10,7 +10,7 @@
 #include "tests/cuda/host_cuda.h"
 #include "tests/support/compare.h"
 
-/// The products of attention that sum over rows (dK, dV) by the warp groups of sm_90a.
+/// Attention backward, products with known rows (dQ, dK, dV), by the warp groups of sm_90a.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -52,11 +52,13 @@ ir::Graph graph_of(const GroupCase& c) { return attention_with_gradients(c.spell
 }  // namespace
 
 TEST_CASE(
-    "dK and dV by warp groups: masks, layouts, sizes of heads, ragged tiles, few rows, by the kernel interpreter") {
+    "attention backward by warp groups: masks, layouts, sizes of heads, ragged tiles, few rows, by the kernel "
+    "interpreter") {
   check_cases(cases, attention_with_gradients, columns_by_groups);
+  for (const GroupCase& c : cases) CHECK(ends_of_rows_by_groups(fused_by_groups(graph_of(c))));
 }
 
-TEST_CASE("dK and dV by warp groups: queries that do not lie in lines, a bias that heads share") {
+TEST_CASE("attention backward by warp groups: queries that do not lie in lines, a bias that heads share") {
   const ir::Graph graphs[] = {
       queries_across(64),
       attention_with_gradients({.layout = Layout::split, .mask = Mask::bias_shared, .types = Types::bf16}, 16, 16)};
@@ -71,7 +73,8 @@ TEST_CASE("dK and dV by warp groups: queries that do not lie in lines, a bias th
   }
 }
 
-TEST_CASE("dK and dV by warp groups: the CUDA text gives the same bits on every run, close to the plain graph's") {
+TEST_CASE(
+    "attention backward by warp groups: the CUDA text gives the same bits on every run, close to the plain graph's") {
   std::vector<ir::Graph> graphs;
   std::vector<ProgramInterpreter> programs;
   std::vector<kernel::Kernel> kernels;
@@ -95,7 +98,8 @@ TEST_CASE("dK and dV by warp groups: the CUDA text gives the same bits on every 
   }
 }
 
-TEST_CASE("dK and dV by warp groups: rows are left out where that changes nothing, else gone through after all") {
+TEST_CASE(
+    "attention backward by warp groups: rows are left out where that changes nothing, else gone through after all") {
   const ir::Graph graph = attention_with_gradients(causal_and_padded, 16, 16);
   const ProgramInterpreter program = fused_by_groups(graph);
   REQUIRE(columns_by_groups(program));
@@ -103,10 +107,11 @@ TEST_CASE("dK and dV by warp groups: rows are left out where that changes nothin
   check_left_out(graph, program, {0, 300, 70}, {"k", "v", "weight"});
 }
 
-TEST_CASE("products over rows that warp groups do not suit take the path of all GPUs, and say why") {
-  const auto why_not = [](const ir::Graph& graph) {
+TEST_CASE("attentions backward that warp groups do not suit take the path of all GPUs, and say why") {
+  const auto why_not = [](const ir::Graph& graph, bool rows_suit = false) {
     const ProgramInterpreter program = fused_by_groups(graph);
     CHECK_FALSE(columns_by_groups(program));
+    CHECK((ends_of_rows_by_groups(program) != nullptr) == rows_suit);
     std::string said;
     for (const kernel::Kernel& kernel : program.program().kernels)
       if (kernel.name.find("attention_columns") != std::string::npos)
@@ -119,20 +124,23 @@ TEST_CASE("products over rows that warp groups do not suit take the path of all 
              Contains("sums over rows of 64, 256 elements, where registers have room for 256 in all"));
   CHECK_THAT(why_not(attention_with_gradients({.types = Types::bf16}, 12, 16)),
              Contains("are computed, or no boxes that TMA copies"));
-  CHECK_THAT(why_not(attention_with_gradients({.scale = Scale::on_queries, .types = Types::bf16}, 16, 16)),
+  CHECK_THAT(why_not(attention_with_gradients({.scale = Scale::on_queries, .types = Types::bf16}, 16, 16), true),
              Contains("are computed, or no boxes that TMA copies"));
-  CHECK_THAT(why_not(queries_across(128)), Contains("are not contiguous along the depth"));
+  CHECK_THAT(why_not(queries_across(128), true), Contains("are not contiguous along the depth"));
   for (const AttentionCase& c : attention_cases()) {
     INFO(c.name);
     CHECK_FALSE(columns_by_groups(fused_by_groups(c.graph)));  // lines of 8 bytes, f32
   }
 }
 
-TEST_CASE("dK and dV by warp groups compile to wgmma without spills, under a ceiling of registers") {
+TEST_CASE("attention backward by warp groups compile to wgmma without spills, under a ceiling of registers") {
   std::vector<kernel::Kernel> kernels;
   for (const auto& [depth, values] : {std::pair{64, 64}, {128, 128}, {192, 64}})
-    for (const Mask mask : {Mask::none, Mask::causal_fill, Mask::window})
-      kernels.push_back(*columns_by_groups(fused_by_groups(
-          attention_with_gradients({.layout = Layout::split, .mask = mask, .types = Types::bf16}, depth, values))));
+    for (const Mask mask : {Mask::none, Mask::causal_fill, Mask::window}) {
+      const ProgramInterpreter program = fused_by_groups(
+          attention_with_gradients({.layout = Layout::split, .mask = mask, .types = Types::bf16}, depth, values));
+      kernels.push_back(*columns_by_groups(program));
+      kernels.push_back(*ends_of_rows_by_groups(program));
+    }
   check_resources(kernels);
 }
