@@ -110,6 +110,7 @@ schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
                             .k = c.k,
                             .lhs_axis = c.lhs,
                             .rhs_axis = c.rhs,
+                            .sliced = vector_target(options.target).tiles,
                             .epilogue_cheap = true,
                             .far_l3 = vector_target(options.target).far_l3};
   if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
@@ -244,7 +245,7 @@ class Bench {
       outcome.scaling = all[2].seconds() / all[0].seconds();
       fmt::print("  scaling {:.2f}{}", outcome.scaling, reach > 0 && outcome.scaling < 1.85 ? "<" : " ");
     }
-    fmt::print(" peak {:.0f}{}\n", peak / 1e9, error > 1e-6 ? fmt::format("  WRONG {:.1e}", error) : "");
+    fmt::print(" peak {:.0f} error {:.1e}{}\n", peak / 1e9, error, error > 1e-6 ? " WRONG" : "");
     std::fflush(stdout);
     return outcome;
   }

@@ -35,7 +35,8 @@ struct Sizes {
 
 kernel::Kernel pack_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known, bool left) {
   Builder b(left ? "pack_lhs" : "pack_rhs");
-  const Buffer from = b.buffer("operand", f32, Access::read), to = b.buffer("packed", f32, Access::write);
+  const Buffer from = b.buffer("operand", f32, Access::read),
+               to = b.buffer("packed", plan.tile.packed(), Access::write);
   const schedule::GemmSizes s = Sizes(b, c, known).value;
   const Value rows = left ? s.m : s.n;
   const LaneAxis axis = left ? c.lhs : c.rhs;
@@ -47,7 +48,10 @@ kernel::Kernel pack_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bo
 /// The product; or, where it is made in pieces, their sums, or with `join` what adds them up.
 kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known, bool join = false) {
   Builder b("gemm");
-  const Buffer lhs = b.buffer("lhs", f32, Access::read), rhs = b.buffer("rhs", f32, Access::read);
+  const auto operand = [&](const char* name, Source source) {
+    return b.buffer(name, source == Source::packed ? plan.tile.packed() : f32, Access::read);
+  };
+  const Buffer lhs = operand("lhs", plan.lhs), rhs = operand("rhs", plan.rhs);
   const Buffer result = b.buffer("result", f32, Access::write);
   const schedule::GemmSizes s = Sizes(b, c, known).value;
   schedule::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
@@ -86,8 +90,12 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
   }
   code_ = codegen::Jit({.target = target}).compile(kernels_);
   if (!known) dims_ = {case_.sums_tokens() ? case_.k : case_.m};
-  packed_lhs_ = float_arena(schedule::packed_lhs_extent(plan_.tile).exact(case_.batch, case_.m, case_.k));
-  packed_rhs_ = float_arena(schedule::packed_rhs_extent(plan_.tile).exact(case_.batch, case_.n, case_.k));
+  const auto packed = [&](const schedule::PackedExtent& extent, std::int64_t rows) {
+    return Arena(static_cast<std::size_t>(extent.exact(case_.batch, rows, case_.k)) *
+                 size_in_bytes(plan_.tile.packed()));
+  };
+  packed_lhs_ = packed(packed_lhs_extent(plan_.tile), case_.m);
+  packed_rhs_ = packed(packed_rhs_extent(plan_.tile), case_.n);
 }
 
 /// In chunks as programs cut them.

@@ -106,6 +106,7 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::load_strided:
     case Opcode::gather:
     case Opcode::get:
+    case Opcode::bf16_slices:
     case Opcode::mma: break;
   }
   throw InternalError("an instruction that is no expression");
@@ -130,6 +131,7 @@ bool is_pure(const Instruction& in) {
     case Opcode::get:
     case Opcode::from_lane:
     case Opcode::from_users:
+    case Opcode::bf16_slices:
     case Opcode::mma: break;
   }
   return false;

@@ -86,7 +86,11 @@ class Reader {
     for (const kernel::Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
   }
 
-  void statement(const kernel::Compute& s) { scratch_use(value(kernel_, s.value).buffer); }
+  void statement(const kernel::Compute& s) {
+    const kernel::Instruction& in = value(kernel_, s.value);
+    if (in.op == kernel::Opcode::bf16_slices) fail(kernel_, "slices for AMX", "tile_mma");
+    scratch_use(in.buffer);
+  }
   void statement(const kernel::SetVar&) {}
   void statement(const kernel::Prefetch&) {}
   void statement(const kernel::AsyncCopy&) {}

@@ -176,6 +176,7 @@ class Analysis {
       case Opcode::loop_index:
       case Opcode::fma:
       case Opcode::dot_pairs:
+      case Opcode::bf16_slices:
       case Opcode::reduce:
       case Opcode::load:
       case Opcode::load_strided:

@@ -47,6 +47,38 @@ Value* ScalarOps::dot_pairs(Value* a, Value* b, Value* c) {
   return sum;
 }
 
+/// As evaluate_slice has it, in the upper halves of the lanes. What several slices share is computed once (GVN).
+Value* ScalarOps::slice_bits(Value* x, std::int64_t slice) {
+  llvm::Type* type = like(x, b_.getInt32Ty());
+  const auto integer = [&](std::uint32_t n) { return llvm::ConstantInt::get(type, n); };
+  const auto real = [&](Value* bits) { return b_.CreateBitCast(bits, x->getType()); };
+  const auto high = [&](Value* bits) { return b_.CreateAnd(bits, integer(0xffff0000)); };
+  constexpr std::uint32_t half = 0x8000, infinity = 0x7f800000;
+  Value* bits = b_.CreateBitCast(x, type);
+  Value* magnitude = b_.CreateAnd(bits, integer(0x7fffffff));
+  Value* finite = b_.CreateICmpULT(magnitude, integer(infinity));
+  Value* rounds = b_.CreateICmpULT(magnitude, integer(infinity - half));
+  Value* nearest = high(b_.CreateSelect(rounds, b_.CreateAdd(bits, integer(half)), bits));
+  Value* one = b_.CreateOr(b_.CreateAnd(bits, integer(0x80000000)), integer(0x3f800000));
+  Value* first = b_.CreateSelect(finite, nearest, one);
+  if (slice == 0) return first;
+  Value* rest = b_.CreateSelect(finite, b_.CreateFSub(x, real(first)), llvm::Constant::getNullValue(x->getType()));
+  Value* second = high(b_.CreateAdd(b_.CreateBitCast(rest, type), integer(half)));
+  if (slice == 1) return second;
+  Value* last = b_.CreateSelect(finite, b_.CreateFSub(rest, real(second)), b_.CreateFAdd(x, x));
+  return b_.CreateBitCast(last, type);
+}
+
+Value* ScalarOps::bf16_slices(Value* a, Value* b, std::int64_t slice) {
+  Value *even = slice_bits(a, slice), *odd = slice_bits(b, slice);
+  llvm::Type* type = even->getType();
+  Value* pairs = b_.CreateOr(b_.CreateLShr(even, llvm::ConstantInt::get(type, 16)),
+                             b_.CreateAnd(odd, llvm::ConstantInt::get(type, 0xffff0000)));
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return b_.CreateBitCast(pairs,
+                          llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * (vector ? vector->getNumElements() : 1)));
+}
+
 /// Round to nearest even on the bits: unlike vcvtneps2bf16, subnormals stay.
 Value* ScalarOps::narrow_bf16(Value* value) {
   Value* bits = b_.CreateBitCast(value, like(value, b_.getInt32Ty()));

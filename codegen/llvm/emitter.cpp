@@ -211,6 +211,7 @@ class Emitter {
       }
       case Opcode::fma: return scalars_.fma(args[0], args[1], args[2]);
       case Opcode::dot_pairs: return scalars_.dot_pairs(args[0], args[1], args[2]);
+      case Opcode::bf16_slices: return scalars_.bf16_slices(args[0], args[1], in.integer);
       case Opcode::broadcast: return b_.CreateVectorSplat(static_cast<unsigned>(in.type.lanes), args[0]);
       case Opcode::ramp: return memory_.ramp(args[0], args[1], in.type.lanes);
       case Opcode::reduce: return scalars_.reduce(in.scalar_op, in.type.scalar, args[0]);

@@ -25,6 +25,7 @@ class ScalarOps {
   llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) { return math_.fma(a, b, c); }
   /// One instruction where the CPU has avx512bf16, else the same by fma.
   llvm::Value* dot_pairs(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* bf16_slices(llvm::Value* a, llvm::Value* b, std::int64_t slice);
 
  private:
   llvm::Value* on_floats(ScalarOp op, llvm::Value* a, llvm::Value* b);
@@ -37,6 +38,7 @@ class ScalarOps {
   llvm::Value* widen(llvm::Value* value, DType from);
   llvm::Value* flushed(llvm::Value* value);
   llvm::Value* narrow_bf16(llvm::Value* value);
+  llvm::Value* slice_bits(llvm::Value* x, std::int64_t slice);
   llvm::Value* narrow_f16(llvm::Value* value);
   llvm::Value* widen_f16(llvm::Value* value);
   llvm::Type* like(llvm::Value* shape, llvm::Type* scalar);

@@ -11,7 +11,7 @@ using llvm::Value;
 namespace {
 
 constexpr int tiles = 8, row_bytes = 64, first_left = 4, first_right = 6;
-constexpr std::uint64_t f32_bytes = 4, bf16_bytes = 2;
+constexpr int f32_bytes = 4, bf16_bytes = 2;
 
 int sum_tile(int row, int column) { return 2 * row + column; }
 
@@ -44,41 +44,58 @@ void TileOps::access(llvm::Intrinsic::ID id, int tile, Value* at, Value* line) {
   b_.CreateIntrinsic(id, {}, {b_.getInt8(static_cast<std::uint8_t>(tile)), at, line});
 }
 
-Value* TileOps::bytes_of(Value* elements, std::uint64_t size) { return b_.CreateMul(elements, b_.getInt64(size)); }
+void TileOps::load(int tile, Value* at, Value* line) { access(llvm::Intrinsic::x86_tileloadd64, tile, at, line); }
 
-/// 32 k. A load stands just before the first product that wants it, so that products run beside the loads.
-void TileOps::step(const kernel::TileMma& mma, llvm::ArrayRef<Value*> left, llvm::ArrayRef<Value*> right,
-                   Value* left_line, Value* right_line) {
+Value* TileOps::times(Value* value, int by) {
+  return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
+}
+
+/// 32 k, or one slice of them, from these addresses on. A load stands just before the first product that wants it, so
+/// that products run beside the loads. An operand without an address is the last step's.
+void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right) {
   const int rows = mma.rows / tile_side, columns = mma.columns / tile_side;
-  const auto load = [&](int tile, Value* at, Value* line) {
-    access(llvm::Intrinsic::x86_tileloadd64, tile, at, line);
-  };
   for (int i = 0; i < rows; ++i) {
-    load(first_left + i, left[static_cast<std::size_t>(i)], left_line);
+    if (left.first) load(first_left + i, b_.CreatePtrAdd(left.first, times(left.line, i * tile_side)), left.line);
     for (int j = 0; j < columns; ++j) {
-      if (i == 0) load(first_right + j, right[static_cast<std::size_t>(j)], right_line);
+      if (i == 0 && right.first)
+        load(first_right + j, b_.CreatePtrAdd(right.first, b_.getInt64(static_cast<std::uint64_t>(j * row_bytes))),
+             right.line);
       call(llvm::Intrinsic::x86_tdpbf16ps, {sum_tile(i, j), first_left + i, first_right + j});
     }
   }
 }
 
+/// All products of slices of 32 k.
+void TileOps::step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k) {
+  constexpr int bytes = bf16_bytes * kernel::slice_elements;
+  Value* done = times(b_.CreateUDiv(k, b_.getInt64(tile_depth)), kernel::tile_slices * bytes);
+  const auto slice = [&](const TileMatrix& m, int s, int before) {
+    if (s == before) return TileMatrix{nullptr, m.line};
+    Value* at = b_.CreatePtrAdd(b_.CreatePtrAdd(m.first, done), b_.getInt64(static_cast<std::uint64_t>(s * bytes)));
+    return TileMatrix{at, m.line};
+  };
+  kernel::SliceProduct before{-1, -1};
+  for (const kernel::SliceProduct& p : kernel::slice_products) {
+    step(mma, slice(left, p.left, before.left), slice(right, p.right, before.right));
+    before = p;
+  }
+}
+
 void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left,
                        const TileMatrix& right, Value* depth) {
-  const int rows = mma.rows / tile_side, columns = mma.columns / tile_side;
-  const auto place = [&](Value* first, Value* bytes) { return b_.CreatePtrAdd(first, bytes); };
-  Value *sums_line = bytes_of(sums.line, f32_bytes), *left_line = bytes_of(left.line, bf16_bytes),
-        *right_line = bytes_of(right.line, bf16_bytes);
+  const auto in_bytes = [&](const TileMatrix& m, int size) { return TileMatrix{m.first, times(m.line, size)}; };
+  const TileMatrix to = in_bytes(sums, f32_bytes), from_left = in_bytes(left, bf16_bytes),
+                   from_right = in_bytes(right, bf16_bytes);
   const auto for_sums = [&](auto body) {
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < columns; ++j) {
-        Value* row =
-            place(sums.first, b_.CreateMul(sums_line, b_.getInt64(static_cast<std::uint64_t>(i * tile_side))));
-        body(sum_tile(i, j), place(row, b_.getInt64(static_cast<std::uint64_t>(j * row_bytes))));
+    for (int i = 0; i < mma.rows / tile_side; ++i)
+      for (int j = 0; j < mma.columns / tile_side; ++j) {
+        Value* row = b_.CreatePtrAdd(to.first, times(to.line, i * tile_side));
+        body(sum_tile(i, j), b_.CreatePtrAdd(row, b_.getInt64(static_cast<std::uint64_t>(j * row_bytes))));
       }
   };
   for_sums([&](int tile, Value* at) {
     if (mma.continues)
-      access(llvm::Intrinsic::x86_tileloadd64, tile, at, sums_line);
+      load(tile, at, to.line);
     else
       call(llvm::Intrinsic::x86_tilezero, {tile});
   });
@@ -90,20 +107,16 @@ void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const
   b_.SetInsertPoint(body);
   llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2, "k");
   k->addIncoming(b_.getInt64(0), before);
-  llvm::SmallVector<Value*, 2> left_places, right_places;
-  Value* left_at = place(left.first, bytes_of(k, bf16_bytes));
-  Value* right_at = place(right.first, b_.CreateMul(b_.CreateLShr(k, 1), right_line));
-  for (int i = 0; i < rows; ++i)
-    left_places.push_back(
-        place(left_at, b_.CreateMul(left_line, b_.getInt64(static_cast<std::uint64_t>(i * tile_side)))));
-  for (int j = 0; j < columns; ++j)
-    right_places.push_back(place(right_at, b_.getInt64(static_cast<std::uint64_t>(j * row_bytes))));
-  step(mma, left_places, right_places, left_line, right_line);
+  if (mma.sliced)
+    step_of_slices(mma, from_left, from_right, k);
+  else
+    step(mma, {b_.CreatePtrAdd(left.first, times(k, bf16_bytes)), from_left.line},
+         {b_.CreatePtrAdd(right.first, b_.CreateMul(b_.CreateLShr(k, 1), from_right.line)), from_right.line});
   Value* next = b_.CreateAdd(k, b_.getInt64(tile_depth));
   k->addIncoming(next, body);
   b_.CreateCondBr(b_.CreateICmpSLT(next, depth), body, after);
   b_.SetInsertPoint(after);
-  for_sums([&](int tile, Value* at) { access(llvm::Intrinsic::x86_tilestored64, tile, at, sums_line); });
+  for_sums([&](int tile, Value* at) { access(llvm::Intrinsic::x86_tilestored64, tile, at, to.line); });
 }
 
 }  // namespace lathe::codegen

@@ -6,7 +6,7 @@
 
 namespace lathe::codegen {
 
-/// A matrix in memory: its first element, and how many elements from one line to the next.
+/// A matrix in memory: its first element, and how far it is from one line to the next, in elements, inside in bytes.
 struct TileMatrix {
   llvm::Value *first = nullptr, *line = nullptr;
 };
@@ -27,9 +27,10 @@ class TileOps {
  private:
   void call(llvm::Intrinsic::ID id, llvm::ArrayRef<int> registers);
   void access(llvm::Intrinsic::ID id, int tile, llvm::Value* at, llvm::Value* line);
-  llvm::Value* bytes_of(llvm::Value* elements, std::uint64_t size);
-  void step(const kernel::TileMma& mma, llvm::ArrayRef<llvm::Value*> left, llvm::ArrayRef<llvm::Value*> right,
-            llvm::Value* left_line, llvm::Value* right_line);
+  void load(int tile, llvm::Value* at, llvm::Value* line);
+  llvm::Value* times(llvm::Value* value, int by);
+  void step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right);
+  void step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k);
 
   llvm::IRBuilder<>& b_;
 };

@@ -153,6 +153,12 @@ Value Builder::dot_pairs(Value a, Value b, Value c) {
   return append({.op = Opcode::dot_pairs, .type = c.type, .args = {a.id, b.id, c.id}});
 }
 
+Value Builder::bf16_slices(Value a, Value b, int slice) {
+  require(a.type == b.type && a.type.scalar == f32, "bf16_slices of {}, {}", to_string(a.type), to_string(b.type));
+  return append(
+      {.op = Opcode::bf16_slices, .type = {bf16, 2 * a.type.lanes}, .args = {a.id, b.id}, .integer = slice});
+}
+
 Value Builder::apply(ScalarOp op, std::vector<Value> args) {
   require(op != ScalarOp::cast && static_cast<int>(args.size()) == arity(op), "{} of {} operands", lathe::name(op),
           args.size());

@@ -194,6 +194,7 @@ class Builder {
   struct TileBlock {
     int rows = 32, columns = 32;
     bool continues = false;
+    bool sliced = false;
   };
   void tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right, Bound depth);
 
@@ -203,6 +204,8 @@ class Builder {
   Value fma(Value a, Value b, Value c);  ///< f32 or f64
   /// Lane i: c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i]; a and b are bf16 of twice the lanes of c, which is f32.
   Value dot_pairs(Value a, Value b, Value c);
+  /// Slice 0, 1 or 2 of f32 vectors of the same lanes: lane 2i is of a[i], lane 2i+1 of b[i].
+  Value bf16_slices(Value a, Value b, int slice);
   Value select(Value condition, Value if_true, Value if_false) {
     return apply(ScalarOp::select, {condition, if_true, if_false});
   }

@@ -196,7 +196,8 @@ void Builder::tile_mma(const TileBlock& block, const Lines& sums, const Lines& l
                 .rows = block.rows,
                 .columns = block.columns,
                 .depth = bound(depth).id,
-                .continues = block.continues}});
+                .continues = block.continues,
+                .sliced = block.sliced}});
 }
 
 void Builder::ring(int stages, int users, const std::function<void()>& body) {

@@ -114,6 +114,9 @@ class Interpreter {
       case Opcode::dot_pairs:
         for (int i = 0; i < n; ++i) out[i] = evaluate_dot_pair(arg(0) + 2 * i, arg(1) + 2 * i, arg(2)[i]);
         return;
+      case Opcode::bf16_slices:
+        for (int i = 0; i < n; ++i) out[i] = evaluate_slice(arg(i % 2)[i / 2], in.integer);
+        return;
       case Opcode::broadcast: std::fill_n(out, n, *arg(0)); return;
       case Opcode::ramp:
         for (int i = 0; i < n; ++i) out[i].integer = wrap_to(in.type.scalar, arg(0)->integer + i * arg(1)->integer);

@@ -132,21 +132,28 @@ void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace&
   const auto sum = [&](int m, int n) -> Scalar& { return block[static_cast<std::size_t>(m * mma.columns + n)]; };
   for (int m = 0; m < mma.rows; ++m)
     for (int n = 0; n < mma.columns && mma.continues; ++n) sum(m, n) = sums.buffer.load(place(m, n), actor);
-  for (std::int64_t k0 = 0; k0 < depth; k0 += tile_depth) {
+  const auto add = [&](std::int64_t left_first, std::int64_t right_first) {
     std::vector<Scalar> a(static_cast<std::size_t>(mma.rows * tile_depth)),
         b(static_cast<std::size_t>(mma.columns * tile_depth));
     for (int m = 0; m < mma.rows; ++m)
       for (int k = 0; k < tile_depth; ++k)
-        a[static_cast<std::size_t>(m * tile_depth + k)] =
-            left.buffer.load(left.first + m * left.line + k0 + k, actor);
+        a[static_cast<std::size_t>(m * tile_depth + k)] = left.buffer.load(left_first + m * left.line + k, actor);
     for (int n = 0; n < mma.columns; ++n)
       for (int k = 0; k < tile_depth; ++k)
         b[static_cast<std::size_t>(n * tile_depth + k)] =
-            right.buffer.load(right.first + (k0 + k) / 2 * right.line + 2 * n + k % 2, actor);
+            right.buffer.load(right_first + k / 2 * right.line + 2 * n + k % 2, actor);
     for (int m = 0; m < mma.rows; ++m)
       for (int n = 0; n < mma.columns; ++n)
         sum(m, n) = evaluate_tile_sum(&a[static_cast<std::size_t>(m * tile_depth)],
                                       &b[static_cast<std::size_t>(n * tile_depth)], sum(m, n));
+  };
+  for (std::int64_t step = 0; step < depth / tile_depth; ++step) {
+    if (!mma.sliced) {
+      add(left.first + step * tile_depth, right.first + step * (tile_depth / 2) * right.line);
+      continue;
+    }
+    const auto slice = [&](int s) { return (step * tile_slices + s) * slice_elements; };
+    for (const auto& [l, r] : slice_products) add(left.first + slice(l), right.first + slice(r));
   }
   for (int m = 0; m < mma.rows; ++m)
     for (int n = 0; n < mma.columns; ++n) sums.buffer.store(place(m, n), sum(m, n), actor);

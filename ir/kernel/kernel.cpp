@@ -79,6 +79,7 @@ std::string_view name(Opcode op) {
     case Opcode::scalar: return "scalar";
     case Opcode::fma: return "fma";
     case Opcode::dot_pairs: return "dot_pairs";
+    case Opcode::bf16_slices: return "bf16_slices";
     case Opcode::broadcast: return "broadcast";
     case Opcode::ramp: return "ramp";
     case Opcode::reduce: return "reduce";

@@ -45,18 +45,19 @@ struct BufferInfo {
 /// What computes a value. Constants, dims and loop indices stand in no block; every other value is computed where
 /// its Compute statement stands.
 enum class Opcode : std::uint8_t {
-  constant,    // integer (i64, i32, boolean) or real (floats), in every lane
-  dim,         // run-time argument number `integer`
-  loop_index,  // the index of the loop, or the slot of the stage, that names it
-  scalar,      // scalar_op of args, lane by lane; for cast, `type` is the target
-  fma,         // args[0] * args[1] + args[2], rounded once
-  dot_pairs,   // args[2] + the products of two neighbouring bf16 each: see evaluate_dot_pair
-  broadcast,   // scalar args[0] in every lane
-  ramp,        // args[0] + lane * args[1]
-  reduce,      // scalar_op over the lanes of args[0]: the upper half combined with the lower half, until one is left
-  extract,     // lane `integer` of args[0]
-  shuffle,     // lane i is lane lanes[i] of args[0] followed by args[1]
-  load,        // buffer[args[0] + lane]
+  constant,     // integer (i64, i32, boolean) or real (floats), in every lane
+  dim,          // run-time argument number `integer`
+  loop_index,   // the index of the loop, or the slot of the stage, that names it
+  scalar,       // scalar_op of args, lane by lane; for cast, `type` is the target
+  fma,          // args[0] * args[1] + args[2], rounded once
+  dot_pairs,    // args[2] + the products of two neighbouring bf16 each: see evaluate_dot_pair
+  bf16_slices,  // slice `integer` of args[0] and args[1], which are f32, in turn: see evaluate_slice
+  broadcast,    // scalar args[0] in every lane
+  ramp,         // args[0] + lane * args[1]
+  reduce,       // scalar_op over the lanes of args[0]: the upper half combined with the lower half, until one is left
+  extract,      // lane `integer` of args[0]
+  shuffle,      // lane i is lane lanes[i] of args[0] followed by args[1]
+  load,         // buffer[args[0] + lane]
   load_strided,  // buffer[args[0] + lane * args[1]]
   gather,        // buffer[args[0].lane]
   get,           // the present value of variable `integer`
@@ -238,8 +239,19 @@ struct TileMma {
   int rows = 0, columns = 0;  ///< of the sums: 16 or 32
   ValueId depth = none;       ///< how many k: a multiple of tile_depth
   bool continues = false;     ///< whether it adds to what is there; else to zeros
+  /// Elements are sums of three slices of bf16, of which slice_products are multiplied, in this order for each 32 k.
+  /// Slice s of 32 k is a block of slice_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * slice_elements.
+  bool sliced = false;
 };
 inline constexpr int tile_side = 16, tile_depth = 32;
+inline constexpr int tile_slices = 3, slice_elements = 2 * tile_side * tile_depth;
+/// The products of slices that make one of f32 to its last bits, least first (Henry, Tang and Heinecke 2019,
+/// "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations"). From one to the
+/// next one operand mostly stays.
+struct SliceProduct {
+  int left, right;
+};
+inline constexpr SliceProduct slice_products[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
 
 /// Declares (the first time) and assigns a register variable.
 struct SetVar {

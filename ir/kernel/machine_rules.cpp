@@ -66,6 +66,19 @@ void verify_group_mma(const Kernel& kernel, const GroupMma& s) {
           "a group_mma of a variable, which may be set while it is under way");
 }
 
+void verify_of_bf16(const Kernel& kernel, const Instruction& in) {
+  const auto arg = [&](std::size_t i) { return value(kernel, in.args[i]).type; };
+  const int lanes = in.type.lanes;
+  if (in.op == Opcode::dot_pairs) {
+    for (const std::size_t i : {0, 1}) want(kernel, arg(i), {bf16, 2 * lanes}, "an operand of dot_pairs");
+    want(kernel, arg(2), in.type, "the sum of dot_pairs");
+    return want(kernel, in.type, {f32, lanes}, "a dot_pairs");
+  }
+  for (const std::size_t i : {0, 1}) want(kernel, arg(i), {f32, lanes / 2}, "an operand of bf16_slices");
+  want(kernel, in.type, {bf16, arg(0).lanes * 2}, "a bf16_slices");
+  require(kernel, in.integer >= 0 && in.integer < tile_slices, "tile_slices", "slice {} of an f32", in.integer);
+}
+
 void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
   for (const TileMma::Matrix& m : {s.sums, s.left, s.right})
     for (const ValueId id : {m.first, m.line})
@@ -85,6 +98,12 @@ void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
   const Instruction& depth = value(kernel, s.depth);
   require(kernel, depth.op != Opcode::constant || depth.integer % tile_depth == 0, "tile_shape",
           "a tile_mma over {}, which is no multiple of {}", depth.integer, tile_depth);
+  const auto has_line = [&](const TileMma::Matrix& m, std::int64_t line) {
+    const Instruction& given = value(kernel, m.line);
+    return given.op == Opcode::constant && given.integer == line;
+  };
+  require(kernel, !s.sliced || (has_line(s.left, tile_depth) && has_line(s.right, 2 * tile_depth)), "tile_slices",
+          "a tile_mma of slices whose lines are not {} and {}", tile_depth, 2 * tile_depth);
 }
 
 void verify_of_warp(const Kernel& kernel, const Instruction& in) {

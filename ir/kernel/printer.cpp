@@ -132,6 +132,10 @@ class Printer {
         add("{}", kernel::name(in.op));
         arguments(in);
         break;
+      case Opcode::bf16_slices:
+        add("{}.{}", kernel::name(in.op), in.integer);
+        arguments(in);
+        break;
       case Opcode::reduce: add("reduce.{} {}", lathe::name(in.scalar_op), value(in.args[0])); break;
       case Opcode::extract: add("extract {}, {}", value(in.args[0]), in.integer); break;
       case Opcode::shuffle:
@@ -262,8 +266,8 @@ class Printer {
       return fmt::format("{}[{} by {}]", buffer(m.buffer), value(m.first), value(m.line));
     };
     indent();
-    add("tile_mma {} {} {}, {}, {} x {} x {}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
-        matrix(s.right), s.rows, s.columns, value(s.depth));
+    add("tile_mma {} {} {}, {}, {} x {} x {}{}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
+        matrix(s.right), s.rows, s.columns, value(s.depth), s.sliced ? " in slices" : "");
   }
 
   void statement(const Barrier&) {

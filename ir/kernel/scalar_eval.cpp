@@ -286,6 +286,21 @@ float flushed_fma(double a, double b, float c) {
 }
 }  // namespace
 
+Scalar evaluate_slice(Scalar x, std::int64_t slice) {
+  constexpr std::uint32_t high = 0xffff0000, half = 0x8000, infinity = 0x7f800000;
+  const auto nearest = [](float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const bool overflows = (bits & ~(1u << 31)) >= infinity - half;
+    return std::bit_cast<float>((overflows ? bits : bits + half) & high);
+  };
+  const auto value = static_cast<float>(x.real);
+  const bool finite = std::isfinite(value);
+  if (!finite && slice == 2) return x;
+  const float first = finite ? nearest(value) : std::copysign(1.0f, value), rest = finite ? value - first : 0;
+  const float slices[] = {first, nearest(rest), rest - nearest(rest)};
+  return {.real = std::bit_cast<float>(std::bit_cast<std::uint32_t>(slices[slice]) & high)};
+}
+
 Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c) {
   float halves[2] = {0, 0};
   for (int k = 0; k < tile_depth; ++k) halves[k % 2] = flushed_fma(a[k].real, b[k].real, halves[k % 2]);

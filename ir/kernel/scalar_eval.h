@@ -34,6 +34,11 @@ Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
 /// and results of either fma count as zeros of their sign.
 Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c);
 
+/// Slice 0, 1 or 2 of an f32, bf16 whose sum it is: the first two are the nearest to what is left (away from zero
+/// between two), or, where that would be infinite, the nearest towards zero. Infinities and NaN have slices of 1 or
+/// -1, 0, and themselves. A subnormal slice may lose its last bits.
+Scalar evaluate_slice(Scalar x, std::int64_t slice);
+
 /// One sum of a tile_mma after one step, as TDPBF16PS has it: c + (even + odd), where `even` and `odd` are sums of 16
 /// products each, from 0, of the elements of even and odd k in ascending order, one fma a product. All of it in f32,
 /// rounded to nearest even, where subnormal operands count as zeros of their sign, and so do results that are so

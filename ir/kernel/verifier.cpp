@@ -135,11 +135,9 @@ class Verifier {
         require(in.type.scalar == f32 || in.type.scalar == f64, "narrow_float", "fma of {}", to_string(in.type));
         break;
       case Opcode::dot_pairs:
-        arguments(in, 3);
-        for (const int i : {0, 1})
-          want(at(in.args[static_cast<std::size_t>(i)]).type, {bf16, 2 * lanes}, "an operand of dot_pairs");
-        want(at(in.args[2]).type, in.type, "the sum of dot_pairs");
-        want(in.type, {f32, lanes}, "a dot_pairs");
+      case Opcode::bf16_slices:
+        arguments(in, in.op == Opcode::dot_pairs ? 3 : 2);
+        verify_of_bf16(kernel_, in);
         break;
       case Opcode::broadcast:
         arguments(in, 1);

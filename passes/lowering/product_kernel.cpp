@@ -33,6 +33,7 @@ class ProductKernels {
                                     .rhs_cheap = operands_.right.plain,
                                     .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
                                     .tiles = lowering_.target.tiles && operands_.dtype == bf16,
+                                    .sliced = lowering_.target.tiles && operands_.dtype == f32,
                                     .lhs_in_lines = operands_.left.in_lines,
                                     .epilogue_cheap = epilogue_.size() <= 6,
                                     .far_l3 = lowering_.target.far_l3};
@@ -72,10 +73,9 @@ class ProductKernels {
     const ProductOperand& s = left ? operands_.left : operands_.right;
     const schedule::PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
-    const int unit = tile.tiles ? kernel::tile_depth : tile.pairs ? 2 : 1;  // of k, filled up with zeros
-    const Dim elements = known
-                             ? Dim(extent.exact(*batch.value(), *rows.value(), (*k.value() + unit - 1) / unit * unit))
-                             : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(unit - 1));
+    const Dim elements =
+        known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
+              : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(extent.unit_of_k - 1)) * Dim(extent.slices);
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs");

@@ -38,6 +38,10 @@ struct GemmTile {
   /// With pairs: the sums are made by tile_mma in blocks of mr = 32 rows and 32 columns. k is filled up with zeros to
   /// a multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
   bool tiles = false;
+  /// With tiles: operands are f32 and packed as slices, three bf16 whose sum an element is, of which tile_mma
+  /// multiplies those that count: see gemm_slices.h. kc is still a number of pairs of k.
+  bool sliced = false;
+  int slices() const { return sliced ? kernel::tile_slices : 1; }
   DType packed() const { return pairs ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
   bool operator==(const GemmTile&) const = default;
@@ -82,7 +86,7 @@ struct GemmOperand {
 
 enum class GemmStrategy : std::uint8_t {
   blocked,     ///< register tiles over blocks of k; the right operand packed, loaded, or direct along row
-  tiles,       ///< of bf16: blocks of sums by tile_mma over blocks of k; the right operand packed or loaded
+  tiles,       ///< blocks of sums by tile_mma over blocks of k; the right operand packed or loaded
   skinny_dot,  ///< few rows, right operand contiguous in k: vectors along k, streamed once, summed across lanes last
 };
 
@@ -111,7 +115,8 @@ struct GemmQuery {
   bool lhs_cheap = true, rhs_cheap = true;
   bool rhs_shared = false;      ///< the same right operand for all batches
   bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
-  bool tiles = false;           ///< pairs, on a machine with tile_mma
+  bool tiles = false;           ///< operands of bf16, on a machine with tile_mma
+  bool sliced = false;          ///< operands of f32, on a machine with tile_mma
   bool lhs_in_lines = false;    ///< bf16 in memory, k side by side and rows at one distance
   bool epilogue_cheap = false;  ///< a few instructions
   /// An L3 too far away to read lines from it one by one while they are multiplied.
@@ -145,13 +150,16 @@ void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& si
 void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
 
-/// Elements of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * k elements.
-/// (The exact number is batch * round_up(rows, sliver) * k; allocate the bound, or the exact number if it is known.)
+/// Elements of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * (k + unit_of_k
+/// - 1) * slices elements. (Allocate the bound, or the exact number if it is known.)
 struct PackedExtent {
   std::int64_t extra_rows = 0;  ///< sliver - 1
   std::int64_t sliver = 1;      ///< rows of a sliver
+  std::int64_t unit_of_k = 1;   ///< k is filled up to a multiple
+  std::int64_t slices = 1;      ///< of an element
   std::int64_t exact(std::int64_t batch, std::int64_t rows, std::int64_t k) const {
-    return batch * ((rows + sliver - 1) / sliver * sliver) * k;
+    const auto round_up = [](std::int64_t size, std::int64_t step) { return (size + step - 1) / step * step; };
+    return batch * round_up(rows, sliver) * round_up(k, unit_of_k) * slices;
   }
 };
 PackedExtent packed_lhs_extent(const GemmTile& tile);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "passes/schedule/gemm_slices.h"
 
 namespace lathe::schedule {
 
@@ -258,6 +259,7 @@ Value steps_of_k(Builder& b, const GemmTile& tile, Value k) {
 }
 
 void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to) {
+  if (tile.sliced) return emit_pack_right_slices(b, tile, from, to.buffer, to.base * (2 * kernel::tile_slices));
   SliverSource filled = from;
   if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
     filled.depth = min(from.depth, b.ceil_div(from.k, 2) - from.k0);
@@ -311,9 +313,18 @@ void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buf
   emit_pack(b, tile, sizes, packed, axis, load, tile.n_step());
 }
 
-PackedExtent packed_lhs_extent(const GemmTile& tile) { return {.extra_rows = tile.mr - 1, .sliver = tile.mr}; }
-PackedExtent packed_rhs_extent(const GemmTile& tile) {
-  return {.extra_rows = tile.n_step() - 1, .sliver = tile.n_step()};
+namespace {
+PackedExtent extent(const GemmTile& tile, int sliver) {
+  return {.extra_rows = sliver - 1,
+          .sliver = sliver,
+          .unit_of_k = tile.tiles   ? kernel::tile_depth
+                       : tile.pairs ? 2
+                                    : 1,
+          .slices = tile.slices()};
 }
+}  // namespace
+
+PackedExtent packed_lhs_extent(const GemmTile& tile) { return extent(tile, tile.mr); }
+PackedExtent packed_rhs_extent(const GemmTile& tile) { return extent(tile, tile.n_step()); }
 
 }  // namespace lathe::schedule

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "passes/schedule/gemm_pack.h"
+#include "passes/schedule/gemm_slices.h"
 
 namespace lathe::schedule {
 
@@ -131,7 +131,10 @@ void emit_pack_lines(Builder& b, const GemmTile& tile, const PackSizes& sizes, B
                             .width = tile.mr,
                             .axis = axis,
                             .load = &load};
-    emit_pack_rows(b, tile, from, {packed, (strip * tile.mr * steps + k0) * 2, steps * 2});
+    if (tile.sliced)
+      emit_pack_left_slices(b, tile, from, packed, (strip * steps + k0) * (2 * tile.mr * kernel::tile_slices));
+    else
+      emit_pack_rows(b, tile, from, {packed, (strip * tile.mr * steps + k0) * 2, steps * 2});
   });
 }
 

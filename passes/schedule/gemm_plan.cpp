@@ -182,6 +182,7 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 
 GemmPlan plan_gemm(const GemmQuery& query) {
   if (const auto plan = plan_tiles(query)) return *plan;
+  if (const auto plan = plan_slices(query)) return *plan;
   const auto fitted = [](const GemmQuery& q) {
     GemmQuery whole = q;
     whole.n = q.n ? *q.n - rest_of_columns(q) : q.n;
@@ -343,9 +344,9 @@ std::string to_string(const GemmPlan& plan) {
     return {};
   };
   const GemmTile& tile = plan.tile;
-  return fmt::format("{}x{} tiles, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(), tile.mc, tile.nc, tile.kc,
-                     packing("left", plan.lhs), packing("right", plan.rhs),
-                     plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "");
+  return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
+                     tile.sliced ? " of slices" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
+                     packing("right", plan.rhs), plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "");
 }
 
 }  // namespace lathe::schedule

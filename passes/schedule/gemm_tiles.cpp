@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "passes/schedule/gemm_pack.h"
+#include "passes/schedule/gemm_slices.h"
 #include "passes/schedule/gemm_strategies.h"
 
 namespace lathe::schedule {
@@ -31,7 +31,7 @@ class TileGemm {
  private:
   void task(const GemmTask& t) {
     const bool single = b_.is_constant(passes_, 1);
-    const std::int64_t depth = 2 * std::int64_t{tile_.kc};
+    const std::int64_t depth = this->depth();
     sums_ = b_.alloc(f32, std::int64_t{single ? tile_.mr : tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
       left_ = b_.alloc(bf16, tile_.mc * depth, kernel::Space::stack, "left");
@@ -56,7 +56,7 @@ class TileGemm {
     });
   }
 
-  int depth() const { return 2 * tile_.kc; }  ///< elements of a row of k in scratch
+  int depth() const { return 2 * tile_.kc * tile_.slices(); }  ///< elements of a row of k in scratch
 
   SliverSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
                       const GemmOperand& o) const {
@@ -64,7 +64,9 @@ class TileGemm {
   }
 
   void pack_left(const GemmTask& t, const GemmPass& p, Value m, Value base) {
-    emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
+    const SliverSource from = source(t, p, m, sizes_.m, tile_.mr, lhs_);
+    if (tile_.sliced) return emit_pack_left_slices(b_, tile_, from, left_, base);
+    emit_pack_rows(b_, tile_, from, {left_, base, b_.index(depth())});
   }
 
   /// Rows that are read in place end at the last one: a strip that would go on beyond is copied.
@@ -92,8 +94,12 @@ class TileGemm {
   Builder::Lines left(const GemmTask& t, const GemmPass& p, Value m) {
     switch (plan_.lhs) {
       case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
-      case Source::loaded: return {left_, (m - t.m0) * depth(), depth()};
+      case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.sliced ? kernel::tile_depth : depth()};
       case Source::packed: break;
+    }
+    if (tile_.sliced) {
+      const Value strip = packed_batch(lhs_, t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
+      return {lhs_.packed, (strip * steps_ + p.k0) * (2 * tile_.mr * tile_.slices()), kernel::tile_depth};
     }
     const Value rows = b_.round_up(sizes_.m, tile_.mr);
     return {lhs_.packed, ((packed_batch(lhs_, t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
@@ -108,11 +114,11 @@ class TileGemm {
     Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
       const Value sliver = packed_batch(rhs_, t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
-      right = {rhs_.packed, (sliver * steps_ + p.k0) * (2 * tile_.n_step()), 2 * tile_.n_step()};
+      right.buffer = rhs_.packed, right.first = (sliver * steps_ + p.k0) * (2 * tile_.n_step() * tile_.slices());
     }
     const auto block = [&](int width) {
       const auto multiply = [&](bool continues) {
-        b_.tile_mma({rows, width, continues}, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
+        b_.tile_mma({rows, width, continues, tile_.sliced}, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
       };
       b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
     };

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/printer.h"
+#include "ir/kernel/verifier.h"
 #include "ir/support/error.h"
 #include "tests/codegen/harness.h"
 #include "tests/support/tile_blocks.h"
@@ -29,10 +31,49 @@ TEST_CASE("tile_mma gives the interpreter's bits on AMX") {
         }
 }
 
+TEST_CASE("tile_mma of slices gives the interpreter's bits on AMX") {
+  if (!TargetCpu::host().has_tiles()) {
+    WARN("SKIP: no AMX");
+    return;
+  }
+  for (const int side : {16, 32})
+    for (const std::int64_t k : {std::int64_t{0}, std::int64_t{32}, std::int64_t{96}}) {
+      const std::int64_t elements = 3 * tile_slices * slice_elements;
+      const std::vector<Data> buffers = {samples(f32, std::int64_t{side} * 32, 1), samples(bf16, elements, 2),
+                                         samples(bf16, elements, 3), Data(f32, std::int64_t{side} * 32)};
+      compare(tile_block(side, 32, true, 40, true), buffers, {k, 0, 0});
+      compare(tile_block(32, side, false, 40, true), buffers, {k, 0, 0});
+    }
+}
+
+TEST_CASE("slices of f32 have the interpreter's bits, of special numbers too") {
+  Builder b("slices");
+  const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
+               out = b.buffer("out", bf16, Access::write);
+  constexpr int count = 1024;
+  b.parallel_for(0, count, 16, [&](Value i) {
+    for (int s = 0; s < tile_slices; ++s)
+      b.store(out, (i * tile_slices + s * 16) * 2, b.bf16_slices(b.load(x, i, 16), b.load(y, i, 16), s));
+  });
+  const Kernel slices = b.finish();
+  CHECK_THAT(kernel::print(slices), Catch::Contains("bf16_slices.2 "));
+  for (const std::uint64_t seed : {1, 2, 3})
+    compare(slices, {samples(f32, count, seed), samples(f32, count, seed + 10), Data(bf16, count * 2 * tile_slices)},
+            {});
+  CHECK_THROWS_WITH(kernel::verify([&] {
+                      Builder wrong("wrong");
+                      const Buffer from = wrong.buffer("x", f32, Access::read_write);
+                      const Value v = wrong.load(from, 0, 16);
+                      wrong.store(from, 0, wrong.cast(wrong.bf16_slices(v, v, 3), f32));
+                      return wrong.finish();
+                    }()),
+                    Catch::Contains("[tile_slices]"));
+}
+
 TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given back") {
   const TargetCpu amx = TargetCpu::named("x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16");
   CHECK(amx.has_tiles());
-  const std::string code = codegen::emit_assembly(tile_block(32, 32, true), amx);
+  std::string code = codegen::emit_assembly(tile_block(32, 32, true), amx);
   const auto count = [&](const std::string& instruction) {
     int found = 0;
     for (auto at = code.find(instruction); at != std::string::npos; at = code.find(instruction, at + 1)) ++found;
@@ -41,6 +82,9 @@ TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given 
   CHECK(count("tdpbf16ps") == 4);
   CHECK(count("tileloadd") == 8);
   CHECK(count("tilestored") == 4);
+  code = codegen::emit_assembly(tile_block(32, 32, false, 40, true), amx);
+  CHECK(count("tdpbf16ps") == 24);
+  CHECK(count("tileloadd") == 14);  // from one product of slices to the next one operand stays
   CHECK(count("ldtilecfg") == 1);
   CHECK(count("tilerelease") == 1);
   CHECK_THROWS_WITH(codegen::emit_assembly(tile_block(32, 32, true), TargetCpu::named("x86-64-v4")),

@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "ir/kernel/interpreter.h"
 #include "ir/kernel/printer.h"
@@ -91,6 +93,54 @@ TEST_CASE("tile_mma: even and odd k apart, 32 at a time, each step rounded once,
   CHECK(only({{0, 0x1p-63f}, {2, 0x1p-75f}}) == 0);
 }
 
+TEST_CASE("tile_mma of slices: six products of them for every 32 k") {
+  constexpr std::int64_t depth = 64;
+  Operands o;
+  o.x.assign(depth / 32 * tile_slices * slice_elements, 0), o.y = o.x;
+  const auto place = [](int k, int slice, int in_slice) {
+    return static_cast<std::size_t>((k / 32 * tile_slices + slice) * slice_elements + in_slice);
+  };
+  for (int k = 0; k < depth; ++k)
+    for (int s = 0; s < tile_slices; ++s)
+      for (int i = 0; i < 32; ++i) {
+        o.x[place(k, s, i * 32 + k % 32)] = bf16_bits(static_cast<float>((i + k + 3 * s) % 7 - 3));
+        o.y[place(k, s, k % 32 / 2 * 64 + 2 * i + k % 2)] = bf16_bits(static_cast<float>((i * 3 + k + s) % 5 - 2));
+      }
+  for (const int rows : {16, 32})
+    for (const int columns : {16, 32}) {
+      const std::vector<float> out = run(tile_block(rows, columns, true, 40, true), o, depth);
+      for (int m = 0; m < rows; ++m)
+        for (int n = 0; n < columns; ++n) {
+          float sum = 1;
+          for (int k = 0; k < depth; ++k)
+            for (const auto& [l, r] : slice_products)
+              sum += static_cast<float>((m + k + 3 * l) % 7 - 3) * static_cast<float>((n * 3 + k + r) % 5 - 2);
+          REQUIRE(out[static_cast<std::size_t>(m * columns + n)] == sum);
+        }
+    }
+}
+
+TEST_CASE("slices of an f32: three bf16 whose sum it is") {
+  const auto slice = [](float x, int s) { return static_cast<float>(evaluate_slice({.real = x}, s).real); };
+  for (const float x :
+       {0.0f, -0.0f, 1.0f, -1.0000001f, 3.14159274f, 16777215.0f, 1e-30f, 3.4028234e38f, -3.3961e38f}) {
+    INFO(x);
+    double sum = 0;
+    for (int s = 0; s < tile_slices; ++s) {
+      const float value = slice(x, s);
+      CHECK(bf16_value(bf16_bits(value)) == value);
+      CHECK(std::abs(value) <= std::ldexp(std::abs(x), s == 0 ? 1 : s == 1 ? -7 : -15));
+      sum += static_cast<double>(value);
+    }
+    CHECK(sum == static_cast<double>(x));
+  }
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  CHECK((slice(inf, 0) == 1 && slice(inf, 1) == 0 && slice(inf, 2) == inf));
+  CHECK((slice(-inf, 0) == -1 && slice(-inf, 1) == 0 && slice(-inf, 2) == -inf));
+  CHECK((std::abs(slice(std::nanf(""), 0)) == 1 && slice(std::nanf(""), 1) == 0 &&
+         std::isnan(slice(std::nanf(""), 2))));
+}
+
 TEST_CASE("tile_mma: what the interpreter finds") {
   CHECK_THROWS_WITH(run(tile_block(32, 32, false), {}, 48), Catch::Contains("[tile_shape]"));
   Operands few;
@@ -114,6 +164,9 @@ TEST_CASE("tile_mma prints its operands, and has rules") {
     k.values.push_back({.op = Opcode::constant, .type = {i64, 1}, .integer = 33});
     m.depth = static_cast<ValueId>(k.values.size()) - 1;
   });
+  CHECK_THAT(print(tile_block(32, 32, true, 40, true)),
+             Catch::Contains("tile_mma sums[0 by 40] += x[0 by 32], y[0 by 64], 32 x 32 x k in slices\n"));
+  rejects("tile_slices", [](TileMma& m, Kernel&) { m.sliced = true; });
   rejects("tile_operands", [](TileMma& m, Kernel&) { m.right.buffer = 0; });
   rejects("tile_operands", [](TileMma& m, Kernel& k) {
     std::swap(m.sums.buffer, m.left.buffer), k.buffers[1].access = Access::read_write;

@@ -1,0 +1,172 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/passes/schedule_gemm_case.h"
+
+/// Products of f32 by tile_mma of slices.
+namespace lathe::testing {
+namespace {
+
+using schedule::GemmQuery;
+using schedule::GemmStrategy;
+
+/// Small blocks, so that small sizes meet every edge.
+schedule::GemmTile small_tile() {
+  return {.lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true, .sliced = true};
+}
+
+TEST_CASE("product by slices: ragged sizes, both lane axes, every source") {
+  const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 16, 16, 32}, {1, 33, 49, 31},  {2, 70, 70, 65},
+                                   {1, 48, 40, 64}, {1, 97, 20, 96}, {1, 32, 130, 33}, {1, 40, 32, 0}};
+  for (const auto& [batch, m, n, k] : sizes)
+    for (const LaneAxis lhs : axes)
+      for (const LaneAxis rhs : axes)
+        for (const Source left : {Source::packed, Source::loaded})
+          for (const Source right : {Source::packed, Source::loaded}) {
+            const bool known = (m + n + k + static_cast<int>(left) + static_cast<int>(right)) % 2 == 0;
+            check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known},
+                  {GemmStrategy::tiles, small_tile(), left, right});
+          }
+}
+
+/// A product of `left` [m, k] and `right` [n, k] by slices, or by fma, k after k.
+std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
+                            std::int64_t n, std::int64_t k, bool sliced) {
+  GemmPlan plan{GemmStrategy::tiles, small_tile(), Source::loaded, Source::loaded};
+  if (!sliced) plan = {GemmStrategy::blocked, schedule::choose_tile(f32, 512), Source::direct, Source::loaded};
+  Builder b("product");
+  const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
+               out = b.buffer("out", f32, Access::write);
+  const auto load = [&](Buffer from) {
+    return [&b, from, k](Value, Value row, Value at, LaneAxis, int lanes, Value mask) {
+      return b.load(from, row * k + at, lanes, mask);
+    };
+  };
+  emit_gemm(b, plan, {b.index(1), b.index(m), b.index(n), b.index(k)}, {.load = load(x)}, {.load = load(y)},
+            [&](Value, Value row) {
+              return
+                  [&, row](Value column, int, Value sums, Value mask) { b.store(out, row * n + column, sums, mask); };
+            });
+  std::vector<float> lhs = left, rhs = right, result(static_cast<std::size_t>(m * n));
+  const auto bind = [](auto& v) { return kernel::BoundBuffer{v.data(), static_cast<std::int64_t>(v.size())}; };
+  const kernel::BoundBuffer buffers[] = {bind(lhs), bind(rhs), bind(result)};
+  kernel::interpret(b.finish(), buffers, {});
+  return result;
+}
+
+/// The root mean square of the errors, relative to the sums of the terms' magnitudes.
+double error_of(const std::vector<float>& found, const std::vector<float>& left, const std::vector<float>& right,
+                std::int64_t m, std::int64_t n, std::int64_t k) {
+  double squares = 0;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0, magnitude = 0;
+      for (std::int64_t p = 0; p < k; ++p) {
+        const double term =
+            double{left[static_cast<std::size_t>(i * k + p)]} * right[static_cast<std::size_t>(j * k + p)];
+        sum += term, magnitude += std::abs(term);
+      }
+      const double error = (static_cast<double>(found[static_cast<std::size_t>(i * n + j)]) - sum) / magnitude;
+      squares += error * error;
+    }
+  return std::sqrt(squares / static_cast<double>(m * n));
+}
+
+TEST_CASE("product by slices: no less exact than by fma") {
+  std::mt19937_64 random(7);
+  constexpr std::int64_t m = 17, n = 33;
+  const auto normal = [&](std::int64_t count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& v : values) v = std::normal_distribution<float>()(random);
+    return values;
+  };
+  const auto positive = [&](std::int64_t count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& v : values) v = std::uniform_real_distribution<float>(0, 1)(random);
+    return values;
+  };
+  const auto scaled = [&](std::int64_t count) {  // over 40 powers of two
+    std::vector<float> values = normal(count);
+    for (float& v : values) v = std::ldexp(v, static_cast<int>(random() % 41) - 20);
+    return values;
+  };
+  for (const std::int64_t k : {32, 100, 768}) {
+    const auto compare = [&](const char* kind, const std::vector<float>& left, const std::vector<float>& right) {
+      INFO(kind << ", k = " << k);
+      const double sliced = error_of(multiply(left, right, m, n, k, true), left, right, m, n, k),
+                   fused = error_of(multiply(left, right, m, n, k, false), left, right, m, n, k);
+      CHECK(sliced <= fused);
+      CHECK(sliced < 2e-7);
+    };
+    compare("normal", normal(m * k), normal(n * k));
+    compare("positive", positive(m * k), positive(n * k));
+    compare("scaled", scaled(m * k), scaled(n * k));
+  }
+}
+
+TEST_CASE("product by slices: infinities, NaN, the largest numbers and zeros give what f32 gives") {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN(),
+                  largest = std::numeric_limits<float>::max();
+  const float special[] = {0.0f,        -0.0f,       1.0f,   -3.0f,  0.5f,       1.00390625f,
+                           -1.0000001f, inf,         -inf,   nan,    largest,    -largest,
+                           3.3961e38f,  0x1.FEp127f, 1e-30f, -1e-3f, 16777215.0f};
+  const std::int64_t count = std::size(special), k = 40;
+  for (const int other : {0, 1}) {  // beside zeros, and beside ones
+    std::vector<float> left(static_cast<std::size_t>(count * k), 0), right(left.size(), static_cast<float>(other));
+    for (std::int64_t i = 0; i < count; ++i)
+      left[static_cast<std::size_t>(i * k + 3)] = right[static_cast<std::size_t>(i * k + 3)] = special[i];
+    const std::vector<float> found = multiply(left, right, count, count, k, true);
+    for (std::int64_t i = 0; i < count; ++i)
+      for (std::int64_t j = 0; j < count; ++j) {
+        INFO(special[i] << " * " << special[j]);
+        const float want = special[i] * special[j], have = found[static_cast<std::size_t>(i * count + j)];
+        if (std::isnan(want))
+          CHECK(std::isnan(have));
+        else if (std::abs(want) > 3.37e38f && std::isfinite(special[i]) && std::isfinite(special[j]))
+          CHECK((!std::isfinite(have) || std::abs(have / want - 1) < 1e-6f));  // slices of either sign may overflow
+        else if (std::isinf(want))
+          CHECK(have == want);
+        else
+          CHECK(std::abs(have - want) <= std::abs(want) * 1.2e-7f + 0x1p-126f);
+      }
+  }
+}
+
+TEST_CASE("plans of slices: by the sizes that are known") {
+  const GemmQuery y{.batch = 1, .m = 1024, .n = 2304, .k = 768, .sliced = true};
+  const auto sources = [](const GemmQuery& query) {
+    const GemmPlan plan = plan_gemm(query);
+    return plan.tile.sliced ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
+  };
+  const std::pair packed{Source::packed, Source::packed}, in_tasks{Source::packed, Source::loaded},
+      rows{Source::loaded, Source::packed}, none{Source::direct, Source::direct};
+  CHECK(sources(y) == packed);
+  GemmQuery query = y;
+  query.m = 256;
+  CHECK(sources(query) == in_tasks);
+  query.m = {};
+  CHECK(sources(query) == in_tasks);
+  query = y, query.m = 50257, query.n = 768, query.k = {};
+  CHECK(sources(query) == rows);
+  query = y, query.n = 50257;
+  CHECK(sources(query) == in_tasks);
+  query = y, query.k = 50257;  // slices of either operand would fill memory
+  CHECK(sources(query) == none);
+  for (const auto size : {&GemmQuery::m, &GemmQuery::n, &GemmQuery::k}) {
+    query = y, query.*size = 16;
+    CHECK(sources(query) == none);
+  }
+  query = y, query.n = {};
+  CHECK(sources(query) == none);
+  query = y, query.batch = 12;
+  CHECK(sources(query) == none);
+  query.rhs_shared = true;
+  CHECK(sources(query) == packed);
+  query = y, query.sliced = false;
+  CHECK(sources(query) == none);
+}
+
+}  // namespace
+}  // namespace lathe::testing
