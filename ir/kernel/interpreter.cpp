@@ -103,20 +103,19 @@ class Interpreter {
     Scalar* out = lanes(id, t);
     const auto arg = [&](std::size_t i) { return lanes(in.args[i], t); };
     const int n = in.type.lanes;
+    const auto each = [&](const auto& lane) {
+      for (int i = 0; i < n; ++i) out[i] = lane(i);
+    };
     switch (in.op) {
       case Opcode::constant:
       case Opcode::dim:
       case Opcode::loop_index: return;
       case Opcode::scalar: return scalar(in, out, t);
       case Opcode::fma:
-        for (int i = 0; i < n; ++i) out[i] = evaluate_fma(in.type.scalar, arg(0)[i], arg(1)[i], arg(2)[i]);
-        return;
+        return each([&](int i) { return evaluate_fma(in.type.scalar, arg(0)[i], arg(1)[i], arg(2)[i]); });
       case Opcode::dot_pairs:
-        for (int i = 0; i < n; ++i) out[i] = evaluate_dot_pair(arg(0) + 2 * i, arg(1) + 2 * i, arg(2)[i]);
-        return;
-      case Opcode::bf16_slices:
-        for (int i = 0; i < n; ++i) out[i] = evaluate_slice(arg(i % 2)[i / 2], in.integer);
-        return;
+        return each([&](int i) { return evaluate_dot_pair(arg(0) + 2 * i, arg(1) + 2 * i, arg(2)[i]); });
+      case Opcode::bf16_slices: return each([&](int i) { return evaluate_slice(arg(i % 2)[i / 2], in.integer); });
       case Opcode::broadcast: std::fill_n(out, n, *arg(0)); return;
       case Opcode::ramp:
         for (int i = 0; i < n; ++i) out[i].integer = wrap_to(in.type.scalar, arg(0)->integer + i * arg(1)->integer);
