@@ -336,6 +336,8 @@ TEST_CASE("commands run on a GPU, or say what is missing for it", "[tools]") {
   }
   check_refused(run_lathe(scratch, "run --random " + file + " --target=tpu"), "name host, cuda or cuda:sm_90a");
   check_refused(run_lathe(scratch, "run --random " + file + " --target=cuda:sm_1"), "[unknown_arch]");
+  check_refused(run_lathe(scratch, "run --random " + file + " --target=host,-amx9"), "[unknown_cpu]");
+  CHECK(run_lathe(scratch, "run --random " + file + " --target=host,-amx-bf16").status == 0);
 }
 
 TEST_CASE("bad files end in one clear message", "[tools]") {
