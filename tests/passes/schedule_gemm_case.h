@@ -25,6 +25,12 @@ using schedule::GemmPlan;
 using schedule::LaneAxis;
 using schedule::Source;
 
+/// The tile of AMX in small blocks, so that small sizes meet every edge.
+inline schedule::GemmTile small_amx_tile(bool sliced) {
+  return {
+      .lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true, .sliced = sliced};
+}
+
 struct GemmProblem {
   DType storage = f32;  ///< bf16 is computed in f32
   std::int64_t batch = 1, m = 1, n = 1, k = 1;

@@ -12,29 +12,10 @@ namespace {
 using schedule::GemmQuery;
 using schedule::GemmStrategy;
 
-/// Small blocks, so that small sizes meet every edge.
-schedule::GemmTile small_tile() {
-  return {.lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true, .sliced = true};
-}
-
-TEST_CASE("product by slices: ragged sizes, both lane axes, every source") {
-  const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 16, 16, 32}, {1, 33, 49, 31},  {2, 70, 70, 65},
-                                   {1, 48, 40, 64}, {1, 97, 20, 96}, {1, 32, 130, 33}, {1, 40, 32, 0}};
-  for (const auto& [batch, m, n, k] : sizes)
-    for (const LaneAxis lhs : axes)
-      for (const LaneAxis rhs : axes)
-        for (const Source left : {Source::packed, Source::loaded})
-          for (const Source right : {Source::packed, Source::loaded}) {
-            const bool known = (m + n + k + static_cast<int>(left) + static_cast<int>(right)) % 2 == 0;
-            check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known},
-                  {GemmStrategy::tiles, small_tile(), left, right});
-          }
-}
-
 /// A product of `left` [m, k] and `right` [n, k] by slices, or by fma, k after k.
 std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
                             std::int64_t n, std::int64_t k, bool sliced) {
-  GemmPlan plan{GemmStrategy::tiles, small_tile(), Source::loaded, Source::loaded};
+  GemmPlan plan{GemmStrategy::tiles, small_amx_tile(true), Source::loaded, Source::loaded};
   if (!sliced) plan = {GemmStrategy::blocked, schedule::choose_tile(f32, 512), Source::direct, Source::loaded};
   Builder b("product");
   const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),

@@ -9,13 +9,8 @@ namespace {
 using schedule::GemmQuery;
 using schedule::GemmStrategy;
 
-/// Small blocks, so that small sizes meet every edge.
-schedule::GemmTile small_tile() {
-  return {.lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true};
-}
-
-/// f32 that bf16 holds is packed, bf16 is packed or read in place.
-TEST_CASE("product by tiles: ragged sizes, both lane axes, every source") {
+/// f32 that bf16 holds is packed, bf16 is packed or read in place; any f32 is packed in slices.
+TEST_CASE("product by tiles and by slices: ragged sizes, both lane axes, every source") {
   const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 16, 16, 32}, {1, 33, 49, 31},  {2, 70, 70, 65},
                                    {1, 48, 40, 64}, {1, 97, 20, 96}, {1, 32, 130, 33}, {1, 40, 32, 0}};
   for (const auto& [batch, m, n, k] : sizes)
@@ -25,9 +20,11 @@ TEST_CASE("product by tiles: ragged sizes, both lane axes, every source") {
           for (const Source right : {Source::packed, Source::loaded}) {
             const bool known = (m + n + k + static_cast<int>(left)) % 2 == 0;
             const DType storage = (n + static_cast<int>(right)) % 2 == 0 ? f32 : bf16;
-            check(
-                {.storage = storage, .batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known},
-                {GemmStrategy::tiles, small_tile(), left, right});
+            GemmProblem problem{
+                .storage = storage, .batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known};
+            check(problem, {GemmStrategy::tiles, small_amx_tile(false), left, right});
+            problem.storage = f32;
+            check(problem, {GemmStrategy::tiles, small_amx_tile(true), left, right});
           }
 }
 
@@ -37,7 +34,7 @@ TEST_CASE("product by tiles: a left operand that is read in place") {
       for (const bool known : {false, true})
         for (const Source right : {Source::packed, Source::loaded})
           check({.storage = bf16, .batch = 2, .m = m, .n = 34, .k = k, .known = known, .open = "m"},
-                {GemmStrategy::tiles, small_tile(), Source::direct, right});
+                {GemmStrategy::tiles, small_amx_tile(false), Source::direct, right});
 }
 
 TEST_CASE("plans of tiles: what reads in place, what is packed, what is too small") {
