@@ -29,10 +29,10 @@ void want(const Kernel& kernel, Type have, Type type, std::string_view what);
 /// (alignment).
 void verify_of_warp(const Kernel& kernel, const Instruction& in);
 void verify_group_mma(const Kernel& kernel, const GroupMma& s);
-/// Sums of f32 in stack scratch, operands of bf16 that are not shared (tile_operands), 16 or 32 rows and columns, a
-/// depth that is a multiple of 32 where it is known (tile_shape).
 /// The types of a dot_pairs or bf16_slices, whose operands are in scope.
 void verify_of_bf16(const Kernel& kernel, const Instruction& in);
+/// Sums of f32 in stack scratch, operands of bf16 that are not shared (tile_operands), 16 or 32 rows and columns, a
+/// depth that is a multiple of 32 where it is known (tile_shape), lines of 32 and 64 in slices (tile_slices).
 void verify_tile_mma(const Kernel& kernel, const TileMma& s);
 /// From a parameter that is only read to shared memory of the same type (copy_buffers).
 void verify_async_copy(const Kernel& kernel, const AsyncCopy& copy);

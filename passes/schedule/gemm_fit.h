@@ -25,6 +25,20 @@ inline int depth(const Size& k, int limit, int lanes) {
   return static_cast<int>((share + lanes - 1) / lanes) * lanes;
 }
 
+/// The same of a product by tiles: in pairs of k, at most `limit`.
+inline int pairs_deep(const Size& k, int limit) {
+  return depth(k ? Size((*k + 1) / 2) : Size(), limit, kernel::tile_depth / 2);
+}
+
+/// Tasks that are no larger than the product, in whole blocks of sums.
+inline void fit_sizes(GemmTile& tile, const GemmQuery& query) {
+  const auto clip = [](int& size, const Size& known, int step) {
+    if (known) size = static_cast<int>(std::min<std::int64_t>(size, (*known + step - 1) / step * step));
+  };
+  clip(tile.nc, query.n, tile.n_step());
+  clip(tile.mc, query.m, tile.mr);
+}
+
 /// The size of parts of at most `most` that are about equal.
 inline int equal_share(std::int64_t size, int most) {
   const std::int64_t parts = (size + most - 1) / most;

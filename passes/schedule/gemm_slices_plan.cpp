@@ -8,23 +8,19 @@ namespace {
 
 constexpr int bytes_of_pair = 2 * kernel::tile_slices * 2;
 
-int pairs_deep(const GemmQuery& query, int limit) {
-  return depth(query.k ? Size((*query.k + 1) / 2) : Size(), limit, kernel::tile_depth / 2);
-}
-
 /// Many rows: a task packs some for all its columns, of which there are few. Blocks of the right operand come from
 /// L3.
 void fit_many_rows(GemmTile& t, const GemmQuery& query) {
   t.mc = 64;
   t.nc = 768;
-  t.kc = pairs_deep(query, 64);
+  t.kc = pairs_deep(query.k, 64);
 }
 
 /// Both operands packed ahead: a strip of the left one meets all of a block of the right one, which stays in L2.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
   constexpr int near = 1200 * 1024;
-  t.kc = pairs_deep(query, single ? 512 : 384);
+  t.kc = pairs_deep(query.k, single ? 512 : 384);
   t.nc = std::min(floor_to(near / bytes_of_pair / t.kc, t.n_step()), single ? 512 : 256);
   t.mc = single ? 512 : 224;
 }
@@ -32,7 +28,7 @@ void fit_packed(GemmTile& t, const GemmQuery& query) {
 /// The right operand, weights mostly, is packed by each task for all its rows, which stay in L2.
 void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
-  t.kc = pairs_deep(query, single ? 512 : 192);
+  t.kc = pairs_deep(query.k, single ? 512 : 192);
   t.nc = single ? floor_to(200 * 1024 / bytes_of_pair / t.kc, t.n_step()) : 64;
   t.mc = single ? 384 : 256;
 }
@@ -59,9 +55,7 @@ std::optional<GemmPlan> plan_slices(const GemmQuery& query) {
     plan.lhs = Source::packed, plan.rhs = query.m && small_right ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
   }
-  GemmTile& t = plan.tile;
-  t.nc = static_cast<int>(std::min<std::int64_t>(t.nc, (*query.n + 31) / 32 * 32));
-  if (query.m) t.mc = static_cast<int>(std::min<std::int64_t>(t.mc, (*query.m + 31) / 32 * 32));
+  fit_sizes(plan.tile, query);
   return plan;
 }
 

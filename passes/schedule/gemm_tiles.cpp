@@ -31,13 +31,12 @@ class TileGemm {
  private:
   void task(const GemmTask& t) {
     const bool single = b_.is_constant(passes_, 1);
-    const std::int64_t depth = this->depth();
     sums_ = b_.alloc(f32, std::int64_t{single ? tile_.mr : tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
-      left_ = b_.alloc(bf16, tile_.mc * depth, kernel::Space::stack, "left");
+      left_ = b_.alloc(bf16, tile_.mc * depth(), kernel::Space::stack, "left");
     else if (copies_last_rows())
-      left_ = b_.alloc(bf16, tile_.mr * depth, kernel::Space::stack, "left");
-    if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth, kernel::Space::stack, "right");
+      left_ = b_.alloc(bf16, tile_.mr * depth(), kernel::Space::stack, "left");
+    if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth(), kernel::Space::stack, "right");
     for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
@@ -56,7 +55,8 @@ class TileGemm {
     });
   }
 
-  int depth() const { return 2 * tile_.kc * tile_.slices(); }  ///< elements of a row of k in scratch
+  /// Elements of a row of k in scratch.
+  int depth() const { return 2 * tile_.kc * tile_.slices(); }
 
   SliverSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
                       const GemmOperand& o) const {

@@ -19,20 +19,14 @@ std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
   return bytes;
 }
 
-/// Blocks of k of about equal depth, at most `limit` pairs.
-int pairs_deep(const GemmQuery& query, int limit) {
-  const Size pairs = query.k ? Size((*query.k + 1) / 2) : Size();
-  return depth(pairs, limit, kernel::tile_depth / 2);
-}
-
 /// A few columns of many rows: the right operand is packed by each task for all its rows.
 void fit_narrow(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& t = plan.tile;
   t.nc = 64;
-  t.kc = pairs_deep(query, 256);
+  t.kc = pairs_deep(query.k, 256);
   t.mc = 512;
   if (plan.rhs == Source::loaded && query.rhs_axis == LaneAxis::row)
-    t.nc = 192, t.mc = 256, t.kc = pairs_deep(query, 64);
+    t.nc = 192, t.mc = 256, t.kc = pairs_deep(query.k, 64);
 }
 
 /// A few rows of many columns: the left operand, read along its rows, is packed by each task for all its columns.
@@ -40,7 +34,7 @@ void fit_wide(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& t = plan.tile;
   t.mc = 64;
   t.nc = 768;
-  t.kc = pairs_deep(query, 256);
+  t.kc = pairs_deep(query.k, 256);
 }
 
 }  // namespace
@@ -70,8 +64,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
     fit_narrow(plan, query);
   }
   GemmTile& t = plan.tile;
-  if (query.n) t.nc = static_cast<int>(std::min<std::int64_t>(t.nc, (*query.n + 31) / 32 * 32));
-  if (query.m) t.mc = static_cast<int>(std::min<std::int64_t>(t.mc, (*query.m + 31) / 32 * 32));
+  fit_sizes(t, query);
   while (scratch_of(plan, query) > scratch_bytes) {
     if (t.mc > 256)
       t.mc = floor_to(t.mc / 2, t.mr);
