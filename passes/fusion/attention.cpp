@@ -7,6 +7,7 @@
 #include "ir/ops/list.h"
 #include "passes/fusion/attention_cost.h"
 #include "passes/fusion/result_dots.h"
+#include "passes/fusion/softmax_sums.h"
 #include "passes/recompute.h"
 
 namespace lathe {
@@ -14,11 +15,6 @@ namespace lathe {
 using namespace ir;
 
 namespace {
-
-bool is_exp(const Node& node) {
-  const auto* elementwise = node.op->as<Elementwise>();
-  return elementwise && elementwise->op == ScalarOp::exp;
-}
 
 bool is_point_wise(const Node& node) { return node.op->as<Elementwise>() || node.op == &ops::contiguous; }
 
@@ -44,7 +40,7 @@ class Search {
     for (std::size_t i = 0; i < work.size() && i < 64; ++i)
       for (const ValueId user : subject_.users[static_cast<std::size_t>(work[i].index)]) {
         const Node& node = graph_[user];
-        if (is_exp(node)) return true;
+        if (is_exponential(node)) return true;
         if (is_point_wise(node) || node.op->as<View>() || node.op->as<Reduce>()) work.push_back(user);
       }
     return false;
@@ -53,6 +49,7 @@ class Search {
   void grow(ValueId scores) {
     const ContractionRoles roles = graph_[scores].op->as<Contraction>()->roles(graph_[scores]);
     const std::string free = roles.lhs_free() + roles.rhs_free();
+    std::optional<ValueId> gate;
     for (auto columns = roles.out.rbegin(); columns != roles.out.rend(); ++columns) {
       if (free.find(*columns) == std::string::npos) continue;
       AttentionGrower grower(subject_, scores, *columns, options_.sums);
@@ -66,7 +63,9 @@ class Search {
       }
       if (group && take(*group)) return;
       if (!grower.rejections().empty()) rejections_.try_emplace(scores, grower.rejections().front());
+      if (!gate) gate = grower.no_softmax();
     }
+    if (gate) found_.gates.push_back(*gate);
   }
 
   bool take(const AttentionGroup& group) {
@@ -83,7 +82,7 @@ class Search {
   bool sums_exp(ValueId id) const {
     const auto* reduce = graph_[id].op->as<Reduce>();
     return reduce && reduce->combine == ScalarOp::add &&
-           is_exp(graph_[through_aliases(graph_, graph_[id].operands[0])]);
+           is_exponential(graph_[through_aliases(graph_, graph_[id].operands[0])]);
   }
 
   /// Whether a product of the model itself, not of its gradient, reads the exp or what is made of it point-wise.

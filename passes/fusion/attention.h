@@ -39,6 +39,8 @@ struct AttentionReport {
 struct AttentionSearch {
   std::vector<AttentionGroup> groups;
   std::vector<AttentionReport> reports;  ///< one for each softmax of the graph, in order
+  /// Exponentials between products where no row has their sum: a gate's, as in SwiGLU. They are no attention.
+  std::vector<ir::ValueId> gates = {};
 };
 
 struct AttentionOptions {

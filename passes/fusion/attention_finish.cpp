@@ -4,17 +4,41 @@
 
 #include "passes/fusion/align.h"
 #include "passes/fusion/attention_grower.h"
+#include "passes/fusion/softmax_sums.h"
 
 /// What a grown group must have to be an attention, and how it is described.
 namespace lathe {
 
 using namespace ir;
 
-bool AttentionGrower::makes_weights() const {
-  return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId id) {
-    const auto* elementwise = graph_[id].op->as<Elementwise>();
-    return elementwise && elementwise->op == ScalarOp::exp && covers_domain(region_, dims_of(id));
+std::optional<ValueId> AttentionGrower::weights() const {
+  const auto found = std::find_if(region_.members.begin(), region_.members.end(), [&](ValueId id) {
+    return is_exponential(graph_[id]) && covers_domain(region_, dims_of(id));
   });
+  return found == region_.members.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Whether the exponentials are those of a softmax: their sum along the columns is made here, or the rows read what
+/// is made of it elsewhere, from a product with the same operands. A backward pass does: its own sums may come from
+/// the result and its gradient (FlashAttention).
+bool AttentionGrower::sums_weights() {
+  const auto is_member = [&](ValueId id) { return state(id) == State::member; };
+  const auto are_scores = [&](ValueId id) {
+    const Node& node = graph_[id];
+    return std::any_of(seeds_.begin(), seeds_.end(), [&](const auto& seed) {
+      const Node& own = graph_[seed.first];
+      return own.op == node.op && own.operands == node.operands && own.attrs == node.attrs;
+    });
+  };
+  std::set<ValueId> read;
+  for (const ValueId id : region_.members) {
+    const std::vector<ValueId> exponentials = exponentials_in_sum(graph_, id);
+    if (std::any_of(exponentials.begin(), exponentials.end(), is_member)) return true;
+    for (const Read& r : s_.reads[static_cast<std::size_t>(id.index)])
+      if (!is_member(r.value)) read.insert(r.value);
+  }
+  return std::any_of(read.begin(), read.end(),
+                     [&](ValueId id) { return comes_from_softmax_sum(graph_, id, are_scores); });
 }
 
 /// The last dim of unknown size, else the largest.
@@ -29,16 +53,17 @@ int AttentionGrower::choose_row() const {
 
 std::optional<AttentionGroup> AttentionGrower::finish() {
   const ValueId scores = region_.members.front();
-  const bool reduces = std::any_of(region_.members.begin(), region_.members.end(),
-                                   [&](ValueId id) { return graph_[id].op->as<Reduce>() != nullptr; });
   const auto fail = [&](ValueId at, std::string reason) {
     reject(at, std::move(reason));
     return std::nullopt;
   };
-  // A backward pass may find the sums of its rows elsewhere: FlashAttention's from the result and its gradient.
-  if (!makes_weights() || !(reduces || seeds_.size() > 1))
-    return fail(scores, "nothing exponentiates and sums its columns");
+  const auto exponentials = weights();
+  if (!exponentials) return fail(scores, "nothing exponentiates it");
   if (consumers_.empty()) return fail(region_.members.back(), "no product sums the weights");
+  if (!sums_weights()) {
+    no_softmax_ = exponentials;
+    return fail(*exponentials, "no row is divided by the sum of its exponentials");
+  }
   AttentionGroup group;
   group.domain = region_.domain;
   group.row = choose_row();

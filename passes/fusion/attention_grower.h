@@ -35,6 +35,8 @@ class AttentionGrower {
     std::string reason;
   };
   const std::vector<Rejection>& rejections() const { return rejections_; }
+  /// Exponentials that alone keep a group from being an attention: they are no softmax's.
+  std::optional<ir::ValueId> no_softmax() const { return no_softmax_; }
 
  private:
   enum class State : std::uint8_t { apart, member, consumer, tainted };
@@ -60,7 +62,8 @@ class AttentionGrower {
   int cost_in_place(ir::ValueId value) const;
   bool pull_product(ir::ValueId value, const Dims& dims);
   std::optional<AttentionGroup> finish();
-  bool makes_weights() const;
+  std::optional<ir::ValueId> weights() const;
+  bool sums_weights();
   int choose_row() const;
 
   const AttentionSubject& s_;
@@ -76,6 +79,7 @@ class AttentionGrower {
   std::vector<ir::ValueId> consumers_, sums_;
   std::set<int> repeated_;  ///< what sums go over
   std::vector<Rejection> rejections_;
+  std::optional<ir::ValueId> no_softmax_;
   bool grew_ = false, failed_ = false;
 };
 

@@ -29,13 +29,19 @@ class Explanation {
             {.attention = true, .attention_sums = machine.search.sums, .attention_costs = machine.search.costs})) {}
 
   std::string run() {
-    if (search_.reports.empty()) return "this graph has no softmax\n";
+    if (search_.reports.empty()) text_ = "this graph has no softmax\n";
     for (const AttentionReport& report : search_.reports) tell(report);
     for (std::size_t g = 0; g < search_.groups.size(); ++g)
       if (!told_.contains(g)) {
         text_ += fmt::format("gradient of an attention at {}: fused\n", line(search_.groups[g].consumers.front()));
         tell(g);
       }
+    for (const ValueId gate : search_.gates)
+      text_ += fmt::format(
+          "exponentials at {}: no attention\n  no row is divided by their sum, as in a softmax: the products around "
+          "{} "
+          "run one by one\n",
+          line(gate), node(gate));
     return text_;
   }
 
