@@ -261,7 +261,8 @@ class Emitter {
     const auto matrix = [&](const kernel::TileMma::Matrix& m) {
       return TileMatrix{memory_.address(access(m.buffer, 1, none, 0), value(m.first)), value(m.line)};
     };
-    tiles_.multiply(s, matrix(s.sums), matrix(s.left), matrix(s.right), value(s.depth));
+    Value* ahead = s.ahead == none ? nullptr : memory_.address(access(s.left.buffer, 1, none, 0), value(s.ahead));
+    tiles_.multiply(s, matrix(s.sums), matrix(s.left), matrix(s.right), value(s.depth), ahead);
   }
 
   /// Stack slots stand in the entry block: one for each variable, whatever loop declares it.

@@ -50,6 +50,15 @@ Value* TileOps::times(Value* value, int by) {
   return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
 }
 
+/// Asks for lines first .. last of 64 bytes to come as far as L2: L1 is full of what is multiplied meanwhile.
+void TileOps::ask_for_lines(Value* from, int first, int last) {
+  constexpr unsigned to_read = 0, level_2 = 2, data = 1;
+  for (int line = first; line < last; ++line)
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))),
+                        b_.getInt32(to_read), b_.getInt32(level_2), b_.getInt32(data)});
+}
+
 /// 32 k, or one slice of them, from these addresses on. A load stands just before the first product that wants it, so
 /// that products run beside the loads. An operand without an address is the last step's.
 void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right) {
@@ -65,8 +74,9 @@ void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const Til
   }
 }
 
-/// All products of slices of 32 k.
-void TileOps::step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k) {
+/// All products of slices of 32 k, and between them a share each of what is asked for ahead.
+void TileOps::step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k,
+                             Value* ahead) {
   constexpr int bytes = bf16_bytes * kernel::slice_elements;
   Value* done = times(b_.CreateUDiv(k, b_.getInt64(tile_depth)), kernel::tile_slices * bytes);
   const auto slice = [&](const TileMatrix& m, int s, int before) {
@@ -75,14 +85,17 @@ void TileOps::step_of_slices(const kernel::TileMma& mma, const TileMatrix& left,
     return TileMatrix{at, m.line};
   };
   kernel::SliceProduct before{-1, -1};
-  for (const kernel::SliceProduct& p : kernel::slice_products) {
+  constexpr int products = std::size(kernel::slice_products);
+  for (int i = 0; i < products; ++i) {
+    const kernel::SliceProduct& p = kernel::slice_products[i];
+    if (ahead) ask_for_lines(ahead, mma.ahead_lines * i / products, mma.ahead_lines * (i + 1) / products);
     step(mma, slice(left, p.left, before.left), slice(right, p.right, before.right));
     before = p;
   }
 }
 
 void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left,
-                       const TileMatrix& right, Value* depth) {
+                       const TileMatrix& right, Value* depth, Value* ahead) {
   const auto in_bytes = [&](const TileMatrix& m, int size) { return TileMatrix{m.first, times(m.line, size)}; };
   const TileMatrix to = in_bytes(sums, f32_bytes), from_left = in_bytes(left, bf16_bytes),
                    from_right = in_bytes(right, bf16_bytes);
@@ -107,11 +120,16 @@ void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const
   b_.SetInsertPoint(body);
   llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2, "k");
   k->addIncoming(b_.getInt64(0), before);
+  if (ahead) {
+    Value* step = b_.CreateUDiv(k, b_.getInt64(tile_depth));
+    ahead = b_.CreatePtrAdd(ahead, times(step, mma.ahead_lines * row_bytes));
+  }
   if (mma.sliced)
-    step_of_slices(mma, from_left, from_right, k);
+    step_of_slices(mma, from_left, from_right, k, ahead);
   else
     step(mma, {b_.CreatePtrAdd(left.first, times(k, bf16_bytes)), from_left.line},
          {b_.CreatePtrAdd(right.first, b_.CreateMul(b_.CreateLShr(k, 1), from_right.line)), from_right.line});
+  if (ahead && !mma.sliced) ask_for_lines(ahead, 0, mma.ahead_lines);
   Value* next = b_.CreateAdd(k, b_.getInt64(tile_depth));
   k->addIncoming(next, body);
   b_.CreateCondBr(b_.CreateICmpSLT(next, depth), body, after);

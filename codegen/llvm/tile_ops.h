@@ -21,16 +21,19 @@ class TileOps {
   void configure();
   /// Leaves the thread as one that has never used the registers.
   void release();
+  /// ahead: where the lines lie that mma asks for; null if it asks for none.
   void multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left, const TileMatrix& right,
-                llvm::Value* depth);
+                llvm::Value* depth, llvm::Value* ahead);
 
  private:
   void call(llvm::Intrinsic::ID id, llvm::ArrayRef<int> registers);
   void access(llvm::Intrinsic::ID id, int tile, llvm::Value* at, llvm::Value* line);
   void load(int tile, llvm::Value* at, llvm::Value* line);
   llvm::Value* times(llvm::Value* value, int by);
+  void ask_for_lines(llvm::Value* from, int first, int last);
   void step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right);
-  void step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k);
+  void step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k,
+                      llvm::Value* ahead);
 
   llvm::IRBuilder<>& b_;
 };

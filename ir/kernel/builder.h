@@ -195,6 +195,8 @@ class Builder {
     int rows = 32, columns = 32;
     bool continues = false;
     bool sliced = false;
+    Bound ahead = 0;      ///< with ahead_lines: see TileMma
+    int ahead_lines = 0;  ///< of 64 bytes for every 32 k; 0: nothing is asked for
   };
   void tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right, Bound depth);
 

@@ -197,7 +197,9 @@ void Builder::tile_mma(const TileBlock& block, const Lines& sums, const Lines& l
                 .columns = block.columns,
                 .depth = bound(depth).id,
                 .continues = block.continues,
-                .sliced = block.sliced}});
+                .sliced = block.sliced,
+                .ahead = block.ahead_lines > 0 ? bound(block.ahead).id : kernel::none,
+                .ahead_lines = block.ahead_lines}});
 }
 
 void Builder::ring(int stages, int users, const std::function<void()>& body) {

@@ -242,6 +242,10 @@ struct TileMma {
   /// Elements are sums of three slices of bf16, of which slice_products are multiplied, in this order for each 32 k.
   /// Slice s of 32 k is a block of slice_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * slice_elements.
   bool sliced = false;
+  /// For every tile_depth k the caches are asked for so many lines of 64 bytes more of the left operand's buffer,
+  /// from element `ahead` on, which may be out of bounds. Nothing is asked for where it is none.
+  ValueId ahead = none;
+  int ahead_lines = 0;
 };
 inline constexpr int tile_side = 16, tile_depth = 32;
 inline constexpr int tile_slices = 3, slice_elements = 2 * tile_side * tile_depth;

@@ -92,6 +92,10 @@ void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
     require(kernel, buffer.dtype == bf16 && buffer.space != Space::shared, "tile_operands",
             "a tile_mma of {}, which is shared or no bf16", buffer.name);
   }
+  if (s.ahead != none) want(kernel, value(kernel, s.ahead).type, {i64, 1}, "what a tile_mma asks for ahead");
+  constexpr int most_ahead = 256;
+  require(kernel, s.ahead == none ? s.ahead_lines == 0 : s.ahead_lines > 0 && s.ahead_lines <= most_ahead,
+          "tile_ahead", "a tile_mma that asks for {} lines ahead", s.ahead_lines);
   for (const int side : {s.rows, s.columns})
     require(kernel, side == tile_side || side == 2 * tile_side, "tile_shape", "a tile_mma of {} x {} sums", s.rows,
             s.columns);

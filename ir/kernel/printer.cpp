@@ -265,9 +265,11 @@ class Printer {
     const auto matrix = [&](const TileMma::Matrix& m) {
       return fmt::format("{}[{} by {}]", buffer(m.buffer), value(m.first), value(m.line));
     };
+    const std::string ahead =
+        s.ahead == none ? "" : fmt::format(", {} lines ahead from {}", s.ahead_lines, value(s.ahead));
     indent();
-    add("tile_mma {} {} {}, {}, {} x {} x {}{}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
-        matrix(s.right), s.rows, s.columns, value(s.depth), s.sliced ? " in slices" : "");
+    add("tile_mma {} {} {}, {}, {} x {} x {}{}{}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
+        matrix(s.right), s.rows, s.columns, value(s.depth), s.sliced ? " in slices" : "", ahead);
   }
 
   void statement(const Barrier&) {

@@ -286,6 +286,7 @@ class Verifier {
     for (const BufferId operand : {s.left.buffer, s.right.buffer}) buffer(operand, false);
     for (const TileMma::Matrix& m : {s.sums, s.left, s.right}) use(m.first), use(m.line);
     use(s.depth);
+    if (s.ahead != none) use(s.ahead);
     verify_tile_mma(kernel_, s);
   }
 

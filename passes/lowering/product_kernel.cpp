@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "passes/lowering/product_operands.h"
 
@@ -41,8 +42,13 @@ class ProductKernels {
                                        : std::vector{plan_gemm(query)};
     const schedule::GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
     std::vector<KernelContext::Built> built;
-    const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan.tile, batch, m, k, built) : -1;
-    const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan.tile, batch, n, k, built) : -1;
+    if (plan.panel > 0) {
+      panels(plan, built);
+      name_candidates(lowering_, plans, built);
+      return built;
+    }
+    const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan, {}, built) : -1;
+    const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan, {}, built) : -1;
     const int sums = plan.pieces > 1 ? lowering_.workspace(operands_.compute,
                                                            batch * Dim(sums_of_pieces(plan, *m.value(), *n.value())),
                                                            "sums of pieces")
@@ -68,9 +74,26 @@ class ProductKernels {
     };
   }
 
-  int pack(bool left, const schedule::GemmTile& tile, const Dim& batch, const Dim& rows, const Dim& k,
+  /// A panel of k. Number and size are run-time arguments, so that all panels share their kernels.
+  struct Panel {
+    std::int64_t number, size;
+    bool last;
+  };
+
+  /// What is read of an operand for a panel, if it is read as it lies.
+  std::map<int, Dim> share_of(const Panel& panel, const ProductOperand& operand, const Dim& rows) const {
+    if (!operand.plain) return {};
+    const auto& [program, result] = operand.operand;
+    return {{lowering_.buffer_of(program[result].buffer), operands_.batch * rows * Dim(panel.size)}};
+  }
+
+  /// Packs an operand, or of a panel its k, into a new workspace.
+  int pack(bool left, const schedule::GemmPlan& plan, const std::optional<Panel>& panel,
            std::vector<KernelContext::Built>& built) const {
+    const schedule::GemmTile& tile = plan.tile;
     const ProductOperand& s = left ? operands_.left : operands_.right;
+    const Dim &batch = operands_.batch, &rows = left ? operands_.m : operands_.n,
+              k = panel ? Dim(panel->size) : operands_.k;
     const schedule::PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
     const Dim elements =
@@ -79,14 +102,22 @@ class ProductKernels {
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs");
+    if (panel) context.touches(share_of(*panel, s, rows));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
     PointEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
-    const schedule::PackSizes sizes{context.dim(batch), context.dim(rows), context.dim(k)};
+    schedule::PackSizes sizes{context.dim(batch), context.dim(rows), {}};
+    schedule::LoadOperand load = loader(emitter, s, top);
+    if (panel) {
+      load = schedule::load_from(load, context.argument(panel->number) * plan.panel);
+      sizes.k = context.argument(panel->size);
+    } else {
+      sizes.k = context.dim(k);
+    }
     const auto emit_pack = left ? schedule::emit_pack_lhs : schedule::emit_pack_rhs;
-    emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, loader(emitter, s, top));
+    emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
     built.back().launch.work = k * Dim(extent.sliver * s.operand.program.work());
     return packed;
@@ -98,24 +129,39 @@ class ProductKernels {
     int sums = -1;           ///< of pieces, which come instead of results
   };
 
+  /// Packs and multiplies panel after panel; the last one's sums are the results.
+  void panels(const schedule::GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
+    const Dim elements = operands_.batch * operands_.m * Dim(columns_of_sums(plan.tile, *operands_.n.value()));
+    const int sums = lowering_.workspace(operands_.compute, elements, "sums of panels");
+    const std::int64_t k = *operands_.k.value();
+    for (std::int64_t first = 0; first < k; first += plan.panel) {
+      const Panel panel{first / plan.panel, std::min<std::int64_t>(plan.panel, k - first), first + plan.panel >= k};
+      const int lhs = pack(true, plan, panel, built), rhs = pack(false, plan, panel, built);
+      built.push_back(product(plan, {.lhs = lhs, .rhs = rhs, .sums = sums}, panel));
+    }
+  }
+
   schedule::GemmSizes sizes(KernelContext& context) const {
     return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n),
             context.dim(operands_.k)};
   }
 
-  KernelContext::Built product(const schedule::GemmPlan& plan, const Workspaces& with) const {
+  /// The product, or its piece or panel, of which only the last panel has the epilogue.
+  KernelContext::Built product(const schedule::GemmPlan& plan, const Workspaces& with,
+                               const std::optional<Panel>& panel = {}) const {
     KernelContext context("product");
     static const PointProgram none;
+    const bool ends = with.sums < 0 || (panel && panel->last);
     declare_buffers(context,
-                    {with.sums < 0 ? &epilogue_ : &none, with.lhs < 0 ? &operands_.left.operand.program : &none,
+                    {ends ? &epilogue_ : &none, with.lhs < 0 ? &operands_.left.operand.program : &none,
                      with.rhs < 0 ? &operands_.right.operand.program : &none},
                     lowering_);
-    if (with.sums >= 0) context.declare(with.sums, operands_.compute, false, true);
+    if (with.sums >= 0) context.declare(with.sums, operands_.compute, panel.has_value(), !ends);
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
     PointEmitter left_loads(context, operands_.left.operand.program, lowering_.buffer_of);
     PointEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
-    if (with.sums < 0) emitter.hoist(top);
+    if (ends) emitter.hoist(top);
     const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& loads, Scope& scope) {
       schedule::GemmOperand o{.axis = s.axis};
       if (packed >= 0) {
@@ -135,18 +181,26 @@ class ProductKernels {
     };
     const schedule::GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
     const schedule::GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
-    if (with.sums >= 0)
-      emit_gemm_pieces(context.builder, plan, sizes(context), lhs, rhs, context.buffer(with.sums));
+    schedule::GemmSizes all = sizes(context);
+    if (panel) {
+      all.k = context.argument(panel->size);
+      const Value first = kernel::equal(context.argument(panel->number), 0);
+      const schedule::GemmPanel part{context.buffer(with.sums), first, panel->last};
+      emit_gemm_panel(context.builder, plan, all, lhs, rhs, part,
+                      ends ? epilogue(emitter, top) : schedule::Epilogue());
+    } else if (with.sums >= 0)
+      emit_gemm_pieces(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
     else
-      emit_gemm(context.builder, plan, sizes(context), lhs, rhs, epilogue(emitter, top),
+      emit_gemm(context.builder, plan, all, lhs, rhs, epilogue(emitter, top),
                 prefetch(plan.tile.lanes, emitter, top));
     auto built = context.finish();
     const ProductOperands& o = operands_;
     // A multiply-add takes an eighth of an operation; where few rows share what is loaded, reading takes longer.
     const std::int64_t rows = std::max(plan.tile.mc / 8, 2),
                        columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
-    built.launch.work = Dim(rows * columns) * (plan.pieces > 1 ? Dim(*o.k.value() / plan.pieces) : o.k);
-    built.launch.flops = Dim(2) * o.batch * o.m * o.n * o.k;
+    const Dim k = panel ? Dim(panel->size) : o.k;
+    built.launch.work = Dim(rows * columns) * (plan.pieces > 1 ? Dim(*k.value() / plan.pieces) : k);
+    built.launch.flops = Dim(2) * o.batch * o.m * o.n * k;
     return built;
   }
 

@@ -17,7 +17,8 @@
 ///   if (plan.lhs == Source::packed) one kernel by emit_pack_lhs into a workspace of packed_lhs_elements
 ///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
 ///   one kernel by emit_gemm, whose operands carry what the plan asks for; or, if (plan.pieces > 1), one by
-///   emit_gemm_pieces into a workspace of sums_of_pieces elements a batch, and one by emit_join_pieces
+///   emit_gemm_pieces into a workspace of sums_of_pieces elements a batch, and one by emit_join_pieces; or, if
+///   (plan.panel > 0), for each panel two kernels that pack and one by emit_gemm_panel
 /// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
 /// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its pieces, and
 /// fixed by the vector for dot products; never by the split of the parallel range or by the other sizes.
@@ -96,6 +97,9 @@ struct GemmPlan {
   Source lhs = Source::loaded, rhs = Source::packed;
   /// k is cut into so many equal pieces, each summed by tasks of its own, and their sums are added in order.
   int pieces = 1;
+  /// Not 0: k is known and gone through in panels of so many, one after another. Each has both operands packed for
+  /// itself, so that a long k takes little memory, and adds to the sums of those before it.
+  int panel = 0;
   /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
   /// of a tile then.
   bool straight = false;
@@ -187,9 +191,23 @@ void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes,
 /// The sums of each piece of k, a multiple of plan.pieces, into `sums` of tile.compute. No operand is packed ahead.
 void emit_gemm_pieces(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                       const GemmOperand& rhs, kernel::Buffer sums);
+/// One panel of k. `sizes.k` and the operands are the panel's own, both packed; the sums of the panels up to it lie
+/// in `sums` of tile.compute, [batch][m][n rounded up to tile.lanes].
+struct GemmPanel {
+  kernel::Buffer sums;
+  kernel::Value first;  ///< whether it is the first one, which reads no sums
+  bool last = false;    ///< the results go to the epilogue instead of `sums`
+};
+void emit_gemm_panel(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                     const GemmOperand& rhs, const GemmPanel& panel, const Epilogue& epilogue);
+/// Loads of a panel whose k begins at k0.
+LoadOperand load_from(const LoadOperand& load, kernel::Value k0);
+
 /// Adds up the pieces and hands the results to the epilogue, each exactly once.
 void emit_join_pieces(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, kernel::Buffer sums,
                       const Epilogue& epilogue);
+/// Elements of a row of `sums`, of pieces and of panels.
+std::int64_t columns_of_sums(const GemmTile& tile, std::int64_t n);
 /// Elements of `sums` for one batch.
 std::int64_t sums_of_pieces(const GemmPlan& plan, std::int64_t m, std::int64_t n);
 

@@ -262,7 +262,7 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
   const auto same = [](int x, int y, const Size& size) {
     return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
   };
-  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.tile.mr == b.tile.mr &&
+  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.panel == b.panel && a.tile.mr == b.tile.mr &&
          a.tile.nv == b.tile.nv && same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
          same(a.tile.kc, b.tile.kc, query.k);
 }
@@ -344,9 +344,11 @@ std::string to_string(const GemmPlan& plan) {
     return {};
   };
   const GemmTile& tile = plan.tile;
+  std::string parts = plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "";
+  if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
                      tile.sliced ? " of slices" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
-                     packing("right", plan.rhs), plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "");
+                     packing("right", plan.rhs), parts);
 }
 
 }  // namespace lathe::schedule

@@ -7,6 +7,8 @@ namespace lathe::schedule {
 namespace {
 
 constexpr int bytes_of_pair = 2 * kernel::tile_slices * 2;
+/// Rows or k of an operand that is packed whole, at most: its copy is half as large again.
+constexpr std::int64_t many = 8192;
 
 /// Many rows: a task packs some for all its columns, of which there are few. Blocks of the right operand come from
 /// L3.
@@ -16,13 +18,14 @@ void fit_many_rows(GemmTile& t, const GemmQuery& query) {
   t.kc = pairs_deep(query.k, 64);
 }
 
-/// Both operands packed ahead: a strip of the left one meets all of a block of the right one, which stays in L2.
+/// Both operands packed ahead: a strip of the left one meets all of a block of the right one, which takes a third of
+/// L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a task may have
+/// all rows, if there are columns for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
-  constexpr int near = 1200 * 1024;
   t.kc = pairs_deep(query.k, single ? 512 : 384);
-  t.nc = std::min(floor_to(near / bytes_of_pair / t.kc, t.n_step()), single ? 512 : 256);
-  t.mc = single ? 512 : 224;
+  t.nc = 128;
+  t.mc = !single ? 480 : at_most(query.n, 1000) ? 512 : 1024;
 }
 
 /// The right operand, weights mostly, is packed by each task for all its rows, which stay in L2.
@@ -31,6 +34,18 @@ void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   t.kc = pairs_deep(query.k, single ? 512 : 192);
   t.nc = single ? floor_to(200 * 1024 / bytes_of_pair / t.kc, t.n_step()) : 64;
   t.mc = single ? 384 : 256;
+}
+
+/// A long k: of all of it packed operands would be too large.
+std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
+  if (!at_most(query.n, many)) return {};
+  constexpr int most = 4096;
+  plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
+  query.k = plan.panel;
+  plan.lhs = plan.rhs = Source::packed;
+  fit_packed(plan.tile, query);
+  fit_sizes(plan.tile, query);
+  return plan;
 }
 
 }  // namespace
@@ -43,15 +58,13 @@ std::optional<GemmPlan> plan_slices(const GemmQuery& query) {
   GemmPlan plan{
       .strategy = GemmStrategy::tiles,
       .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .sliced = true}};
-  // A packed copy is half as large again as the operand.
-  constexpr std::int64_t many = 8192;
   const bool small_right = *query.n <= many && !few(query.m, 385) && (!query.k || *query.k <= many);
   if (query.m && *query.m > many) {
     if (!small_right) return {};
     plan.lhs = Source::loaded, plan.rhs = Source::packed;
     fit_many_rows(plan.tile, query);
   } else {
-    if (query.k && *query.k > many) return {};
+    if (query.k && *query.k > many) return plan_panels(plan, query);
     plan.lhs = Source::packed, plan.rhs = query.m && small_right ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
   }

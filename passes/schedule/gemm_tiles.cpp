@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "ir/support/error.h"
 #include "passes/schedule/gemm_slices.h"
@@ -56,6 +57,7 @@ class TileGemm {
   }
 
   /// Elements of a row of k in scratch.
+  static constexpr int elements_of_line = 32;  ///< of the caches, of bf16
   int depth() const { return 2 * tile_.kc * tile_.slices(); }
 
   SliverSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
@@ -76,8 +78,10 @@ class TileGemm {
 
   /// Rows m .. m + 32 of a task by all its columns. The last strip may have a half as many.
   void strip(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
+    const std::optional<Value> next = next_strip(t, p, m);
     const auto tiles = [&](int rows, const Builder::Lines& left) {
-      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left); });
+      b_.for_loop(t.n0, t.n1, tile_.n_step(),
+                  [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left, next); });
     };
     const auto known = b_.constant_value(sizes_.m);
     const int last =
@@ -97,12 +101,30 @@ class TileGemm {
       case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.sliced ? kernel::tile_depth : depth()};
       case Source::packed: break;
     }
-    if (tile_.sliced) {
-      const Value strip = packed_batch(lhs_, t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
-      return {lhs_.packed, (strip * steps_ + p.k0) * (2 * tile_.mr * tile_.slices()), kernel::tile_depth};
-    }
+    if (tile_.sliced) return {lhs_.packed, packed_strip(t, p, m), kernel::tile_depth};
     const Value rows = b_.round_up(sizes_.m, tile_.mr);
     return {lhs_.packed, ((packed_batch(lhs_, t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
+  }
+
+  /// Where the slices of a strip of the packed left operand begin.
+  Value packed_strip(const GemmTask& t, const GemmPass& p, Value m) {
+    const Value strip = packed_batch(lhs_, t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
+    return (strip * steps_ + p.k0) * (2 * tile_.mr * tile_.slices());
+  }
+
+  /// The strip that comes next, if it is worth while to ask for it: where strips come from L3, since a block of the
+  /// right operand fills L2. The last one of a task is followed by the first one of the next task.
+  std::optional<Value> next_strip(const GemmTask& t, const GemmPass& p, Value m) {
+    if (!tile_.sliced || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
+    const Value next = m + tile_.mr;
+    return packed_strip(t, p, b_.select(next < t.m1, next, t.m0));
+  }
+
+  /// Lines of the next strip that each block of columns asks for, for every 32 k.
+  int lines_ahead() const {
+    const int lines = tile_.mr * tile_.slices() * kernel::tile_depth / elements_of_line,
+              blocks = tile_.nc / tile_.n_step();
+    return (lines + blocks - 1) / blocks;
   }
 
   Value packed_batch(const GemmOperand& operand, Value batch) const {
@@ -110,7 +132,9 @@ class TileGemm {
   }
 
   /// 32 columns, or half as many where no more are left of a known n.
-  void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left) {
+  void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left,
+               const std::optional<Value>& next) {
+    const Value share = p.depth / (kernel::tile_depth / 2) * (lines_ahead() * elements_of_line);
     Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
       const Value sliver = packed_batch(rhs_, t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
@@ -118,7 +142,9 @@ class TileGemm {
     }
     const auto block = [&](int width) {
       const auto multiply = [&](bool continues) {
-        b_.tile_mma({rows, width, continues, tile_.sliced}, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
+        Builder::TileBlock shape{.rows = rows, .columns = width, .continues = continues, .sliced = tile_.sliced};
+        if (next) shape.ahead_lines = lines_ahead(), shape.ahead = *next + (n - t.n0) / tile_.n_step() * share;
+        b_.tile_mma(shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
       };
       b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
     };

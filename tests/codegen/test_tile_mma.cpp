@@ -42,7 +42,7 @@ TEST_CASE("tile_mma of slices gives the interpreter's bits on AMX") {
       const std::vector<Data> buffers = {samples(f32, std::int64_t{side} * 32, 1), samples(bf16, elements, 2),
                                          samples(bf16, elements, 3), Data(f32, std::int64_t{side} * 32)};
       compare(tile_block(side, 32, true, 40, true), buffers, {k, 0, 0});
-      compare(tile_block(32, side, false, 40, true), buffers, {k, 0, 0});
+      compare(tile_block(32, side, false, 40, true, 7), buffers, {k, 0, 0});
     }
 }
 
@@ -85,6 +85,11 @@ TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given 
   code = codegen::emit_assembly(tile_block(32, 32, false, 40, true), amx);
   CHECK(count("tdpbf16ps") == 24);
   CHECK(count("tileloadd") == 14);  // from one product of slices to the next one operand stays
+  CHECK(count("prefetch") == 0);
+  for (const bool sliced : {false, true}) {
+    code = codegen::emit_assembly(tile_block(32, 32, false, 40, sliced, 7), amx);
+    CHECK(count("prefetcht1") == 7);
+  }
   CHECK(count("ldtilecfg") == 1);
   CHECK(count("tilerelease") == 1);
   CHECK_THROWS_WITH(codegen::emit_assembly(tile_block(32, 32, true), TargetCpu::named("x86-64-v4")),

@@ -133,7 +133,11 @@ TEST_CASE("plans of slices: by the sizes that are known") {
   CHECK(sources(query) == rows);
   query = y, query.n = 50257;
   CHECK(sources(query) == in_tasks);
-  query = y, query.k = 50257;  // slices of either operand would fill memory
+  query = y, query.n = 768, query.k = 50257;  // slices of either operand would fill memory
+  CHECK(sources(query) == packed);
+  CHECK(plan_gemm(query).panel == 3872);
+  CHECK_THAT(to_string(plan_gemm(query)), Catch::EndsWith(", panels of 3872"));
+  query.n = 50257;
   CHECK(sources(query) == none);
   for (const auto size : {&GemmQuery::m, &GemmQuery::n, &GemmQuery::k}) {
     query = y, query.*size = 16;

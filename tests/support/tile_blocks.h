@@ -6,8 +6,10 @@ namespace lathe::test {
 
 /// out[m][n] = c[m][n] + sum over k of x[m][k] * y[k][n] by one tile_mma, y in pairs of k. Kernel arguments: c, x, y,
 /// out; k, from one row of x and of a pair of k of y to the next.
-/// In slices both lie in blocks, and the lines of x and y do not count.
-inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line_of_sums = 40, bool sliced = false) {
+/// In slices both lie in blocks, and the lines of x and y do not count. Lines ahead are asked for beyond the end of
+/// x.
+inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line_of_sums = 40, bool sliced = false,
+                                 int ahead_lines = 0) {
   using namespace kernel;
   Builder b("tiles");
   const Buffer c = b.buffer("c", f32, Access::read), x = b.buffer("x", bf16, Access::read),
@@ -19,7 +21,7 @@ inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line
       for (int n = 0; continues && n < columns; n += 16)
         b.store(sums, m * line_of_sums + n, b.load(c, m * columns + n, 16));
     });
-    b.tile_mma({rows, columns, continues, sliced}, {sums, 0, line_of_sums},
+    b.tile_mma({rows, columns, continues, sliced, 1 << 20, ahead_lines}, {sums, 0, line_of_sums},
                {x, 0, sliced ? b.index(tile_depth) : x_line}, {y, 0, sliced ? b.index(2 * tile_depth) : y_line}, k);
     b.for_loop(0, rows, 1, [&](Value m) {
       for (int n = 0; n < columns; n += 16) b.store(out, m * columns + n, b.load(sums, m * line_of_sums + n, 16));
