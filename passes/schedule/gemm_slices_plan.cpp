@@ -19,8 +19,8 @@ void fit_many_rows(GemmTile& t, const GemmQuery& query) {
 }
 
 /// Both operands packed ahead: a strip of the left one meets all of a block of the right one, which takes a third of
-/// L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a task may have
-/// all rows, if there are columns for many tasks.
+/// L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a task may
+/// have all rows, if there are columns for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
   t.kc = pairs_deep(query.k, single ? 512 : 384);
