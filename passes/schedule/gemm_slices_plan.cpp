@@ -36,6 +36,12 @@ void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   t.mc = single ? 384 : 256;
 }
 
+/// Whether tasks do as well or better to pack the right operand themselves: of a short k where its rows lie along k,
+/// or where few rows are known to want it.
+bool packs_in_tasks(const GemmQuery& query) {
+  return at_most(query.k, 1024) && (query.rhs_axis == LaneAxis::k || at_most(query.m, 384));
+}
+
 /// A long k: of all of it packed operands would be too large.
 std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
   if (!at_most(query.n, many)) return {};
@@ -58,14 +64,14 @@ std::optional<GemmPlan> plan_slices(const GemmQuery& query) {
   GemmPlan plan{
       .strategy = GemmStrategy::tiles,
       .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .sliced = true}};
-  const bool small_right = *query.n <= many && !few(query.m, 385) && (!query.k || *query.k <= many);
+  const bool small_right = *query.n <= many && (!query.k || *query.k <= many);
   if (query.m && *query.m > many) {
     if (!small_right) return {};
     plan.lhs = Source::loaded, plan.rhs = Source::packed;
     fit_many_rows(plan.tile, query);
   } else {
     if (query.k && *query.k > many) return plan_panels(plan, query);
-    plan.lhs = Source::packed, plan.rhs = query.m && small_right ? Source::packed : Source::loaded;
+    plan.lhs = Source::packed, plan.rhs = small_right && !packs_in_tasks(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
   }
   fit_sizes(plan.tile, query);

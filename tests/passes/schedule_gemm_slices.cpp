@@ -116,7 +116,7 @@ TEST_CASE("product by slices: infinities, NaN, the largest numbers and zeros giv
 }
 
 TEST_CASE("plans of slices: by the sizes that are known") {
-  const GemmQuery y{.batch = 1, .m = 1024, .n = 2304, .k = 768, .sliced = true};
+  const GemmQuery y{.batch = 1, .m = 1024, .n = 2304, .k = 768, .rhs_axis = LaneAxis::row, .sliced = true};
   const auto sources = [](const GemmQuery& query) {
     const GemmPlan plan = plan_gemm(query);
     return plan.tile.sliced ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
@@ -127,8 +127,14 @@ TEST_CASE("plans of slices: by the sizes that are known") {
   GemmQuery query = y;
   query.m = 256;
   CHECK(sources(query) == in_tasks);
-  query.m = {};
+  query.k = 3072;
+  CHECK(sources(query) == packed);
+  query = y, query.m = {};
+  CHECK(sources(query) == packed);
+  query.rhs_axis = LaneAxis::k;
   CHECK(sources(query) == in_tasks);
+  query.k = 3072;
+  CHECK(sources(query) == packed);
   query = y, query.m = 50257, query.n = 768, query.k = {};
   CHECK(sources(query) == rows);
   query = y, query.n = 50257;
