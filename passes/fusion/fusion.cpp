@@ -9,6 +9,7 @@
 #include "ir/ops/rules.h"
 #include "passes/fusion/align.h"
 #include "passes/fusion/attention_regions.h"
+#include "passes/fusion/copied_operands.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
 #include "passes/fusion/merge.h"
@@ -57,10 +58,11 @@ class Planner {
     plan_.dims.resize(n);
     plan_.space.resize(n);
     plan_.placement = placements(graph);
-    plan_.inlined = choose_inlined(graph, options.row_sums ? find_row_sums(graph) : std::vector<bool>{});
+    plan_.inlined.assign(n, false);
     reads_.resize(n);
     if (options.attention)
       attention_ = AttentionRegions(graph, plan_, {options.attention_sums, options.attention_costs});
+    inline_beside_attentions();
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
       const bool computed = !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
@@ -86,6 +88,18 @@ class Planner {
 
  private:
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  /// Beside what attentions inline, whose products find their operands computed or stored as on a CPU.
+  void inline_beside_attentions() {
+    using Marks = std::vector<bool>;
+    const auto is_alone = [&](ValueId product) {
+      return plan_.region(product) < 0 && attention_.region_ended_by(product) < 0;
+    };
+    const Marks chosen = choose_inlined(graph_, options_.row_sums ? find_row_sums(graph_) : Marks{},
+                                        options_.copied_operands ? find_copied_operands(graph_, is_alone) : Marks{});
+    for (const ValueId id : all_values(graph_))
+      if (plan_.region(id) < 0 && chosen[at(id)]) plan_.inlined[at(id)] = true;
+  }
 
   void place(ValueId id) {
     const Node& node = graph_[id];

@@ -68,6 +68,7 @@ struct FusionOptions {
   bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h
+  bool copied_operands = false;   ///< store what products of bf16 and f16 multiply: see copied_operands.h
   /// By node: copies made just before the readers that want them late. They join no region without such a copy, which
   /// would compute them early. Empty: none.
   std::vector<bool> recomputed = {};

@@ -199,7 +199,8 @@ int arithmetic_cost(const Node& node) {
   }
 }
 
-std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& row_sums) {
+std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& row_sums,
+                                 const std::vector<bool>& copied) {
   const std::vector<Uses> uses = find_uses(graph, row_sums);
   const StoredInstead instead(graph, uses);
   std::vector<bool> inlined(graph.nodes.size(), false);
@@ -241,6 +242,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                                                               : shared_limit;
     if (total > limit) continue;
     if (!mask && !generated && instead.stands_for_an_operand(id, inlined)) continue;
+    if (!mask && !generated && !copied.empty() && copied[at]) continue;
     inlined[at] = true;
     cost[at] = total;
     loads[at] = reads;

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-#include "ir/kernel/structure_rules.h"
 #include "ir/tensor/op.h"
 #include "passes/fusion/explain_attention.h"
-#include "passes/fusion/narrow_views.h"
+#include "passes/gpu/explain_gpu_products.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/lower_gpu.h"
 
@@ -16,13 +15,6 @@ namespace lathe {
 using namespace ir;
 
 namespace {
-
-bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
-  return std::any_of(kernel.values.begin(), kernel.values.end(),
-                     [](const kernel::Instruction& in) { return in.op == kernel::Opcode::mma; });
-}
-
-bool multiplies_by_warp_groups(const kernel::Kernel& kernel) { return kernel::multiplies(kernel.body); }
 
 std::int64_t shared_bytes(const kernel::Kernel& kernel) {
   std::int64_t bytes = 0;
@@ -59,7 +51,7 @@ std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& gr
 }  // namespace
 
 std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
-  const Graph graph = narrow_views(given);  // as it is lowered
+  const Graph graph = graph_for_gpu(given);
   const Program program = (warp_groups ? lower_gpu_sm_90a : lower_gpu)(graph, {});
   const auto tell = [&](const Graph& prepared, const AttentionGroup& group) {
     std::string text;
@@ -81,7 +73,7 @@ std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
                           why_not_on_tensor_cores(prepared, group));
     return text;
   };
-  return explain_attention(graph, {.search = {.sums = OuterSums::all}, .tell = tell});
+  return explain_attention(graph, {.search = {.sums = OuterSums::all}, .tell = tell}) + explain_gpu_products(program);
 }
 
 }  // namespace lathe

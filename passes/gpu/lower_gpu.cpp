@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "passes/fusion/narrow_views.h"
+#include "passes/fusion/pad_products.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/lower.h"
 
@@ -39,8 +40,9 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
 
 template <bool warp_groups>
 Schedules schedules() {
-  return {
-      .region = region_kernels<warp_groups>, .copy = gpu::lower_copy, .fusion = {.attention_sums = OuterSums::all}};
+  return {.region = region_kernels<warp_groups>,
+          .copy = gpu::lower_copy,
+          .fusion = {.attention_sums = OuterSums::all, .copied_operands = true}};
 }
 
 /// The last few ops of a launch, and the line of the last: "_softmax_mul_mha_cpp_14".
@@ -61,7 +63,7 @@ std::string origin(const Launch& launch) {
 }
 
 Program lower_by(const Schedules& schedules, const ir::Graph& graph, const LowerOptions& options) {
-  Program program = lower(narrow_views(graph), gpu::vectors, schedules, options);
+  Program program = lower(graph_for_gpu(graph), gpu::vectors, schedules, options);
   std::set<int> named;
   for (const Launch& launch : program.launches) {
     if (!named.insert(launch.kernel).second) continue;
@@ -74,6 +76,8 @@ Program lower_by(const Schedules& schedules, const ir::Graph& graph, const Lower
 }
 
 }  // namespace
+
+ir::Graph graph_for_gpu(const ir::Graph& graph) { return pad_products(narrow_views(graph)); }
 
 Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
   return lower_by(schedules<false>(), graph, options);

@@ -5,6 +5,9 @@
 
 namespace lathe {
 
+/// The graph as it is lowered for GPUs: see narrow_views.h and pad_products.h.
+ir::Graph graph_for_gpu(const ir::Graph& graph);
+
 /// Turns a graph of primitives into kernels for blocks and threads, as lower() does for CPUs: the same fused regions
 /// and the same point programs, under the schedules of gpu_kernels.h. Kernels are named after their ops and the line
 /// of the last one: "k3_rows_softmax_mha_cpp_14". There are no float atomics: every sum has a fixed order that

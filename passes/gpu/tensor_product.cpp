@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "passes/gpu/gpu_kernels.h"
@@ -213,6 +215,29 @@ bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
                      [&](ir::ValueId id) { return context.graph[id].type.dtype == dtype; });
 }
 
+namespace {
+
+/// Why an operand is not copied; empty where it is.
+std::string why_not_copied(const TensorParts& parts, const Side& side, const char* name) {
+  if (parts.copies(side)) return "";
+  const PointProgram& program = side.operand.operand.program;
+  const bool loads = program.size() == 1 && program[0].kind == PointInstruction::Kind::load &&
+                     program[0].dtype == parts.product.operands.dtype;
+  return fmt::format(
+      "its {} operand {}", name,
+      loads ? "does not lie in pieces of 16 bytes, or is written over" : "is computed where it is read");
+}
+
+/// Why a product is not by warp groups, on a GPU that has them.
+std::string why_not_by_groups(const TensorParts& parts) {
+  for (const auto& why :
+       {why_not_copied(parts, parts.product.left, "left"), why_not_copied(parts, parts.product.right, "right")})
+    if (!why.empty()) return why;
+  return "smaller tiles end first";
+}
+
+}  // namespace
+
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
                                                        bool warp_groups) {
   const TensorParts parts(context, region);
@@ -223,6 +248,8 @@ std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& co
   const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
   auto built = plan.tile.of_groups ? lower_group_product(context, region, plan)
                                    : TensorProduct(context, region, plan).run(context, region);
+  if (warp_groups && !plan.tile.of_groups)
+    built[0].kernel.notes.push_back(not_by_warp_groups + why_not_by_groups(parts));
   name_candidates(context, plans, built);
   return built;
 }

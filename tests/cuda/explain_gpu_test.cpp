@@ -4,9 +4,11 @@
 
 #include <string>
 
+#include "frontend/training.h"
 #include "ir/tensor/parser.h"
 #include "passes/pipeline.h"
 #include "tests/cuda/forward_attention.h"
+#include "tests/support/small_models.h"
 
 /// What is told of attentions on a GPU.
 using namespace lathe;
@@ -91,7 +93,25 @@ TEST_CASE("an attention that no GPU kernel takes is told with the condition that
   const std::string text = told("bf16", "bf16", 600);
   INFO(text);
   CHECK_THAT(text, Contains("softmax at net.cpp:9: not fused") && Contains("600 elements") && Contains("net.cpp:7") &&
-                       !Contains("by k0_"));
+                       !Contains("_attention_"));
   const ir::Graph none = ir::parse_graph("graph @n(input %x: f32[n]) {\n  %1 = exp %x\n  output \"y\" %1\n}", "n");
   CHECK(explain_gpu_attention(none, false) == "this graph has no softmax\n");
+}
+
+TEST_CASE("the products of a step in mixed precision are told, and what keeps one from warp groups") {
+  const auto told_of = [](std::int64_t words) {
+    models::GptConfig config = test::small_gpt(f32, 1);
+    config.vocab = Dim("vocab", words);
+    config.d_model = Dim("d_model", 192);
+    const ir::Graph step = training_step(models::loss_graph(config).graph, "loss", AdamW{}, {.precision = bf16});
+    return explain_gpu_attention(ir::run_pipeline(step, ir::default_pipeline()).graph, true);
+  };
+  // Lines of 1001 words are padded; those of 201 are short.
+  for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("is computed where it is read"));
+  for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("pieces of 16 bytes"));
+  const std::string text = told_of(201);
+  INFO(text);
+  CHECK_THAT(text, Contains("contract logits gpt.cpp:") && Contains(": warp groups, ") &&
+                       Contains(" multiplications and additions, by k") &&
+                       Contains("\n  not by warp groups: its left operand does not lie in pieces of 16 bytes"));
 }

@@ -1,0 +1,58 @@
+#include "passes/fusion/copied_operands.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include "ir/tensor/parser.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare.h"
+
+using namespace lathe;
+
+namespace {
+
+/// Whether the products that read the value named "o", made from parameter %w: f32[256, 64], compute it. `products`
+/// read it as %1.
+bool inlined(std::string_view made, std::string_view products, bool copied = true) {
+  const ir::Graph graph = prepare_for_fusion(ir::parse_graph(
+      fmt::format(
+          R"(graph @g(input %x: bf16[n, 64], input %one: bf16[8, 64], input %f: f32[n, 64], input %h: bf16[n, 256], parameter %w: f32[256, 64]) {{
+  %1 = {} name("o")
+  {}
+}})",
+          made, products),
+      "copied.lathe"));
+  const FusionPlan plan = plan_fusion(graph, {.copied_operands = copied});
+  for (std::int32_t i = 0; i < graph.size(); ++i)
+    if (graph[ir::ValueId{i}].name == "o") return plan.is_inlined({i});
+  FAIL("no value named o");
+  return false;
+}
+
+constexpr std::string_view narrow = "cast %w {dtype=bf16}", forward = R"(%2 = contract %x, %1 {spec="ac,bc->ab"}
+  output "y" %2)";
+
+}  // namespace
+
+TEST_CASE("copied_operands: a parameter that is rounded for products is stored, for products that copy operands") {
+  CHECK_FALSE(inlined(narrow, forward));
+  CHECK(inlined(narrow, forward, false));
+  // Behind a view too.
+  CHECK_FALSE(inlined(narrow, R"(%2 = transpose %1 {dim0=0, dim1=1}
+  %3 = contract %x, %2 {spec="ac,cb->ab"}
+  output "y" %3)"));
+  // What is computed for each of several products as well.
+  CHECK_FALSE(inlined("cast %f {dtype=bf16}", R"(%2 = contract %1, %h {spec="ca,cb->ab"}
+  %3 = contract %h, %1 {spec="ca,cb->ab"}
+  output "y" %2
+  output "z" %3)"));
+}
+
+TEST_CASE("copied_operands: few rows beside it, or other dtypes, and it is computed where it is read") {
+  CHECK(inlined(narrow, R"(%2 = contract %one, %1 {spec="ac,bc->ab"}
+  output "y" %2)"));
+  const std::string_view wide = R"(%2 = contract %f, %1 {spec="ac,bc->ab"}
+  output "y" %2)";
+  CHECK(inlined("mul %w, %w", wide) == inlined("mul %w, %w", wide, false));
+}
