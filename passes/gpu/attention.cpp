@@ -6,6 +6,7 @@
 
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/group_ends.h"
+#include "passes/gpu/row_reciprocals.h"
 #include "passes/lowering/column_guard.h"
 
 namespace lathe::gpu {
@@ -38,15 +39,20 @@ std::vector<PointStore> take_outer_sums(AttentionProgram& attention) {
   return sums;
 }
 
-/// The reductions that the products over rows (or columns) and sums over outer dims need.
-std::vector<int> reductions_needed(const AttentionProgram& attention, Ends ends,
-                                   const std::vector<PointStore>& outer_sums) {
+/// What the products over rows (or columns) and sums over outer dims need of each row: reductions, and quotients like
+/// the reciprocal of a sum.
+std::vector<int> needed_of_each_row(const AttentionProgram& attention, Ends ends,
+                                    const std::vector<PointStore>& outer_sums) {
   std::vector<int> found;
   std::vector<bool> seen(attention.program.code.size(), false);
   const std::function<void(int)> look = [&](int i) {
     if (seen[static_cast<std::size_t>(i)]) return;
     seen[static_cast<std::size_t>(i)] = true;
-    if (attention.program[i].kind == Kind::reduce) return found.push_back(i);
+    const PointInstruction& instruction = attention.program[i];
+    const bool divides = instruction.kind == Kind::scalar && instruction.op == ScalarOp::div;
+    const std::uint64_t depends = attention.program.depends[static_cast<std::size_t>(i)];
+    const bool of_row = (depends & attention.columns()) == 0 && (depends >> attention.parts.row_dim & 1) != 0;
+    if (instruction.kind == Kind::reduce || (divides && of_row)) return found.push_back(i);
     for (const int arg : attention.program[i].args) look(arg);
   };
   for (const AttentionParts::End& end : attention.parts.ends)
@@ -75,14 +81,16 @@ DType held_dtype(const AttentionProgram& attention) {
 
 AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& region)
     : lowering(context),
-      attention(attention_program(context, region)),
+      attention(attention_program(
+          context, region,
+          with_row_reciprocals(context.graph, region_program(context.graph, context.plan, region.parts[0])))),
       outer_sums(take_outer_sums(attention)),
       online(outer_sums.empty() ? find_online_softmax(attention) : std::nullopt),
       strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
              StripPlan::Memory::none),
       tile{attention.parts.compute, held_dtype(attention)} {
   const AttentionParts& parts = attention.parts;
-  keep(reductions_needed(attention, Ends::over_rows, outer_sums));
+  keep(needed_of_each_row(attention, Ends::over_rows, outer_sums));
   if (!attention.bounds.any()) return;
   if (parts.sums_over_rows() || !outer_sums.empty())
     skips = context.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
@@ -95,18 +103,18 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
   for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
 }
 
-void AttentionPlan::keep(const std::vector<int>& reductions) {
-  for (const int i : reductions)
+void AttentionPlan::keep(const std::vector<int>& values) {
+  for (const int i : values)
     if (!row_values.contains(i))
-      row_values[i] = lowering.workspace(compute_type(attention.program[i].dtype), outer() * attention.rows,
-                                         "reductions of rows");
+      row_values[i] =
+          lowering.workspace(compute_type(attention.program[i].dtype), outer() * attention.rows, "values of rows");
 }
 
 void AttentionPlan::take_ends_over_columns() {
   ends_over_columns_taken = true;
   if (attention.bounds.any() && skips < 0)
     skips = lowering.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
-  keep(reductions_needed(attention, Ends::over_columns, {}));
+  keep(needed_of_each_row(attention, Ends::over_columns, {}));
 }
 
 Dim AttentionPlan::strips_of(const Dim& positions) const {

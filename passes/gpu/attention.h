@@ -40,7 +40,7 @@ struct AttentionPlan {
   Dim strips_of(const Dim& positions) const;
 
   // Program buffers that go from kernel to kernel.
-  std::map<int, int> row_values;  ///< by reduction that kernels after that of the rows need: [outer][row]
+  std::map<int, int> row_values;  ///< by value of each row that kernels after that of the rows need: [outer][row]
   int skips = -1;                 ///< bool [outer][strip of rows]: whether its columns may be left out
   struct Magnitude {
     const AttentionOperand* operand;
@@ -51,7 +51,7 @@ struct AttentionPlan {
   const Magnitude& magnitude(const AttentionOperand& operand) const;
 
  private:
-  void keep(const std::vector<int>& reductions);
+  void keep(const std::vector<int>& values);
 };
 
 KernelContext::Built lower_attention_magnitudes(const AttentionPlan& plan);

@@ -13,7 +13,8 @@ NeededOfRows needed_of_rows(const AttentionPlan& plan, const std::vector<int>& v
   NeededOfRows found{std::vector<bool>(program.code.size(), false), {}, {}};
   for (const int value : values) found.all[static_cast<std::size_t>(value)] = true;
   for (int i = program.size() - 1; i >= 0; --i) {
-    const bool ends = program[i].kind == Kind::reduce || std::find(known.begin(), known.end(), i) != known.end();
+    const bool ends = program[i].kind == Kind::reduce || plan.row_values.contains(i) ||
+                      std::find(known.begin(), known.end(), i) != known.end();
     if (!found.all[static_cast<std::size_t>(i)] || ends) continue;
     for (const int arg : program[i].args) found.all[static_cast<std::size_t>(arg)] = true;
     if (program[i].kind == Kind::accumulator) found.scores.push_back(i);

@@ -176,13 +176,14 @@ class RowStrips {
   void store_row(const Place& place, int r, Scope& row, const AttentionThread& thread) {
     if (plan_.strips.row_stores().empty() && plan_.row_values.empty()) return;
     for (const PointStore* s : plan_.strips.row_stores()) block_.emitter.emit(s->value, row);
+    for (const auto& [value, buffer] : plan_.row_values) block_.emitter.emit(value, row);
     b_.if_(row.mask && equal(thread.x, 0) && equal(place.depth_block, 0), [&] {
       const auto& parts = plan_.attention.parts;
       const Value here = place.row + thread.y * own_ + r;
       Scope there(block_.emitter, {{parts.outer, place.outer, 1}, {{parts.row_dim}, here, 1}}, {}, &row);
       for (const PointStore* s : plan_.strips.row_stores()) put(*s, there);
-      for (const auto& [reduction, buffer] : plan_.row_values)
-        b_.store(block_.context.buffer(buffer), place.outer * block_.row_count + here, *row.find(reduction));
+      for (const auto& [value, buffer] : plan_.row_values)
+        b_.store(block_.context.buffer(buffer), place.outer * block_.row_count + here, *row.find(value));
     });
   }
 

@@ -18,8 +18,13 @@ Dim AttentionProgram::flops(const Dim& depths) const {
 }
 
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, Ends ends) {
+  return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region.parts[0]), ends);
+}
+
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
+                                   Ends ends) {
   AttentionProgram found;
-  found.program = region_program(lowering.graph, lowering.plan, region.parts[0]);
+  found.program = std::move(program);
   found.parts = parts_with(attention_parts(lowering, region, found.program), ends);
   if (ends == Ends::over_rows) found.program.stores.clear();  // the other kernel stores it all
   for (AttentionParts::End& end : found.parts.ends) {

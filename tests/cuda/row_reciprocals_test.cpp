@@ -1,0 +1,70 @@
+#include "passes/gpu/row_reciprocals.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "frontend/grad.h"
+#include "frontend/graph.h"
+#include "frontend/ops.h"
+#include "ir/tensor/parser.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/pipeline.h"
+
+using namespace lathe;
+
+namespace {
+
+/// How often the text of the kernels that sum over rows divides f32 values, but by constants.
+int divisions(const ir::Graph& graph, bool warp_groups) {
+  const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
+  const Program program = (warp_groups ? lower_gpu_sm_90a : lower_gpu)(passed, {});
+  int found = 0, kernels = 0;
+  for (const kernel::Kernel& kernel : program.kernels) {
+    if (kernel.name.find("_attention_columns_") == std::string::npos) continue;
+    ++kernels;
+    for (const kernel::Instruction& in : kernel.values)
+      if (in.op == kernel::Opcode::scalar && in.scalar_op == ScalarOp::div && in.type.scalar == f32 &&
+          kernel.values[static_cast<std::size_t>(in.args[1])].op != kernel::Opcode::constant)
+        ++found;
+  }
+  CHECK(kernels == 1);
+  return found;
+}
+
+/// With the gradients of a sum that needs its result, so that the backward pass is apart.
+ir::Graph attention() {
+  Graph g{"a"};
+  const Dim n{"n"}, S{"S"}, d{"d", 16};
+  const Tensor q = g.input("q", bf16, {n, S, d}), k = g.input("k", bf16, {n, S, d}),
+               v = g.input("v", bf16, {n, S, d});
+  const Tensor y = matmul(matmul(q, k.transpose(-2, -1)).softmax(-1), v);
+  const auto gradients = grad((y * y).sum(), {q, k, v});
+  for (std::size_t i = 0; i < 3; ++i) g.output("grad" + std::to_string(i), gradients[i]);
+  return g.finish();
+}
+
+}  // namespace
+
+TEST_CASE("row_reciprocals: a backward pass inverts the sums of a softmax once a row, where the rows are looked at") {
+  for (const bool warp_groups : {false, true}) CHECK(divisions(attention(), warp_groups) == 0);
+}
+
+TEST_CASE("row_reciprocals: sums that may be anything divide every weight") {
+  // No maximum is subtracted: the sum may lie near zero, where its reciprocal is infinite.
+  const ir::Graph graph = ir::parse_graph(
+      R"(graph @a(input %q: bf16[n, 32, 16], input %k: bf16[n, 32, 16], input %v: bf16[n, 32, 16], input %dy: bf16[n, 32, 16]) {
+  %s = contract %q, %k {spec="nac,nbc->nab"}
+  %1 = cast %s {dtype=f32}
+  %2 = exp %1
+  %3 = sum %2 {dims=[2], keepdim=true}
+  %4 = div %2, %3
+  %5 = cast %4 {dtype=bf16}
+  %6 = contract %5, %v {spec="nab,nbc->nac"}
+  %7 = contract %5, %dy {spec="nab,nac->nbc"}
+  output "y" %6
+  output "dv" %7
+})",
+      "a");
+  CHECK(divisions(graph, true) > 0);
+}
