@@ -38,9 +38,8 @@ class Explanation {
       }
     for (const ValueId gate : search_.gates)
       text_ += fmt::format(
-          "exponentials at {}: no attention\n  no row is divided by their sum, as in a softmax: the products around "
-          "{} "
-          "run one by one\n",
+          "exponentials at {}: no attention\n"
+          "  no row is divided by their sum, as in a softmax: the products around {} run one by one\n",
           line(gate), node(gate));
     return text_;
   }
@@ -54,7 +53,9 @@ class Explanation {
 
   void tell(const AttentionReport& report) {
     text_ += fmt::format("softmax at {}: {}\n", line(report.softmax), report.fused ? "fused" : "not fused");
-    if (!report.attention) text_ += "  it is no attention: no product sums its weights\n";
+    if (!report.attention)
+      text_ += report.fused ? "  with products around it, though none sums its weights\n"
+                            : "  it is no attention: no product sums its weights\n";
     if (!report.fused && !report.attention) return;
     if (!report.fused) {
       text_ += fmt::format("  {} ({} at {})\n", report.reason, node(report.at), line(report.at));

@@ -5,6 +5,7 @@
 
 #include "passes/lowering/attention_program.h"
 #include "passes/lowering/attention_scratch.h"
+#include "passes/lowering/clear_sums.h"
 #include "passes/lowering/column_blocks.h"
 #include "passes/lowering/column_guard.h"
 #include "passes/lowering/look_ahead.h"
@@ -364,7 +365,7 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   // What is added up over all outer dims would leave one task: rows run in parallel there, outer dims in a second
   // kernel, which computes the scores again.
   const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.repeated.is(1);
-  std::vector<KernelContext::Built> built;
+  std::vector<KernelContext::Built> built = clear_sums_over_nothing(context, region);
   for (const Ends ends : two ? std::vector{Ends::over_columns, Ends::over_rows} : std::vector{Ends::all})
     built.push_back(AttentionKernel(context, region, ends).run());
   return built;

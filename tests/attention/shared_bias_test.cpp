@@ -4,10 +4,13 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "passes/gpu/lower_gpu.h"
+#include "passes/known_sizes.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/spelling.h"
+#include "tests/support/compare.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/program_interpreter.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -68,6 +71,20 @@ TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
                             Spelling{.layout = Layout::one_key_head, .mask = Mask::bias_then_mask},
                             Spelling{.layout = Layout::keys_first, .mask = Mask::bias_shared, .extra = Extra::cross}})
     check_attention([&](std::optional<DType> dtype) { return build(s, dtype); }, {.sizes = sizes, .store = &store});
+}
+
+TEST_CASE("the gradient of a bias that no batch shares is stored as zeros") {
+  const ir::Graph late = build({.mask = Mask::bias_shared});
+  const DimBindings dims = {{"N", 0}, {"S", 5}};
+  const ir::Tensors arguments = random_arguments(late, dims), expected = ir::interpret(late, arguments);
+  const ProgramInterpreter program(late, VectorTarget{256}),
+      known(ir::with_sizes(late, {{"N", 3}}), VectorTarget{256});
+  const ir::Tensors found = program.run(arguments);
+  for (const auto& [name, value] : expected) {
+    INFO(name);
+    CHECK(error_of(found.at(name), value) == 0);
+  }
+  CHECK(program.program().launches.size() == known.program().launches.size() + 1);
 }
 
 TEST_CASE("sums over outer dims that are no plain sums, or on CPUs in 16 bits, are not added up in an attention") {
