@@ -20,7 +20,27 @@ TensorType view_infer(const InferContext& ctx) {
            "use .contiguous().view(...) or .reshape(...), which copies");
 }
 
-IndexMap view_map(const Graph&, const Node&) { return {.components = {}, .reshape = true}; }
+/// Where dims of size 1 alone come and go, each other dim is one of the result.
+IndexMap view_map(const Graph& graph, const Node& node) {
+  const Shape &from = graph[node.operands[0]].type.shape, &to = node.type.shape;
+  IndexMap map;
+  int d = 0;
+  const auto skip_ones = [&] {
+    while (d < to.rank() && to[d].is(1)) ++d;
+  };
+  for (const Dim& size : from) {
+    skip_ones();
+    if (size.is(1)) {
+      map.components.push_back({.dim = -1});
+      continue;
+    }
+    if (d == to.rank() || to[d].unnamed() != size.unnamed()) return {.components = {}, .reshape = true};
+    map.components.push_back({.dim = d++});
+  }
+  skip_ones();
+  if (d < to.rank()) return {.components = {}, .reshape = true};
+  return map;
+}
 
 void view_gradient(const GradientContext& g) { g.set(0, ir::reshape(g.grad, g.operand(0).shape())); }
 

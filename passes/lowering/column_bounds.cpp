@@ -1,8 +1,8 @@
 #include "passes/lowering/column_bounds.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "passes/lowering/column_comparison.h"
 #include "passes/lowering/column_evaluator.h"
 
 namespace lathe {
@@ -13,48 +13,20 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// The diagonals that comparisons of row and column speak of: offset where one asks for column <= row + offset.
+/// The diagonals that comparisons of row and column speak of: offset where one asks for column <= row + offset, or
+/// for column > row + offset.
 std::vector<Dim> diagonals(const PointProgram& program, int row_dim, int column_dim) {
   std::vector<Dim> found;
-  const auto coefficient = [](const PointInstruction& i, int d) {
-    return i.form.coefficients[at(d)].value().value_or(0);
+  const auto add = [&](const Dim& offset) {
+    if (std::find(found.begin(), found.end(), offset) == found.end()) found.push_back(offset);
   };
-  for (const PointInstruction& i : program.code) {
-    if (i.kind != Kind::scalar || (i.op != ScalarOp::lt && i.op != ScalarOp::le)) continue;
-    const PointInstruction &a = program[i.args[0]], &b = program[i.args[1]];
-    const Dim strict(i.op == ScalarOp::lt ? 1 : 0);
-    const auto add = [&](const Dim& offset) {
-      if (std::find(found.begin(), found.end(), offset) == found.end()) found.push_back(offset);
-    };
-    std::vector<std::pair<const PointInstruction*, Dim>> sides;
-    for (const PointInstruction* side : {&a, &b}) {
-      Dim offset(0);
-      const PointInstruction* index = side;
-      while (index->kind == Kind::scalar && !index->args.empty()) {
-        const PointInstruction* next = &program[index->args[0]];
-        if (index->args.size() == 2) {
-          const PointInstruction& second = program[index->args[1]];
-          if (second.kind != Kind::constant || std::fabs(second.value) > 1e15) break;
-          const auto number = static_cast<std::int64_t>(second.value);
-          if (index->op == ScalarOp::add)
-            offset = offset + Dim(number);
-          else if (index->op == ScalarOp::sub)
-            offset = offset - Dim(number);
-          else
-            break;
-        } else if (index->op != ScalarOp::cast) {
-          break;
-        }
-        index = next;
-      }
-      if (index->kind == Kind::index) sides.emplace_back(index, offset + index->form.offset);
+  for (int i = 0; i < program.size(); ++i) {
+    const auto comparison = row_column_comparison(program, i, row_dim, column_dim);
+    if (!comparison) continue;
+    for (const auto& [row, column, offset] : comparison->forms) {
+      if (row == 1 && column == -1) add(offset);
+      if (row == -1 && column == 1) add(Dim(0) - offset - Dim(1));
     }
-    if (sides.size() != 2) continue;
-    const auto& [left, left_offset] = sides[0];
-    const auto& [right, right_offset] = sides[1];
-    const Dim offset = right_offset - left_offset - strict;
-    if (coefficient(*left, column_dim) == 1 && coefficient(*right, row_dim) == 1) add(offset);
-    if (coefficient(*left, row_dim) == 1 && coefficient(*right, column_dim) == 1) add(Dim(0) - offset - Dim(1));
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "passes/lowering/column_comparison.h"
 #include "passes/lowering/point_emitter.h"
 
 namespace lathe {
@@ -16,12 +17,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double largest_exponent = 37;  // of ten, of an f32
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-/// An integer that depends on row and column alone: row * index + column * index + offset.
-struct Affine {
-  std::int64_t row = 0, column = 0;
-  Dim offset = 0;
-};
 
 /// What is known of a value at the columns in question.
 struct Known {
@@ -161,57 +156,36 @@ class Evaluator {
   }
 
   Known comparison(int i) const {
-    const auto left = affine(program_[i].args[0]), right = affine(program_[i].args[1]);
-    const bool strict = program_[i].op == ScalarOp::lt;
-    if (left && right) {
-      // holds where row * r + column * c + offset >= 0
-      const std::int64_t r = right->row - left->row, c = right->column - left->column;
-      const Dim offset = right->offset - left->offset - Dim(strict ? 1 : 0);
-      if (r == 1 && c == -1) return decided(offset);
-      if (r == -1 && c == 1) {
-        const Known opposite = decided(Dim(0) - offset - Dim(1));
-        return opposite.is_constant() ? Known::constant(opposite.upper == 0) : Known{};
+    if (const auto asked = row_column_comparison(program_, i, side_.row_dim, side_.column_dim)) {
+      int hold = 0;
+      for (const RowColumnForm& form : asked->forms) {
+        const auto holds = holds_there(form);
+        if (holds && !*holds) return Known::constant(asked->negated ? 1 : 0);
+        if (holds) ++hold;
       }
+      if (hold == static_cast<int>(asked->forms.size())) return Known::constant(asked->negated ? 0 : 1);
     }
     const Known &a = known_[at(program_[i].args[0])], &b = known_[at(program_[i].args[1])];
+    const bool strict = program_[i].op == ScalarOp::lt;
     if (a.is_constant() && b.is_constant()) return Known::constant(strict ? a.upper < b.upper : a.upper <= b.upper);
     return {};
   }
 
-  /// Whether column <= row + offset.
-  Known decided(const Dim& offset) const {
-    const auto gap = (side_.edge - offset).value();
-    if (!gap) return {};
-    if (side_.above && *gap >= 0) return Known::constant(0);   // column > row + edge
-    if (!side_.above && *gap <= 1) return Known::constant(1);  // column < row + edge
-    return {};
+  /// Whether the form is >= 0 at all the columns, or at none.
+  std::optional<bool> holds_there(const RowColumnForm& form) const {
+    if (form.row == 1 && form.column == -1) return within(form.offset);
+    if (form.row != -1 || form.column != 1) return {};
+    const auto opposite = within(Dim(0) - form.offset - Dim(1));
+    return opposite ? std::optional(!*opposite) : std::nullopt;
   }
 
-  std::optional<Affine> affine(int i) const {
-    const PointInstruction& instruction = program_[i];
-    if (instruction.kind == Kind::constant) {
-      if (instruction.value != std::floor(instruction.value) || std::fabs(instruction.value) > 1e15)
-        return std::nullopt;
-      return Affine{0, 0, Dim(static_cast<std::int64_t>(instruction.value))};
-    }
-    if (instruction.kind == Kind::index) {
-      Affine found{0, 0, instruction.form.offset};
-      for (int d = 0; d < static_cast<int>(instruction.form.coefficients.size()); ++d) {
-        const auto number = instruction.form.coefficients[at(d)].value();
-        if (!number) return std::nullopt;
-        if (d == side_.row_dim) found.row = *number;
-        if (d == side_.column_dim) found.column = *number;
-        if (d != side_.row_dim && d != side_.column_dim && *number != 0) return std::nullopt;
-      }
-      return found;
-    }
-    if (instruction.kind != Kind::scalar || instruction.dtype != i64) return std::nullopt;
-    if (instruction.op == ScalarOp::cast) return affine(instruction.args[0]);
-    if (instruction.op != ScalarOp::add && instruction.op != ScalarOp::sub) return std::nullopt;
-    const auto a = affine(instruction.args[0]), b = affine(instruction.args[1]);
-    if (!a || !b) return std::nullopt;
-    const std::int64_t sign = instruction.op == ScalarOp::add ? 1 : -1;
-    return Affine{a->row + sign * b->row, a->column + sign * b->column, a->offset + Dim(sign) * b->offset};
+  /// Whether column <= row + offset.
+  std::optional<bool> within(const Dim& offset) const {
+    const auto gap = (side_.edge - offset).value();
+    if (!gap) return {};
+    if (side_.above && *gap >= 0) return false;  // column > row + edge
+    if (!side_.above && *gap <= 1) return true;  // column < row + edge
+    return {};
   }
 
   Known junction(int i) const {
