@@ -228,7 +228,7 @@ struct WaitSums {
 };
 
 /// Adds left * right to a block of sums, as AMX's TDPBF16PS does it (evaluate_tile_sum). Element (m, n) of the sums
-/// is sums.buffer[first + m * line + n], of f32 on the stack; (m, k) of the left operand left.buffer[first + m * line
+/// is sums.buffer[first + m * line + n], of f32; (m, k) of the left operand left.buffer[first + m * line
 /// + k]; (k, n) of the right one, which lies in pairs of k, right.buffer[first + k / 2 * line + 2 * n + k % 2].
 struct TileMma {
   struct Matrix {

@@ -85,8 +85,8 @@ void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
       want(kernel, value(kernel, id).type, {i64, 1}, "a place of a tile_mma");
   want(kernel, value(kernel, s.depth).type, {i64, 1}, "the depth of a tile_mma");
   const BufferInfo& sums = info(kernel, s.sums.buffer);
-  require(kernel, sums.space == Space::stack && sums.dtype == f32, "tile_operands",
-          "a tile_mma into {}, which is no f32 on the stack", sums.name);
+  require(kernel, sums.space != Space::shared && sums.dtype == f32, "tile_operands",
+          "a tile_mma into {}, which is shared or no f32", sums.name);
   for (const BufferId operand : {s.left.buffer, s.right.buffer}) {
     const BufferInfo& buffer = info(kernel, operand);
     require(kernel, buffer.dtype == bf16 && buffer.space != Space::shared, "tile_operands",

@@ -20,7 +20,9 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-constexpr int strips_of_a_task = 4;
+/// Strips of a task: with slices so many that the columns, which each task cuts for itself, take little of its time.
+constexpr int usual_strips = 4, sliced_strips = 16;
+constexpr int fewest_tasks = 8;
 constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
 class AttentionKernel {
@@ -35,14 +37,17 @@ class AttentionKernel {
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
         vectors_(lowering.target.bits < 512 ? 3 : 4),
-        tile_rows_(lowering.target.bits < 512 ? 4 : 24 / vectors_),
+        tile_rows_(attention_.sliced            ? sliced_block
+                   : lowering.target.bits < 512 ? 4
+                                                : 24 / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), StripPlan::Memory::slots,
               narrow_results()),
         block_(block_columns(parts_, plan_, column_count(), strip_rows(), 2 * tile_rows_)) {
     for (const AttentionParts::Score& part : parts_.scores)
-      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile()));
+      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.sliced));
     for (const AttentionParts::End& part : parts_.ends)
-      ends_.push_back(std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_));
+      ends_.push_back(
+          std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_, attention_.sliced));
   }
 
   KernelContext::Built run() {
@@ -54,7 +59,7 @@ class AttentionKernel {
         repeat(task * repeated, repeated, [&](Value result) { block_ > 0 ? blocks(result) : all_strips(result); });
       });
     } else {
-      const int step = strips_of_a_task * strip_rows();
+      const int step = strips_of_a_task() * strip_rows();
       const Value chunks = b_.ceil_div(rows_, step);
       b_.parallel_for(0, tasks * context_.dim(parts_.serial) * chunks, 1, [&](Value task) {
         const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
@@ -73,9 +78,16 @@ class AttentionKernel {
   }
 
   int strip_rows() const { return vectors_ * lanes_; }
+  int strips_of_a_task() const {
+    if (!attention_.sliced) return usual_strips;
+    const auto rows = (parts_.parallel * parts_.serial * row_count().unnamed()).value();
+    if (!rows) return sliced_strips / 2;
+    const auto each = static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * strip_rows()), sliced_strips));
+    return std::max(each, usual_strips);
+  }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
   RegisterTile end_tile() const {
-    return lowering_.target.bits >= 512 ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
+    return lowering_.target.bits >= 512 && !attention_.sliced ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
   }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
@@ -234,6 +246,7 @@ class AttentionKernel {
     } else {
       scores(place, count, [](StripLoops::Rows&) {});
     }
+    if (attention_.sliced) find_ends(place, vectors_);
     for (auto& end : ends_) {
       const ScratchMatrix& slot = loops_->slot(end->part().value);
       if (end->part().over_rows) {
@@ -265,7 +278,7 @@ class AttentionKernel {
       for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
-    few_or_all(1, count, with);
+    few_or_all(attention_.sliced ? sliced_block / lanes_ : 1, count, with);
   }
 
   /// with(vectors): as few as hold so many rows of a strip, doubling up to all.
@@ -330,7 +343,7 @@ class AttentionKernel {
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
-    const int chunk = strips_of_a_task * strip_rows();
+    const int chunk = strips_of_a_task() * strip_rows();
     const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows
                                                   : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
     built.launch.work = parts_.repeated * task_rows * columns * (depths + Dim(point_work));

@@ -11,6 +11,9 @@ struct AttentionProgram {
   AttentionParts parts;
   ColumnBounds bounds;
   Dim rows = 1, column_count = 1;
+  /// All products are made by tile_mma, of f32 in slices: see attention_slices.h. Where operands are deep enough to
+  /// fill its blocks, and so many rows and columns share what is cut into slices that it pays.
+  bool sliced = false;
 
   std::uint64_t columns() const { return 1ULL << parts.columns_dim; }
   std::vector<int> results() const;  ///< by end: the instruction that it reads

@@ -15,12 +15,20 @@ Dim AttentionScratch::rounded(const Dim& width) const {
   return number ? Dim((*number + lanes - 1) / lanes * lanes) : width.unnamed() + Dim(lanes - 1);
 }
 
+kernel::Buffer AttentionScratch::buffer(const Dim& elements, DType dtype, const char* name) {
+  const int id = lowering_.scratch(dtype, elements, name);
+  context_.declare(id, dtype, true, true);
+  return context_.buffer(id);
+}
+
+kernel::Buffer AttentionScratch::slices(const Dim& rows, const Dim& depth, const char* name) {
+  return buffer(sliced_elements(rows, depth), bf16, name);
+}
+
 ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType dtype, const char* name) {
   kernel::Builder& b = context_.builder;
-  const int id = lowering_.scratch(dtype, rows.unnamed() * rounded(width), name);
-  context_.declare(id, dtype, true, true);
   const bool known = width.value().has_value();
-  return {context_.buffer(id),
+  return {buffer(rows.unnamed() * rounded(width), dtype, name),
           known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
 }
 
@@ -30,13 +38,39 @@ ScratchMatrix AttentionScratch::slot(DType dtype) {
 
 void AttentionScratch::give_to(AttentionScore& score) {
   const AttentionParts::Score& part = score.part();
+  if (SlicedScore* sliced = score.sliced()) return give_to(*sliced, part);
   std::optional<ScratchMatrix> staged;
   if (!in_place(part.columns, score.dtype()))
     staged = matrix(sizes_.columns, part.depth, score.dtype(), "staged columns");
   score.set_scratch(matrix(part.depth, Dim(sizes_.strip_rows), score.dtype(), "packed rows"), staged);
 }
 
+void AttentionScratch::give_to(SlicedScore& score, const AttentionParts::Score& part) {
+  const kernel::Buffer rows = slices(Dim(sizes_.strip_rows), part.depth, "slices of rows");
+  score.set_scratch(rows, slices(sizes_.columns, part.depth, "slices of columns"));
+}
+
+/// Positions of sums may hang over by a block, and their depth is in whole ones.
+void AttentionScratch::give_to(SlicedEnd& sliced, AttentionEnd& end) {
+  const AttentionParts::End& part = end.part();
+  const Dim strip(sizes_.strip_rows), depth(SlicedEnd::whole_depth(part)), &columns = sizes_.columns;
+  const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(sliced_block);
+  SlicedEnd::Scratch found;
+  found.sums = matrix(positions, depth, f32, "sums");
+  found.other = slices(part.over_rows ? strip : columns, depth, "slices of the other operand");
+  found.values = slices(part.over_rows ? strip : Dim(SlicedEnd::column_block), Dim(sliced_block), "slices of values");
+  if (!part.over_rows) {
+    found.turned = matrix(depth, strip, f32, "turned sums");
+    found.columns = context_.builder.round_up(context_.dim(columns), sliced_block);
+  }
+  sliced.set_scratch(found);
+  AttentionEnd::Scratch ends{.sums = found.sums};
+  if (part.divisor) ends.divisors = matrix(Dim(1), strip, f32, "divisors");
+  end.set_scratch(ends);
+}
+
 void AttentionScratch::give_to(AttentionEnd& end) {
+  if (SlicedEnd* sliced = end.sliced()) return give_to(*sliced, end);
   const AttentionParts::End& part = end.part();
   const DType compute = sizes_.compute;
   const Dim strip(sizes_.strip_rows), &columns = sizes_.columns;

@@ -24,6 +24,10 @@ class AttentionScratch {
   void give_to(AttentionEnd& end);
 
  private:
+  void give_to(SlicedScore& score, const AttentionParts::Score& part);
+  void give_to(SlicedEnd& sliced, AttentionEnd& end);
+  kernel::Buffer buffer(const Dim& elements, DType dtype, const char* name);
+  kernel::Buffer slices(const Dim& rows, const Dim& depth, const char* name);
   ScratchMatrix matrix(const Dim& rows, const Dim& width, DType dtype, const char* name);
   Dim rounded(const Dim& width) const;
 

@@ -127,9 +127,9 @@ class Builder {
 }  // namespace
 
 std::string Spelling::name() const {
-  return fmt::format("layout {} scale {} mask {} normalisation {} extra {} types {}", static_cast<int>(layout),
-                     static_cast<int>(scale), static_cast<int>(mask), static_cast<int>(normalisation),
-                     static_cast<int>(extra), static_cast<int>(types));
+  return fmt::format("layout {} scale {} mask {} normalisation {} extra {} types {} depth {}",
+                     static_cast<int>(layout), static_cast<int>(scale), static_cast<int>(mask),
+                     static_cast<int>(normalisation), static_cast<int>(extra), static_cast<int>(types), depth);
 }
 
 std::vector<Spelling> spellings() {

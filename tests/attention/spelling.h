@@ -83,6 +83,7 @@ struct Spelling {
   Normalisation normalisation = Normalisation::softmax;
   Extra extra = Extra::none;
   Types types = Types::f32;
+  std::int64_t depth = 4;  ///< of a head
 
   auto operator<=>(const Spelling&) const = default;
   std::string name() const;

@@ -211,8 +211,9 @@ std::vector<LaidOut> lay_out(const Spelling& spelling, const Sizes& sizes, const
 
 Sizes sizes_of(const Spelling& spelling) {
   Sizes sizes;
+  sizes.d = sizes.e = Dim{"d", spelling.depth};
   if (spelling.extra == Extra::cross) sizes.T = Dim{"T"};
-  if (spelling.extra == Extra::values_wider) sizes.e = Dim{"e", 6};
+  if (spelling.extra == Extra::values_wider) sizes.e = Dim{"e", spelling.depth + 2};
   switch (spelling.layout) {
     case Layout::grouped_expand:
     case Layout::grouped_repeat:
