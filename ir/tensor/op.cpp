@@ -74,4 +74,14 @@ std::string ContractionRoles::rhs_free() const {
   return found;
 }
 
+Dim ContractionRoles::size_of(std::string_view labels, const Graph& graph, const Node& contraction) const {
+  Dim product(1);
+  for (const char label : labels) {
+    const bool left = has(lhs, label);
+    const auto at = (left ? lhs : rhs).find(label);
+    product = product * graph[contraction.operands[left ? 0 : 1]].type.shape[static_cast<int>(at)].unnamed();
+  }
+  return product;
+}
+
 }  // namespace lathe::ir

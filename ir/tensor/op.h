@@ -103,6 +103,8 @@ struct ContractionRoles {
   std::string contracted() const;  ///< in the order of `lhs`
   std::string lhs_free() const;    ///< in the order of `out`
   std::string rhs_free() const;    ///< in the order of `out`
+  /// The product of the dims with these labels, without names; those of both operands are read off the left one.
+  Dim size_of(std::string_view labels, const Graph& graph, const Node& contraction) const;
 };
 struct Contraction {
   ContractionRoles (*roles)(const Node&);

@@ -33,10 +33,7 @@ constexpr std::int64_t most_for_a_depth = 4;  ///< columns
 /// How many elements a product sums over.
 Dim depth_of(const Graph& graph, const Node& product) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
-  Dim depth(1);
-  for (const char c : roles.contracted())
-    depth = depth * graph[product.operands[0]].type.shape[static_cast<int>(roles.lhs.find(c))].unnamed();
-  return depth;
+  return roles.size_of(roles.contracted(), graph, product);
 }
 
 /// Whether `is` holds for one of the nodes, or for one that they lead to: `next` gives the nodes behind a node.

@@ -14,12 +14,7 @@ constexpr std::int64_t narrow = 128;  // rows or columns of a tile
 /// Whether so many blocks read the operand that it is better stored: they stand along the rows of the other one.
 bool many_read(const Graph& graph, const Node& product, std::size_t which) {
   const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
-  const Node& other = graph[product.operands[1 - which]];
-  const std::string &labels = which == 0 ? roles.rhs : roles.lhs,
-                    free = which == 0 ? roles.rhs_free() : roles.lhs_free();
-  Dim rows(1);
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (free.find(labels[i]) != std::string::npos) rows = rows * other.type.shape[static_cast<int>(i)].unnamed();
+  const Dim rows = roles.size_of(which == 0 ? roles.rhs_free() : roles.lhs_free(), graph, product);
   return rows.value().value_or(narrow + 1) > narrow;
 }
 

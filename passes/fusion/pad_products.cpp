@@ -49,7 +49,7 @@ class Padding {
         const std::string &own = i == 0 ? roles.lhs : roles.rhs, &other = i == 0 ? roles.rhs : roles.lhs;
         const bool summed = !own.empty() && roles.contracted().find(own.back()) != std::string::npos;
         if (summed && is_odd(node.operands[i]) && is_argument(graph, node.operands[1 - i]) &&
-            is_long_beside(node.operands[1 - i], other, own.back()))
+            is_long_beside(node, roles, other, own.back()))
           padded_[at(node.operands[i])] = true;
       }
     }
@@ -80,12 +80,10 @@ class Padding {
     return size && *size > longest && padding(*size) > 0;
   }
 
-  /// Whether an operand has many rows beside what is summed over.
-  bool is_long_beside(ValueId operand, const std::string& labels, char summed) const {
-    Dim rows(1);
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      if (labels[i] != summed) rows = rows * graph_[operand].type.shape[static_cast<int>(i)].unnamed();
-    return rows.value().value_or(enough) >= enough;
+  /// Whether an operand with these labels has many rows beside what is summed over.
+  bool is_long_beside(const Node& product, const ContractionRoles& roles, std::string labels, char summed) const {
+    std::erase(labels, summed);
+    return roles.size_of(labels, graph_, product).value().value_or(enough) >= enough;
   }
 
   const Graph& graph_;

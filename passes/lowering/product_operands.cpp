@@ -76,20 +76,6 @@ ProductOperands::ProductOperands(const LoweringContext& lowering, const ir::Node
   batch_dims = out_dims(roles_.batch()), m_dims = out_dims(left.free), n_dims = out_dims(right.free);
 }
 
-/// The size of a label, from whichever operand has it.
-Dim ProductOperands::size(char label) const {
-  const auto in_lhs = roles_.lhs.find(label);
-  const bool in_left = in_lhs != std::string::npos;
-  const auto at = in_left ? in_lhs : roles_.rhs.find(label);
-  return lowering_.graph[node_.operands[in_left ? 0 : 1]].type.shape[static_cast<int>(at)].unnamed();
-}
-
-Dim ProductOperands::size_of(const std::string& labels) const {
-  Dim product(1);
-  for (const char label : labels) product = product * size(label);
-  return product;
-}
-
 ProductOperand ProductOperands::operand(int which, std::string free) const {
   ProductOperand o;
   o.free = std::move(free);
@@ -98,7 +84,7 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
   const auto extend = [&](const std::string& labels, std::vector<int>& dims) {
     for (const char label : labels) {
       dims.push_back(domain.rank());
-      domain.push_back(size(label));
+      domain.push_back(size_of({&label, 1}));
       order += label;
     }
   };

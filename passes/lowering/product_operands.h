@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/lowering/region_kernels.h"
@@ -41,8 +42,7 @@ class ProductOperands {
   DType dtype, compute;                         ///< of the result; that sums are computed in
 
  private:
-  Dim size(char label) const;
-  Dim size_of(const std::string& labels) const;
+  Dim size_of(std::string_view labels) const { return roles_.size_of(labels, lowering_.graph, node_); }
   ProductOperand operand(int which, std::string free) const;
   std::vector<int> out_dims(const std::string& labels) const;
 

@@ -176,10 +176,7 @@ class Finder {
     const Node& node = graph_[id];
     if (const auto* contraction = node.op->as<Contraction>()) {
       const ContractionRoles roles = contraction->roles(node);
-      double depth = 1;
-      for (std::size_t i = 0; i < roles.lhs.size(); ++i)
-        if (roles.contracted().find(roles.lhs[i]) != std::string::npos)
-          depth *= static_cast<double>(graph_[node.operands[0]].type.shape[static_cast<int>(i)].evaluate(dims_));
+      const auto depth = static_cast<double>(roles.size_of(roles.contracted(), graph_, node).evaluate(dims_));
       return elements(id) * (depth + memory_work);
     }
     const double points = node.op->as<Reduce>() ? elements(node.operands[0]) : elements(id);

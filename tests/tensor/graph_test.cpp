@@ -1,0 +1,24 @@
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/op.h"
+#include "ir/tensor/parser.h"
+
+/// What parts of a graph tell of themselves.
+using namespace lathe;
+using namespace lathe::ir;
+
+TEST_CASE("the size of a product's labels is that of the dims that have them, in either operand", "[graph]") {
+  const Graph graph = parse_graph(R"(graph @g(input %a: f32[N, h=2, 3, 4], input %b: f32[N, 5, d=4, h=2]) {
+  %1 = contract %a, %b {spec="nhmk,njkh->nhmj"}
+  output "y" %1
+})");
+  const Node& product = graph[graph.outputs[0].value];
+  const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
+  const auto size = [&](const std::string& labels) { return roles.size_of(labels, graph, product); };
+  CHECK(size("") == Dim(1));
+  CHECK(size(roles.batch()) == Dim("N") * 2);
+  CHECK(size(roles.lhs_free()) == Dim(3));
+  CHECK(size(roles.rhs_free()) == Dim(5));
+  CHECK(size(roles.contracted()) == Dim(4));
+  CHECK(size(roles.batch()).to_string() == "2*N");
+}
