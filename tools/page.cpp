@@ -38,7 +38,7 @@ Json node_json(const ir::Graph& graph, ir::ValueId id, const std::vector<std::st
             {"text", ir::print_node(graph, id, labels, {.locations = false})},
             {"reason", ir::shape_reason(graph, id)},
             {"doc", node.op->doc.value},
-            {"loc", node.loc.known() ? fmt::format("{}:{}", node.loc.file(), node.loc.line()) : ""},
+            {"loc", node.loc.known() ? node.loc.place() : ""},
             {"scope", node.loc.scope()},
             {"gradient", node.loc.gradient()}};
   if (!node.type.is_contiguous()) json["strides"] = Shape(node.type.strides).to_string();

@@ -28,8 +28,10 @@ Location Location::as_gradient() const {
 
 std::string Location::to_string() const {
   if (!known()) return "<unknown>";
-  return fmt::format("{}{}:{}", gradient_ ? "gradient of " : "", file(), line_);
+  return (gradient_ ? "gradient of " : "") + place();
 }
+
+std::string Location::place() const { return known() ? fmt::format("{}:{}", file(), line_) : "an unknown line"; }
 
 bool Location::operator==(const Location& other) const {
   return file() == other.file() && line_ == other.line_ && scope() == other.scope() && gradient_ == other.gradient_;

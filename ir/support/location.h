@@ -24,8 +24,10 @@ class Location {
 
   Location as_gradient() const;
 
-  /// "mha.cpp:14", "gradient of ... at mha.cpp:14" for a gradient, "<unknown>" where nothing is known.
+  /// "mha.cpp:14", "gradient of mha.cpp:14" for a gradient, "<unknown>" where nothing is known.
   std::string to_string() const;
+  /// For sentences: "mha.cpp:14", of a gradient too, "an unknown line" where nothing is known.
+  std::string place() const;
 
   bool operator==(const Location& other) const;
 

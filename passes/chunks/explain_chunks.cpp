@@ -11,11 +11,6 @@ using namespace ir;
 
 namespace {
 
-std::string line(const Graph& graph, ValueId id) {
-  const Location& loc = graph[id].loc;
-  return loc.known() ? fmt::format("{}:{}", loc.file(), loc.line()) : "an unknown line";
-}
-
 std::string node(const Graph& graph, ValueId id) { return fmt::format("%{} {}", id.index, graph[id].op->name.value); }
 
 std::string tell_chunks(const Graph& graph, const Readers& readers, const ChunkedRegion& found) {
@@ -43,12 +38,12 @@ std::string explain_row_chunks(const Graph& graph, const RowChunks& options) {
   std::string text;
   for (const ChunkedRegion& found : find_row_chunks(graph, options, true)) {
     const ValueId product = found.region.product;
-    text += fmt::format("product at {}: {} ", line(graph, product), graph[product].type.to_string());
+    text += fmt::format("product at {}: {} ", graph[product].loc.place(), graph[product].type.to_string());
     if (found.region.holds())
       text += tell_chunks(graph, readers, found);
     else
       text += fmt::format("stays whole\n  {} ({} at {})\n", found.region.reason, node(graph, found.region.at),
-                          line(graph, found.region.at));
+                          graph[found.region.at].loc.place());
   }
   return text.empty() ? "this graph has no large product whose columns are only folded\n" : text;
 }

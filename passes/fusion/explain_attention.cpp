@@ -45,10 +45,7 @@ class Explanation {
   }
 
  private:
-  std::string line(ValueId id) const {
-    const Location& loc = graph_[id].loc;
-    return loc.known() ? fmt::format("{}:{}", loc.file(), loc.line()) : "an unknown line";
-  }
+  std::string line(ValueId id) const { return graph_[id].loc.place(); }
   std::string node(ValueId id) const { return fmt::format("%{} {}", id.index, graph_[id].op->name.value); }
 
   void tell(const AttentionReport& report) {

@@ -54,6 +54,16 @@ TEST_CASE("locations print with scope and gradient", "[printer]") {
         R"(loc(gradient "mha.cpp":14 in "encoder.0"))");
 }
 
+TEST_CASE("locations in prose have no scope, and as places say nothing of gradients", "[printer]") {
+  const Location layer("mha.cpp", 14, "encoder.0");
+  CHECK(layer.to_string() == "mha.cpp:14");
+  CHECK(layer.place() == "mha.cpp:14");
+  CHECK(layer.as_gradient().to_string() == "gradient of mha.cpp:14");
+  CHECK(layer.as_gradient().place() == "mha.cpp:14");
+  CHECK(Location().to_string() == "<unknown>");
+  CHECK(Location().as_gradient().place() == "an unknown line");
+}
+
 TEST_CASE("a graph prints with ids, defaults omitted, names and locations", "[printer]") {
   const Graph graph = parse_graph(test::attention_text, "mha.lathe");
   CHECK(print(graph) == R"(graph @mha(
