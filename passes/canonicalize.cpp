@@ -55,8 +55,7 @@ std::vector<int> count_uses(const Graph& graph) {
   const auto count = [&](ValueId id) { ++uses[static_cast<std::size_t>(id.index)]; };
   for (const Node& node : graph.nodes)
     for (const ValueId id : node.operands) count(id);
-  for (const Output& output : graph.outputs) count(output.value);
-  for (const Update& update : graph.updates) count(update.value);
+  for (const ValueId id : graph.results()) count(id);
   return uses;
 }
 

@@ -6,13 +6,9 @@ namespace lathe::ir {
 
 std::vector<bool> needed_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes.size());
-  for (const ValueId id : graph.arguments()) live[static_cast<std::size_t>(id.index)] = true;
   const auto mark = [&](ValueId id) { live[static_cast<std::size_t>(id.index)] = true; };
-  for (const Output& output : graph.outputs) mark(output.value);
-  for (const Update& update : graph.updates) {
-    mark(update.state);
-    mark(update.value);
-  }
+  for (const ValueId id : graph.arguments()) mark(id);  // states among them
+  for (const ValueId id : graph.results()) mark(id);
   for (std::size_t i = graph.nodes.size(); i-- > 0;)
     if (live[i])
       for (const ValueId operand : graph.nodes[i].operands) mark(operand);

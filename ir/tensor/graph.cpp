@@ -17,6 +17,13 @@ ValueId Graph::find_argument(std::string_view argument) const {
   return {};
 }
 
+std::vector<ValueId> Graph::results() const {
+  std::vector<ValueId> found;
+  for (const Output& output : outputs) found.push_back(output.value);
+  for (const Update& update : updates) found.push_back(update.value);
+  return found;
+}
+
 std::vector<std::vector<ValueId>> Graph::users() const {
   std::vector<std::vector<ValueId>> result(nodes.size());
   for (const ValueId id : all_values(*this))

@@ -71,6 +71,8 @@ struct Graph {
   std::vector<ValueId> arguments() const;
   /// The argument with this name; invalid where there is none. Goes through all nodes.
   ValueId find_argument(std::string_view argument) const;
+  /// What the graph gives: the values of its outputs, then those that its states take (repeats kept).
+  std::vector<ValueId> results() const;
   /// For each node, the nodes that read it (repeats kept).
   std::vector<std::vector<ValueId>> users() const;
 };

@@ -287,8 +287,7 @@ Matcher::Matcher(const Graph& graph) : graph_(graph), uses_(graph.nodes.size(), 
   const auto use = [this](ValueId id) { ++uses_[static_cast<std::size_t>(id.index)]; };
   for (const Node& node : graph.nodes)
     for (const ValueId operand : node.operands) use(operand);
-  for (const Output& output : graph.outputs) use(output.value);
-  for (const Update& update : graph.updates) use(update.value);
+  for (const ValueId id : graph.results()) use(id);
 }
 
 Match Matcher::match(const Pattern& pattern, ValueId at) const {

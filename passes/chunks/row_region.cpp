@@ -146,8 +146,7 @@ class Grower {
 }  // namespace
 
 Readers::Readers(const Graph& graph) : users(graph.users()), kept(graph.nodes.size(), false) {
-  for (const Output& output : graph.outputs) kept[static_cast<std::size_t>(output.value.index)] = true;
-  for (const Update& update : graph.updates) kept[static_cast<std::size_t>(update.value.index)] = true;
+  for (const ValueId id : graph.results()) kept[static_cast<std::size_t>(id.index)] = true;
 }
 
 bool RowRegion::is_result(ValueId member, const Readers& readers) const {

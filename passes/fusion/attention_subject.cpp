@@ -24,8 +24,7 @@ AttentionSubject::AttentionSubject(const Graph& g)
     const bool own = !is_alias(node) && !inlined[at(id)] && !node.op->as<Argument>() && node.op != &ops::constant;
     if (own) reads[at(id)] = reads_of(g, id, inlined);
   }
-  for (const Output& output : g.outputs) in_memory[at(output.value)] = true;
-  for (const Update& update : g.updates) in_memory[at(update.value)] = true;
+  for (const ValueId id : g.results()) in_memory[at(id)] = true;
   for (std::int32_t i = g.size() - 1; i >= 0; --i) {
     const Node& node = g[ValueId{i}];
     if (!is_alias(node)) continue;

@@ -251,8 +251,7 @@ class Planner {
 
   void mark_stored() {
     const auto store = [&](ValueId id) { plan_.stored[at(plan_.placement[at(id)].base)] = true; };
-    for (const Output& output : graph_.outputs) store(output.value);
-    for (const Update& update : graph_.updates) store(update.value);
+    for (const ValueId id : graph_.results()) store(id);
     for (const ValueId id : all_values(graph_)) {
       if (graph_[id].op->as<Argument>()) plan_.stored[at(id)] = true;
       for (const Read& read : reads_[at(id)])

@@ -27,8 +27,7 @@ struct Uses {
 std::vector<Uses> find_uses(const Graph& graph, const std::vector<bool>& row_sums) {
   std::vector<Uses> uses(graph.nodes.size());
   const auto at = [&](ValueId id) -> Uses& { return uses[static_cast<std::size_t>(id.index)]; };
-  for (const Output& output : graph.outputs) at(output.value).memory = true;
-  for (const Update& update : graph.updates) at(update.value).memory = true;
+  for (const ValueId id : graph.results()) at(id).memory = true;
   for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
     const Node& node = graph[ValueId{i}];
     const bool alias = is_alias(node);

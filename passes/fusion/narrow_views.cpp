@@ -20,8 +20,7 @@ class Narrower {
   explicit Narrower(const Graph& graph)
       : graph_(graph), users_(graph.users()), wanted_(graph.nodes.size()), narrow_(graph.nodes.size()) {
     std::vector<bool> kept(graph.nodes.size(), false);
-    for (const Output& output : graph.outputs) kept[at(output.value)] = true;
-    for (const Update& update : graph.updates) kept[at(update.value)] = true;
+    for (const ValueId id : graph.results()) kept[at(id)] = true;
     for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i) {
       const ValueId id{i};
       if (graph[id].type.dtype == f32 && !kept[at(id)]) wanted_[at(id)] = wanted_by_all(id);

@@ -37,8 +37,7 @@ bool has_room(const Graph& graph, const Node& scatter) {
 class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph), users_(graph.users()), result_(graph.nodes.size(), false) {
-    for (const Output& output : graph.outputs) result_[at(output.value)] = true;
-    for (const Update& update : graph.updates) result_[at(update.value)] = true;
+    for (const ValueId id : graph.results()) result_[at(id)] = true;
   }
 
   std::vector<bool> run() const {

@@ -11,9 +11,8 @@ using namespace ir;
 namespace {
 
 bool is_result(const Graph& graph, ValueId id) {
-  const auto is = [&](const auto& result) { return result.value == id; };
-  return std::any_of(graph.outputs.begin(), graph.outputs.end(), is) ||
-         std::any_of(graph.updates.begin(), graph.updates.end(), is);
+  const std::vector<ValueId> results = graph.results();
+  return std::find(results.begin(), results.end(), id) != results.end();
 }
 
 }  // namespace

@@ -20,8 +20,7 @@ namespace {
 class BatchSplitter {
  public:
   explicit BatchSplitter(const Graph& graph) : graph_(graph), users_(graph.users()) {
-    for (const Output& output : graph.outputs) kept_.insert(output.value);
-    for (const Update& update : graph.updates) kept_.insert(update.value);
+    for (const ValueId id : graph.results()) kept_.insert(id);
   }
 
   Graph run() {

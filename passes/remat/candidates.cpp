@@ -71,8 +71,7 @@ class Finder {
       const Node& node = graph_[id];
       for (const ValueId operand : node.operands) note_reader(operand, id);
     }
-    for (const Output& output : graph_.outputs) held_.insert(output.value);
-    for (const Update& update : graph_.updates) held_.insert(update.value);
+    for (const ValueId id : graph_.results()) held_.insert(id);
   }
 
   void note_reader(ValueId operand, ValueId reader) {

@@ -22,3 +22,16 @@ TEST_CASE("the size of a product's labels is that of the dims that have them, in
   CHECK(size(roles.contracted()) == Dim(4));
   CHECK(size(roles.batch()).to_string() == "2*N");
 }
+
+TEST_CASE("a graph's results are its outputs' values, then the new values of its states", "[graph]") {
+  const Graph graph = parse_graph(R"(graph @g(input %x: f32[n], state %s: f32[n], state %t: f32[n]) {
+  %1 = exp %x
+  %2 = add %s, %1
+  output "y" %2
+  output "x" %x
+  update %t <- %1
+  update %s <- %2
+})");
+  const ValueId exp{3}, sum{4};
+  CHECK(graph.results() == std::vector<ValueId>{sum, ValueId{0}, exp, sum});
+}
