@@ -80,8 +80,7 @@ class Search {
   }
 
   bool sums_exp(ValueId id) const {
-    const auto* reduce = graph_[id].op->as<Reduce>();
-    return reduce && reduce->combine == ScalarOp::add &&
+    return reduces_by(graph_[id], ScalarOp::add) &&
            is_exponential(graph_[through_aliases(graph_, graph_[id].operands[0])]);
   }
 

@@ -27,6 +27,11 @@ bool is_splat(const Node& node) {
   return node.op == &ops::constant && node.attrs.get<std::vector<double>>("values").size() == 1;
 }
 
+bool reduces_by(const Node& node, ScalarOp op) {
+  const auto* reduce = node.op->as<Reduce>();
+  return reduce && reduce->combine == op;
+}
+
 std::vector<int> reduced_dims(const Graph& graph, const Node& reduce) {
   const int rank = graph[reduce.operands[0]].type.rank();
   return rules::normalize_axes(reduce.attrs.get<std::vector<std::int64_t>>("dims"), rank);

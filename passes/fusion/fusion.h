@@ -83,6 +83,8 @@ void drop_empty_regions(FusionPlan& plan);
 
 /// Whether a reduction folds only trailing dims (those of size 1 aside).
 bool folds_trailing_dims(const ir::Graph& graph, const ir::Node& reduce);
+/// Whether a node is a Reduce that combines by `op`.
+bool reduces_by(const ir::Node& node, ScalarOp op);
 /// The dims that a Reduce node folds, counted from 0, sorted.
 std::vector<int> reduced_dims(const ir::Graph& graph, const ir::Node& reduce);
 

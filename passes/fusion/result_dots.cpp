@@ -76,9 +76,7 @@ class Finder {
 
   std::optional<Dot> find(ValueId sum) const {
     const Node& node = graph_[sum];
-    const auto* reduce = node.op->as<Reduce>();
-    if (!reduce || reduce->combine != ScalarOp::add || (node.type.dtype != f32 && node.type.dtype != f64))
-      return std::nullopt;
+    if (!reduces_by(node, ScalarOp::add) || (node.type.dtype != f32 && node.type.dtype != f64)) return std::nullopt;
     const std::vector<int> dims = reduced_dims(graph_, node);
     const auto factors = dims.size() == 1 ? factors_of(graph_, node.operands[0]) : std::nullopt;
     if (!factors) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
+#include "passes/fusion/fusion.h"
 
 namespace lathe {
 
@@ -25,9 +26,9 @@ void walk(ValueId first, const std::function<std::vector<ValueId>(ValueId)>& vis
 
 bool is_element_by_element(const Node& node) { return node.op->as<Elementwise>() || node.op->as<View>(); }
 
-bool adds(const Node& node) {
-  const auto* reduce = node.op->as<Reduce>();
-  return reduce && reduce->combine == ScalarOp::add;
+bool applies(const Node& node, ScalarOp op) {
+  const auto* elementwise = node.op->as<Elementwise>();
+  return elementwise && elementwise->op == op;
 }
 
 /// The operands that a value is linear in, the others being factors.
@@ -43,19 +44,29 @@ std::vector<ValueId> linear_operands(const Node& node) {
 
 }  // namespace
 
-bool is_exponential(const Node& node) {
-  const auto* elementwise = node.op->as<Elementwise>();
-  return elementwise && elementwise->op == ScalarOp::exp;
-}
+bool is_exponential(const Node& node) { return applies(node, ScalarOp::exp); }
 
 std::vector<ValueId> exponentials_in_sum(const Graph& graph, ValueId sum) {
   std::vector<ValueId> found;
-  if (!adds(graph[sum])) return found;
+  if (!reduces_by(graph[sum], ScalarOp::add)) return found;
   walk(graph[sum].operands[0], [&](ValueId id) {
     if (is_exponential(graph[id])) found.push_back(id);
     return linear_operands(graph[id]);
   });
   return found;
+}
+
+bool is_softmax_sum(const Graph& graph, ValueId id) {
+  const auto shown = [&](ValueId operand) -> const Node& { return graph[through_aliases(graph, operand)]; };
+  const Node& sum = graph[id];
+  if (!reduces_by(sum, ScalarOp::add)) return false;
+  const Node& exp = shown(sum.operands[0]);
+  if (!is_exponential(exp)) return false;
+  const Node& difference = shown(exp.operands[0]);
+  if (!applies(difference, ScalarOp::sub)) return false;
+  const Node& most = shown(difference.operands[1]);
+  return reduces_by(most, ScalarOp::max) && reduced_dims(graph, most) == reduced_dims(graph, sum) &&
+         through_aliases(graph, most.operands[0]) == through_aliases(graph, difference.operands[0]);
 }
 
 bool comes_from_softmax_sum(const Graph& graph, ValueId value, const std::function<bool(ValueId)>& are_scores) {

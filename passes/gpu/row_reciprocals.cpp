@@ -2,37 +2,13 @@
 
 #include <map>
 
-#include "passes/fusion/fusion.h"
 #include "passes/fusion/softmax_sums.h"
 
 namespace lathe::gpu {
 
-using ir::Node;
-using ir::ValueId;
 using Kind = PointInstruction::Kind;
 
 namespace {
-
-const Node& shown(const ir::Graph& graph, ValueId id) { return graph[through_aliases(graph, id)]; }
-
-bool reduces_by(const Node& node, ScalarOp op) {
-  const auto* reduce = node.op->as<ir::Reduce>();
-  return reduce && reduce->combine == op;
-}
-
-/// Whether a value is the sum of exp(a - max of a) along the dims of the maximum.
-bool is_softmax_sum(const ir::Graph& graph, ValueId id) {
-  const Node& sum = graph[id];
-  if (!reduces_by(sum, ScalarOp::add)) return false;
-  const Node& exp = shown(graph, sum.operands[0]);
-  if (!is_exponential(exp)) return false;
-  const Node& difference = shown(graph, exp.operands[0]);
-  const auto* elementwise = difference.op->as<ir::Elementwise>();
-  if (!elementwise || elementwise->op != ScalarOp::sub) return false;
-  const Node& most = shown(graph, difference.operands[1]);
-  return reduces_by(most, ScalarOp::max) && reduced_dims(graph, most) == reduced_dims(graph, sum) &&
-         through_aliases(graph, most.operands[0]) == through_aliases(graph, difference.operands[0]);
-}
 
 class Rewriter {
  public:
