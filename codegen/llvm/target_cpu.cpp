@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <string>
+#include <vector>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -35,14 +37,18 @@ TargetCpu base_of(std::string_view name) {
                   "give x86-64-v2, x86-64-v3 or x86-64-v4, or leave it out for this machine's CPU");
 }
 
+/// The parts of "+avx2,+fma"; none of nothing.
+std::vector<std::string_view> at_commas(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (const auto part : std::views::split(list, ',')) parts.emplace_back(part.begin(), part.end());
+  return parts;
+}
+
 /// `features` with one of them, such as "+amx-bf16", as it is said there.
 std::string with_feature(const std::string& features, std::string_view feature) {
   std::string result;
-  for (std::string_view rest = features; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+  for (const std::string_view one : at_commas(features))
     if (one.substr(1) != feature.substr(1)) result += fmt::format("{},", one);
-  }
   return result + std::string(feature);
 }
 
@@ -69,9 +75,7 @@ TargetCpu TargetCpu::host() {
 
 TargetCpu TargetCpu::named(std::string_view name) {
   TargetCpu target = base_of(name.substr(0, name.find(',')));
-  while (name.find(',') != std::string_view::npos) {
-    name.remove_prefix(name.find(',') + 1);
-    const std::string_view feature = name.substr(0, name.find(','));
+  for (const std::string_view feature : at_commas(name) | std::views::drop(1)) {
     const bool known = feature.starts_with('+') || feature.starts_with('-');
     if (!known || std::ranges::find(optional_features, feature.substr(1)) == std::end(optional_features))
       throw UserError(fmt::format("\"{}\" is no feature to add to a target CPU", feature), "unknown_cpu",
@@ -84,13 +88,9 @@ TargetCpu TargetCpu::named(std::string_view name) {
 bool TargetCpu::runs_here() const {
   const TargetCpu here = host();
   if (*this == here) return true;
-  std::string_view rest = features;
-  while (!rest.empty()) {
-    const std::string_view feature = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), feature.size() + 1));
-    if (feature.starts_with('+') && !here.has(feature.substr(1))) return false;
-  }
-  return true;
+  return std::ranges::all_of(at_commas(features), [&](std::string_view feature) {
+    return !feature.starts_with('+') || here.has(feature.substr(1));
+  });
 }
 
 }  // namespace lathe::codegen
