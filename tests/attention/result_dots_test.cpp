@@ -2,9 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
-#include "tests/support/compare.h"
+#include "tests/support/pass_text.h"
 
 using namespace lathe;
 
@@ -15,30 +13,25 @@ const std::string signature =
     "input %drop: f64[N, h=2, S, T], input %r: f64[N, h=2, S, 1], input %square: f64[N, h=2, 2, T], input %narrow: "
     "f64[N, h=2, S, 5]) {\n";
 
-ir::Graph parse(const std::string& lines) { return ir::parse_graph(signature + lines + "}\n", "t"); }
-std::string text(const ir::Graph& graph) { return ir::print(graph, {.locations = false}); }
-
-void becomes(const std::string& before, const std::string& after, bool wanted = true) {
-  const ir::Graph from = parse(before), to = sums_from_results(from, [&](ir::ValueId) { return wanted; });
-  CHECK(text(to) == text(parse(after)));
-  const ir::Tensors arguments = test::random_arguments(from, {{"N", 2}, {"S", 4}, {"T", 7}});
-  const ir::Tensors expected = ir::interpret(from, arguments), found = ir::interpret(to, arguments);
-  for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= 1e-13);
+/// The pass where all sums, or none, are wanted.
+test::PassText dots(bool wanted = true) {
+  const auto pass = [=](const ir::Graph& graph) {
+    return sums_from_results(graph, [=](ir::ValueId) { return wanted; });
+  };
+  return {pass, signature, {{"N", 2}, {"S", 4}, {"T", 7}}, 1e-13};
 }
-
-void stays(const std::string& lines) { becomes(lines, lines); }
 
 }  // namespace
 
 TEST_CASE("result_dots: what a softmax's gradient sums over columns is the dot of the result and its gradient") {
-  becomes(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  dots().becomes(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %v {spec="abcd,abed->abce"}
   %4 = mul %3, %w
   %5 = sum %4 {dims=[3], keepdim=true}
   output "o" %5
 )",
-          R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+                 R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
   %2 = mul %1, %1
   %3 = mul %1, %2
   %4 = sum %3 {dims=[3]}
@@ -53,7 +46,7 @@ TEST_CASE("result_dots: what a softmax's gradient sums over columns is the dot o
 }
 
 TEST_CASE("result_dots: through factors in any order, in other layouts, columns not last") {
-  becomes(R"(  %1 = div %w, %r
+  dots().becomes(R"(  %1 = div %w, %r
   %2 = mul %1, %drop
   %3 = contract %v, %2 {spec="abcd,abec->aebd"}
   %4 = exp %3
@@ -63,7 +56,7 @@ TEST_CASE("result_dots: through factors in any order, in other layouts, columns 
   %8 = sum %7 {dims=[3]}
   output "o" %8
 )",
-          R"(  %1 = div %w, %r
+                 R"(  %1 = div %w, %r
   %2 = mul %1, %drop
   %3 = contract %v, %2 {spec="abcd,abec->aebd"}
   %4 = exp %3
@@ -82,14 +75,13 @@ TEST_CASE("result_dots: through factors in any order, in other layouts, columns 
 }
 
 TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
-  const ir::Graph graph = sums_from_results(parse(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  const ir::Graph graph = dots().pass(dots().parse(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %v {spec="abcd,abed->abce"}
   %4 = mul %3, %w
   %5 = sum %4 {dims=[3], keepdim=true}
   output "o" %5
-)"),
-                                            [](ir::ValueId) { return true; });
+)"));
   ir::Tensors arguments = test::random_arguments(graph, {{"N", 1}, {"S", 2}, {"T", 3}});
   arguments.at("v").set(0, std::numeric_limits<double>::infinity());
   const HostTensor found = ir::interpret(graph, arguments).at("o");
@@ -99,7 +91,7 @@ TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
 
 TEST_CASE("result_dots: what is no such sum stays") {
   const std::string head = "  %1 = contract %w, %v {spec=\"abcd,abde->abce\"}\n  %2 = mul %1, %1\n";
-  const auto sum_of = [&](const std::string& lines) { stays(head + lines + "  output \"o\" %5\n"); };
+  const auto sum_of = [&](const std::string& lines) { dots().stays(head + lines + "  output \"o\" %5\n"); };
   // Other weights; the weights twice; divided by them.
   sum_of("  %3 = contract %2, %v {spec=\"abcd,abed->abce\"}\n  %4 = mul %3, %drop\n  %5 = sum %4 {dims=[3]}\n");
   sum_of(
@@ -114,14 +106,14 @@ TEST_CASE("result_dots: what is no such sum stays") {
 
 TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere and few columns stay") {
   // The weights' heads and rows change places between the products.
-  stays(R"(  %1 = contract %square, %v {spec="abcd,acde->abce"}
+  dots().stays(R"(  %1 = contract %square, %v {spec="abcd,acde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %v {spec="abcd,abed->abce"}
   %4 = mul %3, %square
   %5 = sum %4 {dims=[3]}
   output "o" %5
 )");
-  stays(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
+  dots().stays(R"(  %1 = contract %w, %v {spec="abcd,abde->abce"}
   %2 = contract %drop, %v {spec="abcd,abde->abce"}
   %3 = contract %2, %v {spec="abcd,abed->abce"}
   %4 = mul %3, %w
@@ -129,7 +121,7 @@ TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere 
   output "o" %5
   output "y" %1
 )");
-  stays(R"(  %1 = contract %narrow, %few {spec="abcd,abde->abce"}
+  dots().stays(R"(  %1 = contract %narrow, %few {spec="abcd,abde->abce"}
   %2 = mul %1, %1
   %3 = contract %2, %few {spec="abcd,abed->abce"}
   %4 = mul %3, %narrow
@@ -143,5 +135,5 @@ TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere 
   %5 = sum %4 {dims=[3], keepdim=true}
   output "o" %5
 )";
-  becomes(unwanted, unwanted, false);
+  dots(false).stays(unwanted);
 }

@@ -2,49 +2,37 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
-#include "tests/support/compare.h"
+#include "tests/support/pass_text.h"
 
 using namespace lathe;
 
 namespace {
 
-const std::string signature =
+const test::PassText splitting{
+    split_batches,
     "graph @g(input %q: f64[N, h=2, S, d=3], input %k: f64[N, h=2, S, d=3], input %p: f64[2*N, S, d=3], "
-    "input %scale: f64[]) {\n";
-
-ir::Graph parse(const std::string& lines) { return ir::parse_graph(signature + lines + "}\n", "t"); }
-std::string text(const ir::Graph& graph) { return ir::print(graph, {.locations = false}); }
-
-void becomes(const std::string& before, const std::string& after) {
-  const ir::Graph from = parse(before), to = split_batches(from);
-  CHECK(text(to) == text(parse(after)));
-  const ir::Tensors arguments = test::random_arguments(from, {{"N", 3}, {"S", 4}});
-  const ir::Tensors expected = ir::interpret(from, arguments), found = ir::interpret(to, arguments);
-  for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= 1e-14);
-}
-
-void stays(const std::string& lines) { becomes(lines, lines); }
+    "input %scale: f64[]) {\n",
+    {{"N", 3}, {"S", 4}},
+    1e-14};
 
 }  // namespace
 
 TEST_CASE("split_batches: a product whose batches are split afterwards is computed with split batches") {
-  becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
+  splitting.becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = view %k {shape=[2*N, S, d=3]}
   %3 = contract %1, %2 {spec="abc,adc->abd"}
   %4 = mul %3, %scale
   %5 = view %4 {shape=[N, h=2, S, S]}
   output "o" %5
 )",
-          R"(  %1 = contract %q, %k {spec="aAbc,aAdc->aAbd"}
+                    R"(  %1 = contract %q, %k {spec="aAbc,aAdc->aAbd"}
   %2 = mul %1, %scale
   output "o" %2
 )");
 }
 
 TEST_CASE("split_batches: arguments are split, merges are taken back through point-wise ops") {
-  becomes(R"(  %1 = exp %k
+  splitting.becomes(R"(  %1 = exp %k
   %2 = view %1 {shape=[2*N, S, d=3]}
   %3 = mul %2, %scale
   %4 = contract %p, %3 {spec="abc,adc->abd"}
@@ -52,7 +40,7 @@ TEST_CASE("split_batches: arguments are split, merges are taken back through poi
   %6 = exp %5
   output "o" %6
 )",
-          R"(  %1 = exp %k
+                    R"(  %1 = exp %k
   %2 = mul %1, %scale
   %3 = view %p {shape=[N, 2, S, d=3]}
   %4 = contract %3, %2 {spec="aAbc,aAdc->aAbd"}
@@ -62,7 +50,7 @@ TEST_CASE("split_batches: arguments are split, merges are taken back through poi
 }
 
 TEST_CASE("split_batches: through reductions, views of ones and broadcasts, with all that reads the same values") {
-  becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
+  splitting.becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = exp %2
   %4 = sum %3 {dims=[2]}
@@ -78,7 +66,7 @@ TEST_CASE("split_batches: through reductions, views of ones and broadcasts, with
   output "b" %10
   output "c" %11
 )",
-          R"(  %1 = view %p {shape=[N, 2, S, d=3]}
+                    R"(  %1 = view %p {shape=[N, 2, S, d=3]}
   %2 = contract %q, %1 {spec="aAbc,aAdc->aAbd"}
   %3 = exp %2
   %4 = sum %3 {dims=[3]}
@@ -98,13 +86,13 @@ TEST_CASE("split_batches: through reductions, views of ones and broadcasts, with
 }
 
 TEST_CASE("split_batches: what is stored as it is, or is an output in between, stays") {
-  stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
+  splitting.stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = view %2 {shape=[N, h=2, S, S]}
   %4 = sum %3 {dims=[1]}
   output "o" %4
 )");
-  stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
+  splitting.stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = exp %2
   %4 = view %3 {shape=[N, h=2, S, S]}
@@ -112,7 +100,7 @@ TEST_CASE("split_batches: what is stored as it is, or is an output in between, s
   output "o" %3
   output "p" %5
 )");
-  stays(R"(  %1 = contract %p, %p {spec="abc,adc->abd"}
+  splitting.stays(R"(  %1 = contract %p, %p {spec="abc,adc->abd"}
   %2 = exp %1
   %3 = view %2 {shape=[N, h=2, S, S]}
   %4 = mul %3, %scale
@@ -123,18 +111,18 @@ TEST_CASE("split_batches: what is stored as it is, or is an output in between, s
 }
 
 TEST_CASE("split_batches: what is no batch dim, or would have to be split in memory, stays") {
-  stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
+  splitting.stays(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}
   %3 = softmax %2 {dim=2}
   %4 = contract %3, %p {spec="abc,acd->abd"}
   %5 = view %4 {shape=[N, h=2, S, d=3]}
   output "o" %5
 )");
-  stays(R"(  %1 = contract %p, %p {spec="abc,dbc->adb"}
+  splitting.stays(R"(  %1 = contract %p, %p {spec="abc,dbc->adb"}
   %2 = view %1 {shape=[N, h=2, 2*N, S]}
   output "o" %2
 )");
-  stays(R"(  %1 = contract %p, %p {spec="abc,adc->abd"}
+  splitting.stays(R"(  %1 = contract %p, %p {spec="abc,adc->abd"}
   output "o" %1
 )");
 }

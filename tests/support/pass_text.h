@@ -1,0 +1,37 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <string>
+
+#include "ir/tensor/parser.h"
+#include "ir/tensor/printer.h"
+#include "tests/support/compare.h"
+
+namespace lathe::test {
+
+/// A pass, held to the text of what it makes of graphs with one signature.
+struct PassText {
+  std::function<ir::Graph(const ir::Graph&)> pass;
+  std::string signature;  ///< "graph @g(input %x: f64[N]) {\n"
+  DimBindings dims;       ///< that graphs are run with
+  double tolerance;
+
+  /// The graph of a body's lines.
+  ir::Graph parse(const std::string& lines) const { return ir::parse_graph(signature + lines + "}\n", "t"); }
+
+  /// Checks that the pass turns `before` into `after`, and that both give the same.
+  void becomes(const std::string& before, const std::string& after) const {
+    const auto text = [](const ir::Graph& graph) { return ir::print(graph, {.locations = false}); };
+    const ir::Graph from = parse(before), to = pass(from);
+    CHECK(text(to) == text(parse(after)));
+    const ir::Tensors arguments = random_arguments(from, dims);
+    const ir::Tensors expected = ir::interpret(from, arguments), found = ir::interpret(to, arguments);
+    for (const auto& [name, value] : expected) CHECK(error_of(found.at(name), value) <= tolerance);
+  }
+
+  void stays(const std::string& lines) const { becomes(lines, lines); }
+};
+
+}  // namespace lathe::test
