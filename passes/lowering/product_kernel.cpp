@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "passes/lowering/product_operands.h"
 
@@ -12,6 +11,40 @@ using schedule::LaneAxis;
 using Scope = PointEmitter::Scope;
 
 namespace {
+
+/// What a kernel goes over: all of k, or one panel of it. Number and size of a panel are run-time arguments, so that
+/// all panels share their kernels.
+class PartOfK {
+ public:
+  explicit PartOfK(Dim k) : size_(std::move(k)) {}
+  /// Of panels of `step` elements, the last of which may have fewer.
+  static PartOfK panel(std::int64_t k, std::int64_t first, std::int64_t step) {
+    PartOfK part{Dim(std::min(step, k - first))};
+    part.first_ = first, part.step_ = step, part.last_ = first + step >= k;
+    return part;
+  }
+
+  bool is_panel() const { return step_ > 0; }
+  bool is_last_panel() const { return last_; }
+  const Dim& size() const { return size_; }
+
+  // In a kernel.
+  Value size(KernelContext& context) const {
+    return is_panel() ? context.argument(*size_.value()) : context.dim(size_);
+  }
+  Value is_first(KernelContext& context) const { return kernel::equal(number(context), 0); }
+  /// Of `load`, which counts all of k.
+  schedule::LoadOperand from_start(KernelContext& context, const schedule::LoadOperand& load) const {
+    return is_panel() ? schedule::load_from(load, number(context) * step_) : load;
+  }
+
+ private:
+  Value number(KernelContext& context) const { return context.argument(first_ / step_); }
+
+  Dim size_;
+  std::int64_t first_ = 0, step_ = 0;  ///< of panels
+  bool last_ = false;
+};
 
 class ProductKernels {
  public:
@@ -47,13 +80,14 @@ class ProductKernels {
       name_candidates(lowering_, plans, built);
       return built;
     }
-    const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan, {}, built) : -1;
-    const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan, {}, built) : -1;
+    const PartOfK all(k);
+    const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan, all, built) : -1;
+    const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan, all, built) : -1;
     const int sums = plan.pieces > 1 ? lowering_.workspace(operands_.compute,
                                                            batch * Dim(sums_of_pieces(plan, *m.value(), *n.value())),
                                                            "sums of pieces")
                                      : -1;
-    built.push_back(product(plan, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
+    built.push_back(product(plan, all, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
     if (plan.pieces > 1) built.push_back(join(plan, sums));
     name_candidates(lowering_, plans, built);
     return built;
@@ -74,26 +108,19 @@ class ProductKernels {
     };
   }
 
-  /// A panel of k. Number and size are run-time arguments, so that all panels share their kernels.
-  struct Panel {
-    std::int64_t number, size;
-    bool last;
-  };
-
   /// What is read of an operand for a panel, if it is read as it lies.
-  std::map<int, Dim> share_of(const Panel& panel, const ProductOperand& operand, const Dim& rows) const {
-    if (!operand.plain) return {};
+  std::map<int, Dim> share_of(const PartOfK& part, const ProductOperand& operand, const Dim& rows) const {
+    if (!operand.plain || !part.is_panel()) return {};
     const auto& [program, result] = operand.operand;
-    return {{lowering_.buffer_of(program[result].buffer), operands_.batch * rows * Dim(panel.size)}};
+    return {{lowering_.buffer_of(program[result].buffer), operands_.batch * rows * part.size()}};
   }
 
-  /// Packs an operand, or of a panel its k, into a new workspace.
-  int pack(bool left, const schedule::GemmPlan& plan, const std::optional<Panel>& panel,
+  /// Packs an operand, or a panel of it, into a new workspace.
+  int pack(bool left, const schedule::GemmPlan& plan, const PartOfK& part,
            std::vector<KernelContext::Built>& built) const {
     const schedule::GemmTile& tile = plan.tile;
     const ProductOperand& s = left ? operands_.left : operands_.right;
-    const Dim &batch = operands_.batch, &rows = left ? operands_.m : operands_.n,
-              k = panel ? Dim(panel->size) : operands_.k;
+    const Dim &batch = operands_.batch, &rows = left ? operands_.m : operands_.n, &k = part.size();
     const schedule::PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
     const Dim elements =
@@ -102,20 +129,15 @@ class ProductKernels {
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs");
-    if (panel) context.touches(share_of(*panel, s, rows));
+    context.touches(share_of(part, s, rows));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
     PointEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
     schedule::PackSizes sizes{context.dim(batch), context.dim(rows), {}};
-    schedule::LoadOperand load = loader(emitter, s, top);
-    if (panel) {
-      load = schedule::load_from(load, context.argument(panel->number) * plan.panel);
-      sizes.k = context.argument(panel->size);
-    } else {
-      sizes.k = context.dim(k);
-    }
+    const schedule::LoadOperand load = part.from_start(context, loader(emitter, s, top));
+    sizes.k = part.size(context);
     const auto emit_pack = left ? schedule::emit_pack_lhs : schedule::emit_pack_rhs;
     emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
@@ -135,28 +157,26 @@ class ProductKernels {
     const int sums = lowering_.workspace(operands_.compute, elements, "sums of panels");
     const std::int64_t k = *operands_.k.value();
     for (std::int64_t first = 0; first < k; first += plan.panel) {
-      const Panel panel{first / plan.panel, std::min<std::int64_t>(plan.panel, k - first), first + plan.panel >= k};
+      const PartOfK panel = PartOfK::panel(k, first, plan.panel);
       const int lhs = pack(true, plan, panel, built), rhs = pack(false, plan, panel, built);
-      built.push_back(product(plan, {.lhs = lhs, .rhs = rhs, .sums = sums}, panel));
+      built.push_back(product(plan, panel, {.lhs = lhs, .rhs = rhs, .sums = sums}));
     }
   }
 
-  schedule::GemmSizes sizes(KernelContext& context) const {
-    return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n),
-            context.dim(operands_.k)};
+  schedule::GemmSizes sizes(KernelContext& context, const PartOfK& part) const {
+    return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n), part.size(context)};
   }
 
   /// The product, or its piece or panel, of which only the last panel has the epilogue.
-  KernelContext::Built product(const schedule::GemmPlan& plan, const Workspaces& with,
-                               const std::optional<Panel>& panel = {}) const {
+  KernelContext::Built product(const schedule::GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product");
     static const PointProgram none;
-    const bool ends = with.sums < 0 || (panel && panel->last);
+    const bool ends = with.sums < 0 || part.is_last_panel();
     declare_buffers(context,
                     {ends ? &epilogue_ : &none, with.lhs < 0 ? &operands_.left.operand.program : &none,
                      with.rhs < 0 ? &operands_.right.operand.program : &none},
                     lowering_);
-    if (with.sums >= 0) context.declare(with.sums, operands_.compute, panel.has_value(), !ends);
+    if (with.sums >= 0) context.declare(with.sums, operands_.compute, part.is_panel(), !ends);
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
     PointEmitter left_loads(context, operands_.left.operand.program, lowering_.buffer_of);
     PointEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
@@ -181,14 +201,12 @@ class ProductKernels {
     };
     const schedule::GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
     const schedule::GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
-    schedule::GemmSizes all = sizes(context);
-    if (panel) {
-      all.k = context.argument(panel->size);
-      const Value first = kernel::equal(context.argument(panel->number), 0);
-      const schedule::GemmPanel part{context.buffer(with.sums), first, panel->last};
-      emit_gemm_panel(context.builder, plan, all, lhs, rhs, part,
+    const schedule::GemmSizes all = sizes(context, part);
+    if (part.is_panel())
+      emit_gemm_panel(context.builder, plan, all, lhs, rhs,
+                      {context.buffer(with.sums), part.is_first(context), part.is_last_panel()},
                       ends ? epilogue(emitter, top) : schedule::Epilogue());
-    } else if (with.sums >= 0)
+    else if (with.sums >= 0)
       emit_gemm_pieces(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
     else
       emit_gemm(context.builder, plan, all, lhs, rhs, epilogue(emitter, top),
@@ -198,7 +216,7 @@ class ProductKernels {
     // A multiply-add takes an eighth of an operation; where few rows share what is loaded, reading takes longer.
     const std::int64_t rows = std::max(plan.tile.mc / 8, 2),
                        columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
-    const Dim k = panel ? Dim(panel->size) : o.k;
+    const Dim& k = part.size();
     built.launch.work = Dim(rows * columns) * (plan.pieces > 1 ? Dim(*k.value() / plan.pieces) : k);
     built.launch.flops = Dim(2) * o.batch * o.m * o.n * k;
     return built;
@@ -212,7 +230,8 @@ class ProductKernels {
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
-    emit_join_pieces(context.builder, plan, sizes(context), context.buffer(sums), epilogue(emitter, top));
+    emit_join_pieces(context.builder, plan, sizes(context, PartOfK(operands_.k)), context.buffer(sums),
+                     epilogue(emitter, top));
     auto built = context.finish();
     built.launch.work = Dim(plan.tile.n_step() * (plan.pieces + epilogue_.size()));
     return built;
