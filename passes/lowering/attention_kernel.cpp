@@ -266,7 +266,7 @@ class AttentionKernel {
       find_ends(place, vectors);
       const auto multiply = [&] {
         for (auto& score : scores_) {
-          score->pack_rows(place, vectors, rows_);
+          if (!attention_.sliced) score->pack_rows(place, vectors, rows_);
           score->multiply(loops_->slot(score->part().value), place, vectors, columns_, [&](Value column) {
             if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
           });
@@ -278,7 +278,9 @@ class AttentionKernel {
       for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
-    few_or_all(attention_.sliced ? sliced_block / lanes_ : 1, count, with);
+    if (!attention_.sliced) return few_or_all(1, count, with);
+    for (auto& score : scores_) score->pack_rows(strip, vectors_, rows_);  // as many as there are
+    few_or_all(sliced_block / lanes_, count, with);
   }
 
   /// with(vectors): as few as hold so many rows of a strip, doubling up to all.

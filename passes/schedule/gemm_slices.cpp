@@ -24,20 +24,20 @@ class SlicePacker {
 
   void left() {
     each_pair_of_squares([&](Value block, Value row, bool ragged) {
-      put(block, row * kernel::tile_depth, kernel::tile_depth, squares(LaneAxis::row, row, block, ragged));
+      lines(LaneAxis::row, block, row, row * kernel::tile_depth, kernel::tile_depth, ragged);
     });
   }
 
   void right() {
     each_pair_of_squares([&](Value block, Value row, bool ragged) {
-      put(block, row * 2, 2 * from_.width, squares(LaneAxis::k, row, block, ragged));
+      lines(LaneAxis::k, block, row, row * 2, 2 * from_.width, ragged);
     });
   }
 
  private:
   static constexpr int side = kernel::tile_side;
-  /// The first 16 k of a block and the others.
-  using Squares = std::array<std::vector<Value>, 2>;
+  /// Of the first 16 k of a block, and of the others.
+  using Two = std::array<Value, 2>;
 
   /// block: the first k of 32, counted from k0; row: 0 or 16.
   void each_pair_of_squares(const std::function<void(Value block, Value row, bool ragged)>& body) {
@@ -56,17 +56,30 @@ class SlicePacker {
     blocks(whole, end, true);
   }
 
-  /// Vector i of each holds 16 k of row row + i (axis row) or 16 rows at the i-th k (axis k).
-  Squares squares(LaneAxis axis, Value row, Value block, bool ragged) {
-    Squares both;
-    for (int half = 0; half < 2; ++half) {
-      const Value k = block + half * side;
-      std::vector<Value> vectors;
-      for (int i = 0; i < side; ++i)
-        vectors.push_back(from_.axis == LaneAxis::k ? of_row(row + i, k, ragged) : of_rows(row, k + i, ragged));
-      both[static_cast<std::size_t>(half)] = axis == from_.axis ? transpose(b_, vectors) : vectors;
+  /// The lines of two squares, from `place` on: line i holds 16 k of row row + i (axis row) or 16 rows at the i-th k
+  /// (axis k).
+  void lines(LaneAxis axis, Value block, Value row, Value place, int line, bool ragged) {
+    const auto vectors = [&](Value i) {
+      Two both;
+      for (int half = 0; half < 2; ++half) {
+        const Value k = block + half * side;
+        both[static_cast<std::size_t>(half)] =
+            from_.axis == LaneAxis::k ? of_row(row + i, k, ragged) : of_rows(row, k + i, ragged);
+      }
+      return both;
+    };
+    if (axis != from_.axis) {
+      for_unrolled(b_, b_.index(0), b_.index(side), 4, [&](Value i) { put(block, place + i * line, vectors(i)); });
+      return;
     }
-    return both;
+    std::array<std::vector<Value>, 2> squares;
+    for (int i = 0; i < side; ++i) {
+      const Two both = vectors(b_.index(i));
+      for (std::size_t half = 0; half < 2; ++half) squares[half].push_back(both[half]);
+    }
+    for (std::vector<Value>& square : squares) square = transpose(b_, square);
+    for (std::size_t i = 0; i < side; ++i)
+      put(block, place + static_cast<int>(i) * line, {squares[0][i], squares[1][i]});
   }
 
   Value load(Value row, Value k, Value mask) { return (*from_.load)(from_.batch, row, k, from_.axis, side, mask); }
@@ -85,14 +98,12 @@ class SlicePacker {
     return b_.select(k < from_.k, loaded, b_.constant(f32, 0, side));
   }
 
-  /// Vectors of both squares, zipped, into lines of each slice of a block.
-  void put(Value block, Value place, int line, const Squares& squares) {
-    for (std::size_t i = 0; i < side; ++i)
-      for (int s = 0; s < kernel::tile_slices; ++s) {
-        const Value slice = (block / kernel::tile_depth * kernel::tile_slices + s) * kernel::slice_elements;
-        b_.store(buffer_, base_ + slice + place + static_cast<int>(i) * line,
-                 b_.bf16_slices(squares[0][i], squares[1][i], s));
-      }
+  /// Two vectors, zipped, into a line of each slice of a block.
+  void put(Value block, Value place, const Two& vectors) {
+    for (int s = 0; s < kernel::tile_slices; ++s) {
+      const Value slice = (block / kernel::tile_depth * kernel::tile_slices + s) * kernel::slice_elements;
+      b_.store(buffer_, base_ + slice + place, b_.bf16_slices(vectors[0], vectors[1], s));
+    }
   }
 
   Builder& b_;
