@@ -1,6 +1,5 @@
 #include "passes/lowering/attention_slices.h"
 
-#include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/gemm_slices.h"
 
 namespace lathe {
@@ -41,18 +40,24 @@ SlicedScore::SlicedScore(KernelContext& context, const AttentionParts::Score& pa
                          OperandLoader& columns)
     : b_(context.builder), part_(part), rows_(rows), columns_(columns), depth_(whole_blocks(*part.depth.value())) {}
 
+/// A block of an operand's rows (or columns), from `row` on, with all its depth.
+schedule::SliverSource SlicedScore::sliver(Value outer, Value row, Value rows, const OperandLoader& from,
+                                           const schedule::LoadOperand& load) const {
+  return {.batch = outer,
+          .row = row,
+          .rows = rows,
+          .k0 = b_.index(0),
+          .depth = b_.index(depth_ / 2),
+          .k = b_.index(*part_.depth.value()),
+          .width = block,
+          .axis = from.axis(),
+          .load = &load};
+}
+
 void SlicedScore::stage_columns(Value outer, Value columns) {
   const schedule::LoadOperand load = columns_.callback();
   b_.for_loop(0, columns, block, [&](Value column) {
-    const schedule::SliverSource from{.batch = outer,
-                                      .row = column,
-                                      .rows = columns,
-                                      .k0 = b_.index(0),
-                                      .depth = b_.index(depth_ / 2),
-                                      .k = b_.index(*part_.depth.value()),
-                                      .width = block,
-                                      .axis = columns_.axis(),
-                                      .load = &load};
+    const schedule::SliverSource from = sliver(outer, column, columns, columns_, load);
     emit_pack_left_slices(b_, tile, from, column_slices_, column * (depth_ * kernel::tile_slices));
   });
 }
@@ -60,15 +65,7 @@ void SlicedScore::stage_columns(Value outer, Value columns) {
 void SlicedScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
   const schedule::LoadOperand load = rows_.callback();
   b_.for_loop(0, min(rows - place.row, vectors * lanes), block, [&](Value row) {
-    const schedule::SliverSource from{.batch = place.outer,
-                                      .row = place.row + row,
-                                      .rows = rows,
-                                      .k0 = b_.index(0),
-                                      .depth = b_.index(depth_ / 2),
-                                      .k = b_.index(*part_.depth.value()),
-                                      .width = block,
-                                      .axis = rows_.axis(),
-                                      .load = &load};
+    const schedule::SliverSource from = sliver(place.outer, place.row + row, rows, rows_, load);
     emit_pack_right_slices(b_, tile, from, row_slices_, row * (depth_ * kernel::tile_slices));
   });
 }

@@ -5,6 +5,7 @@
 
 #include "passes/lowering/attention_parts.h"
 #include "passes/lowering/strip_loops.h"
+#include "passes/schedule/gemm_pack.h"
 
 /// Products of an attention in f32 by tile_mma: both operands as slices of bf16 (docs/kernel-ir.md), in blocks of 32
 /// columns and 32 rows. A strip's scores stay f32; what products read of them is cut into slices on the way, which
@@ -30,6 +31,9 @@ class SlicedScore {
   void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, const kernel::Builder::Body& ahead);
 
  private:
+  schedule::SliverSource sliver(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
+                                const schedule::LoadOperand& load) const;
+
   kernel::Builder& b_;
   const AttentionParts::Score& part_;
   OperandLoader &rows_, &columns_;
