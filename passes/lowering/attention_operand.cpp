@@ -117,6 +117,18 @@ schedule::LoadOperand OperandLoader::callback() {
   };
 }
 
+namespace {
+LaneAxis other(LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : LaneAxis::k; }
+}  // namespace
+
+LaneAxis OperandLoader::turned_axis() const { return other(axis()); }
+
+schedule::LoadOperand OperandLoader::turned_callback() {
+  return [this](Value outer, Value depth, Value position, LaneAxis axis, int lanes, Value mask) {
+    return load(outer, position, depth, other(axis), lanes, mask);
+  };
+}
+
 void OperandLoader::copy_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
   kernel::Builder& b = context().builder;
   b.for_loop(0, count, 1, [&](Value position) {
@@ -129,10 +141,7 @@ void OperandLoader::copy_to(const ScratchMatrix& matrix, Value outer, Value firs
 
 void OperandLoader::pairs_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
   kernel::Builder& b = context().builder;
-  const auto other = [](LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : LaneAxis::k; };
-  const schedule::LoadOperand load = [&](Value, Value depth, Value position, LaneAxis along, int n, Value mask) {
-    return this->load(outer, first + position, depth, other(along), n, mask);
-  };
+  const schedule::LoadOperand load = schedule::load_from(turned_callback(), first);
   const schedule::SliverSource from{.batch = outer,
                                     .row = b.index(0),
                                     .rows = context().dim(operand_.size),
@@ -140,7 +149,7 @@ void OperandLoader::pairs_to(const ScratchMatrix& matrix, Value outer, Value fir
                                     .depth = b.ceil_div(count, 2),
                                     .k = count,
                                     .width = static_cast<int>(*b.constant_value(matrix.stride)),
-                                    .axis = other(axis()),
+                                    .axis = turned_axis(),
                                     .load = &load};
   emit_pack_sliver(b, {.compute = compute_, .lanes = lanes, .pairs = true}, from, {matrix.buffer, b.index(0)});
 }

@@ -67,6 +67,8 @@ class OperandLoader {
   Element element(kernel::Value outer, kernel::Value position, kernel::Value depth);
   /// The same as load(), as a callback for packing.
   schedule::LoadOperand callback();
+  /// The same with the depth as the rows and the positions as k, for products that sum over positions.
+  schedule::LoadOperand turned_callback();
   /// Copies positions first .. first + count to the matrix, the depth of each contiguous.
   void copy_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count, int lanes);
   /// The same, two and two: matrix[position / 2][depth][2] of bf16, a zero beside the last of an odd number. The
@@ -75,6 +77,7 @@ class OperandLoader {
                 int lanes);
   /// Along which axis its elements are neighbours.
   schedule::LaneAxis axis() const;
+  schedule::LaneAxis turned_axis() const;  ///< as turned_callback() has it
 
  private:
   const AttentionOperand& operand_;

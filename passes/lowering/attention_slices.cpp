@@ -92,19 +92,10 @@ SlicedEnd::SlicedEnd(KernelContext& context, const AttentionParts::End& part, Op
 
 int SlicedEnd::whole_depth(const AttentionParts::End& part) { return whole_blocks(*part.depth.value()); }
 
-/// The other operand as the product sees it: its depth along the rows, its positions along k.
-schedule::LoadOperand SlicedEnd::turned_load() const {
-  return [this](Value outer, Value depth, Value position, LaneAxis along, int n, Value mask) {
-    return other_.load(outer, position, depth, along == LaneAxis::k ? LaneAxis::row : LaneAxis::k, n, mask);
-  };
-}
-
-LaneAxis SlicedEnd::turned_axis() const { return other_.axis() == LaneAxis::k ? LaneAxis::row : LaneAxis::k; }
-
 void SlicedEnd::each_depth(const std::function<void(Value depth)>& body) { b_.for_loop(0, depth_, block, body); }
 
 void SlicedEnd::stage_columns(Value outer, Value columns) {
-  const schedule::LoadOperand load = turned_load();
+  const schedule::LoadOperand load = other_.turned_callback();
   each_depth([&](Value depth) {
     const schedule::SliverSource from{.batch = outer,
                                       .row = depth,
@@ -113,7 +104,7 @@ void SlicedEnd::stage_columns(Value outer, Value columns) {
                                       .depth = scratch_.columns / 2,
                                       .k = columns,
                                       .width = block,
-                                      .axis = turned_axis(),
+                                      .axis = other_.turned_axis(),
                                       .load = &load};
     emit_pack_left_slices(b_, tile, from, scratch_.other, depth * scratch_.columns * kernel::tile_slices);
   });
@@ -210,7 +201,7 @@ void SlicedEnd::rows_to_left(const ScratchMatrix& slot, const StripPlace& place,
 }
 
 void SlicedEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
-  const schedule::LoadOperand load = turned_load();
+  const schedule::LoadOperand load = other_.turned_callback();
   const Value whole = b_.round_up(count, block);
   each_depth([&](Value depth) {
     const schedule::SliverSource from{.batch = place.outer,
@@ -220,7 +211,7 @@ void SlicedEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place
                                       .depth = whole / 2,
                                       .k = place.row + count,
                                       .width = block,
-                                      .axis = turned_axis(),
+                                      .axis = other_.turned_axis(),
                                       .load = &load};
     emit_pack_right_slices(b_, tile, from, scratch_.other, depth * (strip_rows_ * kernel::tile_slices));
   });

@@ -65,8 +65,6 @@ class SlicedEnd {
   using Value = kernel::Value;
   /// A vector of rows at a column of a slot.
   using Vector = std::function<Value(Value column, int vector)>;
-  schedule::LoadOperand turned_load() const;
-  schedule::LaneAxis turned_axis() const;
   Vector vectors(const ScratchMatrix& slot, const StripPlace& place, Value count, bool whole, bool masks_rows) const;
   void put(Value place, Value first, Value second);
   void columns_to_right(const ScratchMatrix& slot, const StripPlace& place, int half, Value lo, Value hi);
