@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what bench/ compares Lathe with: PyTorch, JAX and NumPy into a virtual environment, OpenBLAS and oneDNN from
-# Debian 12. No part of Lathe's own set-up: nothing but bench/run_*.py needs it.
+# Installs what bench/ compares Lathe with: PyTorch, JAX, NumPy and oneDNN into a virtual environment, OpenBLAS from Debian
+# 12. No part of Lathe's own set-up: nothing but bench/run_*.py needs it, and bench_gemm, which is linked with oneDNN where
+# CMake finds it (-DCMAKE_PREFIX_PATH=FOLDER) and opens OpenBLAS when it runs.
 #
 #   bench/peers/setup.sh [FOLDER]     FOLDER: the environment to make or to complete; default .bench-peers in the
 #                                     repository, which git ignores
@@ -21,7 +22,7 @@ fi
 
 if command -v dpkg-query >/dev/null; then
   missing=()
-  for package in g++ python3-dev python3-venv libopenblas-dev libdnnl-dev; do
+  for package in g++ python3-dev python3-venv libopenblas-dev; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
   done
   if [ ${#missing[@]} -gt 0 ]; then
@@ -34,7 +35,7 @@ fi
 
 [ -x "$folder/bin/pip" ] || "$python" -m venv "$folder"
 pip=("$folder/bin/pip" install --quiet)
-"${pip[@]}" numpy jax
+"${pip[@]}" numpy jax onednn-cpu-gomp onednn-devel-cpu-gomp
 "$folder/bin/python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' ||
   "${pip[@]}" --no-deps torch
 
