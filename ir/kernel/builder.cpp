@@ -179,6 +179,12 @@ Value Builder::apply(ScalarOp op, std::vector<Value> args) {
 Value Builder::cast(Value value, DType dtype) {
   require(!is_complex(dtype), "cast to {}", lathe::name(dtype));
   if (value.type.scalar == dtype) return value;
+  if (const Instruction& in = at(value); in.op == Opcode::scalar && in.scalar_op == ScalarOp::cast) {
+    // Back to the float that was widened, without loss.
+    const Value from = handle(in.args[0]);
+    const bool wider = size_in_bytes(value.type.scalar) > size_in_bytes(dtype);
+    if (from.type.scalar == dtype && is_float(dtype) && is_float(value.type.scalar) && wider) return from;
+  }
   return append(
       {.op = Opcode::scalar, .type = {dtype, value.type.lanes}, .scalar_op = ScalarOp::cast, .args = {value.id}});
 }

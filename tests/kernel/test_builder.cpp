@@ -64,6 +64,10 @@ TEST_CASE("float arithmetic simplifies only where no bit changes") {
         "  store b1[0] = 0.30000001192092896:f32\n");
   CHECK(stored([](Folding& s) { return s.b.cast(s.b.constant(bf16, 1.01), f32); }) ==
         "  store b1[0] = 1.0078125:f32\n");
+  CHECK(stored([](Folding& s) { return s.b.cast(s.b.cast(s.f, f64), f32); }).find("store b1[0] = %0") !=
+        std::string::npos);
+  CHECK(stored([](Folding& s) { return s.b.cast(s.b.cast(s.f, bf16), f32); }).find("store b1[0] = %0") ==
+        std::string::npos);
 }
 
 TEST_CASE("known branches, loops and masks leave no trace") {
