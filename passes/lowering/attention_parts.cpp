@@ -49,8 +49,6 @@ class Parts {
     return attention_operand(lowering_, region_, value, dims, parts_.outer);
   }
 
-  bool multiplies_pairs(DType a, DType b) const { return lowering_.target.dot_pairs && a == bf16 && b == bf16; }
-
   void add_score(ir::ValueId id) {
     const ir::Node& node = graph_[id];
     const ir::ContractionRoles roles = node.op->as<ir::Contraction>()->roles(node);
@@ -71,7 +69,8 @@ class Parts {
       (found.by_column ? score.columns : score.rows) = std::move(found);
     }
     const auto depth = score.depth.value();
-    score.pairs = multiplies_pairs(score.rows.dtype(), score.columns.dtype()) && depth && *depth % 2 == 0;
+    score.narrow = score.rows.dtype() == bf16 && score.columns.dtype() == bf16;
+    score.pairs = score.narrow && lowering_.target.dot_pairs && depth && *depth % 2 == 0;
     parts_.scores.push_back(std::move(score));
   }
 
@@ -99,7 +98,9 @@ class Parts {
     end.other = operand(node.operands[left ? 1 : 0], mapped);
     end.over_rows = !end.other.by_column;
     end.depth = end.other.size;
-    end.pairs = multiplies_pairs(graph_[own->member].type.dtype, end.other.dtype()) && end.depth.value();
+    const bool scores = program_[end.value].kind == PointInstruction::Kind::accumulator;
+    end.narrow = !scores && graph_[own->member].type.dtype == bf16 && end.other.dtype() == bf16;
+    end.pairs = end.narrow && lowering_.target.dot_pairs && end.depth.value();
     end.epilogue = region_program(graph_, lowering_.plan, region);
     const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
     for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)

@@ -82,3 +82,19 @@ TEST_CASE("attention of pairs gives what the interpreter gives, whatever is odd"
     }
   }
 }
+
+TEST_CASE("products of scores themselves read them as they are, not as pairs") {
+  Graph g{"scores"};
+  const Tensor q = g.input("q", bf16, {2, 9, 8}), k = g.input("k", bf16, {2, 11, 8}),
+               v = g.input("v", bf16, {2, 11, 8});
+  const Tensor s = matmul(q, k.transpose(-2, -1));
+  g.output("y", matmul(s.softmax(-1), v));
+  g.output("z", matmul(s, v));
+  const ir::Graph graph = ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
+  const ProgramInterpreter program(
+      graph, [](const ir::Graph& from, const LowerOptions& options) { return lower(from, with_pairs, options); },
+      {.attention = AttentionFusion::required});
+  const ir::Tensors arguments = random_arguments(graph, {});
+  for (const auto& [name, value] : ir::interpret(graph, arguments, {.round = false}))
+    CHECK(error_of(program.run(arguments).at(name).cast(f64), value.cast(f64)) <= 1.6e-2);
+}
