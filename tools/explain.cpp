@@ -8,6 +8,7 @@
 #include "passes/fusion/prepare.h"
 #include "passes/gpu/explain_gpu_attention.h"
 #include "passes/known_sizes.h"
+#include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 #include "passes/remat/explain_memory.h"
 #include "runtime/machine/cpu_info.h"
@@ -44,7 +45,9 @@ std::string memory_text(const ir::Graph& from, const Options& options) {
 
 std::string fusion_text(const ir::Graph& graph, const Options& options) {
   const Target target = named_target(options.target);
-  if (target.kind == Target::Kind::cpu) return explain_attention(graph, !options.require_fused);
+  if (target.kind == Target::Kind::cpu)
+    return explain_attention(
+        graph, options.require_fused ? AttentionCosts::none : attention_costs(vector_target(target.cpu)));
   return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
 }
 

@@ -54,7 +54,7 @@ class Search {
       if (free.find(*columns) == std::string::npos) continue;
       AttentionGrower grower(subject_, scores, *columns, options_.sums);
       const auto group = grower.run();
-      const auto cost = group && options_.costs ? attention_cost(subject_, *group) : std::nullopt;
+      const auto cost = group ? attention_cost(subject_, *group, options_.costs) : std::nullopt;
       if (cost && cost->plain < cost->fused) {
         const std::string reason = fmt::format(
             "plain is faster: estimated at {:.0f} multiply-adds a score, fused at {:.0f}", cost->plain, cost->fused);

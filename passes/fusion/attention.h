@@ -45,8 +45,8 @@ struct AttentionSearch {
 
 struct AttentionOptions {
   OuterSums sums = OuterSums::none;
-  bool costs = false;   ///< leave alone what is faster one by one: see attention_cost.h
-  bool blocks = false;  ///< take the sums of long rows from results: see result_dots.h
+  AttentionCosts costs = AttentionCosts::none;  ///< leave alone what is faster one by one
+  bool blocks = false;                          ///< take the sums of long rows from results: see result_dots.h
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});

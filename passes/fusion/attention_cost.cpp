@@ -25,6 +25,12 @@ struct Rates {
 };
 constexpr Rates forward = {1, 1, 1, 124, 193, 198, 9, 12};
 constexpr Rates training = {4, 3, 3, 148, 190, 275, 30, 20};
+/// On a CPU with AMX: fused by fma, where plain products of bf16 go by tile_mma.
+constexpr Rates narrow_beside_tiles = {1, 1, 0.5, 124, 160, 160, 9, 12};
+constexpr Rates training_beside_tiles = {4, 3, 3, 148, 190, 275, 30, 14};
+/// There, of bf16 by tile_mma.
+constexpr Rates forward_by_tiles = {0.34, 0.34, 0.32, 75, 100, 112, 25, 30};
+constexpr Rates training_by_tiles = {4.1, 4.1, 5, 118, 100, 112, 182, 40};
 constexpr double slower = 1.1;                ///< fused products, in time
 constexpr double lanes = 16;                  ///< rows of a vector
 constexpr double cache = 8 << 20;             ///< bytes of scores
@@ -131,21 +137,42 @@ double share_of_columns(const AttentionSubject& subject, const AttentionGroup& g
   return *least < *most ? std::min(causal, (*most - *least + 2 * beyond) / columns) : causal;
 }
 
+const Rates& rates_of(AttentionCosts costs, DType dtype, bool tiled, bool differentiated) {
+  if (tiled) return differentiated ? training_by_tiles : forward_by_tiles;
+  if (costs == AttentionCosts::tiles && differentiated) return training_beside_tiles;
+  if (costs == AttentionCosts::tiles && dtype == bf16) return narrow_beside_tiles;
+  return differentiated ? training : forward;
+}
+
 }  // namespace
 
-std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group) {
+bool is_faster_by_tiles(DType dtype, const AttentionSizes& sizes) {
+  constexpr std::int64_t block = 32, sliced_rows = 128, sliced_columns = 160;
+  const auto at_least = [](const std::optional<std::int64_t>& size, std::int64_t least) {
+    return size.value_or(least) >= least;
+  };
+  if (dtype == bf16)
+    return sizes.least_depth >= block / 2 && at_least(sizes.rows, block / 2 + 1) &&
+           at_least(sizes.columns, block / 2 + 1);
+  return dtype == f32 && sizes.least_depth >= block && at_least(sizes.rows, sliced_rows) &&
+         at_least(sizes.columns_of_row, sliced_columns);
+}
+
+std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
+                                            AttentionCosts costs) {
+  if (costs == AttentionCosts::none) return std::nullopt;
   const Graph& graph = subject.graph;
   const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
              scores = group.domain.numel().value();
   if (!rows || !columns || !scores || *scores == 0) return std::nullopt;
   Dim made(0), summed(0);
   bool differentiated = false;
-  std::size_t bytes = 0;  // of a score
+  DType dtype = f32;  // of a score
   for (const ValueId id : group.members) {
     if (!graph[id].op->as<Contraction>()) continue;
     made = made + depth_of(graph, graph[id]);
     differentiated = differentiated || is_differentiated(subject, graph[id]);
-    bytes = size_in_bytes(graph[id].type.dtype);
+    dtype = graph[id].type.dtype;
   }
   for (const ValueId id : group.consumers) {
     if (graph[id].loc.gradient()) return std::nullopt;
@@ -155,13 +182,17 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   }
   const auto q = made.value(), v = summed.value();
   if (!q || !v || 2 * *columns > most_for_a_depth * (*q + *v)) return std::nullopt;
-  const Rates& rates = differentiated ? training : forward;
   const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
              height = static_cast<double>(*rows);
+  const auto of_row = static_cast<std::int64_t>(width * share_of_columns(subject, group, width, 0));
+  const bool tiled =
+      costs == AttentionCosts::tiles && is_faster_by_tiles(dtype, {*rows, *columns, of_row, std::min(*q, *v)});
+  if (tiled && dtype == f32) return std::nullopt;
+  const Rates& rates = rates_of(costs, dtype, tiled, differentiated);
   const double share = share_of_columns(subject, group, width, rates.diagonal);
   const double filled = height / (std::ceil(height / lanes) * lanes);
-  const double points =
-      static_cast<double>(bytes) * static_cast<double>(*scores) > cache ? rates.far_points : rates.plain_points;
+  const double bytes = static_cast<double>(size_in_bytes(dtype)) * static_cast<double>(*scores);
+  const double points = bytes > cache ? rates.far_points : rates.plain_points;
   return AttentionCost{
       .fused = slower * share / filled * (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
                rates.row * (dq + dv) / 2 / width,

@@ -110,7 +110,7 @@ class Explanation {
 
 }  // namespace
 
-std::string explain_attention(const Graph& graph, bool costs) {
+std::string explain_attention(const Graph& graph, AttentionCosts costs) {
   return explain_attention(graph, {.search = {.sums = OuterSums::wide, .costs = costs, .blocks = true}});
 }
 

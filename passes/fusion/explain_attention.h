@@ -17,8 +17,8 @@ namespace lathe {
 ///   softmax at mha.cpp:30: not fused
 ///     it reads the weights through a reshape or a slice, or with both operands (%31 contract at mha.cpp:31)
 ///
-/// `costs`: what is faster one by one is left alone, as on a CPU where fusion is not required.
-std::string explain_attention(const ir::Graph& graph, bool costs = true);
+/// `costs`: what is faster one by one on a CPU is left alone; none where fusion is required.
+std::string explain_attention(const ir::Graph& graph, AttentionCosts costs = AttentionCosts::vectors);
 
 /// A machine that attentions are told for: how its schedules look for them, and what more there is to tell, line by
 /// line, of one that is fused in the prepared graph.

@@ -58,12 +58,16 @@ struct FusionPlan {
 /// that add to what they store round wide floats alone as the graph does.
 enum class OuterSums : std::uint8_t { none, wide, all };
 
+/// Whose measured speed decides which attentions are fused: nobody's, so that all are; a CPU's with vectors alone, or
+/// with tile_mma too. See attention_cost.h.
+enum class AttentionCosts : std::uint8_t { none, vectors, tiles };
+
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that).
 struct FusionOptions {
   bool attention = false;  ///< make attention regions
   OuterSums attention_sums = OuterSums::none;
-  bool attention_costs = false;   ///< but not where that is slower: see attention_cost.h
+  AttentionCosts attention_costs = AttentionCosts::none;  ///< but not where that is slower
   bool attention_blocks = false;  ///< attentions of long rows go over blocks of columns: see AttentionOptions
   bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h

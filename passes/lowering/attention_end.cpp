@@ -10,7 +10,7 @@ using kernel::Value;
 using schedule::LaneAxis;
 
 AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-                           const schedule::RegisterTile& tile, const ColumnBounds& bounds, bool sliced)
+                           const schedule::RegisterTile& tile, const ColumnBounds& bounds, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -20,7 +20,7 @@ AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& loweri
       other_(context, lowering, part.other, tile.compute),
       emitter_(context, part.epilogue, lowering.buffer_of),
       top_(emitter_, {}) {
-  if (sliced) sliced_.emplace(context, part_, other_, tile.vectors * tile.lanes);
+  if (tiled) tiled_.emplace(context, part_, other_, tile.vectors * tile.lanes);
 }
 
 void AttentionEnd::set_scratch(const Scratch& scratch) {
@@ -42,7 +42,7 @@ void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, 
 
 void AttentionEnd::stage_columns(Value outer, Value columns) {
   if (part_.over_rows) return;
-  sliced_ ? sliced_->stage_columns(outer, columns) : stage(outer, b_.index(0), columns);
+  tiled_ ? tiled_->stage_columns(outer, columns) : stage(outer, b_.index(0), columns);
 }
 
 /// Brings positions first .. first + count of the other operand into its place, if it has one.
@@ -142,7 +142,7 @@ void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value h
 
 void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count, Value at,
                                     bool begun) {
-  if (sliced_) return sliced_->sum_over_columns(slot, place, count, at, begun);
+  if (tiled_) return tiled_->sum_over_columns(slot, place, count, at, begun);
   const int lanes = tile_.lanes;
   const Value blocks = b_.ceil_div(place.hi - place.lo, column_block);
   b_.for_loop(0, begun ? blocks : max(blocks, 1), 1, [&](Value block) {
@@ -175,7 +175,7 @@ void AttentionEnd::clear(Value first, Value last) {
 }
 
 void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
-  if (sliced_) return sliced_->sum_over_rows(slot, place, count);
+  if (tiled_) return tiled_->sum_over_rows(slot, place, count);
   const int lanes = tile_.lanes;
   stage(place.outer, place.row, count);
   const Value first = staged_ ? b_.index(0) : place.row;

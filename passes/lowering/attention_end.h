@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "passes/lowering/attention_slices.h"
+#include "passes/lowering/attention_tiles.h"
 #include "passes/lowering/column_bounds.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/register_tile.h"
@@ -13,7 +13,7 @@ namespace lathe {
 class AttentionEnd {
  public:
   AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-               const schedule::RegisterTile& tile, const ColumnBounds& bounds, bool sliced);
+               const schedule::RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
 
   const AttentionParts::End& part() const { return part_; }
   OperandLoader& other() { return other_; }
@@ -24,8 +24,8 @@ class AttentionEnd {
     std::optional<ScratchMatrix> pairs = {};     ///< see columns_in_pairs
   };
   void set_scratch(const Scratch& scratch);
-  /// Where it is made by slices of bf16.
-  SlicedEnd* sliced() { return sliced_ ? &*sliced_ : nullptr; }
+  /// Where it is made by tile_mma.
+  TiledEnd* tiled() { return tiled_ ? &*tiled_ : nullptr; }
   /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
   /// pairs[column / 2][row][2], so many and two.
   static constexpr int column_block = 512;
@@ -70,7 +70,7 @@ class AttentionEnd {
   PointEmitter::Scope top_;
   ScratchMatrix sums_;
   std::optional<ScratchMatrix> staged_, divisors_, pairs_;
-  std::optional<SlicedEnd> sliced_;
+  std::optional<TiledEnd> tiled_;
 };
 
 }  // namespace lathe

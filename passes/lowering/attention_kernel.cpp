@@ -20,8 +20,8 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-/// Strips of a task: with slices so many that the columns, which each task cuts for itself, take little of its time.
-constexpr int usual_strips = 4, sliced_strips = 16;
+/// Strips of a task: with tiles so many that the columns, which each task packs for itself, take little of its time.
+constexpr int usual_strips = 4, tiled_strips = 16;
 constexpr int fewest_tasks = 8;
 constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
@@ -37,17 +37,17 @@ class AttentionKernel {
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.target)),
         vectors_(lowering.target.bits < 512 ? 3 : 4),
-        tile_rows_(attention_.sliced            ? sliced_block
+        tile_rows_(attention_.tiled             ? tile_block
                    : lowering.target.bits < 512 ? 4
                                                 : 24 / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), StripPlan::Memory::slots,
               narrow_results()),
         block_(block_columns(parts_, plan_, column_count(), strip_rows(), 2 * tile_rows_)) {
     for (const AttentionParts::Score& part : parts_.scores)
-      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.sliced));
+      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
     for (const AttentionParts::End& part : parts_.ends)
       ends_.push_back(
-          std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_, attention_.sliced));
+          std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_, attention_.tiled));
   }
 
   KernelContext::Built run() {
@@ -79,15 +79,15 @@ class AttentionKernel {
 
   int strip_rows() const { return vectors_ * lanes_; }
   int strips_of_a_task() const {
-    if (!attention_.sliced) return usual_strips;
+    if (!attention_.tiled) return usual_strips;
     const auto rows = (parts_.parallel * parts_.serial * row_count().unnamed()).value();
-    if (!rows) return sliced_strips / 2;
-    const auto each = static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * strip_rows()), sliced_strips));
+    if (!rows) return tiled_strips / 2;
+    const auto each = static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * strip_rows()), tiled_strips));
     return std::max(each, usual_strips);
   }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
   RegisterTile end_tile() const {
-    return lowering_.target.bits >= 512 && !attention_.sliced ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
+    return lowering_.target.bits >= 512 && !attention_.tiled ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
   }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
@@ -95,11 +95,11 @@ class AttentionKernel {
 
   // ------------------------------------------------------------------------------------------------------- memory
 
-  /// What products of pairs read.
+  /// What products read as bf16.
   std::set<int> narrow_results() const {
     std::set<int> found;
     for (const AttentionParts::End& end : parts_.ends)
-      if (end.pairs) found.insert(end.value);
+      if (end.pairs || (end.narrow && attention_.tiled)) found.insert(end.value);
     return found;
   }
 
@@ -246,7 +246,7 @@ class AttentionKernel {
     } else {
       scores(place, count, [](StripLoops::Rows&) {});
     }
-    if (attention_.sliced) find_ends(place, vectors_);
+    if (attention_.tiled) find_ends(place, vectors_);
     for (auto& end : ends_) {
       const ScratchMatrix& slot = loops_->slot(end->part().value);
       if (end->part().over_rows) {
@@ -266,7 +266,7 @@ class AttentionKernel {
       find_ends(place, vectors);
       const auto multiply = [&] {
         for (auto& score : scores_) {
-          if (!attention_.sliced) score->pack_rows(place, vectors, rows_);
+          if (!attention_.tiled) score->pack_rows(place, vectors, rows_);
           score->multiply(loops_->slot(score->part().value), place, vectors, columns_, [&](Value column) {
             if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
           });
@@ -278,9 +278,9 @@ class AttentionKernel {
       for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
-    if (!attention_.sliced) return few_or_all(1, count, with);
+    if (!attention_.tiled) return few_or_all(1, count, with);
     for (auto& score : scores_) score->pack_rows(strip, vectors_, rows_);  // as many as there are
-    few_or_all(sliced_block / lanes_, count, with);
+    few_or_all(tile_block / lanes_, count, with);
   }
 
   /// with(vectors): as few as hold so many rows of a strip, doubling up to all.

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/fusion/attention_cost.h"
 #include "passes/lowering/softmax_divisor.h"
 
 namespace lathe {
 
 namespace {
-
-constexpr std::int64_t least_depth = 32, least_rows = 128, least_columns = 160;
 
 /// How many columns a row looks at, where that is known.
 std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
@@ -19,17 +18,22 @@ std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
   return all && bounds.any() ? *all / 2 : all;
 }
 
-bool is_sliced(const AttentionProgram& attention, const VectorTarget& target) {
+bool is_tiled(const AttentionProgram& attention, const VectorTarget& target) {
   const AttentionParts& parts = attention.parts;
-  const auto fits = [](const AttentionOperand& operand) {
-    return operand.dtype() == f32 && operand.size.value().value_or(0) >= least_depth;
+  if (!target.tiles || target.bits != 512 || parts.compute != f32 || parts.scores.empty()) return false;
+  const bool narrow = parts.scores[0].narrow;
+  const DType dtype = narrow ? bf16 : f32;
+  std::int64_t least_depth = parts.scores[0].rows.size.value().value_or(0);
+  const auto fits = [&](const AttentionOperand& operand) {
+    least_depth = std::min(least_depth, operand.size.value().value_or(0));
+    return operand.dtype() == dtype;
   };
-  return target.tiles && target.bits == 512 && parts.compute == f32 &&
-         attention.rows.value().value_or(least_rows) >= least_rows &&
-         columns_of_row(attention).value_or(least_columns) >= least_columns &&
-         std::all_of(parts.scores.begin(), parts.scores.end(),
+  return std::all_of(parts.scores.begin(), parts.scores.end(),
                      [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
-         std::all_of(parts.ends.begin(), parts.ends.end(), [&](const auto& end) { return fits(end.other); });
+         std::all_of(parts.ends.begin(), parts.ends.end(),
+                     [&](const auto& end) { return end.narrow == narrow && fits(end.other); }) &&
+         is_faster_by_tiles(
+             dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
 }
 
 }  // namespace
@@ -67,7 +71,7 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   found.rows = region.domain[found.parts.row_dim].unnamed();
   found.column_count = region.domain[found.parts.columns_dim].unnamed();
   found.bounds = find_column_bounds(found.program, found.parts.row_dim, found.parts.columns_dim, found.results());
-  found.sliced = is_sliced(found, lowering.target);
+  found.tiled = is_tiled(found, lowering.target);
   return found;
 }
 

@@ -11,9 +11,9 @@ struct AttentionProgram {
   AttentionParts parts;
   ColumnBounds bounds;
   Dim rows = 1, column_count = 1;
-  /// All products are made by tile_mma, of f32 in slices: see attention_slices.h. Where operands are deep enough to
-  /// fill its blocks, and so many rows and columns share what is cut into slices that it pays.
-  bool sliced = false;
+  /// All products are made by tile_mma: see attention_tiles.h. Where operands are deep enough to fill its blocks and
+  /// all of bf16, or all of f32 with so many rows and columns that it pays to cut them into slices.
+  bool tiled = false;
 
   std::uint64_t columns() const { return 1ULL << parts.columns_dim; }
   std::vector<int> results() const;  ///< by end: the instruction that it reads

@@ -8,14 +8,14 @@ using kernel::Value;
 using schedule::LaneAxis;
 
 AttentionScore::AttentionScore(KernelContext& context, const LoweringContext& lowering,
-                               const AttentionParts::Score& part, const schedule::RegisterTile& tile, bool sliced)
+                               const AttentionParts::Score& part, const schedule::RegisterTile& tile, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
       tile_(tile),
       rows_(context, lowering, part.rows, tile.compute),
       columns_(context, lowering, part.columns, tile.compute) {
-  if (sliced) sliced_.emplace(context, part_, rows_, columns_);
+  if (tiled) tiled_.emplace(context, part_, rows_, columns_);
 }
 
 void AttentionScore::set_scratch(ScratchMatrix packed_rows, std::optional<ScratchMatrix> staged_columns) {
@@ -24,12 +24,12 @@ void AttentionScore::set_scratch(ScratchMatrix packed_rows, std::optional<Scratc
 }
 
 void AttentionScore::stage_columns(Value outer, Value columns) {
-  if (sliced_) return sliced_->stage_columns(outer, columns);
+  if (tiled_) return tiled_->stage_columns(outer, columns);
   if (staged_columns_) columns_.copy_to(*staged_columns_, outer, b_.index(0), columns, tile_.lanes);
 }
 
 void AttentionScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
-  if (sliced_) return sliced_->pack_rows(place, vectors, rows);
+  if (tiled_) return tiled_->pack_rows(place, vectors, rows);
   const schedule::GemmTile gemm{.compute = tile_.compute, .lanes = tile_.lanes, .pairs = part_.pairs};
   const schedule::LoadOperand load = rows_.callback();
   const Value depth = context_.dim(part_.depth);
@@ -47,7 +47,7 @@ void AttentionScore::pack_rows(const StripPlace& place, int vectors, Value rows)
 
 void AttentionScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value columns,
                               const kernel::Builder::Body& ahead) {
-  if (sliced_) return sliced_->multiply(slot, place, vectors, ahead);
+  if (tiled_) return tiled_->multiply(slot, place, vectors, ahead);
   tiles(slot, place, {place.lo, place.end(0)}, {0, vectors}, vectors, columns, ahead);
   if (place.ends.empty()) return;
   for (int v = 1; v < vectors; ++v)

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "passes/lowering/attention_slices.h"
+#include "passes/lowering/attention_tiles.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/register_tile.h"
 
@@ -14,7 +14,7 @@ class AttentionScore {
  public:
   /// `tile`: of columns and vectors of rows.
   AttentionScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
-                 const schedule::RegisterTile& tile, bool sliced);
+                 const schedule::RegisterTile& tile, bool tiled);
 
   const AttentionParts::Score& part() const { return part_; }
   OperandLoader& rows() { return rows_; }
@@ -24,8 +24,8 @@ class AttentionScore {
   /// `packed_rows`: as many elements as a strip has, of dtype(); `staged_columns`: [column][depth], where the columns
   /// cannot be read in place.
   void set_scratch(ScratchMatrix packed_rows, std::optional<ScratchMatrix> staged_columns);
-  /// Where it is made by slices of bf16.
-  SlicedScore* sliced() { return sliced_ ? &*sliced_ : nullptr; }
+  /// Where it is made by tile_mma.
+  TiledScore* tiled() { return tiled_ ? &*tiled_ : nullptr; }
   /// Brings all columns into their place, if they have one.
   void stage_columns(kernel::Value outer, kernel::Value columns);
   /// Packs the first `vectors` vectors of a strip's rows, out of `rows` in all.
@@ -49,7 +49,7 @@ class AttentionScore {
   OperandLoader rows_, columns_;
   ScratchMatrix packed_rows_;  ///< [depth][row], or [depth / 2][row][2]
   std::optional<ScratchMatrix> staged_columns_;
-  std::optional<SlicedScore> sliced_;
+  std::optional<TiledScore> tiled_;
 };
 
 }  // namespace lathe

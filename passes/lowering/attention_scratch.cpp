@@ -21,8 +21,8 @@ kernel::Buffer AttentionScratch::buffer(const Dim& elements, DType dtype, const 
   return context_.buffer(id);
 }
 
-kernel::Buffer AttentionScratch::slices(const Dim& rows, const Dim& depth, const char* name) {
-  return buffer(sliced_elements(rows, depth), bf16, name);
+kernel::Buffer AttentionScratch::tiles(const Dim& rows, const Dim& depth, DType dtype, const char* name) {
+  return buffer(tiled_elements(rows, depth, dtype), bf16, name);
 }
 
 ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType dtype, const char* name) {
@@ -38,39 +38,41 @@ ScratchMatrix AttentionScratch::slot(DType dtype) {
 
 void AttentionScratch::give_to(AttentionScore& score) {
   const AttentionParts::Score& part = score.part();
-  if (SlicedScore* sliced = score.sliced()) return give_to(*sliced, part);
+  if (TiledScore* tiled = score.tiled()) return give_to(*tiled, part);
   std::optional<ScratchMatrix> staged;
   if (!in_place(part.columns, score.dtype()))
     staged = matrix(sizes_.columns, part.depth, score.dtype(), "staged columns");
   score.set_scratch(matrix(part.depth, Dim(sizes_.strip_rows), score.dtype(), "packed rows"), staged);
 }
 
-void AttentionScratch::give_to(SlicedScore& score, const AttentionParts::Score& part) {
-  const kernel::Buffer rows = slices(Dim(sizes_.strip_rows), part.depth, "slices of rows");
-  score.set_scratch(rows, slices(sizes_.columns, part.depth, "slices of columns"));
+void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& part) {
+  const kernel::Buffer rows = tiles(Dim(sizes_.strip_rows), part.depth, score.dtype(), "packed rows");
+  score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"));
 }
 
 /// Positions of sums may hang over by a block, and their depth is in whole ones.
-void AttentionScratch::give_to(SlicedEnd& sliced, AttentionEnd& end) {
+void AttentionScratch::give_to(TiledEnd& tiled, AttentionEnd& end) {
   const AttentionParts::End& part = end.part();
-  const Dim strip(sizes_.strip_rows), depth(SlicedEnd::whole_depth(part)), &columns = sizes_.columns;
-  const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(sliced_block);
-  SlicedEnd::Scratch found;
-  found.sums = matrix(positions, depth, f32, "sums");
-  found.other = slices(part.over_rows ? strip : columns, depth, "slices of the other operand");
-  found.values = slices(part.over_rows ? strip : Dim(SlicedEnd::column_block), Dim(sliced_block), "slices of values");
+  const Dim strip(sizes_.strip_rows), depth(TiledEnd::whole_depth(part)), &columns = sizes_.columns;
+  const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(tile_block);
+  const DType dtype = tiled.dtype();
+  TiledEnd::Scratch found{.sums = matrix(positions, depth, f32, "sums"),
+                          .other = tiles(part.over_rows ? strip : columns, depth, dtype, "packed other operand")};
+  if (tiled.packs_values())
+    found.values =
+        tiles(part.over_rows ? strip : Dim(TiledEnd::column_block), Dim(tile_block), dtype, "packed values");
   if (!part.over_rows) {
     found.turned = matrix(depth, strip, f32, "turned sums");
-    found.columns = context_.builder.round_up(context_.dim(columns), sliced_block);
+    found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
   }
-  sliced.set_scratch(found);
+  tiled.set_scratch(found);
   AttentionEnd::Scratch ends{.sums = found.sums};
   if (part.divisor) ends.divisors = matrix(Dim(1), strip, f32, "divisors");
   end.set_scratch(ends);
 }
 
 void AttentionScratch::give_to(AttentionEnd& end) {
-  if (SlicedEnd* sliced = end.sliced()) return give_to(*sliced, end);
+  if (TiledEnd* tiled = end.tiled()) return give_to(*tiled, end);
   const AttentionParts::End& part = end.part();
   const DType compute = sizes_.compute;
   const Dim strip(sizes_.strip_rows), &columns = sizes_.columns;

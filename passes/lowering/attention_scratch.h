@@ -24,10 +24,10 @@ class AttentionScratch {
   void give_to(AttentionEnd& end);
 
  private:
-  void give_to(SlicedScore& score, const AttentionParts::Score& part);
-  void give_to(SlicedEnd& sliced, AttentionEnd& end);
+  void give_to(TiledScore& score, const AttentionParts::Score& part);
+  void give_to(TiledEnd& tiled, AttentionEnd& end);
   kernel::Buffer buffer(const Dim& elements, DType dtype, const char* name);
-  kernel::Buffer slices(const Dim& rows, const Dim& depth, const char* name);
+  kernel::Buffer tiles(const Dim& rows, const Dim& depth, DType dtype, const char* name);
   ScratchMatrix matrix(const Dim& rows, const Dim& width, DType dtype, const char* name);
   Dim rounded(const Dim& width) const;
 

@@ -321,12 +321,16 @@ class Lowering {
 
 }  // namespace
 
+AttentionCosts attention_costs(const VectorTarget& target) {
+  return target.tiles && target.bits == 512 ? AttentionCosts::tiles : AttentionCosts::vectors;
+}
+
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
   return lower(graph, target,
                Schedules{.region = region_kernels,
                          .copy = copy_kernel,
                          .fusion = {.attention_sums = OuterSums::wide,
-                                    .attention_costs = true,
+                                    .attention_costs = attention_costs(target),
                                     .attention_blocks = true,
                                     .columns = true,
                                     .scatter_in_place = true,
@@ -339,7 +343,8 @@ Program lower(const Graph& graph, const VectorTarget& target, const Schedules& s
   const bool attention = options.attention != AttentionFusion::off;
   Graph prepared = prepare_for_fusion(graph);
   // A memory budget must not change bits, so it decides nothing here.
-  const bool costs = schedules.fusion.attention_costs && options.attention == AttentionFusion::automatic;
+  const bool chooses = options.attention == AttentionFusion::automatic;
+  const AttentionCosts costs = chooses ? schedules.fusion.attention_costs : AttentionCosts::none;
   if (attention)
     prepared = recompute_attention(prepared, {.costs = costs, .blocks = schedules.fusion.attention_blocks});
   if (options.attention == AttentionFusion::required) require_fused_attention(prepared);

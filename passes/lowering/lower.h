@@ -13,6 +13,9 @@ namespace lathe {
 /// lower_within where there is a memory budget.
 Program lower(const ir::Graph& graph, const VectorTarget& target, const LowerOptions& options = {});
 
+/// What decides on such a CPU which attentions are fused, unless it is said.
+AttentionCosts attention_costs(const VectorTarget& target);
+
 /// What one kind of machine makes of regions, and of a copy of one program buffer to another.
 struct Schedules {
   std::vector<KernelContext::Built> (*region)(const LoweringContext&, const Region&);

@@ -70,6 +70,7 @@ class StepLoader {
 
 /// For tiles: target.buffer[base + r * line + k] for the rows row .. row + width, a multiple of 16, and the steps k0
 /// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
+/// Slices have a layout of their own, from base on: see gemm_slices.h.
 struct LinesTarget {
   kernel::Buffer buffer;
   kernel::Value base, line;

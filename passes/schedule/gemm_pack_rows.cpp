@@ -111,6 +111,7 @@ class RowPacker {
 
 void emit_pack_rows(Builder& b, const GemmTile& tile, const SliverSource& from, const LinesTarget& to) {
   LATHE_ASSERT(tile.tiles && from.width % tile.lanes == 0);
+  if (tile.sliced) return emit_pack_left_slices(b, tile, from, to.buffer, to.base);
   RowPacker packer(b, tile, from, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
 }
@@ -131,10 +132,8 @@ void emit_pack_lines(Builder& b, const GemmTile& tile, const PackSizes& sizes, B
                             .width = tile.mr,
                             .axis = axis,
                             .load = &load};
-    if (tile.sliced)
-      emit_pack_left_slices(b, tile, from, packed, (strip * steps + k0) * (2 * tile.mr * kernel::tile_slices));
-    else
-      emit_pack_rows(b, tile, from, {packed, (strip * tile.mr * steps + k0) * 2, steps * 2});
+    const Value first = tile.sliced ? (strip * steps + k0) * tile.mr : strip * tile.mr * steps + k0;
+    emit_pack_rows(b, tile, from, {packed, first * (2 * tile.slices()), steps * 2});
   });
 }
 

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "ir/support/error.h"
-#include "passes/schedule/gemm_slices.h"
+#include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/gemm_strategies.h"
 
 namespace lathe::schedule {
@@ -66,9 +66,7 @@ class TileGemm {
   }
 
   void pack_left(const GemmTask& t, const GemmPass& p, Value m, Value base) {
-    const SliverSource from = source(t, p, m, sizes_.m, tile_.mr, lhs_);
-    if (tile_.sliced) return emit_pack_left_slices(b_, tile_, from, left_, base);
-    emit_pack_rows(b_, tile_, from, {left_, base, b_.index(depth())});
+    emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
   }
 
   /// Rows that are read in place end at the last one: a strip that would go on beyond is copied.

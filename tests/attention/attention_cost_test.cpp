@@ -111,6 +111,31 @@ TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
   }
 }
 
+TEST_CASE("on a machine with tiles attention of f32 is fused where its products go by slices") {
+  constexpr VectorTarget tiles{.bits = 512, .tiles = true};
+  for (const Case& c : {Case{.rows = 256, .depth = 128}, Case{.rows = 160}, Case{.rows = 512, .depth = 256}}) {
+    CHECK(fuses(c, {}, tiles));
+    CHECK_FALSE(fuses(c));
+  }
+  CHECK_FALSE(fuses({.rows = 128}, {}, tiles));
+  CHECK_FALSE(fuses({.rows = 32, .depth = 128, .causal = true}, {}, tiles));
+  const Case short_causal{.rows = 64, .depth = 128, .causal = true};
+  CHECK(fuses(short_causal, {}, tiles));
+  CHECK_FALSE(fuses(short_causal));
+}
+
+TEST_CASE("on a machine with tiles attention of bf16 goes by what they cost") {
+  constexpr VectorTarget tiles{.bits = 512, .tiles = true};
+  CHECK(fuses({.rows = 256, .causal = true, .dtype = bf16}, {}, tiles));
+  CHECK(fuses({.rows = 512, .dtype = bf16}, {}, tiles));
+  CHECK_FALSE(fuses({.rows = 64, .causal = true, .dtype = bf16}, {}, tiles));
+  CHECK_FALSE(fuses({.rows = 128, .dtype = bf16}, {}, tiles));
+  CHECK(fuses({.rows = 512, .depth = 128, .dtype = bf16}, {}, tiles));
+  const Case few{.rows = 16, .depth = 32, .backward = false, .dtype = bf16};
+  CHECK_FALSE(fuses(few, {}, tiles));
+  CHECK(fuses(few));
+}
+
 TEST_CASE("a memory budget does not change which attentions are fused") {
   const MemoryBudget plenty{.bytes = std::int64_t{1} << 40};
   CHECK_FALSE(fuses({.rows = 128}, plenty));

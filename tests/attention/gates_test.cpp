@@ -21,9 +21,10 @@ namespace {
 std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
-  for (const AttentionOptions& options : {AttentionOptions{.sums = OuterSums::wide, .blocks = true},
-                                          AttentionOptions{.sums = OuterSums::wide, .costs = true, .blocks = true},
-                                          AttentionOptions{.sums = OuterSums::all}})
+  for (const AttentionOptions& options :
+       {AttentionOptions{.sums = OuterSums::wide, .blocks = true},
+        AttentionOptions{.sums = OuterSums::wide, .costs = AttentionCosts::vectors, .blocks = true},
+        AttentionOptions{.sums = OuterSums::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));
   return found;
 }

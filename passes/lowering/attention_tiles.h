@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "passes/lowering/attention_parts.h"
+#include "passes/lowering/strip_loops.h"
+#include "passes/schedule/gemm_pack.h"
+
+/// Products of an attention by tile_mma, in blocks of 32 columns and 32 rows: of bf16, or of f32, both operands as
+/// slices of bf16 (docs/kernel-ir.md). What products read of a strip's scores takes no transposition:
+/// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
+/// one of a sum over columns; f32 is cut into slices on the way. Sums over columns therefore come out as [depth][row]
+/// and are turned at the end of a strip.
+namespace lathe {
+
+/// Rows, columns and k of a block.
+inline constexpr int tile_block = 2 * kernel::tile_side;
+/// How a product multiplies operands of this type, bf16 or f32.
+schedule::GemmTile tile_of(DType dtype);
+/// Elements of bf16 that a matrix takes, whose sides are filled up to whole blocks.
+Dim tiled_elements(const Dim& rows, const Dim& depth, DType dtype);
+
+/// The scores of a strip: see AttentionScore.
+class TiledScore {
+ public:
+  TiledScore(KernelContext& context, const AttentionParts::Score& part, OperandLoader& rows, OperandLoader& columns);
+
+  /// The type of the operands.
+  DType dtype() const { return part_.rows.dtype(); }
+  /// Of bf16: a strip's rows as right operands, and all columns as left ones.
+  void set_scratch(kernel::Buffer rows, kernel::Buffer columns) { packed_rows_ = rows, packed_columns_ = columns; }
+  void stage_columns(kernel::Value outer, kernel::Value columns);
+  void pack_rows(const StripPlace& place, int vectors, kernel::Value rows);
+  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, const kernel::Builder::Body& ahead);
+
+ private:
+  schedule::SliverSource sliver(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
+                                const schedule::LoadOperand& load) const;
+
+  kernel::Builder& b_;
+  const AttentionParts::Score& part_;
+  schedule::GemmTile tile_;
+  OperandLoader &rows_, &columns_;
+  int depth_;  ///< in whole blocks
+  kernel::Buffer packed_rows_, packed_columns_;
+};
+
+/// The sums at the end: see AttentionEnd.
+class TiledEnd {
+ public:
+  TiledEnd(KernelContext& context, const AttentionParts::End& part, OperandLoader& other, int strip_rows);
+
+  struct Scratch {
+    ScratchMatrix sums;                         ///< [row or column][depth in whole blocks]
+    kernel::Buffer other;                       ///< of bf16: the other operand
+    std::optional<kernel::Buffer> values = {};  ///< the same: values of a strip, where they are not read in place
+    std::optional<ScratchMatrix> turned = {};   ///< sums over columns: [depth][row of a strip]
+    kernel::Value columns = {};                 ///< with turned: how many, in whole blocks
+  };
+  void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
+  static constexpr int column_block = 128;  ///< that sums over columns pack at once
+  /// The type of the operands.
+  DType dtype() const { return part_.other.dtype(); }
+  /// Sums over rows read bf16 where it lies.
+  bool packs_values() const { return tile_.sliced || !part_.over_rows; }
+  static int whole_depth(const AttentionParts::End& part);
+
+  void stage_columns(kernel::Value outer, kernel::Value columns);
+  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count, kernel::Value at,
+                        bool begun);
+  void sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+
+ private:
+  using Value = kernel::Value;
+  /// A vector of rows at a column of a slot.
+  using Vector = std::function<Value(Value column, int vector)>;
+  Vector vectors(const ScratchMatrix& slot, const StripPlace& place, Value count, bool whole, bool masks_rows) const;
+  void put(Value place, Value first, Value second);
+  void columns_to_right(const ScratchMatrix& slot, const StripPlace& place, int half, Value lo, Value hi);
+  schedule::LinesTarget other_columns(Value depth, Value lo) const;
+  void rows_to_left(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
+  void clear_unseen(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
+  void rows_of_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value count);
+  void turn(Value count, Value at, bool begun);
+  void each_depth(const std::function<void(Value depth)>& body);
+
+  kernel::Builder& b_;
+  const AttentionParts::End& part_;
+  schedule::GemmTile tile_;
+  OperandLoader& other_;
+  int strip_rows_, depth_;
+  Scratch scratch_;
+};
+
+}  // namespace lathe
