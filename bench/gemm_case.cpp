@@ -57,6 +57,8 @@ kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan,
   schedule::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
   left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
   schedule::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
+  if (c.rhs == LaneAxis::row)
+    right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
   const auto row = [&](Value batch, Value m) { return (batch * s.m + m) * s.n; };
   const auto epilogue = [&](Value batch, Value m) {
     return [&b, result, first = row(batch, m)](Value n, int, Value acc, Value mask) {

@@ -76,13 +76,15 @@ enum class Source : std::uint8_t {
 struct GemmOperand {
   LaneAxis axis = LaneAxis::k;
   LoadOperand load{};          ///< loaded, direct
-  OperandPrefetch prefetch{};  ///< direct, of a left operand along its rows; may be empty
+  OperandPrefetch prefetch{};  ///< direct, along rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
   /// direct, of tiles: where the rows from `row` on lie, k side by side.
   std::function<kernel::Builder::Lines(kernel::Value batch, kernel::Value row, kernel::Value k)> lines{};
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
   /// that all batches share, or batch / groups for grouped heads.
   std::function<kernel::Value(kernel::Value batch)> packed_batch{};
+
+  kernel::Value batch_in_workspace(kernel::Value batch) const { return packed_batch ? packed_batch(batch) : batch; }
 };
 
 enum class GemmStrategy : std::uint8_t {
@@ -103,6 +105,10 @@ struct GemmPlan {
   /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
   /// of a tile then.
   bool straight = false;
+  /// A direct right operand comes from far away: a few k of it at a time go to all rows of the left one, of which
+  /// there is a known number, columns after columns, and each register tile asks for its share of those that come
+  /// next.
+  bool right_ahead = false;
   /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.

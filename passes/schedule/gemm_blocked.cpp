@@ -55,7 +55,7 @@ class BlockedGemm {
   /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
   Value rows_of_task(Value column_blocks) {
     Value rows = b_.index(most_rows());
-    if (plan_.rhs == Source::loaded) return rows;
+    if (plan_.rhs == Source::loaded || plan_.right_ahead) return rows;
     for (int part = 2; part <= 4; part *= 2) {
       const int fewer = std::max(tile_.mc / part / left_rows_, 1) * left_rows_;
       const Value tasks = sizes_.batch * column_blocks * b_.ceil_div(sizes_.m, rows);
@@ -66,7 +66,8 @@ class BlockedGemm {
 
   void task(const GemmTask& t) {
     const int least = overlaps() ? 2 : 1;
-    const int strips = b_.is_constant(passes_, 1) ? least : std::max(most_rows() / tile_.mr, least);
+    const bool in_turn = b_.is_constant(passes_, 1) && !plan_.right_ahead;
+    const int strips = in_turn ? least : std::max(most_rows() / tile_.mr, least);
     if (!straight())
       sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
@@ -95,11 +96,30 @@ class BlockedGemm {
   Value takes_rest(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
 
   void strips(const GemmTask& t, const GemmPass& p, Value m0, Value m1) {
+    if (plan_.right_ahead) return columns_and_strips(t, p);
     b_.for_loop(m0, m1, left_rows_, [&](Value first) {
       if (plan_.lhs == Source::loaded) pack_left(t, p, first);
       if (left_rows_ == tile_.mr) return strip(t, p, first, first);
       b_.for_loop(first, min(first + left_rows_, m1), tile_.mr, [&](Value m) { strip(t, p, first, m); });
     });
+  }
+
+  /// All strips of one tile of columns after the other.
+  void columns_and_strips(const GemmTask& t, const GemmPass& p) {
+    LATHE_ASSERT(plan_.lhs == Source::direct && plan_.rhs == Source::direct && !rest_);
+    const auto last = static_cast<int>(*b_.constant_value(sizes_.m) % tile_.mr);
+    const auto strips = [&](const Builder::Body& body) { b_.for_loop(t.m0, t.m1, tile_.mr, body); };
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      strips([&](Value m) {
+        const Value sums = strip_base(t, m) + (n - t.n0) * tile_.mr;
+        const auto tile = [&](int rows) {
+          columns(t, p, {.first = m, .m = m, .n = n, .sums = sums, .above = sums, .rows = rows});
+        };
+        if (last == 0) return tile(tile_.mr);
+        b_.if_(m + tile_.mr <= sizes_.m, [&] { tile(tile_.mr); }, [&] { tile(last); });
+      });
+    });
+    if (!straight()) b_.if_(p.last, [&] { strips([&](Value m) { strip_epilogue(t, m, strip_base(t, m)); }); });
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
@@ -130,6 +150,7 @@ class BlockedGemm {
   /// in turn.
   Value strip_base(const GemmTask& t, Value m) {
     const Value row = m - t.m0;
+    if (plan_.right_ahead) return row * tile_.nc;
     const Value in_turn = overlaps() ? row / tile_.mr % 2 * (tile_.mr * tile_.nc) : b_.index(0);
     return b_.select(kernel::equal(passes_, 1), in_turn, row * tile_.nc);
   }
@@ -184,9 +205,9 @@ class BlockedGemm {
       });
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
-    const bool ahead = asks_for_left();
+    const Builder::Body ask = asking_ahead(t, p, at);
     const auto step = [&](Value k) {
-      if (ahead) lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k);
+      if (ask) ask(k);
       if (copying_) rest_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
@@ -204,11 +225,25 @@ class BlockedGemm {
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
+  /// What a tile asks memory for at a step of k: the left operand's next rows, or, with right_ahead, its strip's
+  /// share of the columns that come next.
+  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const Place& at) {
+    if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
+    if (!plan_.right_ahead || !rhs_.prefetch) return {};
+    const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
+    const int strips = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + strips - 1) / strips;
+    const Value beside = at.n + tile_.n_step(), more = beside < t.n1, k0 = b_.select(more, p.k0, p.k0 + tile_.kc);
+    const Value n = b_.select(more, beside, t.n0) + (at.m - t.m0) / tile_.mr * (share * tile_.lanes);
+    return [this, batch = t.batch, share, n, k0](Value k) {
+      for (int v = 0; v < share; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
+    };
+  }
+
   /// Whether a strip's results go through the epilogue while the next strip is summed, and its memory is asked for
   /// ahead. Short sums are made before memory answers.
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
-    return !straight() && prefetch_ && n && (!k || *k >= 128);
+    return !straight() && !plan_.right_ahead && prefetch_ && n && (!k || *k >= 128);
   }
 
   /// Whether the memory of the left operand's rows is asked for a vector of them ahead: read along its rows, each
@@ -274,10 +309,6 @@ class BlockedGemm {
 
   using Element = std::function<Value(Value k, int i)>;
 
-  Value packed_batch(const GemmOperand& operand, Value batch) {
-    return operand.packed_batch ? operand.packed_batch(batch) : batch;
-  }
-
   Element left_elements(const GemmTask& t, const GemmPass& p, const Place& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
@@ -291,7 +322,7 @@ class BlockedGemm {
     Value base = at.m - at.first;
     if (packed) {
       const Value slivers = b_.ceil_div(sizes_.m, tile_.mr);
-      base = ((packed_batch(lhs_, t.batch) * slivers + at.m / tile_.mr) * steps_ + p.k0) * tile_.mr;
+      base = ((lhs_.batch_in_workspace(t.batch) * slivers + at.m / tile_.mr) * steps_ + p.k0) * tile_.mr;
     }
     const int width = packed ? tile_.mr : left_rows_;
     return [this, buffer, base, width](Value k, int i) {
@@ -314,7 +345,7 @@ class BlockedGemm {
     Value base = (n - t.n0) * tile_.kc;
     if (packed) {
       const Value slivers = b_.ceil_div(sizes_.n + plan_.rest, tile_.n_step());
-      const Value sliver = packed_batch(rhs_, t.batch) * slivers + n / tile_.n_step();
+      const Value sliver = rhs_.batch_in_workspace(t.batch) * slivers + n / tile_.n_step();
       base = (sliver * steps_ + p.k0) * tile_.n_step();
     }
     const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));

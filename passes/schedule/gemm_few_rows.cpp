@@ -38,6 +38,19 @@ void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
   plan.tile = tile, plan.pieces = static_cast<int>(pieces);
 }
 
+void fit_ahead(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t near = 1 << 17, streamed = 1 << 19;  // elements that L2 has anyway; that pieces read as fast
+  if (!query.n || !query.k || plan.lhs != Source::direct) return;
+  const std::int64_t m = *query.m, elements = *query.n * *query.k;
+  if (elements <= near || m <= 2 || (m <= 4 && elements > streamed)) return;
+  plan.right_ahead = true, plan.pieces = 1;
+  fit_rows(plan.tile, query);
+  GemmTile& tile = plan.tile;
+  tile.kc = m <= 16 ? 32 : 64;
+  tile.nc =
+      static_cast<int>((std::min<std::int64_t>(384, *query.n) + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
+}
+
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const std::int64_t m = *query.m;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));

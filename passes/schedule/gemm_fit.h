@@ -56,6 +56,8 @@ void fit_rows(GemmTile& tile, const GemmQuery& query);
 /// The same for very few rows and a large right operand: whole rows of it, so that a task reads a contiguous run of
 /// memory, which takes pieces of k as tasks. Sums stay in L1.
 void fit_pieces(GemmPlan& plan, const GemmQuery& query);
+/// The same where the right operand is asked for ahead, if it is worth while: few of its rows by many columns.
+void fit_ahead(GemmPlan& plan, const GemmQuery& query);
 /// The tiles of dot products, for few rows, which are known.
 void fit_dot(GemmTile& tile, const GemmQuery& query);
 

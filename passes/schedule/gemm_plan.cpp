@@ -187,7 +187,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     GemmQuery whole = q;
     whole.n = q.n ? *q.n - rest_of_columns(q) : q.n;
     GemmPlan plan = choose_plan(whole);
-    if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct)
+    if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && !plan.right_ahead)
       plan.rest = rest_of_columns(q);
     else
       plan = choose_plan(q);
@@ -220,6 +220,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query);
     if (*query.m <= 4) fit_pieces(plan, query);
+    if (query.far_l3) fit_ahead(plan, query);
     // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
     const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
     if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
@@ -262,8 +263,9 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
   const auto same = [](int x, int y, const Size& size) {
     return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
   };
-  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.panel == b.panel && a.tile.mr == b.tile.mr &&
-         a.tile.nv == b.tile.nv && same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
+  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.panel == b.panel &&
+         a.right_ahead == b.right_ahead && a.tile.mr == b.tile.mr && a.tile.nv == b.tile.nv &&
+         same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
          same(a.tile.kc, b.tile.kc, query.k);
 }
 
@@ -271,7 +273,7 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
 std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery& query) {
   const auto with = [&](Source lhs, Source rhs) {
     GemmPlan plan = first;
-    plan.lhs = lhs, plan.rhs = rhs;
+    plan.lhs = lhs, plan.rhs = rhs, plan.right_ahead = false;
     if (lhs == Source::loaded) {
       rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
     } else {
@@ -345,6 +347,7 @@ std::string to_string(const GemmPlan& plan) {
   };
   const GemmTile& tile = plan.tile;
   std::string parts = plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "";
+  if (plan.right_ahead) parts += ", right asked for ahead";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
                      tile.sliced ? " of slices" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),

@@ -46,7 +46,7 @@ Value RestColumns::element(Value batch, Value k, int column) {
   const Value n = first_ + column;
   if (plan_.rhs != Source::packed) return rhs_.load(batch, n, k, rhs_.axis, 1, {});
   const int width = tile_.n_step();
-  const Value slivers = b_.ceil_div(sizes_.n, width), of = rhs_.packed_batch ? rhs_.packed_batch(batch) : batch;
+  const Value slivers = b_.ceil_div(sizes_.n, width), of = rhs_.batch_in_workspace(batch);
   return b_.load(rhs_.packed, ((of * slivers + n / width) * sizes_.k + k) * width + n % width);
 }
 

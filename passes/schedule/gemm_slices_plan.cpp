@@ -54,16 +54,36 @@ std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
   return plan;
 }
 
+/// A right operand for each batch: tasks pack blocks of both. Where k is short an element meets many of the other
+/// operand at once; of few columns a task has all. A left operand that is read along a long k for very few columns is
+/// left to fma, which needs no copy of it.
+std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
+  constexpr std::int64_t side = 256, few = 128, very_few = 64, deep = 512;
+  if (!query.m || !query.k || *query.m < side) return {};
+  GemmTile& t = plan.tile;
+  plan.lhs = plan.rhs = Source::loaded;
+  t.kc = pairs_deep(query.k, 64);
+  t.mc = few;
+  t.nc = few;
+  const bool along_k = query.lhs_axis == LaneAxis::k;
+  if (*query.n >= side && *query.k <= 2 * t.kc)
+    t.mc = t.nc = t.kc <= 32 ? side : few;
+  else if (*query.n > few || (along_k && *query.n <= very_few && *query.k > deep))
+    return {};
+  fit_sizes(t, query);
+  return plan;
+}
+
 }  // namespace
 
 std::optional<GemmPlan> plan_slices(const GemmQuery& query) {
   // Fewer rows, columns or k do not make up for the packing.
   const auto few = [](const Size& size, std::int64_t least) { return size && *size < least; };
-  if (!query.sliced || !query.n || few(query.m, 96) || few(query.n, 96) || few(query.k, 64)) return {};
-  if (!query.rhs_shared && !at_most(query.batch, 1)) return {};
+  if (!query.sliced || !query.n || few(query.m, 96) || few(query.n, 64) || few(query.k, 64)) return {};
   GemmPlan plan{
       .strategy = GemmStrategy::tiles,
       .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .sliced = true}};
+  if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many && (!query.k || *query.k <= many);
   if (query.m && *query.m > many) {
     if (!small_right) return {};

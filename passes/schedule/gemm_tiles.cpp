@@ -101,12 +101,12 @@ class TileGemm {
     }
     if (tile_.sliced) return {lhs_.packed, packed_strip(t, p, m), kernel::tile_depth};
     const Value rows = b_.round_up(sizes_.m, tile_.mr);
-    return {lhs_.packed, ((packed_batch(lhs_, t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
+    return {lhs_.packed, ((lhs_.batch_in_workspace(t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
   }
 
   /// Where the slices of a strip of the packed left operand begin.
   Value packed_strip(const GemmTask& t, const GemmPass& p, Value m) {
-    const Value strip = packed_batch(lhs_, t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
+    const Value strip = lhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
     return (strip * steps_ + p.k0) * (2 * tile_.mr * tile_.slices());
   }
 
@@ -125,17 +125,14 @@ class TileGemm {
     return (lines + blocks - 1) / blocks;
   }
 
-  Value packed_batch(const GemmOperand& operand, Value batch) const {
-    return operand.packed_batch ? operand.packed_batch(batch) : batch;
-  }
-
   /// 32 columns, or half as many where no more are left of a known n.
   void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left,
                const std::optional<Value>& next) {
     const Value share = p.depth / (kernel::tile_depth / 2) * (lines_ahead() * elements_of_line);
     Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
-      const Value sliver = packed_batch(rhs_, t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
+      const Value sliver =
+          rhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
       right.buffer = rhs_.packed, right.first = (sliver * steps_ + p.k0) * (2 * tile_.n_step() * tile_.slices());
     }
     const auto block = [&](int width) {

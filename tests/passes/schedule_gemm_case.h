@@ -38,7 +38,7 @@ struct GemmProblem {
   bool known = false;       ///< sizes compiled in
   std::string open{};       ///< but not these, such as "mk"
   bool shared_rhs = false;  ///< one right operand for all batches
-  bool prefetch = false;    ///< the left operand and what the epilogue touches are asked for ahead
+  bool prefetch = false;    ///< operands along their rows and what the epilogue touches are asked for ahead
   bool whole = true;        ///< whole numbers: sums are exact in any order
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
@@ -221,6 +221,8 @@ class GemmRun {
         return Builder::Lines{lhs, (batch * s.m + m) * s.k + k, s.k};
       };
     schedule::GemmOperand right{.axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = rhs};
+    if (p_.prefetch && p_.rhs == LaneAxis::row)
+      right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
     schedule::EpiloguePrefetch ahead;
     if (p_.prefetch) ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, (batch * s.m + m) * s.n + n); };

@@ -152,11 +152,35 @@ TEST_CASE("plans of slices: by the sizes that are known") {
   query = y, query.n = {};
   CHECK(sources(query) == none);
   query = y, query.batch = 12;
-  CHECK(sources(query) == none);
+  CHECK(sources(query) == none);  // a right operand for each batch
   query.rhs_shared = true;
   CHECK(sources(query) == packed);
   query = y, query.sliced = false;
   CHECK(sources(query) == none);
+}
+
+TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
+  const auto sliced = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
+    const GemmPlan plan = schedule::plan_gemm(
+        {.batch = 12, .m = m, .n = n, .k = k, .lhs_axis = lhs, .rhs_axis = LaneAxis::row, .sliced = true});
+    if (plan.tile.sliced) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
+    return plan.tile.sliced;
+  };
+  CHECK(sliced(1024, 1024, 64));
+  CHECK(sliced(256, 256, 128));
+  CHECK(!sliced(255, 256, 64));
+  CHECK(!sliced(1024, 1024, 256));
+  CHECK(sliced(256, 64, 256));
+  CHECK(sliced(256, 128, 1024));
+  CHECK(!sliced(1024, 64, 1024));
+  CHECK(sliced(1024, 64, 1024, LaneAxis::row));
+  CHECK(!sliced(1024, 32, 1024));
+  for (const LaneAxis lhs : axes)
+    for (const LaneAxis rhs : axes) {
+      const GemmQuery heads{.batch = 2, .m = 256, .n = 70, .k = 75, .lhs_axis = lhs, .rhs_axis = rhs, .sliced = true};
+      CHECK(plan_gemm(heads).tile.sliced);
+      check({.batch = 2, .m = 256, .n = 70, .k = 75, .lhs = lhs, .rhs = rhs, .known = true}, plan_gemm(heads));
+    }
 }
 
 }  // namespace
