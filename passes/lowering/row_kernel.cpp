@@ -12,6 +12,7 @@ namespace lathe {
 using kernel::Value;
 using Kind = PointInstruction::Kind;
 using Scope = PointEmitter::Scope;
+using IndexGroups = std::vector<IndexGroup>;
 
 namespace {
 
@@ -20,6 +21,9 @@ constexpr int most_chains = 4;  // accumulators of one reduction, which wait for
 // Bytes of what a row reads that are worth asking for ahead, those that fit beside a row into the second level of
 // caches, and those on their way at least.
 constexpr std::int64_t least_ahead = 1024, most_ahead = 512 << 10, enough_ahead = 12 << 10;
+// Where L3 is far: bytes from what a loop reads to what it asks for there, of a flat region and of a row; of how many
+// elements, for fewer may lie in L2.
+constexpr std::int64_t further_flat = 4096, further_in_row = 1024, many_elements = 1 << 20;
 
 /// Emits the body of one rows region.
 class RowKernel {
@@ -68,11 +72,31 @@ class RowKernel {
     b_.parallel_for(0, n, flat_chunk, [&](Value lo) {
       const Value hi = kernel::min(lo + flat_chunk, n);
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
+        ask_for_further({}, at, further_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
         for (const PointStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const PointStore& store : program_.stores) put(store, scope);
       });
     });
+  }
+
+  /// Where L3 is far, asks for what the loop will read so many bytes on. The machine follows a stream up to the end
+  /// of a page, and of a loop that computes much it has few reads under way.
+  void ask_for_further(const IndexGroups& row, Value at, std::int64_t bytes) {
+    const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
+    if (!lowering_.target.far_l3 || elements.value_or(many_elements) < many_elements) return;
+    const auto varies = [&](int i, std::uint64_t dims) {
+      return (program_.depends[static_cast<std::size_t>(i)] & dims) != 0;
+    };
+    for (int i = 0; i < program_.size(); ++i) {
+      const PointInstruction& in = program_[i];
+      const bool load = in.kind == Kind::load && in.args.empty();
+      if (!load || !varies(i, space_.inner_bits) || (!row.empty() && !varies(i, ~space_.inner_bits))) continue;
+      IndexGroups groups = row;
+      groups.push_back({space_.inner, at + bytes / static_cast<std::int64_t>(size_in_bytes(in.dtype)), space_.lanes});
+      Scope further(emitter_, groups);
+      emitter_.prefetch(i, further);
+    }
   }
 
   /// All values of a place are computed before the first is stored: it may go where another one is read.
@@ -200,6 +224,7 @@ class RowKernel {
         Scope ahead(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
         emitter_.prefetch(*ahead_, ahead);
       }
+      if (!ahead_ && &l == &loops_->loops().front()) ask_for_further({{space_.outer, row, 1}}, at, further_in_row);
       // All reads of kept values come first: the stores may go where they lie.
       kept_->bind(results, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)

@@ -14,10 +14,10 @@ using namespace lathe;
 namespace {
 
 /// How many buffers the kernels ask for.
-std::size_t asked(std::string_view text) {
+std::size_t asked(std::string_view text, const VectorTarget& target = {512}) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "ahead.lathe"), ir::default_pipeline()).graph;
   std::size_t count = 0;
-  for (const kernel::Kernel& code : lower(graph, {512}).kernels) {
+  for (const kernel::Kernel& code : lower(graph, target).kernels) {
     const std::string printed = kernel::print(code), word = "prefetch ";
     std::set<std::string> buffers;
     for (auto at = printed.find(word); at != std::string::npos; at = printed.find(word, at + 1))
@@ -52,6 +52,27 @@ TEST_CASE("rows of one tensor are asked for ahead, and rows that are looked up",
   %1 = gather %table, %i {dim=0}
   output "y" %1
 })"));
+}
+
+TEST_CASE("where L3 is far, what one loop reads in order is asked for too", "[lowering]") {
+  constexpr VectorTarget far{.bits = 512, .far_l3 = true};
+  const auto squares = [](const std::string& shape) {
+    return "graph @g(input %x: f32" + shape + ", input %w: f32[1024]) {\n  %1 = mul %x, %x\n  %2 = mul %1, %w\n" +
+           "  output \"y\" %2\n}";
+  };
+  CHECK(asked("graph @g(input %x: f32[n, 1024]) {\n  %1 = exp %x\n  output \"y\" %1\n}", far) == 1);
+  CHECK(asked(squares("[1024, 1024]"), far) == 1);  // not for weights that all rows read
+  CHECK(asked(squares("[n, 1024]"), far) == 1);
+  CHECK(asked(squares("[1023, 1024]"), far) == 0);  // L2 may have it
+  const std::string two_tensors = R"(graph @g(input %y: f32[n, 1024], input %dy: f32[n, 1024]) {
+  %1 = mul %y, %dy
+  %2 = sum %1 {dims=[1], keepdim=true}
+  %3 = sub %dy, %2
+  %4 = mul %y, %3
+  output "dx" %4
+})";
+  CHECK(asked(two_tensors, far) == 2);
+  CHECK(asked(two_tensors) == 0);
 }
 
 TEST_CASE("a product asks for a left operand that it reads along its rows, beside its result", "[lowering]") {
