@@ -14,7 +14,8 @@ using namespace ir;
 
 namespace {
 
-/// In multiply-adds for one score.
+/// Time for one score, in multiply-adds of fma; by tiles in hundredths of what a plain score costs beside its
+/// products.
 struct Rates {
   double fused_scores, fused_sums;  ///< products of a fused attention as deep as q and k, as v
   double plain_products;            ///< of each depth
@@ -28,7 +29,7 @@ constexpr Rates training = {4, 3, 3, 148, 190, 275, 30, 20};
 /// On a CPU with AMX: fused by fma, where plain products of bf16 go by tile_mma.
 constexpr Rates narrow_beside_tiles = {1, 1, 0.5, 124, 160, 160, 9, 12};
 constexpr Rates training_beside_tiles = {4, 3, 3, 148, 190, 275, 30, 14};
-/// There, of bf16 by tile_mma.
+/// There, of bf16 by tile_mma, in hundredths.
 constexpr Rates forward_by_tiles = {0.34, 0.34, 0.32, 75, 100, 112, 25, 30};
 constexpr Rates training_by_tiles = {4.1, 4.1, 5, 118, 100, 112, 182, 40};
 constexpr double slower = 1.1;                ///< fused products, in time
