@@ -10,6 +10,16 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
+/// exp(a - m), m being the maximum of a along the columns.
+bool is_exp_below_max(const PointProgram& program, int i) {
+  const PointInstruction& exp = program[i];
+  if (exp.kind != Kind::scalar || exp.op != ScalarOp::exp) return false;
+  const PointInstruction& difference = program[exp.args[0]];
+  if (difference.kind != Kind::scalar || difference.op != ScalarOp::sub) return false;
+  const PointInstruction& most = program[difference.args[1]];
+  return most.kind == Kind::reduce && most.op == ScalarOp::max && most.args[0] == difference.args[0];
+}
+
 class Divisor {
  public:
   Divisor(PointProgram& program, std::uint64_t columns, bool narrow)
@@ -20,7 +30,7 @@ class Divisor {
     if (i.kind != Kind::scalar || is_stored(result)) return std::nullopt;
     if (!narrow_ && compute_type(i.dtype) != i.dtype) return std::nullopt;
     if (i.op == ScalarOp::div) {
-      if (varies(i.args[1]) || !is_exp_below_max(i.args[0])) return std::nullopt;
+      if (varies(i.args[1]) || !is_exp_below_max(program_, i.args[0])) return std::nullopt;
       return SoftmaxDivisor{i.args[0], i.args[1]};
     }
     const bool converts = narrow_ && i.op == ScalarOp::cast && is_float(i.dtype);
@@ -46,16 +56,6 @@ class Divisor {
                        [&](const PointStore& store) { return store.value == i; });
   }
 
-  /// exp(a - m), m being the maximum of a along the columns.
-  bool is_exp_below_max(int i) const {
-    const PointInstruction& exp = program_[i];
-    if (exp.kind != Kind::scalar || exp.op != ScalarOp::exp) return false;
-    const PointInstruction& difference = program_[exp.args[0]];
-    if (difference.kind != Kind::scalar || difference.op != ScalarOp::sub) return false;
-    const PointInstruction& most = program_[difference.args[1]];
-    return most.kind == Kind::reduce && most.op == ScalarOp::max && most.args[0] == difference.args[0];
-  }
-
   PointProgram& program_;
   std::uint64_t columns_;
   bool narrow_;
@@ -66,6 +66,13 @@ class Divisor {
 std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns,
                                                bool narrow) {
   return Divisor(program, columns, narrow).take_out(result);
+}
+
+bool is_softmax_weight(const PointProgram& program, const PointInstruction& i) {
+  if (i.kind != Kind::scalar || i.op != ScalarOp::div || !is_exp_below_max(program, i.args[0])) return false;
+  const PointInstruction& sum = program[i.args[1]];
+  return sum.kind == Kind::reduce && sum.op == ScalarOp::add && sum.args[0] == i.args[0] &&
+         (sum.dtype == f32 || sum.dtype == bf16);
 }
 
 }  // namespace lathe

@@ -20,4 +20,8 @@ struct SoftmaxDivisor {
 std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns,
                                                bool narrow = false);
 
+/// Whether an instruction is exp(a - max of a) over the sum of just these, of f32 or bf16. Then the dividend lies
+/// between 0 and 1, and the divisor is finite and 1 at least, for the maximum is a term; or either is NaN.
+bool is_softmax_weight(const PointProgram& program, const PointInstruction& instruction);
+
 }  // namespace lathe
