@@ -187,7 +187,7 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
              height = static_cast<double>(*rows);
   const auto of_row = static_cast<std::int64_t>(width * share_of_columns(subject, group, width, 0));
   const bool tiled =
-      costs == AttentionCosts::tiles && is_faster_by_tiles(dtype, {*rows, *columns, of_row, std::min(*q, *v)});
+      costs == AttentionCosts::tiles && is_faster_by_tiles(dtype, {rows, columns, of_row, std::min(*q, *v)});
   if (tiled && dtype == f32) return std::nullopt;
   const Rates& rates = rates_of(costs, dtype, tiled, differentiated);
   const double share = share_of_columns(subject, group, width, rates.diagonal);

@@ -4,7 +4,6 @@ namespace lathe {
 
 using kernel::Builder;
 using kernel::Value;
-using schedule::LaneAxis;
 
 namespace {
 

@@ -16,9 +16,8 @@ using namespace lathe;
 
 namespace {
 
-std::string softmax(const std::string& dtype, const std::string& row = "[n, 1003]") {
-  const std::string x = dtype + row, sums = dtype + row.substr(0, row.find(',')) + ", 1]";
-  return "graph @g(input %x: " + x + R"() {
+std::string softmax(const std::string& dtype) {
+  return "graph @g(input %x: " + dtype + R"([n, 1003]) {
   %1 = max %x {dims=[1], keepdim=true}
   %2 = sub %x, %1
   %3 = exp %2
