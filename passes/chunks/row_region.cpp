@@ -29,7 +29,7 @@ class Grower {
     LATHE_ASSERT(down && across);
     table_ = unpermuted(node.operands[across->operands[0] ? 0 : 1]);
     find_affected();
-    if (enter(region_.product, {down, across}))
+    if (enter(region_.product, {*down, across}))
       while (!wanted_.empty() && region_.holds()) add(*wanted_.begin());
     if (region_.holds() && !folds_columns_) fail(region_.product, "nothing folds its columns row by row");
     if (region_.holds()) widen_sums();
