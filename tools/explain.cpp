@@ -8,6 +8,7 @@
 #include "passes/fusion/prepare.h"
 #include "passes/gpu/explain_gpu_attention.h"
 #include "passes/known_sizes.h"
+#include "passes/lowering/explain_cpu_attention.h"
 #include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 #include "passes/remat/explain_memory.h"
@@ -45,10 +46,11 @@ std::string memory_text(const ir::Graph& from, const Options& options) {
 
 std::string fusion_text(const ir::Graph& graph, const Options& options) {
   const Target target = named_target(options.target);
-  if (target.kind == Target::Kind::cpu)
-    return explain_attention(
-        graph, options.require_fused ? AttentionCosts::none : attention_costs(vector_target(target.cpu)));
-  return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
+  if (target.kind == Target::Kind::cuda)
+    return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
+  const VectorTarget vectors = vector_target(target.cpu);
+  return explain_cpu_attention(graph, vectors,
+                               options.require_fused ? AttentionCosts::none : attention_costs(vectors));
 }
 
 }  // namespace

@@ -24,13 +24,6 @@ std::int64_t shared_bytes(const kernel::Kernel& kernel) {
   return bytes;
 }
 
-/// Whether a launch is of the region that a node is in.
-bool runs(const Launch& launch, ValueId id) {
-  const std::string start = fmt::format("%{} ", id.index);
-  return std::any_of(launch.names.begin(), launch.names.end(),
-                     [&](const std::string& name) { return name.starts_with(start); });
-}
-
 /// The first product whose factors are not of the one narrow dtype that all have where tensor cores multiply.
 std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& group) {
   std::vector<ValueId> products;
@@ -57,7 +50,7 @@ std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
     std::string text;
     bool by_tensor_cores = false;
     for (const Launch& launch : program.launches) {
-      if (!runs(launch, group.consumers.front())) continue;
+      if (!launch.runs(group.consumers.front())) continue;
       const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
       const bool by_groups = multiplies_by_warp_groups(kernel),
                  tensor_cores = by_groups || multiplies_on_tensor_cores(kernel);

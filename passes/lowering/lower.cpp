@@ -325,17 +325,19 @@ AttentionCosts attention_costs(const VectorTarget& target) {
   return target.tiles && target.bits == 512 ? AttentionCosts::tiles : AttentionCosts::vectors;
 }
 
+Schedules cpu_schedules(AttentionCosts costs) {
+  return {.region = region_kernels,
+          .copy = copy_kernel,
+          .fusion = {.attention_sums = OuterSums::wide,
+                     .attention_costs = costs,
+                     .attention_blocks = true,
+                     .columns = true,
+                     .scatter_in_place = true,
+                     .row_sums = true}};
+}
+
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(graph, target,
-               Schedules{.region = region_kernels,
-                         .copy = copy_kernel,
-                         .fusion = {.attention_sums = OuterSums::wide,
-                                    .attention_costs = attention_costs(target),
-                                    .attention_blocks = true,
-                                    .columns = true,
-                                    .scatter_in_place = true,
-                                    .row_sums = true}},
-               options);
+  return lower(graph, target, cpu_schedules(attention_costs(target)), options);
 }
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,

@@ -22,6 +22,8 @@ struct Schedules {
   KernelContext::Built (*copy)(const VectorTarget&, DType, int from, int to, const Dim& elements);
   FusionOptions fusion = {};  ///< regions that it can make something of
 };
+/// A CPU's.
+Schedules cpu_schedules(AttentionCosts costs);
 /// The same with another machine's schedules.
 Program lower(const ir::Graph& graph, const VectorTarget& target, const Schedules& schedules,
               const LowerOptions& options);

@@ -47,6 +47,8 @@ struct Launch {
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
   std::shared_ptr<const Tile> tile = nullptr;  ///< of products, where LowerOptions::tiles asks for it
   int candidate = 0;                           ///< of the tile
+
+  bool runs(ir::ValueId id) const;  ///< whether the node is among what it came from
 };
 
 /// A kind of values (one op at one source line, in all layers) that is computed again instead of being kept.

@@ -4,6 +4,7 @@
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/known_sizes.h"
+#include "passes/lowering/explain_cpu_attention.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
@@ -57,6 +58,19 @@ void check_kernels(const Spelling& spelling, const std::vector<DimBindings>& siz
 }
 
 }  // namespace
+
+TEST_CASE("explain tells what multiplies in an attention's kernel") {
+  using Catch::Matchers::Contains;
+  const auto told = [](DType dtype, const VectorTarget& target) {
+    const ir::Graph graph = build({.mask = Mask::causal_fill, .depth = 32}, dtype);
+    return explain_cpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, target,
+                                 attention_costs(target));
+  };
+  CHECK_THAT(told(f32, with_tiles), Contains("by k0_attention: tile_mma, f32 as slices of bf16\n"));
+  CHECK_THAT(told(bf16, with_tiles), Contains("_attention: tile_mma\n"));
+  CHECK_THAT(told(bf16, {.bits = 512, .dot_pairs = true}), Contains("_attention: dot products of pairs of bf16\n"));
+  CHECK_THAT(told(f32, {512}), Contains("_attention: fma\n"));
+}
 
 TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles") {
   using Catch::Matchers::Contains;
