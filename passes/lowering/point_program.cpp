@@ -116,7 +116,8 @@ class Writer {
   }
 
   int emit(PointInstruction instruction) {
-    for (int i = 0; i < program_.size(); ++i)
+    // Each sum over rows has sums of its own, also where two nodes add up the same.
+    for (int i = 0; i < program_.size() && instruction.kind != Kind::column; ++i)
       if (program_[i] == instruction) return i;
     std::uint64_t depends = 0;
     for (std::size_t d = 0; d < instruction.form.coefficients.size(); ++d)

@@ -227,3 +227,15 @@ TEST_CASE("scattered updates are summed where point-wise nodes read them: other 
 })",
         {.sizes = {{{"n", 9}, {"m", 2}}, {{"n", 9}, {"m", 0}}, {{"n", 0}, {"m", 2}}}, .top = 40});
 }
+
+TEST_CASE("two sums over the same rows of one pass, which only lowering finds to be the same") {
+  check(R"(graph @g(input %x: bf16[n, 3], input %y: bf16[n, 5, 4]) {
+  %1 = log_softmax %x {dim=0}
+  %2 = einsum %1, %y {equation="ab,cde->bde"}
+  %3 = sum %2 {dims=[0, 1, 2]}
+  %4 = sum %1 {dims=[0, 1]}
+  output "products" %3
+  output "sum" %4
+})",
+        {.sizes = row_counts, .tolerance = 0.03});
+}
