@@ -1,5 +1,6 @@
 #include "passes/schedule/gemm.h"
 
+#include "passes/schedule/gemm_fit.h"
 #include "passes/schedule/gemm_strategies.h"
 
 namespace lathe::schedule {
@@ -10,6 +11,15 @@ using kernel::Value;
 Value block_size(Builder& b, Value size, Value limit, int step) {
   const Value blocks = max((size + limit - 1) / limit, 1);
   return max(b.round_up(b.ceil_div(size, blocks), step), step);
+}
+
+Value rows_for_tasks(Builder& b, const GemmSizes& sizes, Value column_blocks, int most, int unit) {
+  Value rows = b.index(floor_to(most, unit));
+  for (int part = 2; part <= 4; part *= 2) {
+    const Value tasks = sizes.batch * column_blocks * b.ceil_div(sizes.m, rows);
+    rows = b.select(tasks < 24, b.index(floor_to(most / part, unit)), rows);
+  }
+  return rows;
 }
 
 void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns,

@@ -107,7 +107,7 @@ struct GemmPlan {
   bool straight = false;
   /// A direct right operand comes from far away: a few k of it at a time go to all rows of the left one, of which
   /// there is a known number, columns after columns, and each register tile asks for its share of those that come
-  /// next.
+  /// next. Where all of k is one block, a tile asks for its own columns a few k on.
   bool right_ahead = false;
   /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "passes/schedule/gemm_fit.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/gemm_rest.h"
 #include "passes/schedule/gemm_strategies.h"
@@ -50,18 +51,12 @@ class BlockedGemm {
 
  private:
   /// mc as whole units of packed rows.
-  int most_rows() const { return std::max(tile_.mc / left_rows_, 1) * left_rows_; }
+  int most_rows() const { return floor_to(tile_.mc, left_rows_); }
 
   /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
   Value rows_of_task(Value column_blocks) {
-    Value rows = b_.index(most_rows());
-    if (plan_.rhs == Source::loaded || plan_.right_ahead) return rows;
-    for (int part = 2; part <= 4; part *= 2) {
-      const int fewer = std::max(tile_.mc / part / left_rows_, 1) * left_rows_;
-      const Value tasks = sizes_.batch * column_blocks * b_.ceil_div(sizes_.m, rows);
-      rows = b_.select(tasks < 24, b_.index(fewer), rows);
-    }
-    return rows;
+    if (plan_.rhs == Source::loaded || plan_.right_ahead) return b_.index(most_rows());
+    return rows_for_tasks(b_, sizes_, column_blocks, tile_.mc, left_rows_);
   }
 
   void task(const GemmTask& t) {
@@ -107,19 +102,24 @@ class BlockedGemm {
   /// All strips of one tile of columns after the other.
   void columns_and_strips(const GemmTask& t, const GemmPass& p) {
     LATHE_ASSERT(plan_.lhs == Source::direct && plan_.rhs == Source::direct && !rest_);
-    const auto last = static_cast<int>(*b_.constant_value(sizes_.m) % tile_.mr);
     const auto strips = [&](const Builder::Body& body) { b_.for_loop(t.m0, t.m1, tile_.mr, body); };
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
       strips([&](Value m) {
         const Value sums = strip_base(t, m) + (n - t.n0) * tile_.mr;
-        const auto tile = [&](int rows) {
+        known_rows(m, [&](int rows) {
           columns(t, p, {.first = m, .m = m, .n = n, .sums = sums, .above = sums, .rows = rows});
-        };
-        if (last == 0) return tile(tile_.mr);
-        b_.if_(m + tile_.mr <= sizes_.m, [&] { tile(tile_.mr); }, [&] { tile(last); });
+        });
       });
     });
     if (!straight()) b_.if_(p.last, [&] { strips([&](Value m) { strip_epilogue(t, m, strip_base(t, m)); }); });
+  }
+
+  /// body(rows) for the rows from m on: mr of them, or what is left of a known number.
+  void known_rows(Value m, const std::function<void(int rows)>& body) {
+    const auto known = b_.constant_value(sizes_.m);
+    const auto last = static_cast<int>(known ? *known % tile_.mr : 0);
+    if (last == 0) return body(tile_.mr);
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
@@ -131,12 +131,9 @@ class BlockedGemm {
         columns(t, p, {.first = first, .m = m, .n = n, .sums = base + column, .above = above + column, .rows = rows});
       });
     };
-    const auto m_known = b_.constant_value(sizes_.m);
-    const auto last_rows = static_cast<int>(m_known ? *m_known % tile_.mr : 0);
     const auto all = [&](bool copying) {
       copying_ = copying;
-      if (last_rows == 0) return tiles(tile_.mr);
-      b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr); }, [&] { tiles(last_rows); });
+      known_rows(m, tiles);
     };
     const bool copies = rest_ && plan_.rhs == Source::direct;
     copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
@@ -225,18 +222,22 @@ class BlockedGemm {
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  /// What a tile asks memory for at a step of k: the left operand's next rows, or, with right_ahead, its strip's
-  /// share of the columns that come next.
+  /// What a tile asks memory for at a step of k: the left operand's next rows; with right_ahead its own columns some
+  /// steps on, or, in blocks of k, its strip's share of the columns that come next.
   Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const Place& at) {
     if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
     if (!plan_.right_ahead || !rhs_.prefetch) return {};
+    const auto ask = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
+      return [this, batch, vectors, n, k0](Value k) {
+        for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
+      };
+    };
+    if (b_.is_constant(passes_, 1)) return ask(tile_.nv, at.n, b_.index(8));
     const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
     const int strips = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + strips - 1) / strips;
-    const Value beside = at.n + tile_.n_step(), more = beside < t.n1, k0 = b_.select(more, p.k0, p.k0 + tile_.kc);
+    const Value beside = at.n + tile_.n_step(), more = beside < t.n1;
     const Value n = b_.select(more, beside, t.n0) + (at.m - t.m0) / tile_.mr * (share * tile_.lanes);
-    return [this, batch = t.batch, share, n, k0](Value k) {
-      for (int v = 0; v < share; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
-    };
+    return ask(share, n, b_.select(more, p.k0, p.k0 + tile_.kc));
   }
 
   /// Whether a strip's results go through the epilogue while the next strip is summed, and its memory is asked for

@@ -7,6 +7,12 @@ namespace lathe::schedule {
 
 namespace {
 
+/// Whether L2 has the right operand anyway.
+bool is_near(const GemmQuery& query) {
+  constexpr std::int64_t most = 1 << 17;
+  return query.n && query.k && *query.n * *query.k <= most;
+}
+
 /// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
 /// through a few of its rows at a time, over many columns: long runs, several side by side, that the machine's own
 /// prefetching follows; narrow strips down all of k read another page at every step.
@@ -39,31 +45,39 @@ void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
 }
 
 void fit_ahead(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t near = 1 << 17, streamed = 1 << 19;  // elements that L2 has anyway; that pieces read as fast
-  if (!query.n || !query.k || plan.lhs != Source::direct) return;
-  const std::int64_t m = *query.m, elements = *query.n * *query.k;
-  if (elements <= near || m <= 2 || (m <= 4 && elements > streamed)) return;
-  plan.right_ahead = true, plan.pieces = 1;
-  fit_rows(plan.tile, query);
-  GemmTile& tile = plan.tile;
-  tile.kc = m <= 16 ? 32 : 64;
-  tile.nc =
-      static_cast<int>((std::min<std::int64_t>(384, *query.n) + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
+  constexpr std::int64_t streamed = 1 << 20;  // elements that pieces read as fast
+  if (!query.n || !query.k || plan.lhs != Source::direct || is_near(query)) return;
+  const std::int64_t m = *query.m;
+  GemmTile tile = plan.tile;
+  fit_rows(tile, query);
+  if (m <= 4) {
+    // Down all of k, one register tile of columns in a task.
+    tile.nv = accumulators(query.vector_bits) / std::max(tile.mr, 3);
+    tile.nc = tile.n_step();
+    tile.kc = static_cast<int>(*query.k);
+    if (m == 1 || *query.n * *query.k > streamed || *query.n < 4 * tile.nc) return;
+  } else {
+    tile.kc = m <= 16 ? 32 : 64;
+    tile.nc = floor_to(static_cast<int>(std::min<std::int64_t>(384, *query.n)) + tile.n_step() - 1, tile.n_step());
+  }
+  plan.tile = tile, plan.right_ahead = true, plan.pieces = 1;
 }
 
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const std::int64_t m = *query.m;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
+  const bool few_whole = query.n && (*query.n == 4 * tile.lanes || *query.n == 8 * tile.lanes);
+  if (few_whole && query.vector_bits >= 512 && m > tile.mr) tile.mr = 6;  // 4 vectors, not 2 or 3 and 2
   tile.mr = equal_share(m, tile.mr);
   tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
   if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
-  const bool narrow = at_most(query.n, 128) && at_most(query.k, 512);
+  const bool narrow = at_most(query.n, 128) && (at_most(query.k, 512) || is_near(query));
   tile.kc = again && !narrow ? 256 * 4 / bytes : 4096;
   tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
   if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
   tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
-  if (m <= 4) fit_streamed(tile, query);
+  if (m <= 4 && !is_near(query)) fit_streamed(tile, query);
 }
 
 /// A strip's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they fill

@@ -74,12 +74,24 @@ std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
   return plan;
 }
 
+/// The share of what tiles multiply that is not filling, of sizes that are known.
+double filled(const GemmQuery& query) {
+  constexpr std::int64_t side = kernel::tile_depth;
+  double share = 1;
+  for (const Size& size : {query.m, query.n, query.k})
+    if (size && *size > 0)
+      share *= static_cast<double>(*size) / static_cast<double>((*size + side - 1) / side * side);
+  return share;
+}
+
 }  // namespace
 
 std::optional<GemmPlan> plan_slices(const GemmQuery& query) {
+  constexpr double least_filled = 0.7;  // else fma is faster
   // Fewer rows, columns or k do not make up for the packing.
   const auto few = [](const Size& size, std::int64_t least) { return size && *size < least; };
   if (!query.sliced || !query.n || few(query.m, 96) || few(query.n, 64) || few(query.k, 64)) return {};
+  if (filled(query) < least_filled) return {};
   GemmPlan plan{
       .strategy = GemmStrategy::tiles,
       .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .sliced = true}};

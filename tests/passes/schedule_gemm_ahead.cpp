@@ -38,8 +38,10 @@ TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is f
   };
   CHECK(with([](auto& q) { q.m = 5; }));
   CHECK(with([](auto& q) { q.m = 3, q.k = 500; }));
+  CHECK(with([](auto& q) { q.m = 2, q.k = 500; }));
   CHECK(!with([](auto& q) { q.m = 3; }));  // in pieces
-  CHECK(!with([](auto& q) { q.m = 2, q.k = 500; }));
+  CHECK(!with([](auto& q) { q.m = 1, q.k = 500; }));
+  CHECK(!with([](auto& q) { q.m = 3, q.n = 256, q.k = 1000; }));  // columns for two tasks
   CHECK(!with([](auto& q) { q.m = 33; }));
   CHECK(!with([](auto& q) {
     q.n = 64;
@@ -51,8 +53,25 @@ TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is f
   CHECK(!with([](auto& q) { q.far_l3 = false; }));
 }
 
+TEST_CASE(
+    "plans of few rows go down all of k where L2 has the weights, a few k at a time where they come from farther "
+    "away") {
+  schedule::GemmQuery query{.batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
+  CHECK(plan_gemm(query).tile.kc >= 512);
+  query.k = 514;
+  CHECK(plan_gemm(query).tile.kc < 64);
+  query.m = 24, query.n = 100, query.k = 1300;
+  CHECK(plan_gemm(query).tile.kc >= 1300);
+  CHECK(plan_gemm(query).tile.nc >= 100);
+  query.k = 1311;
+  CHECK(plan_gemm(query).tile.kc == 256);
+  query.n = 128;
+  CHECK((plan_gemm(query).tile.mr == 6 && plan_gemm(query).tile.nv == 4));
+}
+
 TEST_CASE("plans that ask for weights ahead give right results, and so do the candidates beside them") {
-  const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260}, {3, 530, 400}};
+  const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260},
+                                   {2, 530, 400},  {3, 530, 400},   {4, 530, 700}};
   for (const auto& [m, n, k] : sizes) {
     const schedule::GemmQuery query{.batch = 1, .m = m, .n = n, .k = k, .rhs_axis = LaneAxis::row, .far_l3 = true};
     CHECK(plan_gemm(query).right_ahead);

@@ -149,6 +149,10 @@ TEST_CASE("plans of slices: by the sizes that are known") {
     query = y, query.*size = 16;
     CHECK(sources(query) == none);
   }
+  query = y, query.m = query.n = query.k = 144;
+  CHECK(sources(query) == in_tasks);
+  query.m = query.n = query.k = 100;  // tiles of 32 would multiply more filling than numbers
+  CHECK(sources(query) == none);
   query = y, query.n = {};
   CHECK(sources(query) == none);
   query = y, query.batch = 12;
@@ -177,9 +181,9 @@ TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
   CHECK(!sliced(1024, 32, 1024));
   for (const LaneAxis lhs : axes)
     for (const LaneAxis rhs : axes) {
-      const GemmQuery heads{.batch = 2, .m = 256, .n = 70, .k = 75, .lhs_axis = lhs, .rhs_axis = rhs, .sliced = true};
+      const GemmQuery heads{.batch = 2, .m = 256, .n = 90, .k = 75, .lhs_axis = lhs, .rhs_axis = rhs, .sliced = true};
       CHECK(plan_gemm(heads).tile.sliced);
-      check({.batch = 2, .m = 256, .n = 70, .k = 75, .lhs = lhs, .rhs = rhs, .known = true}, plan_gemm(heads));
+      check({.batch = 2, .m = 256, .n = 90, .k = 75, .lhs = lhs, .rhs = rhs, .known = true}, plan_gemm(heads));
     }
 }
 
