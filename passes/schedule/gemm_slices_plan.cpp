@@ -55,8 +55,8 @@ std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
 }
 
 /// A right operand for each batch: tasks pack blocks of both. Where k is short an element meets many of the other
-/// operand at once; of few columns a task has all. A left operand that is read along a long k for very few columns is
-/// left to fma, which needs no copy of it.
+/// operand at once; of few columns a task has all. For very few columns fma, which needs no copy of the left operand,
+/// is faster where that is read along a long k, or along its rows at a short one.
 std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
   constexpr std::int64_t side = 256, few = 128, very_few = 64, deep = 512;
   if (!query.m || !query.k || *query.m < side) return {};
@@ -68,7 +68,7 @@ std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
   const bool along_k = query.lhs_axis == LaneAxis::k;
   if (*query.n >= side && *query.k <= 2 * t.kc)
     t.mc = t.nc = t.kc <= 32 ? side : few;
-  else if (*query.n > few || (along_k && *query.n <= very_few && *query.k > deep))
+  else if (*query.n > few || (*query.n <= very_few && along_k == (*query.k > deep)))
     return {};
   fit_sizes(t, query);
   return plan;

@@ -178,6 +178,8 @@ TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
   CHECK(sliced(256, 128, 1024));
   CHECK(!sliced(1024, 64, 1024));
   CHECK(sliced(1024, 64, 1024, LaneAxis::row));
+  CHECK(!sliced(256, 64, 256, LaneAxis::row));
+  CHECK(sliced(256, 128, 256, LaneAxis::row));
   CHECK(!sliced(1024, 32, 1024));
   for (const LaneAxis lhs : axes)
     for (const LaneAxis rhs : axes) {
