@@ -23,6 +23,8 @@ constexpr std::int64_t top_integer = 2;
 /// come with gradients of the output "loss", some with gradients of those; some arguments are states, updated by
 /// random values. Discontinuous ops read what is computed exactly, but in graphs of f64 alone: rounding there is too
 /// small to matter.
-Case random_case(unsigned seed, int ops = 14);
+/// `wide` graphs have dims of up to a few hundred, so that products and attention run in tiles, slices and blocks; of
+/// f32 and bf16 mostly.
+Case random_case(unsigned seed, int ops = 14, bool wide = false);
 
 }  // namespace lathe::fuzz

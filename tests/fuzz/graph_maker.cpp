@@ -14,10 +14,14 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t most_elements = 6000;
-
 /// Sizes of the unknown dims: plain ones, and then two bindings of edges and primes.
-std::vector<DimBindings> random_sizes(std::mt19937& random) {
+std::vector<DimBindings> random_sizes(std::mt19937& random, bool wide) {
+  if (wide) {
+    const auto draw = [&] {
+      return static_cast<std::int64_t>(random() % 4 ? 90 + random() % 140 : 1 + random() % 90);
+    };
+    return {{{"n", static_cast<std::int64_t>(1 + random() % 3)}, {"m", draw()}, {"k", draw()}}};
+  }
   static constexpr std::array<std::int64_t, 12> choices = {0, 1, 1, 2, 3, 5, 7, 8, 9, 13, 17, 31};
   const auto draw = [&] { return choices[random() % choices.size()]; };
   std::vector<DimBindings> sizes = {{{"n", 2}, {"m", 3}, {"k", 5}}};
@@ -49,23 +53,28 @@ bool broadcasts(const Shape& a, const Shape& b) {
   return true;
 }
 
-GraphMaker::GraphMaker(unsigned seed, int ops)
-    : seed_(seed), ops_(ops), random_(seed), builder_("fuzz"), sizes_(random_sizes(random_)) {
-  const int dtype = below(20);
+GraphMaker::GraphMaker(unsigned seed, int ops, bool wide)
+    : seed_(seed), ops_(ops), wide_(wide), random_(seed), builder_("fuzz"), sizes_(random_sizes(random_, wide)) {
+  part_ = wide ? any_of(std::vector<int>{24, 32, 64, 96}) : 2;
+  width_ = 2 * part_;
+  known_ = wide && one_in(2);
+  const int dtype = wide ? 9 + below(10) : below(20);
   real_ = dtype < 11 ? f64 : dtype < 17 ? f32 : dtype < 19 ? bf16 : f16;
 }
+
+Dim GraphMaker::late(const char* name) const { return known_ ? Dim(sizes_.front().at(name)) : Dim(name); }
 
 Dim GraphMaker::any_size() {
   switch (below(9)) {
     case 0:
-    case 1: return Dim("n");
+    case 1: return late("n");
     case 2:
-    case 3: return Dim("m");
-    case 4: return Dim("k");
+    case 3: return late("m");
+    case 4: return late("k");
     case 5: return 1;
     case 6: return Dim("h", 2);
-    case 7: return 3;
-    default: return 4;
+    case 7: return wide_ ? 1 : 3;
+    default: return width_;
   }
 }
 
@@ -110,6 +119,7 @@ bool GraphMaker::exact(const Value& a) const {
 }
 
 bool GraphMaker::small(const Shape& shape) const {
+  const std::int64_t most_elements = wide_ ? 400'000 : 6000;
   if (shape.rank() > 5) return false;
   return std::all_of(sizes_.begin(), sizes_.end(),
                      [&](const DimBindings& dims) { return shape.numel().evaluate(dims) <= most_elements; });
@@ -128,8 +138,9 @@ bool GraphMaker::keep(const Maybe& made) {
 }
 
 void GraphMaker::add_arguments() {
-  const Dim n("n"), m("m"), k("k");
-  std::vector<Shape> shapes = {{n, m}, {m, 4}, {n, m, 4}, {4}, {2, 1, 4}, {m, m}, {n, k, 4}, {4, 4}};
+  const Dim n = late("n"), m = late("m"), k = late("k");
+  std::vector<Shape> shapes = {{n, m},         {m, width_}, {n, m, width_}, {width_},
+                               {2, 1, width_}, {m, m},      {n, k, width_}, {width_, width_}};
   for (int i = 0; i < 3; ++i) {
     Shape shape;
     for (int rank = below(5); rank > 0; --rank) shape.push_back(any_size());
@@ -140,7 +151,7 @@ void GraphMaker::add_arguments() {
     pool_.push_back({value, true});
     return value;
   };
-  argument(real_, {n, 4});
+  argument(real_, {n, width_});
   for (const Shape& shape : shapes) argument(one_in(8) ? other_float() : real_, shape);
   argument(boolean, one_in(2) ? Shape{n, m} : Shape{m, m});
   argument(i32, {n, m});
@@ -167,7 +178,8 @@ Case GraphMaker::run() {
 }
 
 GraphMaker::Maybe GraphMaker::step() {
-  switch (below(30)) {
+  static const std::vector<int> heavy = {22, 23, 24, 25, 29, 29};
+  switch (wide_ && one_in(2) ? any_of(heavy) : below(30)) {
     case 0:
     case 1:
     case 2: return unary();
@@ -216,6 +228,6 @@ void GraphMaker::finish() {
   builder_.output("loss", *loss);
 }
 
-Case random_case(unsigned seed, int ops) { return GraphMaker(seed, ops).run(); }
+Case random_case(unsigned seed, int ops, bool wide) { return GraphMaker(seed, ops, wide).run(); }
 
 }  // namespace lathe::fuzz

@@ -14,7 +14,7 @@ namespace lathe::fuzz {
 /// maker_blocks.cpp. A step gives nothing where what it picked does not fit; it never guesses and lets an op refuse.
 class GraphMaker {
  public:
-  GraphMaker(unsigned seed, int ops);
+  GraphMaker(unsigned seed, int ops, bool wide);
   Case run();
 
  private:
@@ -34,6 +34,7 @@ class GraphMaker {
     return choices[static_cast<std::size_t>(below(static_cast<int>(choices.size())))];
   }
   int any_dim(const Value& a) { return below(a.rank()); }
+  Dim late(const char* name) const;  ///< one that is bound late, or its size
   Dim any_size();
   DType other_float();
   std::vector<std::int64_t> any_dims(const Value& a);
@@ -79,9 +80,11 @@ class GraphMaker {
 
   unsigned seed_;
   int ops_;
+  bool wide_, known_ = false;  ///< known: the sizes of wide graphs, when they are compiled
   std::mt19937 random_;
   ir::GraphBuilder builder_;
   DType real_ = f64;
+  int part_, width_;  ///< of one head; of two, and of most rows
   std::vector<DimBindings> sizes_;
   std::vector<Item> pool_;
   std::vector<Value> indices_;  ///< i64 arguments, 0 .. top_integer

@@ -24,6 +24,7 @@ struct Options {
   int count = 0;
   double minutes = 0;
   int ops = 14;
+  bool wide = false;
   unsigned limit = 60;  ///< seconds of processor time for one check
   int shrink = 120;     ///< seconds
   std::string out = ".";
@@ -57,12 +58,12 @@ class Fuzzer {
   void generated(unsigned seed) {
     const auto complaint = isolated(
         [&]() -> std::optional<std::string> {
-          random_case(seed, options_.ops);
+          random_case(seed, options_.ops, options_.wide);
           return std::nullopt;
         },
         options_.limit);
     if (complaint) return failed(fmt::format("seed {}: making the graph {}", seed, *complaint));
-    test(random_case(seed, options_.ops), fmt::format("seed-{}", seed), true);
+    test(random_case(seed, options_.ops, options_.wide), fmt::format("seed-{}", seed), true);
   }
 
   void replayed(const std::string& path) {
@@ -144,6 +145,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--minutes", options.minutes, "instead of a count: how long");
   app.add_option("--ops", options.ops, "the size of a graph before its gradient")->capture_default_str();
+  app.add_flag("--wide", options.wide, "dims of up to a few hundred, for tiles, slices and blocks");
   app.add_option("--oracle", options.oracles, "only this one; may be repeated");
   app.add_option("--replay", options.replay, "check these files, or the files of these folders, instead");
   app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
@@ -154,7 +156,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     if (print) {
-      fmt::print("{}", case_text(random_case(options.seed, options.ops)));
+      fmt::print("{}", case_text(random_case(options.seed, options.ops, options.wide)));
       return 0;
     }
     return Fuzzer(options).run() == 0 ? 0 : 1;

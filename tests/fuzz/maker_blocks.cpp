@@ -196,13 +196,14 @@ Value GraphMaker::attention_spelled(const Value& q, const Value& k, const Value&
   return matmul(weights, v);
 }
 
-/// Self or cross attention over [batch, sequence, 4] in two heads of 2, or in one of 4; heads are split and merged in
+/// Self or cross attention over [batch, sequence, width] in two heads, or in one; heads are split and merged in
 /// several spellings.
 GraphMaker::Maybe GraphMaker::attention_block() {
   const auto sequence = [&](const Dim* batch) {
     return pick([&](const Item& item) {
       const Shape& shape = item.value.shape();
-      return item.value.dtype() == real_ && shape.rank() == 3 && shape[2].is(4) && (!batch || shape[0] == *batch);
+      return item.value.dtype() == real_ && shape.rank() == 3 && shape[2].is(width_) &&
+             (!batch || shape[0] == *batch);
     });
   };
   const Maybe x = sequence(nullptr);
@@ -214,16 +215,16 @@ GraphMaker::Maybe GraphMaker::attention_block() {
   if (!small({batch, 2, s, t})) return std::nullopt;
   if (one_in(4)) return attention_spelled(*x, y, tanh(y));
   const auto heads = [&](const Value& value, const Dim& length) {
-    const Shape split{batch, length, 2, 2};
+    const Shape split{batch, length, 2, part_};
     return transpose(one_in(2) ? reshape(value, split) : view(contiguous(value), split), 1, 2);
   };
   const Maybe weight =
-      pick([&](const Item& i) { return i.value.dtype() == real_ && i.value.shape() == Shape{4, 4}; });
+      pick([&](const Item& i) { return i.value.dtype() == real_ && i.value.shape() == Shape{width_, width_}; });
   const Value q = weight && one_in(2) ? linear(*x, *weight) : *x;
-  const Value result = attention_spelled(heads(q, s), heads(y, t), heads(tanh(y), t));  // [batch, 2, s, 2]
+  const Value result = attention_spelled(heads(q, s), heads(y, t), heads(tanh(y), t));  // [batch, 2, s, part]
   if (one_in(3)) return result;
   const Value back = transpose(result, 1, 2);
-  return one_in(2) ? reshape(back, {batch, s, 4}) : view(contiguous(back), {batch, s, 4});
+  return one_in(2) ? reshape(back, {batch, s, width_}) : view(contiguous(back), {batch, s, width_});
 }
 
 }  // namespace lathe::fuzz

@@ -49,7 +49,7 @@ GraphMaker::Maybe GraphMaker::reshaped(const Value& a) {
     case 1: return flatten(a, std::min(d, e), std::max(d, e));
     case 2: return a.type().is_contiguous() ? Maybe(view(a, {a.shape().numel(), 1})) : std::nullopt;
     default: {
-      const Dim part = any_of(std::vector<Dim>{2, 2, 4, Dim("n"), Dim("m"), Dim("h", 2)});
+      const Dim part = any_of(std::vector<Dim>{2, part_, width_, late("n"), late("m"), Dim("h", 2)});
       const auto rest = a.shape()[d].divided_by(part);
       if (!rest) return std::nullopt;
       std::vector<Dim> dims;
@@ -153,9 +153,9 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
     case 3: {
       if (!is_float(a.dtype())) return std::nullopt;
       const Value rows = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
-      return scatter_add(rows, tanh(a), one_in(2) ? Dim(3) : Dim("n") + 3, d);
+      return scatter_add(rows, tanh(a), one_in(2) ? Dim(3) : late("n") + 3, d);
     }
-    default: return one_hot(index, one_in(2) ? Dim(4) : Dim("k"), real_);
+    default: return one_hot(index, one_in(2) ? Dim(width_) : late("k"), real_);
   }
 }
 

@@ -54,13 +54,16 @@ Complaint targets(const Case& from) {
 }
 
 Complaint kernels(const Case& from) {
-  for (const int bits : {128, 256, 512}) {
-    const test::ProgramInterpreter program(from.graph, VectorTarget{bits});
+  static constexpr VectorTarget targets[] = {
+      {128}, {256}, {512}, {.bits = 512, .dot_pairs = true, .far_l3 = true, .tiles = true}};
+  for (const VectorTarget& target : targets) {
+    const test::ProgramInterpreter program(from.graph, target);
     for (const DimBindings& dims : from.sizes) {
       const Reference reference(from, dims, true);
       const Outcome found = outcome([&] { return program.run(reference.arguments()); });
       if (const auto wrong = reference.complaint(found))
-        return fmt::format("{} bits, {}: {}", bits, test::to_string(dims), *wrong);
+        return fmt::format("{} bits{}, {}: {}", target.bits, target.tiles ? " and tiles" : "", test::to_string(dims),
+                           *wrong);
     }
   }
   return std::nullopt;
