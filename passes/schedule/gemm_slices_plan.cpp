@@ -76,11 +76,12 @@ std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
 
 /// The share of what tiles multiply that is not filling, of sizes that are known.
 double filled(const GemmQuery& query) {
-  constexpr std::int64_t side = kernel::tile_depth;
   double share = 1;
-  for (const Size& size : {query.m, query.n, query.k})
-    if (size && *size > 0)
-      share *= static_cast<double>(*size) / static_cast<double>((*size + side - 1) / side * side);
+  for (const Size& size : {query.m, query.n, query.k}) {
+    if (!size || *size <= 0) continue;
+    const std::int64_t tiles = (*size + kernel::tile_depth - 1) / kernel::tile_depth;
+    share *= static_cast<double>(*size) / static_cast<double>(tiles * kernel::tile_depth);
+  }
   return share;
 }
 
