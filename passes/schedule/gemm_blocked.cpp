@@ -222,7 +222,7 @@ class BlockedGemm {
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  /// What a tile asks memory for at a step of k: the left operand's next rows; with right_ahead its own columns some
+  /// What a tile asks memory for at a step of k: the left operand's next rows; with right_ahead its own columns 8
   /// steps on, or, in blocks of k, its strip's share of the columns that come next.
   Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const Place& at) {
     if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
