@@ -9,6 +9,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/golden.h"
 #include "tests/support/run_with_states.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -68,7 +69,7 @@ TEST_CASE("fused attention gives the same bits for any number of threads") {
 }
 
 TEST_CASE("every attention of the goldens is fused") {
-  const auto folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+  const auto folder = test::test_data("goldens");
   for (const char* name :
        {"attention_walkthrough", "encoder_decoder_pre_relu", "encoder_decoder_post_gelu",
         "encoder_decoder_post_relu_dv", "llama_attention", "einsum_attention", "attention_forms", "mask_edges"}) {

@@ -2,6 +2,7 @@
 
 #include "tests/cuda/mock_gpu.h"
 #include "tests/support/compiled_runner.h"
+#include "tests/support/test_data.h"
 
 /// Every attention of the goldens on a GPU that is none, fused: outputs, intermediates and gradients as in the files.
 /// (The goldens of GPT-2 and Llama have those of the training steps of cuda_programs_test.cpp and of
@@ -17,7 +18,7 @@ void check(const char* name, MockGpu::By by = MockGpu::By::interpreter) {
   CompileOptions options = gpu.options();
   options.lower.attention = AttentionFusion::required;
   golden::CompiledRunner runner(options);
-  const auto files = golden::load(std::filesystem::path(LATHE_TEST_DATA) / "goldens", name);
+  const auto files = golden::load(test::test_data("goldens"), name);
   const auto found = golden::compare_values(golden::find_case(name), files, runner, f32, golden::f32_tolerance);
   if (!gpu.works()) return;
   INFO(golden::report(found));

@@ -1,4 +1,5 @@
 #include "tests/cuda/host_build.h"
+#include "tests/support/test_data.h"
 
 #include <cstdlib>
 
@@ -79,7 +80,7 @@ void build_text(const ScratchFolder& scratch, const HostText& text, const std::s
   spit(scratch / "kernels.cpp", text.text);
   const std::string all =
       fmt::format(fmt::runtime("( " + commands + " ) > '{scratch}/log' 2>&1"),
-                  fmt::arg("root", LATHE_TEST_DATA "/.."), fmt::arg("scratch", scratch.path().string()));
+                  fmt::arg("root", source_path(".").string()), fmt::arg("scratch", scratch.path().string()));
   if (std::system(all.c_str()) != 0)
     throw InternalError("CUDA text does not compile on the host:\n" + slurp(scratch / "log"));
 }

@@ -12,6 +12,7 @@
 #include "tests/cuda/local_nvrtc.h"
 #include "tests/support/compare.h"
 #include "tests/support/program_interpreter.h"
+#include "tests/support/test_data.h"
 
 /// Products of bf16 and f16 by tensor cores.
 using namespace lathe;
@@ -138,6 +139,6 @@ TEST_CASE("a product by tensor cores reads as CUDA C++") {
 })",
                                           "small");
   const Program program = ProgramInterpreter(graph, lower_gpu).program();
-  std::ifstream file(LATHE_TEST_DATA "/cuda/small_product.cu");
+  std::ifstream file(lathe::test::test_data("cuda/small_product.cu"));
   CHECK(cuda::emit(program.kernels[0]) == std::string(std::istreambuf_iterator<char>(file), {}));
 }

@@ -1,12 +1,13 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/golden.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+const std::filesystem::path folder = test::test_data("goldens");
 
 /// Losses, gradient norms and final parameters of a training run in f64 by the interpreter.
 void check_training(const std::string& name) {

@@ -3,12 +3,13 @@
 #include <limits>
 
 #include "tests/support/golden.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+const std::filesystem::path folder = test::test_data("goldens");
 const double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 golden::Comparison compared(const std::vector<double>& actual, const std::vector<double>& golden,

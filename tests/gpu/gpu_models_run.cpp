@@ -64,7 +64,7 @@ TEST_CASE("golden cases, forward, backward and training", "[golden]") {
   if (!options) return;
   golden::CompiledRunner runner(*options);
   for (const golden::Case& which : golden::cases()) {
-    const auto files = golden::load(std::filesystem::path(LATHE_TEST_DATA) / "goldens", which.name);
+    const auto files = golden::load(std::filesystem::path("tests/goldens"), which.name);
     for (const DType dtype : {f64, f32}) {
       const golden::Tolerance& tolerance = dtype == f64 ? golden::f64_tolerance : golden::f32_tolerance;
       for (const auto& found : {golden::compare_values(which, files, runner, dtype, tolerance),

@@ -6,6 +6,7 @@
 
 #include "ir/kernel/builder.h"
 #include "ir/kernel/verifier.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -165,7 +166,7 @@ TEST_CASE("a barrier in a branch is refused") {
 namespace {
 
 std::string read(const std::string& path) {
-  std::ifstream file(std::string(LATHE_TEST_DATA) + "/../" + path);
+  std::ifstream file(lathe::test::source_path(path));
   REQUIRE(file.good());
   return std::string(std::istreambuf_iterator<char>(file), {});
 }

@@ -5,11 +5,12 @@
 #include <sstream>
 
 #include "ir/ops/list.h"
+#include "tests/support/test_data.h"
 
 namespace lathe::ir {
 
 TEST_CASE("docs/ops.md is what the records say") {
-  std::ifstream in(LATHE_TEST_DATA "/../docs/ops.md");
+  std::ifstream in(lathe::test::source_path("docs/ops.md"));
   std::stringstream committed;
   committed << in.rdbuf();
   const std::string current = document_ops();

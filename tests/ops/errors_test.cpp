@@ -4,12 +4,13 @@
 #include "ir/ops/list.h"
 #include "ir/tensor/builder.h"
 #include "tests/ops/error_programs.h"
+#include "tests/support/test_data.h"
 
 namespace lathe::ir::test {
 
 namespace {
 const std::vector<ErrorProgram>& programs() {
-  static const auto all = read_error_programs(LATHE_TEST_DATA "/ops/errors");
+  static const auto all = read_error_programs(lathe::test::test_data("ops/errors").string());
   return all;
 }
 }  // namespace

@@ -1,12 +1,13 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/compiled_runner.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+const std::filesystem::path folder = test::test_data("goldens");
 
 void check(const std::string& name) {
   golden::CompiledRunner runner;

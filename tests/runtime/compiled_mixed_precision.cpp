@@ -5,6 +5,7 @@
 #include "passes/pipeline.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/compiled_runner.h"
+#include "tests/support/test_data.h"
 
 /// Mixed precision as machine code: against the goldens, which are f64, and against the interpreter.
 using namespace lathe;
@@ -12,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+const std::filesystem::path folder = test::test_data("goldens");
 
 /// By the L2 norm. A bf16 number has a relative error of at most 2^-9, 2e-3, and a value behind a dozen roundings in
 /// a row several times that: outputs and losses stay within the 1.6e-2 that bf16 is held to. A gradient has come

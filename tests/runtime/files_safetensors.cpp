@@ -9,6 +9,7 @@
 
 #include "runtime/files/safetensors_header.h"
 #include "tests/runtime/files_scratch.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -81,7 +82,7 @@ TEST_CASE("safetensors: the bytes are those of the format") {
 
 TEST_CASE("safetensors: the golden files open") {
   int files = 0;
-  for (const auto& item : std::filesystem::directory_iterator(std::string(LATHE_TEST_DATA) + "/goldens")) {
+  for (const auto& item : std::filesystem::directory_iterator(test::test_data("goldens"))) {
     if (item.path().extension() != ".safetensors") continue;
     const SafetensorsFile file = SafetensorsFile::open(item.path());
     for (const std::string& name : file.names()) CHECK(file.tensor(name).numel() >= 0);

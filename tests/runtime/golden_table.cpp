@@ -5,6 +5,7 @@
 
 #include "tests/support/compiled_runner.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_data.h"
 
 using namespace lathe;
 
@@ -22,7 +23,7 @@ double worst(const std::vector<golden::Comparison>& found, std::string_view pref
 
 // Prints the largest error of every golden case; run by name: test_runtime "golden table".
 TEST_CASE("golden table", "[.table]") {
-  const auto folder = std::filesystem::path(LATHE_TEST_DATA) / "goldens";
+  const auto folder = test::test_data("goldens");
   fmt::print("| case | dtype | mid | out | grad | curve | after |\n|---|---|---|---|---|---|---|\n");
   for (const golden::Case& which : golden::cases()) {
     const auto files = golden::load(folder, which.name);

@@ -1,4 +1,5 @@
 #include "tests/structure/sources.h"
+#include "tests/support/test_data.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 const char* const folders[] = {"ir",    "frontend", "passes", "codegen", "runtime", "tools",
                                "tests", "examples", "bench",  "include", "cmake",   ".ci"};
 
-fs::path root() { return fs::path(LATHE_TEST_DATA).parent_path(); }
+fs::path root() { return source_path("."); }
 
 SourceFile read(const fs::path& path) {
   SourceFile file{.path = fs::relative(path, root()).generic_string(), .lines = {}};

@@ -5,6 +5,7 @@
 #include "ir/tensor/compare.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
+#include "tests/support/test_data.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;
@@ -19,7 +20,7 @@ struct Block {
 
 /// The fenced blocks of docs/ir.md.
 std::vector<Block> blocks() {
-  std::ifstream file(std::string(LATHE_TEST_DATA) + "/../docs/ir.md");
+  std::ifstream file(lathe::test::source_path("docs/ir.md"));
   REQUIRE(file.good());
   std::vector<Block> found;
   bool inside = false;

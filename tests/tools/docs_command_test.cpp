@@ -1,8 +1,9 @@
+#include "tests/support/test_data.h"
 #include "tests/tools/command.h"
 
 TEST_CASE("the commands of docs/command.md work in their order", "[tools][docs]") {
   const lathe::test::Scratch scratch;
-  std::ifstream file(std::string(LATHE_TEST_DATA) + "/../docs/command.md");
+  std::ifstream file(lathe::test::source_path("docs/command.md"));
   REQUIRE(file.good());
   std::string block;
   int commands = 0;
