@@ -2,7 +2,7 @@
 # Installs what Lathe is built with, from Debian 12's own packages; does nothing where all of it is there.
 set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config llvm-19-dev libzstd-dev zlib1g-dev libfmt-dev nlohmann-json3-dev
-          libssl-dev libcli11-dev catch2 ccache mold git ca-certificates)
+          libssl-dev libpcre2-dev libutf8proc-dev libcli11-dev catch2 ccache mold git ca-certificates)
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

@@ -31,6 +31,7 @@ const std::vector<Layer>& layers() {
       {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/support/"}},
       {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
+      {"runtime/text/", {"runtime/text/", "runtime/files/", "ir/support/"}},
       {"runtime/", {"runtime/", "codegen/", "passes/", "ir/"}},
       {"tools/include/", {"frontend/", "runtime/", "passes/", "ir/"}},
       // `lathe bench` measures the cases of bench/.
@@ -59,10 +60,11 @@ struct Foreign {
 
 const std::vector<Foreign>& foreign() {
   static const std::vector<Foreign> all{
-      {"llvm", {"codegen/llvm"}, true},  {"cuda", {"codegen/cuda"}, true},
-      {"nvrtc", {"codegen/cuda"}, true}, {"CLI/", {"tools", "tests/fuzz"}, true},
-      {"catch2/", {"tests"}, true},      {"nlohmann/", {"runtime", "tools", "tests"}, true},
-      {"openssl/", {"runtime"}, false},
+      {"llvm", {"codegen/llvm"}, true},      {"cuda", {"codegen/cuda"}, true},
+      {"nvrtc", {"codegen/cuda"}, true},     {"CLI/", {"tools", "tests/fuzz"}, true},
+      {"catch2/", {"tests"}, true},          {"nlohmann/", {"runtime", "tools", "tests"}, true},
+      {"openssl/", {"runtime"}, false},      {"pcre2", {"runtime/text"}, false},
+      {"utf8proc", {"runtime/text"}, false},
   };
   return all;
 }
