@@ -11,7 +11,10 @@
 
 namespace lathe {
 
-/// A model under construction: inputs, parameters, states, outputs and updates. What the DSL builds is an ir::Graph.
+/// A model under construction: inputs, parameters, states, outputs and updates. What the DSL builds is an ir::Graph,
+/// of which finish() gives a copy: the Graph and its tensors can be used on after it, and after training_step().
+/// Tensors keep alive what they need, so they may outlive the Graph. After it was moved from, a Graph can be
+/// destroyed or assigned to; any other use throws UserError [graph_moved].
 ///
 ///   Dim B{"nbatches"}, S{"n_seq"};
 ///   Graph g{"mha"};
@@ -20,6 +23,9 @@ namespace lathe {
 class Graph {
  public:
   explicit Graph(std::string_view name);
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  ~Graph() = default;
 
   /// Arguments. A parameter's name is prefixed by the scopes it stands in: "encoder.0.self.q.weight". Throws
   /// UserError [argument_name] for a name that is taken.
@@ -51,26 +57,33 @@ class Graph {
     Scope(Graph& graph, std::string_view name, const Where& at);
 
    private:
+    std::shared_ptr<ir::GraphBuilder> graph_;
     ir::GraphBuilder::At at_;
   };
   [[nodiscard]] Scope scope(std::string_view name, Where at = Where::current()) { return Scope(*this, name, at); }
   /// "encoder.0"; empty at the top.
-  std::string_view scope_path() const { return builder_->location().scope(); }
+  std::string_view scope_path(Where at = Where::current()) const { return builder(at).location().scope(); }
   /// A name in the current scope: "encoder.0.self".
-  std::string path(std::string_view name) const;
+  std::string path(std::string_view name, Where at = Where::current()) const;
 
   /// How the parameters and states start, in the order of their declaration.
   const std::vector<Initializer>& initializers() const { return initializers_; }
-  void set_initializer(std::string_view argument, const Init& init);
+  /// Throws UserError [argument_unknown] where there is no such parameter or state.
+  void set_initializer(std::string_view argument, const Init& init, Where at = Where::current());
 
-  ir::GraphBuilder& builder() { return *builder_; }
+  ir::GraphBuilder& builder(Where at = Where::current()) const {
+    if (!builder_) throw_moved(at);
+    return *builder_;
+  }
   /// The graph so far.
-  const ir::Graph& ir() const { return builder_->graph(); }
-  /// The finished graph; this Graph and its tensors are empty afterwards.
-  ir::Graph finish() { return builder_->finish(); }
+  const ir::Graph& ir(Where at = Where::current()) const { return builder(at).graph(); }
+  /// A copy of the graph so far, to compile. More can be built, and finished again.
+  ir::Graph finish(Where at = Where::current()) const { return ir(at); }
 
  private:
-  std::unique_ptr<ir::GraphBuilder> builder_;
+  [[noreturn]] static void throw_moved(const Where& at);
+
+  std::shared_ptr<ir::GraphBuilder> builder_;
   std::vector<Initializer> initializers_;
   std::optional<Tensor> random_state_;
 };
