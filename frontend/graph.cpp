@@ -30,25 +30,26 @@ Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Wher
   return Tensor(builder_->argument(ir::ops::input, name, dtype, shape));
 }
 
-Tensor Graph::parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
+Tensor Graph::declared(const ir::Op& op, const std::string& name, DType dtype, const Shape& shape, const Init& init,
+                       const Where& at) {
   const detail::Line line(builder(at), at);
-  const std::string full_name = path(name);
-  const Tensor t(builder_->argument(ir::ops::parameter, full_name, dtype, shape));
-  initializers_.push_back({full_name, init});
+  const Tensor t(builder_->argument(op, name, dtype, shape));
+  initializers_.push_back({name, init});
   return t;
 }
 
+Tensor Graph::parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
+  return declared(ir::ops::parameter, path(name, at), dtype, shape, init, at);
+}
+
 Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
-  const detail::Line line(builder(at), at);
-  const Tensor t(builder_->argument(ir::ops::state, name, dtype, shape));
-  initializers_.push_back({std::string(name), init});
-  return t;
+  return declared(ir::ops::state, path(name, at), dtype, shape, init, at);
 }
 
 Tensor Graph::random_state(Where at) {
   (void)builder(at);  // one that was moved from still has the state
   if (!random_state_) {
-    random_state_ = state("rng", i64, {2}, Init::values({0, 0}), at);
+    random_state_ = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);
     update(*random_state_, *random_state_ + literal({2}, {0, 1}, i64, at), at);
   }
   return *random_state_;

@@ -27,16 +27,17 @@ class Graph {
   Graph& operator=(Graph&&) = default;
   ~Graph() = default;
 
-  /// Arguments. A parameter's name is prefixed by the scopes it stands in: "encoder.0.self.q.weight". Throws
-  /// UserError [argument_name] for a name that is taken.
+  /// Arguments. The names of parameters and states are prefixed by the scopes that they stand in:
+  /// "encoder.0.self.q.weight". Throws UserError [argument_name] for a name that is taken.
   Tensor input(std::string_view name, DType dtype, const Shape& shape, Where at = Where::current());
   Tensor parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init = Init::automatic(),
                    Where at = Where::current());
   /// Kept between runs, changed by update(): moments, counters. It starts as `init` says.
   Tensor state(std::string_view name, DType dtype, const Shape& shape, const Init& init = Init::zeros(),
                Where at = Where::current());
-  /// The state "rng", i64[2] = {seed, step}, from which dropout draws. It is made on first use, and each run adds 1
-  /// to step, so that runs draw different numbers and a checkpoint resumes the sequence.
+  /// The state "rng", i64[2] = {seed, step}, from which dropout draws: one for the whole graph, whatever the scope.
+  /// It is made on first use, and each run adds 1 to step, so that runs draw different numbers and a checkpoint
+  /// resumes the sequence.
   Tensor random_state(Where at = Where::current());
 
   /// Values from nothing.
@@ -82,6 +83,9 @@ class Graph {
 
  private:
   [[noreturn]] static void throw_moved(const Where& at);
+  /// A parameter or state of this full name.
+  Tensor declared(const ir::Op& op, const std::string& name, DType dtype, const Shape& shape, const Init& init,
+                  const Where& at);
 
   std::shared_ptr<ir::GraphBuilder> builder_;
   std::vector<Initializer> initializers_;
