@@ -48,6 +48,9 @@ class Graph {
   /// bool [rows, columns], true where column <= row + diagonal: tril of ones, from iota.
   Tensor causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal = 0, Where at = Where::current());
 
+  /// The parameters, in the order of their declaration: grad(loss, g.parameters()).
+  std::vector<Tensor> parameters(Where at = Where::current()) const;
+
   void output(std::string_view name, const Tensor& value, Where at = Where::current());
   /// After each run `state` (a state or a parameter) takes `value`.
   void update(const Tensor& state, const Tensor& value, Where at = Where::current());

@@ -20,25 +20,26 @@ nn::LinearOptions conv1d(const GptConfig& config, const Init& weight) {
   return {.dtype = config.dtype, .in_out = true, .weight = weight};
 }
 
-Dim head_size(const GptConfig& config) {
+Dim head_size(const Graph& g, const GptConfig& config, const Where& at) {
   const auto size = config.d_model.divided_by(config.h);
   if (!size || !size->value())
-    throw UserError(
-        fmt::format("gpt: {} cannot be split into {} heads", config.d_model.to_string(), config.h.to_string()),
-        "attention_heads", "make d_model a multiple of h");
+    throw UserError(detail::line_of(g.builder(at), at), "gpt",
+                    fmt::format("{} cannot be split into {} heads", config.d_model.to_string(), config.h.to_string()),
+                    "attention_heads", "make d_model a multiple of h");
   return Dim("d_k", *size);
 }
 
 }  // namespace
 
-Gpt::Gpt(Graph& g, const GptConfig& config)
+Gpt::Gpt(Graph& g, const GptConfig& config, Where at)
     : g_(g),
       config_(config),
-      d_k_(head_size(config)),
+      d_k_(head_size(g, config, at)),
       wte_(g, "wte", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
       wpe_(g, "wpe", config.context, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
       ln_f_(g, "ln_f", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}),
-      dropout_(g, config.dropout) {
+      dropout_(g, config.dropout, at) {
+  const CallSite line(g.builder(), at);
   for (int i = 0; i < config.layers; ++i) blocks_.push_back(block(i));
 }
 
@@ -72,10 +73,11 @@ Tensor Gpt::attention(const Block& block, const Tensor& x, const Tensor& forbidd
   return block.c_proj(nn::merge_heads(matmul(dropout_(weights), v), config_.d_model));  // [B, T, d_model]
 }
 
-Tensor Gpt::logits(const Tensor& tokens) const {
-  const Dim T = tokens.size(1);
-  Tensor x = dropout_(wte_(tokens) + wpe_.table().slice(0, 0, T));  // [B, T, d_model]
-  const Tensor forbidden = ~g_.causal_mask(T, T);                   // [T, T]
+Tensor Gpt::logits(const Tensor& tokens, Where at) const {
+  const Dim T = tokens.size(1, at);
+  const Tensor positions = wpe_.table().slice(0, 0, T, 1, at);  // [T, d_model]
+  Tensor x = dropout_(wte_(tokens, at) + positions);            // [B, T, d_model]
+  const Tensor forbidden = ~g_.causal_mask(T, T);               // [T, T]
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto scope = g_.scope(fmt::format("h.{}", i));
     const Block& block = blocks_[i];
@@ -86,11 +88,13 @@ Tensor Gpt::logits(const Tensor& tokens) const {
   return linear(ln_f_(x), wte_.table()).named("logits");  // [B, T, vocab]
 }
 
-Tensor Gpt::loss(const Tensor& tokens) const {
-  const Dim length = tokens.size(1);  // T + 1
-  return loss(tokens.slice(1, 0, length - 1), tokens.slice(1, 1, length));
+Tensor Gpt::loss(const Tensor& tokens, Where at) const {
+  const Dim length = tokens.size(1, at);  // T + 1
+  return loss(tokens.slice(1, 0, length - 1, 1, at), tokens.slice(1, 1, length, 1, at), at);
 }
 
-Tensor Gpt::loss(const Tensor& tokens, const Tensor& targets) const { return cross_entropy(logits(tokens), targets); }
+Tensor Gpt::loss(const Tensor& tokens, const Tensor& targets, Where at) const {
+  return cross_entropy(logits(tokens, at), targets, {}, 0, at);
+}
 
 }  // namespace lathe::models

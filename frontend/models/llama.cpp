@@ -18,24 +18,26 @@ nn::NormOptions norm(const LlamaConfig& config) {
   return {.dtype = config.dtype, .eps = config.norm_eps, .flat = true};
 }
 
-Dim groups_of(const LlamaConfig& config) {
+Dim groups_of(const Graph& g, const LlamaConfig& config, const Where& at) {
   const auto groups = config.h.divided_by(config.kv_heads);
   if (!groups)
     throw UserError(
-        fmt::format("llama: {} heads cannot share {} key heads", config.h.to_string(), config.kv_heads.to_string()),
+        detail::line_of(g.builder(at), at), "llama",
+        fmt::format("{} heads cannot share {} key heads", config.h.to_string(), config.kv_heads.to_string()),
         "attention_heads", "make h a multiple of kv_heads");
   return Dim("groups", *groups);
 }
 
 }  // namespace
 
-Llama::Llama(Graph& g, const LlamaConfig& config)
+Llama::Llama(Graph& g, const LlamaConfig& config, Where at)
     : g_(g),
       config_(config),
-      groups_(groups_of(config)),
+      groups_(groups_of(g, config, at)),
       embed_(g, "embed", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
       norm_(g, "norm", config.d_model, norm(config)),
       lm_head_(g, "lm_head", config.d_model, config.vocab, projection(config)) {
+  const CallSite line(g.builder(), at);
   for (int i = 0; i < config.layers; ++i) blocks_.push_back(block(i));
 }
 
@@ -64,12 +66,12 @@ Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTab
   return block.o_proj(nn::merge_heads(matmul(weights, values), block.o_proj.weight().size(1)));  // [B, T, d_model]
 }
 
-Tensor Llama::logits(const Tensor& tokens) const {
-  const Dim T = tokens.size(1);
+Tensor Llama::logits(const Tensor& tokens, Where at) const {
+  const Dim T = tokens.size(1, at);
   const nn::RotaryTables rotary =
       nn::rotary_tables(g_, T, config_.head_dim, config_.dtype, config_.theta);  // [T, hd]
   const Tensor forbidden = ~g_.causal_mask(T, T);                                // [T, T]
-  Tensor x = embed_(tokens);                                                     // [B, T, d_model]
+  Tensor x = embed_(tokens, at);                                                 // [B, T, d_model]
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto scope = g_.scope(fmt::format("layers.{}", i));
     const Block& block = blocks_[i];
@@ -80,9 +82,11 @@ Tensor Llama::logits(const Tensor& tokens) const {
   return lm_head_(norm_(x)).named("logits");  // [B, T, vocab]
 }
 
-Tensor Llama::loss(const Tensor& tokens) const {
-  const Dim length = tokens.size(1);  // T + 1
-  return cross_entropy(logits(tokens.slice(1, 0, length - 1)), tokens.slice(1, 1, length));
+Tensor Llama::loss(const Tensor& tokens, Where at) const {
+  const Dim length = tokens.size(1, at);                       // T + 1
+  const Tensor given = tokens.slice(1, 0, length - 1, 1, at);  // [B, T]
+  const Tensor following = tokens.slice(1, 1, length, 1, at);  // [B, T]
+  return cross_entropy(logits(given, at), following, {}, 0, at);
 }
 
 }  // namespace lathe::models

@@ -19,15 +19,17 @@ struct LlamaConfig {
 };
 
 /// A decoder-only Transformer as Llama is built (Touvron et al. 2023): RMS norms, rotary embedding in the half-split
-/// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own.
+/// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own. Errors about tokens, at run
+/// time too, name the caller's line.
 class Llama {
  public:
-  Llama(Graph& g, const LlamaConfig& config);
+  /// Throws UserError [attention_heads] where kv_heads does not divide h.
+  Llama(Graph& g, const LlamaConfig& config, Where at = Where::current());
 
   /// tokens i64 [B, T] -> logits [B, T, vocab] of the token after each.
-  Tensor logits(const Tensor& tokens) const;
+  Tensor logits(const Tensor& tokens, Where at = Where::current()) const;
   /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
-  Tensor loss(const Tensor& tokens) const;
+  Tensor loss(const Tensor& tokens, Where at = Where::current()) const;
 
  private:
   struct Block {

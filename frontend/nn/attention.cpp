@@ -11,10 +11,10 @@ namespace lathe::nn {
 namespace {
 
 /// d_model / h, as a number that is known.
-Dim head_size(const Dim& d_model, const Dim& h, std::string_view name, const Where& at) {
+Dim head_size(const Graph& g, const Dim& d_model, const Dim& h, std::string_view name, const Where& at) {
   const auto size = d_model.divided_by(h);
   if (!size || !size->value())
-    throw UserError(Location(at), "attention",
+    throw UserError(detail::line_of(g.builder(at), at), "attention",
                     fmt::format("{} cannot be split into {} heads", d_model.to_string(), h.to_string()),
                     "attention_heads", fmt::format("make d_model a multiple of h, or give {}", name));
   return Dim(name, *size);
@@ -49,8 +49,8 @@ MultiHeadAttention::MultiHeadAttention(Graph& g, std::string_view name, const Di
                                        const AttentionOptions& options, Where at)
     : path_(g.path(name)),
       h_(h),
-      d_k_(options.d_k ? *options.d_k : head_size(d_model, h, "d_k", at)),
-      d_v_(options.d_v ? *options.d_v : head_size(d_model, h, "d_v", at)),
+      d_k_(options.d_k ? *options.d_k : head_size(g, d_model, h, "d_k", at)),
+      d_v_(options.d_v ? *options.d_v : head_size(g, d_model, h, "d_v", at)),
       scale_(std::sqrt(static_cast<double>(d_k_.value().value_or(1)))),
       fill_(options.fill),
       q_(g, under(name, "q"), d_model, joined(h_, d_k_, d_model), projection(options), at),

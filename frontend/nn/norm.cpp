@@ -30,8 +30,8 @@ Tensor RmsNorm::operator()(const Tensor& x, Where at) const {
 
 Dropout::Dropout(Graph& g, double rate, Where at) : rate_(rate) {
   if (!(rate >= 0 && rate < 1))
-    throw UserError(Location(at), "dropout", fmt::format("the rate is {}", rate), "dropout_rate",
-                    "give a rate from 0 up to, but not including, 1");
+    throw UserError(detail::line_of(g.builder(at), at), "dropout", fmt::format("the rate is {}", rate),
+                    "dropout_rate", "give a rate from 0 up to, but not including, 1");
   if (rate > 0) state_ = g.random_state(at);
 }
 
