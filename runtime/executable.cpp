@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "ir/kernel/printer.h"
+#include "ir/support/nearest.h"
 #include "ir/tensor/binding.h"
 #include "passes/gpu/lower_gpu.h"
+#include "passes/index_lookups.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
 #include "runtime/cpu_runner.h"
@@ -32,14 +34,44 @@ struct Executable::Impl {
   CompileSummary summary;
   std::unique_ptr<ProgramRunner> runner;
   ir::Tensors states;  ///< where the runner has newer ones, fetch_states brings them
-  std::mutex running;
+  ir::IndexLookups lookups;
+  std::mutex turn;  ///< of whoever reads or writes the states
 
+  const Program::Slot& slot(std::string_view name) const;
+  void set(std::string_view name, const HostTensor& value);
   DimBindings bind(const ir::Tensors& inputs) const;
-  ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times) {
-    const std::lock_guard lock(running);
-    return runner->run(bind(inputs), inputs, states, times);
-  }
+  ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times);
 };
+
+/// The parameter or state of this name.
+const Program::Slot& Executable::Impl::slot(std::string_view name) const {
+  std::vector<std::string_view> names;
+  for (const Program::Slot& slot : program.states) {
+    if (slot.name == name) return slot;
+    names.push_back(slot.name);
+  }
+  const std::string better = did_you_mean(name, names);
+  throw UserError(fmt::format("@{} has no parameter or state named {}", program.name, name), "argument_unknown",
+                  better.empty() ? fmt::format("there are: {}", list_of(names)) : better);
+}
+
+void Executable::Impl::set(std::string_view name, const HostTensor& value) {
+  const Program::Slot& to = slot(name);
+  if (to.dtype != value.dtype())
+    throw UserError(
+        fmt::format("{} is {}, the value given is {}", name, lathe::name(to.dtype), lathe::name(value.dtype())),
+        "argument_dtype", "convert it first, with HostTensor::cast");
+  bool fits = static_cast<std::int64_t>(to.shape.rank()) == value.rank();
+  for (int d = 0; fits && d < to.shape.rank(); ++d)
+    fits = to.shape[d].value().value_or(value.shape()[static_cast<std::size_t>(d)]) ==
+           value.shape()[static_cast<std::size_t>(d)];
+  if (!fits)
+    throw UserError(fmt::format("{} is {}{}, the value given is {}", name, lathe::name(to.dtype),
+                                to.shape.to_string(), shape_to_string(value.shape())),
+                    "argument_shape", "give a value of that shape");
+  states[to.name] = value;
+  runner->state_was_set(to.name);
+}
 
 DimBindings Executable::Impl::bind(const ir::Tensors& inputs) const {
   std::map<std::string, ir::ArgumentShape> shapes;
@@ -58,62 +90,77 @@ DimBindings Executable::Impl::bind(const ir::Tensors& inputs) const {
   return ir::bind_dims(signature, shapes);
 }
 
+ir::Tensors Executable::Impl::run(const ir::Tensors& inputs, std::vector<LaunchTime>* times) {
+  const DimBindings dims = bind(inputs);
+  try {
+    return runner->run(dims, inputs, states, times);
+  } catch (const UserError& error) {
+    if (error.label() != "index_range") throw;
+    ir::Tensors arguments = inputs;
+    for (const ir::ValueId id : lookups.graph.arguments())
+      if (const auto state = states.find(lookups.graph[id].name); state != states.end()) arguments.insert(*state);
+    ir::throw_index_error(lookups, arguments, dims);
+    throw;
+  }
+}
+
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
 
+Executable::Impl& Executable::impl() const {
+  if (!impl_)
+    throw UserError("this Executable was moved to another", "executable_moved",
+                    "use the Executable that it was moved to");
+  return *impl_;
+}
+
 void Executable::set_state(std::string_view name, const HostTensor& value) {
-  for (const Program::Slot& slot : impl_->program.states) {
-    if (slot.name != name) continue;
-    if (slot.dtype != value.dtype())
-      throw UserError(
-          fmt::format("{} is {}, the value given is {}", name, lathe::name(slot.dtype), lathe::name(value.dtype())),
-          "argument_dtype", "cast the value first");
-    bool fits = static_cast<std::int64_t>(slot.shape.rank()) == value.rank();
-    for (int d = 0; fits && d < slot.shape.rank(); ++d)
-      fits = slot.shape[d].value().value_or(value.shape()[static_cast<std::size_t>(d)]) ==
-             value.shape()[static_cast<std::size_t>(d)];
-    if (!fits)
-      throw UserError(fmt::format("{} is {}{}, the value given is {}", name, lathe::name(slot.dtype),
-                                  slot.shape.to_string(), shape_to_string(value.shape())),
-                      "argument_shape", "give a value of that shape");
-    impl_->states[slot.name] = value;
-    impl_->runner->state_was_set(slot.name);
-    return;
-  }
-  throw UserError(fmt::format("@{} has no parameter or state named {}", impl_->program.name, name),
-                  "argument_unknown", "see program().states for their names");
+  const std::lock_guard lock(impl().turn);
+  impl().set(name, value);
 }
 
 void Executable::set_states(const ir::Tensors& values) {
-  for (const auto& [name, value] : values) set_state(name, value);
+  const std::lock_guard lock(impl().turn);
+  for (const auto& [name, value] : values) impl().set(name, value);
 }
 
 const HostTensor& Executable::state(std::string_view name) const {
-  impl_->runner->fetch_states(impl_->states);
-  const auto at = impl_->states.find(std::string(name));
-  if (at != impl_->states.end()) return at->second;
-  for (const Program::Slot& slot : impl_->program.states)
-    if (slot.name == name)
-      throw UserError(fmt::format("{} of @{} has no value yet", name, impl_->program.name), "state_unset",
-                      "set it with set_state");
-  throw UserError(fmt::format("@{} has no parameter or state named {}", impl_->program.name, name),
-                  "argument_unknown", "see program().states for their names");
+  const std::lock_guard lock(impl().turn);
+  impl().runner->fetch_states(impl().states);
+  const Program::Slot& slot = impl().slot(name);
+  const auto at = impl().states.find(slot.name);
+  if (at == impl().states.end())
+    throw UserError(fmt::format("{} of @{} has no value yet", name, impl().program.name), "state_unset",
+                    "set it with set_state");
+  return at->second;
 }
 
 const ir::Tensors& Executable::states() const {
-  impl_->runner->fetch_states(impl_->states);
-  return impl_->states;
+  const std::lock_guard lock(impl().turn);
+  impl().runner->fetch_states(impl().states);
+  return impl().states;
 }
-ir::Tensors Executable::run(const ir::Tensors& inputs) { return impl_->run(inputs, nullptr); }
+
+ir::Tensors Executable::run(const ir::Tensors& inputs) {
+  const std::lock_guard lock(impl().turn);
+  return impl().run(inputs, nullptr);
+}
+
 ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times) {
-  return impl_->run(inputs, &times);
+  const std::lock_guard lock(impl().turn);
+  return impl().run(inputs, &times);
 }
-const CompileSummary& Executable::summary() const { return impl_->summary; }
-const Program& Executable::program() const { return impl_->program; }
-MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl_->runner->memory_plan(dims); }
-DimBindings Executable::bind(const ir::Tensors& inputs) const { return impl_->bind(inputs); }
+
+const CompileSummary& Executable::summary() const { return impl().summary; }
+const Program& Executable::program() const { return impl().program; }
+MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
+
+DimBindings Executable::bind(const ir::Tensors& inputs) const {
+  const std::lock_guard lock(impl().turn);
+  return impl().bind(inputs);
+}
 
 namespace {
 
@@ -190,6 +237,8 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 }  // namespace
 
 Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+  if (options.threads < 0)
+    throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
@@ -200,6 +249,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   ir::PipelineResult passed = ir::run_pipeline(graph, ir::default_pipeline(chunks), options.pipeline);
   impl->summary.passes = passed.runs;
   impl->summary.nodes = passed.graph.size();
+  impl->lookups = ir::index_lookups(graph);
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();

@@ -22,7 +22,7 @@ namespace lathe {
 
 struct CompileOptions {
   Target target = Target::host();
-  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU
+  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU [thread_count]
   codegen::ObjectStore* cache =
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
@@ -44,24 +44,31 @@ struct CompileSummary {
 };
 
 /// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled
-/// again for other sizes. Runs of one executable take turns. Results are the same bits for any number of threads.
+/// again for other sizes. Results are the same bits for any number of threads.
+///
+/// Its functions may be called from several threads: they take turns, so that a run sees each state as it was before
+/// set_state or after it. After it was moved from, an executable can be destroyed or assigned to; any other use
+/// throws UserError [executable_moved].
 class Executable {
  public:
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
 
-  /// Sets a parameter or state. Throws UserError [argument_unknown], [argument_dtype], [argument_shape].
+  /// Sets a parameter or state, after a run that another thread is in. Throws UserError [argument_unknown],
+  /// [argument_dtype], [argument_shape].
   void set_state(std::string_view name, const HostTensor& value);
   void set_states(const ir::Tensors& values);
-  /// A parameter or state as it is now [argument_unknown], [state_unset].
+  /// A parameter or state as it is now [argument_unknown], [state_unset]. Runs and set_state write to what the
+  /// references name: where other threads go on with those, let them finish before its elements are read.
   const HostTensor& state(std::string_view name) const;
   const ir::Tensors& states() const;
 
   /// Runs the graph once: outputs by name. Updated states keep their new values for the next run. Throws the
   /// UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and those of
-  /// run-time checks such as an index out of range, which names the user's line; states may be half updated after
-  /// that one.
+  /// run-time checks such as [index_range], which names the index, its position, the input and the user's line;
+  /// states may be half updated after that one. Results are found by at(), which knows the names that there are
+  /// [tensor_unknown].
   ir::Tensors run(const ir::Tensors& inputs);
 
   /// The same, timed launch by launch.
@@ -78,6 +85,7 @@ class Executable {
   friend Executable compile(const ir::Graph&, const CompileOptions&);
   struct Impl;
   explicit Executable(std::unique_ptr<Impl> impl);
+  Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };
 
