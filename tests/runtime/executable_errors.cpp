@@ -159,30 +159,31 @@ TEST_CASE("a number of threads below zero is an error") {
 }
 
 TEST_CASE("states that are set beside runs on another thread are seen whole or not at all") {
-  // The state's new value is what it was: all elements are equal as long as nobody sees half of it.
-  Executable executable = compile(parse(R"(graph @kept(state %s: f32[200000]) {
-  %1 = max %s {dims=[0]}
-  %2 = min %s {dims=[0]}
-  %3 = sub %1, %2
-  %4 = exp %s
-  %5 = log %4
-  output "spread" %3
+  // Every value that is set has equal elements, and a run keeps them equal, as long as nobody sees half of one. The
+  // sines take long enough for many values to be set meanwhile.
+  constexpr std::int64_t size = 1 << 17;
+  Executable executable = compile(parse(R"(graph @kept(state %s: f64[131072]) {
+  %1 = sin %s
+  %2 = max %1 {dims=[0]}
+  %3 = min %1 {dims=[0]}
+  %4 = sub %2, %3
+  %5 = neg %s
+  output "spread" %4
   update %s <- %5
 })"),
                                   {.threads = 2});
-  const auto filled = [](double value) { return HostTensor::from({200000}, std::vector<double>(200000, value)); };
-  const HostTensor zero = filled(0), one = filled(1);
-  executable.set_state("s", zero);
+  const auto filled = [](double x) { return HostTensor::from({size}, std::vector<double>(size, x), f64); };
+  const HostTensor three = filled(3), one = filled(1);
+  executable.set_state("s", three);
   std::atomic<bool> done = false;
   std::thread setter([&] {
-    for (int i = 0; !done; ++i) {
-      executable.set_state("s", i % 2 == 0 ? one : zero);
-      (void)executable.states().size();
-      (void)executable.bind({});
-    }
+    for (int i = 0; !done; ++i) executable.set_state("s", i % 2 == 0 ? one : three);
   });
   double spread = 0;
-  for (int i = 0; i < 300; ++i) spread = std::max(spread, executable.run({}).at("spread").get(0));
+  for (int i = 0; i < 200; ++i) {
+    spread = std::max(spread, executable.run({}).at("spread").get(0));
+    std::this_thread::yield();
+  }
   done = true;
   setter.join();
   CHECK(spread == 0);
