@@ -107,9 +107,8 @@ Fault fault_of_adam(const AnyAdam& adam) {
 }
 
 Fault fault_of_sgd(const SGD& sgd) {
-  const Fault plain = sgd.nesterov && sgd.momentum == 0 ? Fault("nesterov is set without momentum") : std::nullopt;
-  return first_of({sgd.lr.fault(), unless_positive("momentum", sgd.momentum),
-                   unless_positive("weight_decay", sgd.weight_decay), plain});
+  return first_of(
+      {sgd.lr.fault(), unless_positive("momentum", sgd.momentum), unless_positive("weight_decay", sgd.weight_decay)});
 }
 
 }  // namespace

@@ -115,7 +115,6 @@ const std::vector<DslError> table = {
     {__LINE__, "optimizer_options", "SGD: lr is -0.1", [](Graph& g) { training_step(g, w(g), SGD{.lr = -0.1}); }},
     {__LINE__, "optimizer_options", "SGD: lr is nan", [](Graph& g) { training_step(g, w(g), SGD{.lr = nan}, {.precision = bf16}); }},
     {__LINE__, "optimizer_options", "momentum is -1", [](Graph& g) { training_step(g, w(g), SGD{.momentum = -1}); }},
-    {__LINE__, "optimizer_options", "without momentum", [](Graph& g) { training_step(g, w(g), SGD{.nesterov = true}); }},
     {__LINE__, "optimizer_options", "Adam: lr is inf", [](Graph& g) { training_step(g, w(g), Adam{.lr = infinity}); }},
     {__LINE__, "optimizer_options", "beta1 is 1, not in [0, 1)", [](Graph& g) { training_step(g, w(g), Adam{.beta1 = 1}); }},
     {__LINE__, "optimizer_options", "beta2 is nan", [](Graph& g) { training_step(g, w(g), AdamW{.beta2 = nan}); }},
