@@ -35,10 +35,10 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
     if (line.known()) throw UserError(line, "training_step", message, label, hint);
     throw UserError("training_step: " + message, label, hint);
   };
-  if (!is_float(loss.dtype()) || loss.rank() != 0)
-    throw UserError(loss.node().loc, "training_step",
-                    fmt::format("the loss is {}, not a float scalar", loss.type().to_string()), "train_loss",
-                    "take its sum or mean over every dim");
+  require(is_float(loss.dtype()) && loss.rank() == 0,
+          fmt::format("the loss, {} at {}, is {}, not a float scalar", loss.node().op->name.value,
+                      loss.node().loc.place(), loss.type().to_string()),
+          "train_loss", "take its sum or mean over every dim");
   if (const auto fault = fault_of(optimizer))
     require(false, *fault, "optimizer_options", "frontend/optim.h says what each option does");
   require(options.accumulate >= 1, fmt::format("{} micro-batches an update", options.accumulate), "train_options",
@@ -71,9 +71,12 @@ std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& opt
       options.note(
           fmt::format("the loss does not use the parameter {}: it is not trained", parameters[i].node().name));
   }
-  if (trained.empty())
-    throw UserError(loss.node().loc, "training_step", "the loss depends on no trainable parameter",
-                    "train_parameters", "declare the weights with parameter()");
+  if (trained.empty()) {
+    const Location& line = builder.location();
+    throw UserError(line.known() ? line : loss.node().loc, "training_step",
+                    "the loss depends on no trainable parameter", "train_parameters",
+                    "declare the weights with parameter()");
+  }
   return trained;
 }
 

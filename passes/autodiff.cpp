@@ -21,8 +21,10 @@ std::string describe(const Value& value) {
                      node.type.to_string());
 }
 
+/// At the line that asks for the gradient, where it is known; else at the value's.
 [[noreturn]] void fail(const Value& at, std::string_view message, std::string_view label, std::string_view hint) {
-  throw UserError(at.node().loc, "grad", message, label, hint);
+  const Location& asked = at.builder().location();
+  throw UserError(asked.known() ? asked : at.node().loc, "grad", message, label, hint);
 }
 
 void check_output(const Seed& seed) {

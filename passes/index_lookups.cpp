@@ -124,7 +124,10 @@ class Finder {
             inner.argument(ops::input, fmt::format("operand{}", inputs.size()), operand.dtype(), operand.shape()));
       const Value result = composite->expand(inner, node, inputs);
       Rebuilder to(builder_, inner.graph());
-      for (std::size_t i = 0; i < inputs.size(); ++i) to.set(inputs[i].id(), operands[i]);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (operands[i].node().name.empty()) unnamed_.push_back(operands[i].id());
+        to.set(inputs[i].id(), operands[i]);  // which names it
+      }
       for (const ValueId id : all_values(inner.graph()))
         if (!to.has(id)) to.set(id, built(to, inner.graph()[id]));
       return to[result.id()];
@@ -141,7 +144,8 @@ class Finder {
 
   /// The indices that can be computed, and what computes them.
   IndexLookups extracted() {
-    const Graph& all = builder_.graph();
+    Graph all = builder_.finish();
+    for (const ValueId id : unnamed_) all[id].name.clear();
     std::vector<bool> changing(all.nodes.size()), needed(all.nodes.size());
     for (const ValueId id : unknown_) changing[slot(id)] = true;
     const std::vector<bool> readable = readable_nodes(all, changing);
@@ -150,7 +154,7 @@ class Finder {
       if (lookup.index.valid()) needed[slot(lookup.index)] = true;
     }
     mark_operands(all, needed);
-    GraphBuilder builder(from_.name);
+    GraphBuilder builder(all.name);
     Rebuilder to(builder, all);
     for (const ValueId id : all_values(all))
       if (needed[slot(id)]) to.set(id, to.copy(all[id]));
@@ -163,7 +167,7 @@ class Finder {
   GraphBuilder builder_;
   Rebuilder to_;
   const Node* user_ = nullptr;  ///< the node of the user's graph that is built
-  std::vector<ValueId> unknown_;
+  std::vector<ValueId> unknown_, unnamed_;
   std::vector<IndexLookup> lookups_;
 };
 

@@ -18,4 +18,10 @@ cmake --build "$scratch/app/build"
   { echo "the package names its build or source folder" >&2; exit 1; }
 ! grep -rl '#include [<"]llvm' "$scratch/prefix/include" ||
   { echo "installed headers include LLVM's" >&2; exit 1; }
+# Pages that headers name come with them.
+pages=$(grep -rhoE 'docs/[a-z/-]+\.md' "$scratch/prefix/include" | sort -u)
+[ -n "$pages" ]
+for page in $pages; do
+  [ -f "$(echo "$scratch"/prefix/share/doc/*)/$page" ] || { echo "$page is not installed" >&2; exit 1; }
+done
 grep -q '^3 1 4 1 5 -> 5 1 4 1 3$' "$scratch/output"

@@ -73,6 +73,19 @@ TEST_CASE("computed indices are named by what computes them, the first lookup fi
              Contains("a.cpp:5: gather: index 10 at [0] of the add at a.cpp:4 is out of range for a dim of size 4"));
 }
 
+TEST_CASE("a value that goes into a composite keeps the user's name, or has none", "[index_lookups]") {
+  for (const char* const name : {"", "name(\"classes\") "}) {
+    const std::string program = R"(graph @g(input %l: f32[2, 4], input %i: i64[2]) {
+  %1 = add %i, %i )" + std::string(name) +
+                                R"(loc("a.cpp":2)
+  %2 = cross_entropy %l, %1 loc("a.cpp":3)
+  output "y" %2
+})";
+    CHECK_THAT(said_of(program, ints({2}, {1, 2})),
+               Contains(*name ? "index 4 at [1] of classes is" : "index 4 at [1] of the add at a.cpp:2 is"));
+  }
+}
+
 TEST_CASE("what no result needs is not blamed", "[index_lookups]") {
   const char* const program = R"(graph @g(input %t: f32[4], input %i: i64[3]) {
   %1 = gather %t, %i {dim=0}

@@ -1,5 +1,5 @@
-# `cmake --install build --prefix P`: the libraries, their headers under P/include/lathe, the command, and the files
-# that find_package(Lathe) reads.
+# `cmake --install build --prefix P`: the libraries, their headers under P/include/lathe, the pages that these name,
+# the command, and the files that find_package(Lathe) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -29,6 +29,9 @@ install(DIRECTORY ir frontend passes runtime DESTINATION ${CMAKE_INSTALL_INCLUDE
 install(FILES codegen/llvm/compile.h codegen/llvm/jit.h codegen/llvm/target_cpu.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lathe/codegen/llvm)
 install(DIRECTORY codegen/cuda DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lathe/codegen FILES_MATCHING PATTERN "*.h")
+
+# The pages that headers name: docs/ops.md and the like.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 
 get_target_property(LATHE_LLVM_FILE LLVM IMPORTED_LOCATION_RELWITHDEBINFO)
 get_filename_component(LATHE_LLVM_FOLDER ${LATHE_LLVM_FILE} DIRECTORY)
