@@ -102,7 +102,7 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
 }
 
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
-                           const DimBindings& bindings) {
+                       const DimBindings& bindings) {
   std::map<std::string, const Init*> known;
   for (const Initializer& entry : initializers) known[entry.name] = &entry.init;
   Tensors values;

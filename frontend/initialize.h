@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "frontend/init.h"
-#include "ir/tensor/graph.h"
 #include "ir/support/tensors.h"
+#include "ir/tensor/graph.h"
 
 namespace lathe {
 
@@ -21,6 +21,6 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
 /// of optimizers start so). `bindings` give the dims that their shapes name [dim_unbound]. The state "rng" becomes
 /// {seed, 0}.
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
-                           const DimBindings& bindings = {});
+                       const DimBindings& bindings = {});
 
 }  // namespace lathe

@@ -36,7 +36,8 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
     throw UserError("training_step: " + message, label, hint);
   };
   require(is_float(loss.dtype()) && loss.rank() == 0,
-          fmt::format("the loss, {} at {}, is {}, not a float scalar", loss.node().op->name.value,
+          fmt::format("the loss ({} at {}) is {}, not a float scalar",
+                      loss.node().name.empty() ? loss.node().op->name.value : std::string_view(loss.node().name),
                       loss.node().loc.place(), loss.type().to_string()),
           "train_loss", "take its sum or mean over every dim");
   if (const auto fault = fault_of(optimizer))

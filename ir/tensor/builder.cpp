@@ -98,9 +98,9 @@ void GraphBuilder::require_own(std::string_view op, const Value& value) const {
   const Node& node = value.node();
   const std::string what = node.name.empty() ? fmt::format("the {}", node.op->name.value) : node.name;
   const std::string& theirs = value.builder().graph().name;
-  throw UserError(location_, op,
-                  fmt::format("{} ({}) belongs to {}graph @{}, not to @{}", what, node.loc.place(),
-                              theirs == graph_.name ? "another " : "", theirs, graph_.name),
+  const std::string where = theirs == graph_.name ? fmt::format("another graph, which is named @{} too", theirs)
+                                                  : fmt::format("graph @{}, not to @{}", theirs, graph_.name);
+  throw UserError(location_, op, fmt::format("{} ({}) belongs to {}", what, node.loc.place(), where),
                   "op_other_graph", "build all operands with one Graph");
 }
 

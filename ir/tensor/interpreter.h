@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "ir/tensor/graph.h"
 #include "ir/support/tensors.h"
+#include "ir/tensor/graph.h"
 
 /// The meaning of the tensor IR, computed plainly: the reference that passes and backends are compared with.
 ///

@@ -142,7 +142,7 @@ const std::vector<DslError> table = {
     // tensors of two graphs, and a graph that was moved from
     {__LINE__, "op_other_graph", "x (dsl_errors_table.cpp:", [](Graph& g) { Graph o("other"); y(g, {2, 3}) + x23(o); }},
     {__LINE__, "op_other_graph", "the exp (", [](Graph& g) { Graph o("other"); where(x(g, {2}, boolean), exp(y(o, {2})), 1.0); }},
-    {__LINE__, "op_other_graph", "another graph @wrong", [](Graph& g) { Graph o("wrong"); y(g, {2, 3}) + x23(o); }},
+    {__LINE__, "op_other_graph", "another graph, which is named @wrong too", [](Graph& g) { Graph o("wrong"); y(g, {2, 3}) + x23(o); }},
     {__LINE__, "op_other_graph", "to graph @other, not to @wrong", [](Graph& g) { Graph o("other"); stack({y(g, {2, 3}), x23(o)}, 0); }},
     {__LINE__, "op_other_graph", "@other", [](Graph& g) { Graph o("other"); const Tensor a = y(g, {2, d}); attention(a, a, a, x(o, {2, 2}, boolean), 1, false); }},
     {__LINE__, "op_other_graph", "@other", [](Graph& g) { Graph o("other"); nn::Linear(o, "fc", 3, 3)(x23(g)); }},

@@ -190,7 +190,7 @@ TEST_CASE("gradients are tensors: a Hessian-vector product is the gradient of a 
   const Tensor twice = x * 2;
   const std::string here = "dsl_test.cpp:" + std::to_string(__LINE__ + 1);
   CHECK(message_of([&] { grad(twice, {x}); }).find(here + ": grad") == 0);
-  CHECK(message_of([&] { training_step(other, twice, SGD{}); }).find("the loss, mul at dsl_test.cpp") !=
+  CHECK(message_of([&] { training_step(other, twice, SGD{}); }).find("the loss (mul at dsl_test.cpp") !=
         std::string::npos);
   CHECK(message_of([&] { grad(x * 2, {x}); }).find("[grad_scalar]") != std::string::npos);
 }
