@@ -35,9 +35,11 @@ class Finder {
     const auto varies = [&](const PointStore& store) {
       return (program_.depends[static_cast<std::size_t>(store.value)] & columns_) != 0;
     };
+    for (const PointInstruction& i : program_.code) scales_.push_back(scales(i));
+    const auto is_scaled = [&](int i) { return bool(scales_[static_cast<std::size_t>(i)]); };
     const bool sums =
-        std::all_of(found.sums.begin(), found.sums.end(), [&](int s) { return scales(program_[s].args[0]); });
-    if (!sums || !std::all_of(results.begin(), results.end(), [&](int r) { return scales(r); }) ||
+        std::all_of(found.sums.begin(), found.sums.end(), [&](int s) { return is_scaled(program_[s].args[0]); });
+    if (!sums || !std::all_of(results.begin(), results.end(), is_scaled) ||
         std::any_of(program_.stores.begin(), program_.stores.end(), varies))
       return std::nullopt;
     return found;
@@ -46,9 +48,9 @@ class Finder {
  private:
   bool waits(int i) const { return reduces_[static_cast<std::size_t>(i)]; }
 
-  /// Whether a value is exp(a - max of a) times what does not depend on any reduction.
-  bool scales(int value) const {
-    const PointInstruction& i = program_[value];
+  /// Whether a value is exp(a - max of a) times what does not depend on any reduction; known of those before it.
+  bool scales(const PointInstruction& i) const {
+    const auto is_scaled = [&](std::size_t arg) { return bool(scales_[static_cast<std::size_t>(i.args[arg])]); };
     if (i.kind != Kind::scalar || !is_float(i.dtype)) return false;
     switch (i.op) {
       case ScalarOp::exp: {
@@ -57,9 +59,9 @@ class Finder {
                difference.args[0] == program_[most_].args[0];
       }
       case ScalarOp::cast:
-      case ScalarOp::neg: return scales(i.args[0]);
-      case ScalarOp::div: return scales(i.args[0]) && !waits(i.args[1]);
-      case ScalarOp::mul: return (scales(i.args[0]) && !waits(i.args[1])) || (scales(i.args[1]) && !waits(i.args[0]));
+      case ScalarOp::neg: return is_scaled(0);
+      case ScalarOp::div: return is_scaled(0) && !waits(i.args[1]);
+      case ScalarOp::mul: return (is_scaled(0) && !waits(i.args[1])) || (is_scaled(1) && !waits(i.args[0]));
       default: return false;
     }
   }
@@ -67,6 +69,7 @@ class Finder {
   const PointProgram& program_;
   std::uint64_t columns_;
   std::vector<bool> reduces_;  ///< by instruction: whether it depends on a reduction
+  std::vector<bool> scales_;   ///< by instruction
   int most_ = -1;
 };
 

@@ -1,10 +1,14 @@
 #include "passes/lowering/point_program.h"
 
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <unordered_map>
 
 #include "ir/kernel/scalar_eval.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
+#include "ir/support/hash.h"
 #include "passes/fusion/reads.h"
 
 namespace lathe {
@@ -39,6 +43,16 @@ namespace {
 
 constexpr int no_predicate = -1;
 
+/// Equal instructions have equal ones.
+std::size_t hash_of(const PointInstruction& i) {
+  std::size_t hash = mix_hash(static_cast<std::size_t>(i.kind), static_cast<std::size_t>(i.op));
+  hash = mix_hash(hash, std::isnan(i.value) ? 1 : std::hash<double>{}(i.value));
+  hash = mix_hash(hash, static_cast<std::size_t>(i.buffer.index));
+  hash = mix_hash(hash, static_cast<std::size_t>(i.form.offset.value().value_or(0)));
+  for (const int arg : i.args) hash = mix_hash(hash, static_cast<std::size_t>(arg));
+  return hash;
+}
+
 /// Writes the point program of one region, or of one operand.
 class Writer {
  public:
@@ -49,12 +63,12 @@ class Writer {
 
   void member(ValueId id) {
     const Node& node = graph_[id];
-    int value;
+    int value = 0;
     if (node.op->as<Contraction>()) {
       value = emit({.kind = Kind::accumulator, .dtype = node.type.dtype, .stream = products_++, .node = id});
       program_.depends[static_cast<std::size_t>(value)] = all_dims();
     } else if (const auto* reduce = node.op->as<Reduce>()) {
-      const int operand = read(node.operands[0], spread(plan_.space_dims(id)), no_predicate);
+      const int operand = read(node.operands[0], spread(plan_.space_dims(id)));
       const bool column = kind_ == RegionKind::attention
                               ? (kept_dims(plan_.member_dims(id)) >> (rank_ - 1) & 1) != 0
                               : kind_ == RegionKind::rows && !folds_trailing_dims(graph_, node);
@@ -66,7 +80,9 @@ class Writer {
                     .node = id});
       program_.depends[static_cast<std::size_t>(value)] &= kept_dims(plan_.member_dims(id));
     } else {
-      value = compute(id, spread(plan_.member_dims(id)), no_predicate);
+      value = node.op == &ops::contiguous
+                  ? read(node.operands[0], spread(plan_.member_dims(id)))
+                  : run({.id = id, .index = spread(plan_.member_dims(id)), .predicate = no_predicate});
     }
     members_[id] = value;
     if (plan_.is_stored(id)) {
@@ -76,18 +92,11 @@ class Writer {
   }
 
   /// The element of `id` at `index`: a member's value, a load, or computed here.
-  int read(ValueId id, const AffineIndex& index, int predicate) {
-    const Node& node = graph_[id];
-    const Placement& placement = plan_.placement[static_cast<std::size_t>(id.index)];
-    const Node& base = graph_[placement.base];
-    if (is_splat(base)) return constant(base.attrs.get<std::vector<double>>("values")[0], base.type.dtype);
-    if (const auto at = members_.find(placement.base); at != members_.end()) {
-      if (id == placement.base) return at->second;
-      return read(node.operands[0], view_index(node, index), predicate);
-    }
-    if (!plan_.is_inlined(placement.base)) return load(placement, node.type, index, predicate);
-    if (id != placement.base) return read(node.operands[0], view_index(node, index), predicate);
-    return compute(id, index, predicate);
+  int read(ValueId id, const AffineIndex& index) {
+    Reading reading{id, index, no_predicate};
+    const auto known = look_up(reading);
+    if (known) return *known;
+    return run({.id = reading.id, .index = std::move(reading.index), .predicate = no_predicate});
   }
 
   PointProgram finish() {
@@ -96,6 +105,59 @@ class Writer {
   }
 
  private:
+  /// An element that is wanted where the predicate holds.
+  struct Reading {
+    ValueId id;
+    AffineIndex index;
+    int predicate;
+  };
+
+  /// An element that is being computed, operand by operand.
+  struct Computing {
+    ValueId id;
+    AffineIndex index;
+    int predicate;
+    std::vector<int> operands = {};  ///< those that are there
+    std::vector<int> inside = {};    ///< concat and pad: where each of them is the element
+    Dim start = 0;                   ///< concat: of the next one
+  };
+
+  /// Computes an element, and before it, in order, what it is made of that is computed in place as well.
+  int run(Computing first) {
+    std::vector<Computing> open;
+    open.push_back(std::move(first));
+    while (true) {
+      std::optional<Reading> reading = next_reading(open.back());
+      std::optional<int> value = reading ? look_up(*reading) : finish_element(open.back());
+      if (!value) {
+        open.push_back({.id = reading->id, .index = std::move(reading->index), .predicate = reading->predicate});
+        continue;
+      }
+      if (!reading) open.pop_back();
+      if (open.empty()) return *value;
+      open.back().operands.push_back(*value);
+    }
+  }
+
+  /// Follows views. Gives what stands for the element: a member's value, a constant, a load; nothing where it is
+  /// computed here.
+  std::optional<int> look_up(Reading& reading) {
+    while (true) {
+      const Node& node = graph_[reading.id];
+      const Placement& placement = plan_.placement[static_cast<std::size_t>(reading.id.index)];
+      const Node& base = graph_[placement.base];
+      if (is_splat(base)) return constant(base.attrs.get<std::vector<double>>("values")[0], base.type.dtype);
+      const auto member = members_.find(placement.base);
+      if (member != members_.end() && reading.id == placement.base) return member->second;
+      if (member == members_.end() && !plan_.is_inlined(placement.base))
+        return load(placement, node.type, reading.index, reading.predicate);
+      const bool shown = reading.id != placement.base || node.op == &ops::contiguous;
+      if (!shown) return std::nullopt;
+      if (reading.id != placement.base) reading.index = view_index(node, reading.index);
+      reading.id = node.operands[0];
+    }
+  }
+
   std::uint64_t all_dims() const { return rank_ >= 64 ? ~0ULL : (1ULL << rank_) - 1; }
 
   static std::uint64_t kept_dims(const std::vector<int>& dims) {
@@ -117,8 +179,11 @@ class Writer {
 
   int emit(PointInstruction instruction) {
     // Each sum over rows has sums of its own, also where two nodes add up the same.
-    for (int i = 0; i < program_.size() && instruction.kind != Kind::column; ++i)
-      if (program_[i] == instruction) return i;
+    const std::size_t hash = hash_of(instruction);
+    if (instruction.kind != Kind::column)
+      for (auto [at, end] = known_.equal_range(hash); at != end; ++at)
+        if (program_[at->second] == instruction) return at->second;
+    known_.emplace(hash, program_.size());
     std::uint64_t depends = 0;
     for (std::size_t d = 0; d < instruction.form.coefficients.size(); ++d)
       if (!instruction.form.coefficients[d].is(0)) depends |= 1ULL << d;
@@ -144,23 +209,44 @@ class Writer {
                  .args = std::move(args)});
   }
 
-  int compute(ValueId id, const AffineIndex& index, int predicate) {
-    const Node& node = graph_[id];
-    if (node.op == &ops::contiguous) return read(node.operands[0], index, predicate);
-    if (const auto* elementwise = node.op->as<Elementwise>()) {
-      std::vector<int> args;
-      for (const ValueId operand : node.operands)
-        args.push_back(read(operand, broadcast_index(graph_[operand].type.shape, node.type.shape, index), predicate));
-      return scalar(elementwise->op, node.type.dtype, std::move(args), id);
+  /// The next operand to be read for an element; nothing where all that are read are there.
+  std::optional<Reading> next_reading(Computing& element) {
+    const Node& node = graph_[element.id];
+    const std::size_t i = element.operands.size();
+    if (node.op->as<Elementwise>()) {
+      if (i == node.operands.size()) return std::nullopt;
+      const ValueId operand = node.operands[i];
+      return Reading{operand, broadcast_index(graph_[operand].type.shape, node.type.shape, element.index),
+                     element.predicate};
     }
     LATHE_ASSERT(node.op->as<Custom>());
     switch (node.op->as<Custom>()->kind) {
-      case CustomKind::iota: return iota(id, index);
-      case CustomKind::random: return random(id, index);
-      case CustomKind::gather: return gather(id, index, predicate);
-      case CustomKind::scatter_add: return row_sum(id, index, predicate);
-      case CustomKind::concat: return concat(id, index, predicate);
-      case CustomKind::pad: return pad(id, index, predicate);
+      case CustomKind::iota:
+      case CustomKind::random:
+      case CustomKind::scatter_add: return std::nullopt;
+      case CustomKind::gather: return i == 0 ? std::optional(gathered_index(element)) : std::nullopt;
+      case CustomKind::concat:
+        return i < node.operands.size() ? std::optional(concat_part(element, i)) : std::nullopt;
+      case CustomKind::pad: return i == 0 ? std::optional(padded(element)) : std::nullopt;
+      case CustomKind::constant:
+      case CustomKind::view_as_complex:
+      case CustomKind::view_as_real: break;
+    }
+    throw InternalError("a point program met " + std::string(node.op->name.value));
+  }
+
+  /// The element, when its operands are there.
+  int finish_element(Computing& element) {
+    const Node& node = graph_[element.id];
+    if (const auto* elementwise = node.op->as<Elementwise>())
+      return scalar(elementwise->op, node.type.dtype, std::move(element.operands), element.id);
+    switch (node.op->as<Custom>()->kind) {
+      case CustomKind::iota: return iota(element.id, element.index);
+      case CustomKind::random: return random(element.id, element.index);
+      case CustomKind::gather: return gather(element);
+      case CustomKind::scatter_add: return row_sum(element.id, element.index, element.predicate);
+      case CustomKind::concat: return concat(element);
+      case CustomKind::pad: return pad(element);
       case CustomKind::constant:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
@@ -197,22 +283,28 @@ class Writer {
                  .node = id});
   }
 
-  int gather(ValueId id, const AffineIndex& index, int predicate) {
-    const Node& node = graph_[id];
-    const ValueId table = node.operands[0], indices = node.operands[1];
+  /// Where a gather reads its indices.
+  Reading gathered_index(const Computing& element) const {
+    const Node& node = graph_[element.id];
+    const auto first = element.index.begin() + static_cast<std::ptrdiff_t>(dim_of(node));
+    return {node.operands[1], AffineIndex(first, first + graph_[node.operands[1]].type.rank()), element.predicate};
+  }
+
+  int gather(const Computing& element) {
+    const Node& node = graph_[element.id];
+    const ValueId table = node.operands[0];
     const TensorType& type = graph_[table].type;
     const std::size_t dim = dim_of(node);
-    const auto index_rank = static_cast<std::size_t>(graph_[indices].type.rank());
-    const AffineIndex at(index.begin() + static_cast<std::ptrdiff_t>(dim),
-                         index.begin() + static_cast<std::ptrdiff_t>(dim + index_rank));
+    const AffineIndex& index = element.index;
+    const auto index_rank = static_cast<std::size_t>(graph_[node.operands[1]].type.rank());
     AffineIndex rest(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(dim));
     rest.push_back({.dim = -1, .scale = 0, .offset = 0});
     rest.insert(rest.end(), index.begin() + static_cast<std::ptrdiff_t>(dim + index_rank), index.end());
-    const int row = scalar(ScalarOp::cast, i64, {read(indices, at, predicate)}, id);
-    if (is_index_check(graph_, node)) return index_check(type.shape[0], row, node.type.dtype, predicate);
+    const int row = scalar(ScalarOp::cast, i64, element.operands, element.id);
+    if (is_index_check(graph_, node)) return index_check(type.shape[0], row, node.type.dtype, element.predicate);
     const Placement& placement = plan_.placement[static_cast<std::size_t>(table.index)];
     std::vector<int> args = {row};
-    if (predicate != no_predicate) args.push_back(predicate);
+    if (element.predicate != no_predicate) args.push_back(element.predicate);
     return emit({.kind = Kind::gather,
                  .dtype = node.type.dtype,
                  .form = linear_form(rest, type.strides, placement.offset, rank_),
@@ -220,7 +312,7 @@ class Writer {
                  .stride = type.strides[dim],
                  .size = type.shape[static_cast<int>(dim)].unnamed(),
                  .args = std::move(args),
-                 .node = id});
+                 .node = element.id});
   }
 
   int row_sum(ValueId id, const AffineIndex& index, int predicate) {
@@ -265,33 +357,40 @@ class Writer {
     return predicate == no_predicate ? inside : scalar(ScalarOp::logical_and, boolean, {inside, predicate}, {});
   }
 
-  int concat(ValueId id, const AffineIndex& index, int predicate) {
-    const Node& node = graph_[id];
+  /// The element of operand i of a concat, where it lies in that operand.
+  Reading concat_part(Computing& element, std::size_t i) {
+    const Node& node = graph_[element.id];
     const std::size_t dim = dim_of(node);
-    Dim start(0);
-    std::vector<std::pair<int, int>> parts;  // inside, value
-    for (const ValueId operand : node.operands) {
-      AffineIndex at = index;
-      at[dim].offset = at[dim].offset - start;
-      const Dim& size = graph_[operand].type.shape[static_cast<int>(dim)];
-      start = start + size.unnamed();
-      const int inside = in_bounds(at[dim], size, predicate);
-      parts.emplace_back(inside, read(operand, at, inside));
-    }
-    int value = parts.back().second;
-    for (auto part = parts.rbegin() + 1; part != parts.rend(); ++part)
-      value = scalar(ScalarOp::select, node.type.dtype, {part->first, part->second, value}, id);
+    AffineIndex at = element.index;
+    at[dim].offset = at[dim].offset - element.start;
+    const Dim& size = graph_[node.operands[i]].type.shape[static_cast<int>(dim)];
+    element.start = element.start + size.unnamed();
+    element.inside.push_back(in_bounds(at[dim], size, element.predicate));
+    return {node.operands[i], std::move(at), element.inside.back()};
+  }
+
+  int concat(const Computing& element) {
+    int value = element.operands.back();
+    for (std::size_t i = element.operands.size() - 1; i-- > 0;)
+      value = scalar(ScalarOp::select, graph_[element.id].type.dtype,
+                     {element.inside[i], element.operands[i], value}, element.id);
     return value;
   }
 
-  int pad(ValueId id, const AffineIndex& index, int predicate) {
-    const Node& node = graph_[id];
+  /// The element of a pad's operand, where it lies in that.
+  Reading padded(Computing& element) {
+    const Node& node = graph_[element.id];
     const std::size_t dim = dim_of(node);
-    AffineIndex at = index;
+    AffineIndex at = element.index;
     at[dim].offset = at[dim].offset - node.attrs.get<Dim>("low").unnamed();
-    const int inside = in_bounds(at[dim], graph_[node.operands[0]].type.shape[static_cast<int>(dim)], predicate);
-    const int value = read(node.operands[0], at, inside);
-    return scalar(ScalarOp::select, node.type.dtype, {inside, value, constant(0, node.type.dtype)}, id);
+    const Dim& size = graph_[node.operands[0]].type.shape[static_cast<int>(dim)];
+    element.inside.push_back(in_bounds(at[dim], size, element.predicate));
+    return {node.operands[0], std::move(at), element.inside.back()};
+  }
+
+  int pad(const Computing& element) {
+    const DType dtype = graph_[element.id].type.dtype;
+    return scalar(ScalarOp::select, dtype, {element.inside[0], element.operands[0], constant(0, dtype)}, element.id);
   }
 
   const Graph& graph_;
@@ -300,6 +399,7 @@ class Writer {
   int rank_;
   PointProgram program_;
   std::map<ValueId, int> members_;
+  std::unordered_multimap<std::size_t, int> known_;  // instructions by hash
   std::int64_t products_ = 0;
 };
 
@@ -321,7 +421,7 @@ OperandProgram operand_program(const Graph& graph, const FusionPlan& plan, Value
   Writer writer(graph, plan, domain);
   AffineIndex index;
   for (const int d : dims) index.push_back({.dim = d, .scale = d < 0 ? 0 : 1, .offset = 0});
-  const int result = writer.read(operand, index, -1);
+  const int result = writer.read(operand, index);
   return {writer.finish(), result};
 }
 
