@@ -171,6 +171,7 @@ HostTensor::HostTensor(HostTensor&& other) noexcept
       shape_(std::exchange(other.shape_, {0})),
       numel_(std::exchange(other.numel_, 0)),
       storage_(std::move(other.storage_)),
+      owner_(std::move(other.owner_)),
       data_(std::exchange(other.data_, nullptr)) {}
 
 HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
@@ -179,8 +180,23 @@ HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
   shape_ = std::exchange(other.shape_, {0});
   numel_ = std::exchange(other.numel_, 0);
   storage_ = std::move(other.storage_);
+  owner_ = std::move(other.owner_);
   data_ = std::exchange(other.data_, nullptr);
   return *this;
+}
+
+HostTensor HostTensor::borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
+                              std::shared_ptr<const void> owner) {
+  HostTensor tensor(dtype, {0});
+  tensor.shape_ = std::move(shape);
+  tensor.numel_ = count_elements(tensor.shape_);
+  if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(dtype) != 0)
+    throw UserError(fmt::format("{}{} at an address that is not a multiple of {} bytes", name(dtype),
+                                shape_to_string(tensor.shape_), size_in_bytes(dtype)),
+                    "host_tensor_alignment", "copy the elements to aligned memory");
+  tensor.owner_ = std::move(owner);
+  tensor.data_ = tensor.numel_ > 0 ? data : nullptr;
+  return tensor;
 }
 
 void HostTensor::allocate() {

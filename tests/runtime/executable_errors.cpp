@@ -37,7 +37,7 @@ const std::vector<WrongCall>& wrong_calls() {
   static const std::vector<WrongCall> all = {
       {"argument_missing", {"x", "@model", "f32[n, 4]"}, [](Call& c) { c.inputs.erase("x"); }},
       {"argument_unknown", {"xx", "did you mean"}, [](Call& c) { c.inputs.emplace("xx", HostTensor(f32, {1})); }},
-      {"argument_unknown", {"w", "set_state"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
+      {"argument_unknown", {"w", "parameters()"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
       {"argument_dtype",
        {"x", "f32[n, 4]", "f64[2, 4]"},
        [](Call& c) { c.inputs.at("x") = HostTensor(f64, {2, 4}); }},
@@ -49,13 +49,19 @@ const std::vector<WrongCall>& wrong_calls() {
       {"dim_conflict", {"2*n", "5", "z"}, [](Call& c) { c.inputs.at("z") = HostTensor(f32, {5}); }},
       {"index_range", {"model.cpp:9", "gather"}, [](Call& c) { c.inputs.at("i").set_int(1, 5); }},
       {"index_range", {"model.cpp:9", "gather"}, [](Call& c) { c.inputs.at("i").set_int(2, -1); }},
-      {"argument_unknown", {"v", "@model"}, [](Call& c) { c.executable.set_state("v", HostTensor(f32, {4})); }},
-      {"argument_unknown", {"x", "@model"}, [](Call& c) { c.executable.set_state("x", HostTensor(f32, {2, 4})); }},
-      {"argument_dtype", {"s", "f32", "i64"}, [](Call& c) { c.executable.set_state("s", HostTensor(i64, {4})); }},
+      {"argument_unknown",
+       {"no parameter or state", "v"},
+       [](Call& c) { c.executable.parameters().set("v", HostTensor(f32, {4})); }},
+      {"argument_unknown",
+       {"no parameter or state", "x"},
+       [](Call& c) { c.executable.parameters().set("x", HostTensor(f32, {2, 4})); }},
+      {"argument_dtype",
+       {"s", "f32", "i64"},
+       [](Call& c) { c.executable.parameters().set("s", HostTensor(i64, {4})); }},
       {"argument_shape",
-       {"w", "[5, 4]", "[4, 5]"},
-       [](Call& c) { c.executable.set_state("w", HostTensor(f32, {4, 5})); }},
-      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.state("nothing"); }},
+       {"w", "@model", "[5, 4]", "[4, 5]"},
+       [](Call& c) { c.executable.parameters().set("w", HostTensor(f32, {4, 5})); }},
+      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.parameters().get("nothing"); }},
   };
   return all;
 }
@@ -84,9 +90,9 @@ TEST_CASE("an executable names what does not fit, and runs again after it") {
   const auto [unset, unset_text] = error_of_call([&] { executable.run(right_inputs()); });
   CHECK(unset == "state_unset");
   CHECK(unset_text.find("parameter w: f32[5, 4] of @model has no value") != std::string::npos);
-  CHECK(error_of_call([&] { (void)executable.state("s"); }).first == "state_unset");
-  executable.set_state("w", HostTensor(f32, {5, 4}));
-  executable.set_state("s", HostTensor(f32, {4}));
+  CHECK(error_of_call([&] { (void)executable.parameters().get("s"); }).first == "state_unset");
+  executable.parameters().set("w", HostTensor(f32, {5, 4}));
+  executable.parameters().set("s", HostTensor(f32, {4}));
   for (const WrongCall& wrong : wrong_calls()) {
     const auto [label, text] = error_of_call([&] {
       Call call{executable, right_inputs()};

@@ -145,10 +145,10 @@ class Trainer {
   }
 
   void restore_or_start() {
-    exe_->set_states(initial_values(step_graph_, initializers_, s_.seed));
+    exe_->parameters().set(initial_values(step_graph_, initializers_, s_.seed));
     std::int64_t parameters = 0;
     for (const auto& slot : exe_->program().states)
-      if (slot.is_parameter) parameters += exe_->state(slot.name).numel();
+      if (slot.is_parameter) parameters += exe_->parameters().get(slot.name).numel();
     fmt::print("{} parameters; batches of {} x {} characters; {} steps\n",
                format_count(static_cast<double>(parameters)), s_.batch, s_.model.context, s_.optimizer.steps);
     if (!checkpoint_) return;
@@ -161,7 +161,7 @@ class Trainer {
                       "train_resume", "give the same settings, another --output, or --fresh to start anew");
     }
     for (const auto& slot : exe_->program().states)
-      exe_->set_state(slot.name, checkpoint_->tensors.tensor(slot.name));
+      exe_->parameters().set(slot.name, checkpoint_->tensors.tensor(slot.name));
     const auto history = [&](const char* steps, const char* losses, std::vector<CurvePoint>& curve) {
       const HostTensor at = checkpoint_->tensors.tensor(steps), loss = checkpoint_->tensors.tensor(losses);
       for (std::int64_t i = 0; i < at.numel(); ++i) curve.push_back({at.get_int(i), loss.get(i)});
@@ -204,7 +204,8 @@ class Trainer {
 
   /// The mean over at most `batches` batches of the validation text.
   double validation_loss(std::int64_t batches) {
-    for (const auto& slot : evaluate_->program().states) evaluate_->set_state(slot.name, exe_->state(slot.name));
+    for (const auto& slot : evaluate_->program().states)
+      evaluate_->parameters().set(slot.name, exe_->parameters().get(slot.name));
     const text::BatchSampler sampler(corpus_->validation, s_.batch, s_.model.context, s_.seed);
     batches = std::min(batches, std::max<std::int64_t>(1, sampler.windows() / s_.batch));
     double sum = 0;
@@ -229,7 +230,7 @@ class Trainer {
     std::vector<TensorView> tensors = {view_of("history.step", steps), view_of("history.loss", losses),
                                        view_of("history.validation_step", validation_steps),
                                        view_of("history.validation_loss", validation_losses)};
-    for (const auto& [name, value] : exe_->states()) tensors.push_back(view_of(name, value));
+    for (const auto& [name, value] : exe_->parameters().values()) tensors.push_back(view_of(name, value));
     CheckpointMeta meta{
         .step = step_, .data_position = step_, .ir_hash = {}, .config = s_.model.to_strings(), .values = {}};
     meta.config["characters"] = corpus_->vocabulary.characters();
@@ -253,7 +254,8 @@ class Trainer {
 
   void sample() {
     if (s_.sample <= 0) return;
-    for (const auto& slot : generate_->program().states) generate_->set_state(slot.name, exe_->state(slot.name));
+    for (const auto& slot : generate_->program().states)
+      generate_->parameters().set(slot.name, exe_->parameters().get(slot.name));
     std::vector<std::int64_t> tokens = corpus_->vocabulary.encode(s_.prompt.empty() ? "\n" : s_.prompt);
     Sampler sampler(s_.sampling, s_.seed);
     fmt::print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature,
