@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ir/kernel/printer.h"
+#include "passes/evaluation.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
@@ -187,7 +188,8 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 
 }  // namespace
 
-Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+Executable compile(const ir::Graph& given, const CompileOptions& options) {
+  const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());

@@ -22,8 +22,13 @@
 
 namespace lathe {
 
+/// What a graph is compiled for: to train, as it is written, or to be evaluated, without dropout
+/// (passes/evaluation.h).
+enum class Mode : std::uint8_t { training, evaluation };
+
 struct CompileOptions {
   Target target = Target::host();
+  Mode mode = Mode::training;
   /// The store of parameters and states to work on; nothing: a new one of its own.
   std::optional<Parameters> parameters = {};
   /// Sizes that unknown dims are expected to reach: memory is planned for these at once, so that runs of any smaller
