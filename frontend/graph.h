@@ -11,7 +11,10 @@
 
 namespace lathe {
 
-/// A model under construction: inputs, parameters, states, outputs and updates. What the DSL builds is an ir::Graph.
+/// A model under construction: inputs, parameters, states, outputs and updates. What the DSL builds is an ir::Graph,
+/// of which finish() gives a copy: the Graph and its tensors can be used on after it, and after training_step().
+/// Tensors keep alive what they need, so they may outlive the Graph. After it was moved from, a Graph can be
+/// destroyed or assigned to; any other use throws UserError [graph_moved].
 ///
 ///   Dim B{"nbatches"}, S{"n_seq"};
 ///   Graph g{"mha"};
@@ -20,17 +23,21 @@ namespace lathe {
 class Graph {
  public:
   explicit Graph(std::string_view name);
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  ~Graph() = default;
 
-  /// Arguments. A parameter's name is prefixed by the scopes it stands in: "encoder.0.self.q.weight". Throws
-  /// UserError [argument_name] for a name that is taken.
+  /// Arguments. The names of parameters and states are prefixed by the scopes that they stand in:
+  /// "encoder.0.self.q.weight". Throws UserError [argument_name] for a name that is taken.
   Tensor input(std::string_view name, DType dtype, const Shape& shape, Where at = Where::current());
   Tensor parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init = Init::automatic(),
                    Where at = Where::current());
   /// Kept between runs, changed by update(): moments, counters. It starts as `init` says.
   Tensor state(std::string_view name, DType dtype, const Shape& shape, const Init& init = Init::zeros(),
                Where at = Where::current());
-  /// The state "rng", i64[2] = {seed, step}, from which dropout draws. It is made on first use, and each run adds 1
-  /// to step, so that runs draw different numbers and a checkpoint resumes the sequence.
+  /// The state "rng", i64[2] = {seed, step}, from which dropout draws: one for the whole graph, whatever the scope.
+  /// It is made on first use, and each run adds 1 to step, so that runs draw different numbers and a checkpoint
+  /// resumes the sequence.
   Tensor random_state(Where at = Where::current());
 
   /// Values from nothing.
@@ -51,26 +58,36 @@ class Graph {
     Scope(Graph& graph, std::string_view name, const Where& at);
 
    private:
+    std::shared_ptr<ir::GraphBuilder> graph_;
     ir::GraphBuilder::At at_;
   };
   [[nodiscard]] Scope scope(std::string_view name, Where at = Where::current()) { return Scope(*this, name, at); }
   /// "encoder.0"; empty at the top.
-  std::string_view scope_path() const { return builder_->location().scope(); }
+  std::string_view scope_path(Where at = Where::current()) const { return builder(at).location().scope(); }
   /// A name in the current scope: "encoder.0.self".
-  std::string path(std::string_view name) const;
+  std::string path(std::string_view name, Where at = Where::current()) const;
 
   /// How the parameters and states start, in the order of their declaration.
   const std::vector<Initializer>& initializers() const { return initializers_; }
-  void set_initializer(std::string_view argument, const Init& init);
+  /// Throws UserError [argument_unknown] where there is no such parameter or state.
+  void set_initializer(std::string_view argument, const Init& init, Where at = Where::current());
 
-  ir::GraphBuilder& builder() { return *builder_; }
+  ir::GraphBuilder& builder(Where at = Where::current()) const {
+    if (!builder_) throw_moved(at);
+    return *builder_;
+  }
   /// The graph so far.
-  const ir::Graph& ir() const { return builder_->graph(); }
-  /// The finished graph; this Graph and its tensors are empty afterwards.
-  ir::Graph finish() { return builder_->finish(); }
+  const ir::Graph& ir(Where at = Where::current()) const { return builder(at).graph(); }
+  /// A copy of the graph so far, to compile. More can be built, and finished again.
+  ir::Graph finish(Where at = Where::current()) const { return ir(at); }
 
  private:
-  std::unique_ptr<ir::GraphBuilder> builder_;
+  [[noreturn]] static void throw_moved(const Where& at);
+  /// A parameter or state of this full name.
+  Tensor declared(const ir::Op& op, const std::string& name, DType dtype, const Shape& shape, const Init& init,
+                  const Where& at);
+
+  std::shared_ptr<ir::GraphBuilder> builder_;
   std::vector<Initializer> initializers_;
   std::optional<Tensor> random_state_;
 };

@@ -97,6 +97,26 @@ TEST_CASE("scopes name parameters and locations; modules name the line that call
   CHECK(text.find("dsl_test.cpp:" + std::to_string(line)) == 0);
 }
 
+TEST_CASE("states are named by their scopes as parameters are, but for the one random state") {
+  Graph g{"states"};
+  const nn::Dropout outside(g, 0.5);
+  for (const std::string layer : {"0", "1"}) {
+    const auto scope = g.scope("layers." + layer);
+    const Tensor keys = g.state("keys", f32, {2}, Init::ones());
+    CHECK(node(keys).name == "layers." + layer + ".keys");
+    CHECK(g.random_state().value().id() == g.random_state().value().id());
+    g.set_initializer("layers." + layer + ".keys", Init::constant(3));
+  }
+  const ir::Tensors starts = initial_values(g.finish(), g.initializers(), 5);
+  REQUIRE(starts.size() == 3);
+  CHECK(starts.at("layers.1.keys").get(1) == 3);
+  CHECK(starts.at("rng").get_int(0) == 5);
+  // Where the random state is first asked for does not matter.
+  Graph inner{"inner"};
+  const auto scope = inner.scope("block");
+  CHECK(node(inner.random_state()).name == "rng");
+}
+
 TEST_CASE("a value that has a name already is named again by a view of it") {
   Graph g{"names"};
   const Tensor x = g.input("x", f32, {Dim{"B"}, 3});
