@@ -20,9 +20,11 @@ struct LlamaConfig {
 
 /// A decoder-only Transformer as Llama is built (Touvron et al. 2023): RMS norms, rotary embedding in the half-split
 /// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own.
-class Llama {
+class Llama : public nn::Module {
  public:
-  Llama(Graph& g, const LlamaConfig& config);
+  explicit Llama(const LlamaConfig& config) : Llama(Module("Llama"), config) {}
+  /// As part of a larger model, or within a graph.
+  Llama(const Module& parent, const LlamaConfig& config);
 
   /// tokens i64 [B, T] -> logits [B, T, vocab] of the token after each.
   Tensor logits(const Tensor& tokens) const;
@@ -30,17 +32,16 @@ class Llama {
   Tensor loss(const Tensor& tokens) const;
 
  private:
-  struct Block {
+  struct Block : nn::Module {
+    Block(const Module& parent, std::string_view name, const LlamaConfig& config);
     nn::RmsNorm input_norm, post_norm;
     nn::Linear q_proj, k_proj, v_proj, o_proj;
     nn::SwiGlu mlp;
   };
-  Block block(int i) const;
   /// [B, T, d_model] -> [B, T, d_model]
   Tensor attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
                    const Tensor& forbidden) const;
 
-  Graph& g_;
   LlamaConfig config_;
   Dim groups_;  ///< query heads for each key head
   nn::Embedding embed_;

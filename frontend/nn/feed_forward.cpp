@@ -1,7 +1,5 @@
 #include "frontend/nn/feed_forward.h"
 
-#include <fmt/core.h>
-
 #include "frontend/ops.h"
 
 namespace lathe::nn {
@@ -16,19 +14,19 @@ Tensor activate(Activation activation, const Tensor& x, Where at) {
   throw InternalError("an activation out of range");
 }
 
-FeedForward::FeedForward(Graph& g, std::string_view name, const Dim& d, const Dim& d_ff,
+FeedForward::FeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
                          const FeedForwardOptions& options, Where at)
-    : path_(g.path(name)),
+    : Module(parent, name, "FeedForward"),
       activation_(options.activation),
-      up_(g, fmt::format("{}.{}", name, options.up), d, d_ff,
+      up_(*this, options.up, d, d_ff,
           {.dtype = options.dtype, .bias = options.bias, .in_out = options.in_out, .weight = options.up_init}, at),
-      down_(g, fmt::format("{}.{}", name, options.down), d_ff, d,
+      down_(*this, options.down, d_ff, d,
             {.dtype = options.dtype, .bias = options.bias, .in_out = options.in_out, .weight = options.down_init},
             at),
-      dropout_(g, options.dropout, at) {}
+      dropout_(options.dropout, at) {}
 
 Tensor FeedForward::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
+  const CallSite line(x, at, path());
   return down_(dropout_(activate(activation_, up_(x))));  // [.., d_ff] -> [.., d]
 }
 
@@ -36,14 +34,14 @@ namespace {
 LinearOptions flat(DType dtype) { return {.dtype = dtype, .bias = false, .flat = true}; }
 }  // namespace
 
-SwiGlu::SwiGlu(Graph& g, const Dim& d, const Dim& d_ff, DType dtype, Where at)
-    : path_(g.scope_path()),
-      gate_(g, "gate_proj", d, d_ff, flat(dtype), at),
-      up_(g, "up_proj", d, d_ff, flat(dtype), at),
-      down_(g, "down_proj", d_ff, d, flat(dtype), at) {}
+SwiGlu::SwiGlu(const Module& parent, const Dim& d, const Dim& d_ff, DType dtype, Where at)
+    : Module(parent, "", "SwiGlu"),
+      gate_(*this, "gate_proj", d, d_ff, flat(dtype), at),
+      up_(*this, "up_proj", d, d_ff, flat(dtype), at),
+      down_(*this, "down_proj", d_ff, d, flat(dtype), at) {}
 
 Tensor SwiGlu::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
+  const CallSite line(x, at, path());
   return down_(silu(gate_(x)) * up_(x));  // [.., d]
 }
 

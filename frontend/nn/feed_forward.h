@@ -22,28 +22,26 @@ struct FeedForwardOptions {
 };
 
 /// down(activation(up(x))): [.., d] -> [.., d_ff] -> [.., d].
-class FeedForward {
+class FeedForward : public Module {
  public:
-  FeedForward(Graph& g, std::string_view name, const Dim& d, const Dim& d_ff, const FeedForwardOptions& options = {},
-              Where at = Where::current());
+  FeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
+              const FeedForwardOptions& options = {}, Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
  private:
-  std::string path_;
   Activation activation_;
   Linear up_, down_;
   Dropout dropout_;
 };
 
 /// down(silu(gate(x)) * up(x)), without biases (Shazeer 2020): [.., d] -> [.., d_ff] -> [.., d]. The weights are
-/// "gate_proj", "up_proj" and "down_proj" in the current scope.
-class SwiGlu {
+/// "gate_proj", "up_proj" and "down_proj" of the parent.
+class SwiGlu : public Module {
  public:
-  SwiGlu(Graph& g, const Dim& d, const Dim& d_ff, DType dtype = f32, Where at = Where::current());
+  SwiGlu(const Module& parent, const Dim& d, const Dim& d_ff, DType dtype = f32, Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
  private:
-  std::string path_;
   Linear gate_, up_, down_;
 };
 

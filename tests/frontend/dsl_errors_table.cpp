@@ -107,7 +107,6 @@ const std::vector<DslError> table = {
     {__LINE__, "op_other_graph", "another graph @wrong", [](Graph& g) { Graph o("wrong"); y(g, {2, 3}) + x23(o); }},
     {__LINE__, "op_other_graph", "to graph @other, not to @wrong", [](Graph& g) { Graph o("other"); stack({y(g, {2, 3}), x23(o)}, 0); }},
     {__LINE__, "op_other_graph", "@other", [](Graph& g) { Graph o("other"); const Tensor a = y(g, {2, d}); attention(a, a, a, x(o, {2, 2}, boolean), 1, false); }},
-    {__LINE__, "op_other_graph", "@other", [](Graph& g) { Graph o("other"); nn::Linear(o, "fc", 3, 3)(x23(g)); }},
     {__LINE__, "op_other_graph", "output", [](Graph& g) { Graph o("other"); g.input("y", f32, {}); g.output("x", x(o, {})); }},
     {__LINE__, "op_other_graph", "update", [](Graph& g) { Graph o("other"); g.update(o.state("s", f32, {}), o.constant(1, f32)); }},
     {__LINE__, "op_other_graph", "grad", [](Graph& g) { Graph o("other"); grad(x(g, {}), {y(o, {})}); }},

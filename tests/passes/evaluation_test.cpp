@@ -13,7 +13,7 @@ TEST_CASE("evaluation: dropout passes its operand on, and its random state goes 
   %1 = mul %x, %w
   %2 = dropout %1, %rng {p=0.5, stream=0}
   %3 = exp %2
-  %4 = literal {shape=[2], values=[0, 1], dtype=i64}
+  %4 = constant {dtype=i64, shape=[2], values=[0, 1]}
   %5 = add %rng, %4
   output "y" %3
   update %rng <- %5
