@@ -136,6 +136,12 @@ std::int64_t Module::count() const {
   return sum;
 }
 
+std::vector<Initializer> Module::initializers() const {
+  std::vector<Initializer> all;
+  for (const Parameter& parameter : parameters()) all.push_back({parameter.name(), parameter.init()});
+  return all;
+}
+
 std::map<std::string, HostTensor> Module::initial_values(std::uint64_t seed) const {
   std::map<std::string, HostTensor> values;
   for (const Parameter& parameter : parameters())

@@ -93,6 +93,8 @@ class Module {
   void set_group(std::string_view group) const;
   /// How many numbers all parameters below hold. UserError [dim_unbound] where a size is not known.
   std::int64_t count() const;
+  /// How all of them start, by name: what initial_values() of a whole graph takes.
+  std::vector<Initializer> initializers() const;
   /// How all of them start: the values for a store. See initial_value() in frontend/initialize.h.
   std::map<std::string, HostTensor> initial_values(std::uint64_t seed) const;
   /// The tree as text: kinds, names, shapes, counts; neighbours that are alike are printed once.
