@@ -54,7 +54,7 @@ Llama::Block::Block(const Module& parent, std::string_view name, const LlamaConf
       k_proj(*this, "k_proj", config.d_model, key_width(config), projection(config)),
       v_proj(*this, "v_proj", config.d_model, key_width(config), projection(config)),
       o_proj(*this, "o_proj", joined_heads(config), config.d_model, projection(config)),
-      mlp(*this, config.d_model, config.d_ff, config.dtype) {}
+      mlp(*this, "", config.d_model, config.d_ff, {.dtype = config.dtype, .flat = true}) {}
 
 Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
                         const Tensor& forbidden) const {

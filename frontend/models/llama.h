@@ -36,7 +36,7 @@ class Llama : public nn::Module {
     Block(const Module& parent, std::string_view name, const LlamaConfig& config);
     nn::RmsNorm input_norm, post_norm;
     nn::Linear q_proj, k_proj, v_proj, o_proj;
-    nn::SwiGlu mlp;
+    nn::GatedFeedForward mlp;
   };
   /// [B, T, d_model] -> [B, T, d_model]
   Tensor attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,

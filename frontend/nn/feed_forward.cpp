@@ -10,6 +10,7 @@ Tensor activate(Activation activation, const Tensor& x, Where at) {
     case Activation::gelu: return gelu(x, false, at);
     case Activation::gelu_tanh: return gelu(x, true, at);
     case Activation::silu: return silu(x, at);
+    case Activation::tanh: return tanh(x, at);
   }
   throw InternalError("an activation out of range");
 }
@@ -31,18 +32,31 @@ Tensor FeedForward::operator()(const Tensor& x, Where at) const {
 }
 
 namespace {
-LinearOptions flat(DType dtype) { return {.dtype = dtype, .bias = false, .flat = true}; }
+LinearOptions layer(const GatedFeedForwardOptions& options) {
+  return {.dtype = options.dtype, .bias = options.bias, .flat = options.flat};
+}
+
+std::optional<Linear> layer_if(bool wanted, const Module& parent, std::string_view name, const Dim& in,
+                               const Dim& out, const GatedFeedForwardOptions& options, const Where& at) {
+  return wanted ? std::optional(Linear(parent, name, in, out, layer(options), at)) : std::nullopt;
+}
 }  // namespace
 
-SwiGlu::SwiGlu(const Module& parent, const Dim& d, const Dim& d_ff, DType dtype, Where at)
-    : Module(parent, "", "SwiGlu"),
-      gate_(*this, "gate_proj", d, d_ff, flat(dtype), at),
-      up_(*this, "up_proj", d, d_ff, flat(dtype), at),
-      down_(*this, "down_proj", d_ff, d, flat(dtype), at) {}
+GatedFeedForward::GatedFeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
+                                   const GatedFeedForwardOptions& options, Where at)
+    : Module(parent, name, "GatedFeedForward"),
+      activation_(options.activation),
+      d_ff_(d_ff),
+      stacked_(layer_if(options.stacked, *this, "gate_up_proj", d, d_ff * 2, options, at)),
+      gate_(layer_if(!options.stacked, *this, options.gate, d, d_ff, options, at)),
+      up_(layer_if(!options.stacked, *this, options.up, d, d_ff, options, at)),
+      down_(*this, options.down, d_ff, d, layer(options), at) {}
 
-Tensor SwiGlu::operator()(const Tensor& x, Where at) const {
+Tensor GatedFeedForward::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
-  return down_(silu(gate_(x)) * up_(x));  // [.., d]
+  if (!stacked_) return down_(activate(activation_, (*gate_)(x)) * (*up_)(x));  // [.., d]
+  const Tensor both = (*stacked_)(x);                                           // [.., 2*d_ff]
+  return down_(activate(activation_, both.slice(-1, 0, d_ff_)) * both.slice(-1, d_ff_, d_ff_ * 2));
 }
 
 }  // namespace lathe::nn

@@ -29,10 +29,10 @@ Linear::Linear(const Module& parent, std::string_view name, const Dim& in, const
 
 Tensor Linear::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
-  const Tensor weight = weight_.in(x);
-  if (!in_out_) return bias_ ? linear(x, weight, bias_->in(x)) : linear(x, weight);
+  const Tensor weight = weight_.as(x);
+  if (!in_out_) return bias_ ? linear(x, weight, bias_->as(x)) : linear(x, weight);
   const Tensor y = matmul(x, weight);  // [.., out]
-  return bias_ ? y + bias_->in(x) : y;
+  return bias_ ? y + bias_->as(x) : y;
 }
 
 Embedding::Embedding(const Module& parent, std::string_view name, const Dim& count, const Dim& d,

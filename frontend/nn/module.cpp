@@ -59,6 +59,11 @@ Tensor Parameter::in(const Graph& graph) const {
   return Tensor(made);
 }
 
+Tensor Parameter::as(const Tensor& like, Where at) const {
+  const Tensor parameter = in(like, at);
+  return parameter.dtype() == like.dtype(at) ? parameter : parameter.to(like.dtype(), at);
+}
+
 Module::Module(std::string_view kind) : node_(std::make_shared<Node>()) {
   node_->kind = kind;
   node_->taken = std::make_shared<std::set<std::string, std::less<>>>();

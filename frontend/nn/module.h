@@ -42,6 +42,11 @@ class Parameter {
   /// [argument_name] where the graph has another argument of this name.
   Tensor in(const Graph& graph) const;
   Tensor in(const Tensor& like, Where at = Where::current()) const { return in(like.graph(at)); }
+  /// The same in the dtype of `like`: weights may be stored in another one than is computed in.
+  Tensor as(const Tensor& like, Where at = Where::current()) const;
+
+  /// Another dtype to store it in, before it is first used in a graph.
+  void store_as(DType dtype) const { info_->dtype = dtype; }
 
  private:
   friend class Module;

@@ -14,17 +14,20 @@ LayerNorm::LayerNorm(const Module& parent, std::string_view name, const Dim& d, 
 
 Tensor LayerNorm::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
-  return layer_norm(x, weight_.in(x), bias_.in(x), eps_);
+  return layer_norm(x, weight_.as(x), bias_.as(x), eps_);
 }
 
 RmsNorm::RmsNorm(const Module& parent, std::string_view name, const Dim& d, const NormOptions& options, Where at)
     : Module(parent, name, "RmsNorm"),
       eps_(options.eps),
-      weight_(declare(options.flat ? "" : "weight", options.dtype, {d}, Init::ones(), at)) {}
+      unit_offset_(options.unit_offset),
+      weight_(declare(options.flat ? "" : "weight", options.dtype, {d},
+                      options.unit_offset ? Init::zeros() : Init::ones(), at)) {}
 
 Tensor RmsNorm::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
-  return rms_norm(x, weight_.in(x), eps_);
+  const Tensor weight = weight_.as(x);
+  return rms_norm(x, unit_offset_ ? weight + 1 : weight, eps_);
 }
 
 Dropout::Dropout(double rate, Where at) : rate_(rate) {

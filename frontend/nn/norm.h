@@ -11,7 +11,8 @@ namespace lathe::nn {
 struct NormOptions {
   DType dtype = f32;
   double eps = 1e-5;
-  bool flat = false;  ///< RmsNorm: the weight is named as the module itself
+  bool flat = false;         ///< RmsNorm: the weight is named as the module itself
+  bool unit_offset = false;  ///< RmsNorm: multiplies by 1 + weight, as Gemma does
 };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last dim (Ba et al. 2016): [.., d] -> [.., d].
@@ -35,6 +36,7 @@ class RmsNorm : public Module {
 
  private:
   double eps_;
+  bool unit_offset_;
   Parameter weight_;
 };
 
