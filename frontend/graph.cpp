@@ -81,6 +81,14 @@ Tensor Graph::causal_mask(const Dim& rows, const Dim& columns, std::int64_t diag
   return Tensor(ir::le(column, limit));
 }
 
+std::vector<Tensor> Graph::parameters(Where at) const {
+  ir::GraphBuilder& builder = this->builder(at);
+  std::vector<Tensor> found;
+  for (const ir::ValueId id : builder.graph().arguments())
+    if (builder.graph()[id].op == &ir::ops::parameter) found.emplace_back(ir::Value(builder, id));
+  return found;
+}
+
 void Graph::output(std::string_view name, const Tensor& value, Where at) const {
   detail::check_operands("output", at, {&value});
   const detail::Line line(builder(at), at);
@@ -104,7 +112,7 @@ void Graph::set_initializer(std::string_view argument, const Init& init, Where a
     names.push_back(entry.name);
   }
   const std::string better = did_you_mean(argument, names);
-  throw UserError(Location(at), "set_initializer",
+  throw UserError(detail::line_of(builder(), at), "set_initializer",
                   fmt::format("@{} has no parameter or state named {}", graph.name, argument), "argument_unknown",
                   better.empty() ? "name one that was declared with parameter() or state()" : better);
 }

@@ -66,6 +66,9 @@ class Graph {
   Tensor causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal = 0,
                      Where at = Where::current()) const;
 
+  /// The parameters, in the order of their declaration: grad(loss, g.parameters()).
+  std::vector<Tensor> parameters(Where at = Where::current()) const;
+
   void output(std::string_view name, const Tensor& value, Where at = Where::current()) const;
   /// After each run `state` (a state or a parameter) takes `value`.
   void update(const Tensor& state, const Tensor& value, Where at = Where::current()) const;

@@ -15,18 +15,17 @@ constexpr std::string_view assign_first = "assign a tensor of a Graph to it befo
 
 namespace detail {
 
-namespace {
 /// A location with a file is pinned by a CallSite; one without only carries the scope.
-Location locate(const Location& current, const Where& at) {
+Location line_of(const ir::GraphBuilder& builder, const Where& at) {
+  const Location& current = builder.location();
   return current.file().empty() ? Location(at, current.scope()) : current;
 }
-}  // namespace
 
-Line::Line(ir::GraphBuilder& builder, const Where& at) : at_(builder, locate(builder.location(), at)) {}
+Line::Line(ir::GraphBuilder& builder, const Where& at) : at_(builder, line_of(builder, at)) {}
 
 Line::Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope)
     : at_(builder, [&] {
-        const Location line = locate(builder.location(), at);
+        const Location line = line_of(builder, at);
         return Location(line.file(), line.line(), scope);
       }()) {}
 
@@ -40,7 +39,7 @@ void check_each(std::string_view op, const Where& at, std::size_t count, const T
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& operand = tensor_of(i);
     if (first && !operand.is_empty() && &operand.builder() == &first->builder()) continue;
-    const Location loc = first ? locate(first->builder().location(), at) : Location(at);
+    const Location loc = first ? line_of(first->builder(), at) : Location(at);
     if (operand.is_empty())
       throw UserError(loc, op,
                       count == 1 ? "the tensor is empty" : fmt::format("operand {} of {} is empty", i + 1, count),
@@ -89,7 +88,7 @@ void Tensor::throw_empty(const Where& at) {
 Dim Tensor::size(int dim, Where at) const {
   const int rank = value(at).rank(), i = dim < 0 ? dim + rank : dim;
   if (i < 0 || i >= rank)
-    throw UserError(Location(at), "size",
+    throw UserError(detail::line_of(builder(), at), "size",
                     fmt::format("dim {} is out of range for {}", dim, value().type().to_string()), "dim_range",
                     rank == 0 ? "a scalar has no dims" : fmt::format("use {} to {}", -rank, rank - 1));
   return shape()[i];

@@ -27,7 +27,7 @@ struct Axes {
 };
 
 /// A value of a Graph: cheap to copy, and good for as long as it lives, for it keeps what the Graph has built alive.
-/// Methods add ops; all rules are those of docs/ir.md, and every error is raised at the caller's line. Dims count
+/// Methods add ops; all rules are those of docs/ops.md, and every error is raised at the caller's line. Dims count
 /// from the end when negative. Numbers take the tensor's dtype.
 ///
 /// A Tensor that was made without a value is empty: any use but assignment throws UserError [tensor_empty]. Tensors
@@ -151,6 +151,9 @@ Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);  ///< bool: not
 
 namespace detail {
+
+/// The line of a call: `at`, or that of the CallSite that stands around it.
+Location line_of(const ir::GraphBuilder& builder, const Where& at);
 
 /// While it lives, ops are built at the user's line in the current scope; or at the line that a CallSite holds.
 class Line {

@@ -195,6 +195,19 @@ void ArgumentBinder::check_overlaps(const OutputRefs& outputs) const {
   }
 }
 
+ir::Tensors ArgumentBinder::copies(std::span<const std::string> names) const {
+  ir::Tensors found;
+  for (const std::string& name : names) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (program_.inputs[i].name == name)
+        gather({program_.inputs[i].dtype, input_shapes_[i], inputs_[i]},
+               (found[name] = HostTensor(program_.inputs[i].dtype, input_shapes_[i])).data());
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      if (program_.states[i].name == name) found[name] = states_[i]->on_host();
+  }
+  return found;
+}
+
 void ArgumentBinder::finish(const OutputRefs& outputs) {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const TensorRef& tensor = outputs.find(program_.outputs[i].name)->second;

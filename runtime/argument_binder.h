@@ -25,6 +25,8 @@ class ArgumentBinder {
   /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset].
   void resolve_states(ParameterStore& store);
   std::span<StoredTensor* const> states() const { return states_; }
+  /// The next run works on another store.
+  void forget_states() { store_ = nullptr; }
 
   /// Takes the inputs of the next run. UserErrors of ir::bind_dims, [argument_strides].
   const DimBindings& bind(const ir::Tensors& inputs);
@@ -34,8 +36,12 @@ class ArgumentBinder {
   /// [output_missing], [output_type], [output_overlap], [argument_strides].
   RunArguments arguments(ir::Tensors& outputs);
   RunArguments arguments(const OutputRefs& outputs);
+  /// Copies of the arguments of this run that have these names.
+  ir::Tensors copies(std::span<const std::string> names) const;
+  const DimBindings& dims() const { return dims_; }
   /// After the run: brings outputs that are not dense to where the caller wants them.
   void finish(const OutputRefs& outputs);
+  void finish(const ir::Tensors&) {}
 
  private:
   struct Given {

@@ -229,7 +229,10 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
     std::int64_t status = 0;
     const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
     kernel.run(call.buffers[own].data(), call.dims.data(), begin, end, &status);
-    if (status != 0) failure = status;
+    // Of all checks that fail the least code stays, whatever the order of the threads.
+    std::int64_t seen = failure;
+    while (status != 0 && (seen == 0 || status < seen) && !failure.compare_exchange_weak(seen, status)) {
+    }
     if (recorder) recorder->add(thread, begin, end, started);
   };
   if (call.extent > call.grain) {

@@ -11,6 +11,7 @@
 #include "ir/kernel/printer.h"
 #include "passes/evaluation.h"
 #include "passes/gpu/lower_gpu.h"
+#include "passes/index_lookups.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
 #include "runtime/argument_binder.h"
@@ -37,81 +38,98 @@ struct Executable::Impl {
   Parameters parameters;
   std::mutex running;
   std::unique_ptr<ArgumentBinder> binder;
+  ir::IndexLookups lookups;
+
+  template <class Inputs, class Outputs>
+  void run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  template <class Inputs, class Outputs>
+  void run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  [[noreturn]] void explain_index_error(const UserError& error);
 };
 
-namespace {
-
 /// A run holds the store, in shared mode where it changes nothing in it.
-template <class Run>
-void with_store(ParameterStore& store, const ProgramRunner& runner, ArgumentBinder& binder, const Run& run) {
+template <class Inputs, class Outputs>
+void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+  const std::lock_guard turn(running);
+  ParameterStore& store = *parameters.store();
   {
     const std::shared_lock lock(store.mutex);
-    binder.resolve_states(store);
-    if (runner.only_reads(binder.states())) return run();
+    binder->resolve_states(store);
+    if (runner->only_reads(binder->states())) return run_bound(inputs, outputs, times);
   }
   const std::lock_guard lock(store.mutex);
-  binder.resolve_states(store);
-  run();
+  binder->resolve_states(store);
+  run_bound(inputs, outputs, times);
 }
 
-}  // namespace
+template <class Inputs, class Outputs>
+void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+  binder->bind(inputs);
+  RunArguments arguments = binder->arguments(outputs);
+  arguments.times = times;
+  try {
+    runner->run(arguments);
+    binder->finish(outputs);
+  } catch (const UserError& error) {
+    if (error.label() != "index_range") throw;
+    explain_index_error(error);
+  }
+}
+
+void Executable::Impl::explain_index_error(const UserError& error) {
+  std::vector<std::string> names;
+  for (const ir::ValueId id : lookups.graph.arguments()) names.push_back(lookups.graph[id].name);
+  ir::throw_index_error(lookups, binder->copies(names), binder->dims());
+  throw error;
+}
 
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
 
-Parameters Executable::parameters() const { return impl_->parameters; }
+Executable::Impl& Executable::impl() const {
+  if (!impl_)
+    throw UserError("this Executable was moved to another", "executable_moved",
+                    "use the Executable that it was moved to");
+  return *impl_;
+}
+
+Parameters Executable::parameters() const { return impl().parameters; }
 
 void Executable::use(const Parameters& parameters) {
-  const std::lock_guard running(impl_->running);
+  const std::lock_guard running(impl().running);
   const std::lock_guard lock(parameters.store()->mutex);
-  parameters.store()->attach(impl_->program);
-  impl_->parameters = parameters;
+  parameters.store()->attach(impl().program);
+  impl().parameters = parameters;
+  impl().binder->forget_states();
 }
 
 ir::Tensors Executable::run(const ir::Tensors& inputs) {
   ir::Tensors outputs;
-  const std::lock_guard lock(impl_->running);
-  with_store(*impl_->parameters.store(), *impl_->runner, *impl_->binder, [&] {
-    impl_->binder->bind(inputs);
-    impl_->runner->run(impl_->binder->arguments(outputs));
-  });
+  impl().run(inputs, outputs, nullptr);
   return outputs;
 }
 
-void Executable::run(const InputRefs& inputs, const OutputRefs& outputs) {
-  const std::lock_guard lock(impl_->running);
-  with_store(*impl_->parameters.store(), *impl_->runner, *impl_->binder, [&] {
-    impl_->binder->bind(inputs);
-    impl_->runner->run(impl_->binder->arguments(outputs));
-    impl_->binder->finish(outputs);
-  });
-}
+void Executable::run(const InputRefs& inputs, const OutputRefs& outputs) { impl().run(inputs, outputs, nullptr); }
 
 ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times) {
   ir::Tensors outputs;
-  const std::lock_guard lock(impl_->running);
-  with_store(*impl_->parameters.store(), *impl_->runner, *impl_->binder, [&] {
-    impl_->binder->bind(inputs);
-    RunArguments arguments = impl_->binder->arguments(outputs);
-    arguments.times = &times;
-    impl_->runner->run(arguments);
-  });
+  impl().run(inputs, outputs, &times);
   return outputs;
 }
 
 DimBindings Executable::bind(const ir::Tensors& inputs) {
-  const std::lock_guard running(impl_->running);
-  ParameterStore& store = *impl_->parameters.store();
+  const std::lock_guard running(impl().running);
+  ParameterStore& store = *impl().parameters.store();
   const std::shared_lock lock(store.mutex);
-  impl_->binder->resolve_states(store);
-  return impl_->binder->bind(inputs);
+  impl().binder->resolve_states(store);
+  return impl().binder->bind(inputs);
 }
 
-const CompileSummary& Executable::summary() const { return impl_->summary; }
-const Program& Executable::program() const { return impl_->program; }
-MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl_->runner->memory_plan(dims); }
+const CompileSummary& Executable::summary() const { return impl().summary; }
+const Program& Executable::program() const { return impl().program; }
+MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
 
 namespace {
 
@@ -189,9 +207,12 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 }  // namespace
 
 Executable compile(const ir::Graph& given, const CompileOptions& options) {
+  if (options.threads < 0)
+    throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
   const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);
+  impl->lookups = ir::index_lookups(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
 
   auto start = Clock::now();

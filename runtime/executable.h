@@ -34,7 +34,7 @@ struct CompileOptions {
   /// Sizes that unknown dims are expected to reach: memory is planned for these at once, so that runs of any smaller
   /// sizes plan and allocate nothing.
   DimBindings reserve = {};
-  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU
+  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU [thread_count]
   codegen::ObjectStore* cache =
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
@@ -58,6 +58,9 @@ struct CompileSummary {
 /// A compiled graph, which works on a store of parameters and states. Sizes are bound by the arguments of each run;
 /// nothing is compiled again for other sizes. Runs of one executable take turns, and so do runs of several on one
 /// store where some of them update it. Results are the same bits for any number of threads.
+///
+/// Its functions may be called from several threads. After it was moved from, an executable can be destroyed or
+/// assigned to; any other use throws UserError [executable_moved].
 class Executable {
  public:
   Executable(Executable&&) noexcept;
@@ -71,8 +74,9 @@ class Executable {
 
   /// Runs the graph once: outputs by name. Updated states keep their new values for the next run. Throws the
   /// UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and those of
-  /// run-time checks such as an index out of range, which names the user's line; states may be half updated after
-  /// that one.
+  /// run-time checks such as [index_range], which names the index, its position, the input and the user's line;
+  /// states may be half updated after that one. Results are found by at(), which knows the names that there are
+  /// [tensor_unknown].
   ir::Tensors run(const ir::Tensors& inputs);
 
   /// The same on the caller's memory: inputs are read where they lie, outputs are written to where they are to lie; a
@@ -95,6 +99,7 @@ class Executable {
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);
   struct Impl;
+  Impl& impl() const;
   explicit Executable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

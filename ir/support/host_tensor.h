@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -85,6 +87,16 @@ class HostTensor {
   std::int64_t get_int(std::int64_t i) const;
   std::complex<double> get_complex(std::int64_t i) const;
 
+  /// The number of the element at a position, one index for each dim: t.get_int(t.offset({0, 2})). Throws UserError
+  /// [host_tensor_index] at the caller's line.
+  std::int64_t offset(std::initializer_list<std::int64_t> position,
+                      const std::source_location& where = std::source_location::current()) const;
+  /// The element at a position, as get() gives it: t.at({0, 2}).
+  double at(std::initializer_list<std::int64_t> position,
+            const std::source_location& where = std::source_location::current()) const {
+    return get(offset(position, where));
+  }
+
   /// Stores a value converted to the dtype as cast() says. set_int() is exact for i64; set_complex() wants a complex
   /// dtype, set() takes any.
   void set(std::int64_t i, double value);
@@ -124,6 +136,9 @@ class HostTensor {
 
 /// The number of elements of a shape. UserError [host_tensor_shape] if a dim is negative or the product overflows.
 std::int64_t count_elements(const std::vector<std::int64_t>& shape);
+
+/// The indices of element i in row-major order, one for each dim.
+std::vector<std::int64_t> position_of(const std::vector<std::int64_t>& shape, std::int64_t i);
 
 /// "[2, 3]"
 std::string shape_to_string(const std::vector<std::int64_t>& shape);

@@ -1,6 +1,7 @@
 #include "ir/support/nearest.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -42,6 +43,13 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
     }
   }
   return best;
+}
+
+std::string list_of(std::span<const std::string_view> names) {
+  constexpr std::size_t most = 12;
+  if (names.empty()) return "none";
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.first(most), ", "), names.size() - most);
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {

@@ -31,8 +31,13 @@ bool is_row_major(const std::vector<std::int64_t>& shape, const std::vector<std:
 }
 
 void gather(const ConstTensorRef& from, std::byte* to) {
-  if (count_elements(from.shape) == 0) return;
+  const std::int64_t count = count_elements(from.shape);
+  if (count == 0) return;
   const auto size = static_cast<std::int64_t>(size_in_bytes(from.dtype));
+  if (is_row_major(from.shape, from.strides)) {
+    std::memcpy(to, from.data, static_cast<std::size_t>(count * size));
+    return;
+  }
   for_each_offset(from.shape, from.strides, 0, 0, [&](std::int64_t offset) {
     std::memcpy(to, from.data + offset * size, static_cast<std::size_t>(size));
     to += size;
@@ -40,8 +45,13 @@ void gather(const ConstTensorRef& from, std::byte* to) {
 }
 
 void scatter(const std::byte* from, const TensorRef& to) {
-  if (count_elements(to.shape) == 0) return;
+  const std::int64_t count = count_elements(to.shape);
+  if (count == 0) return;
   const auto size = static_cast<std::int64_t>(size_in_bytes(to.dtype));
+  if (is_row_major(to.shape, to.strides)) {
+    std::memcpy(to.data, from, static_cast<std::size_t>(count * size));
+    return;
+  }
   for_each_offset(to.shape, to.strides, 0, 0, [&](std::int64_t offset) {
     std::memcpy(to.data + offset * size, from, static_cast<std::size_t>(size));
     from += size;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors.h"
 #include "runtime/files/file_io.h"
 
 namespace lathe {
@@ -81,8 +81,7 @@ TensorView view_of(std::string name, const HostTensor& tensor);
 /// [safetensors_duplicate], [safetensors_limit], [safetensors_field] for names that cannot be written.
 AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                                       const std::map<std::string, std::string>& metadata = {});
-AtomicFile::Written write_safetensors(const std::filesystem::path& path,
-                                      const std::map<std::string, HostTensor>& tensors,
+AtomicFile::Written write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
                                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace lathe

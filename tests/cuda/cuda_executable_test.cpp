@@ -191,7 +191,9 @@ TEST_CASE("targets by name") {
   CHECK(Target::named("cuda:sm_90a").arch == cuda::Arch::named("sm_90a"));
   CHECK_THROWS_WITH(Target::named("cuda:"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("cuda:sm_70"), Catch::Contains("[unknown_arch]"));
-  CHECK_THROWS_WITH(Target::named("rocm"), Catch::Contains("[unknown_cpu]"));
+  CHECK_THROWS_WITH(Target::named("rocm"), Catch::Contains("[unknown_target]"));
+  CHECK_THROWS_WITH(Target::named("gpu"),
+                    Catch::Contains("\"gpu\"") && Catch::Contains("x86-64-v3, x86-64-v4, cuda, or "));
 }
 
 TEST_CASE("without a driver or NVRTC an executable for a GPU says what is missing") {

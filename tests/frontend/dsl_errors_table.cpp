@@ -1,4 +1,9 @@
+#include <limits>
+
 #include "frontend/lathe.h"
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
 #include "tests/frontend/dsl_errors.h"
 
 namespace lathe::test {
@@ -11,6 +16,10 @@ Tensor x23(Graph& g) { return g.input("x", f32, {2, 3}); }
 Tensor x(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("x", dtype, shape); }
 Tensor y(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("y", dtype, shape); }
 Tensor z(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("z", dtype, shape); }
+
+Tensor w(Graph& g) { return g.parameter("w", f32, {}); }
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
 // One row, one line: the line of the row is the line of its op.
 // clang-format off
@@ -86,6 +95,36 @@ const std::vector<DslError> table = {
     {__LINE__, "grad_scalar", "[2, 3]", [](Graph& g) { const Tensor a = x23(g); grad(exp(a), {a}); }},
     {__LINE__, "argument_unknown", "'y'", [](Graph& g) { g.parameter("y", f32, {2}); g.set_initializer("Y", Init::zeros()); }},
     {__LINE__, "grad_wrt_unused", "y", [](Graph& g) { grad(x(g, {}), {g.input("y", f32, {2})}); }},
+    // options
+    {__LINE__, "norm_eps", "eps is -1", [](Graph& g) { rms_norm(x23(g), -1); }},
+    {__LINE__, "norm_eps", "eps is inf", [](Graph& g) { nn::LayerNorm(g, "ln", 3, {.eps = infinity})(x23(g)); }},
+    {__LINE__, "dropout_rate", "rate is 1", [](Graph&) { nn::Dropout(1); }},
+    {__LINE__, "dropout_rate", "rate is nan", [](Graph& g) { nn::MultiHeadAttention(g, "a", 4, 2, {.dropout = nan}); }},
+    {__LINE__, "dropout_rate", "rate is -0.1", [](Graph& g) { models::Gpt(g, {.dropout = -0.1}); }},
+    {__LINE__, "dropout_rate", "rate is 2", [](Graph& g) { models::EncoderDecoder(g, {.dropout = 2}); }},
+    {__LINE__, "attention_heads", "10", [](Graph& g) { nn::MultiHeadAttention(g, "a", Dim{"d", 10}, 3); }},
+    {__LINE__, "attention_heads", "7 heads", [](Graph& g) { models::Gpt(g, {.h = 7}); }},
+    {__LINE__, "attention_heads", "4 key heads", [](Graph& g) { models::Llama(g, {.h = 6, .kv_heads = 4}); }},
+    {__LINE__, "attention_heads", "7 heads", [](Graph& g) { models::EncoderDecoder(g, {.h = 7}); }},
+    {__LINE__, "positions_even", "3", [](Graph& g) { nn::sinusoidal_positions(g, B, 3); }},
+    {__LINE__, "train_loss", "f32[2, 3]", [](Graph& g) { training_step(g, x23(g) * 1, SGD{}); }},
+    {__LINE__, "train_parameters", "no trainable parameter", [](Graph& g) { training_step(g, x(g, {}) * 1, SGD{}); }},
+    {__LINE__, "train_options", "norm -1", [](Graph& g) { training_step(g, w(g), SGD{}, {.clip_norm = -1}); }},
+    {__LINE__, "train_options", "norm nan", [](Graph& g) { training_step(g, w(g), SGD{}, {.clip_norm = nan}); }},
+    {__LINE__, "train_options", "0 micro-batches", [](Graph& g) { training_step(g, w(g), SGD{}, {.accumulate = 0}); }},
+    {__LINE__, "optimizer_options", "SGD: lr is -0.1", [](Graph& g) { training_step(g, w(g), SGD{.lr = -0.1}); }},
+    {__LINE__, "optimizer_options", "SGD: lr is nan", [](Graph& g) { training_step(g, w(g), SGD{.lr = nan}, {.precision = bf16}); }},
+    {__LINE__, "optimizer_options", "momentum is -1", [](Graph& g) { training_step(g, w(g), SGD{.momentum = -1}); }},
+    {__LINE__, "optimizer_options", "without momentum", [](Graph& g) { training_step(g, w(g), SGD{.nesterov = true}); }},
+    {__LINE__, "optimizer_options", "Adam: lr is inf", [](Graph& g) { training_step(g, w(g), Adam{.lr = infinity}); }},
+    {__LINE__, "optimizer_options", "beta1 is 1, not in [0, 1)", [](Graph& g) { training_step(g, w(g), Adam{.beta1 = 1}); }},
+    {__LINE__, "optimizer_options", "beta2 is nan", [](Graph& g) { training_step(g, w(g), AdamW{.beta2 = nan}); }},
+    {__LINE__, "optimizer_options", "eps is -1e-08", [](Graph& g) { training_step(g, w(g), AdamW{.eps = -1e-8}); }},
+    {__LINE__, "optimizer_options", "weight_decay is -1", [](Graph& g) { training_step(g, w(g), AdamW{.weight_decay = -1}); }},
+    {__LINE__, "optimizer_options", "peak of lr is -1", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::warmup_cosine(-1, 1, 9)}); }},
+    {__LINE__, "optimizer_options", "floor of lr is nan", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::warmup_cosine(1, 1, 9, nan)}); }},
+    {__LINE__, "optimizer_options", "scale of lr is -", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::noam(-1, 4, 9)}); }},
+    {__LINE__, "optimizer_options", "gamma is inf", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::step_decay(1, 2, infinity)}); }},
     // tensors without a value
     {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().shape(); }},
     {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().size(0); }},

@@ -158,6 +158,19 @@ TEST_CASE("a graph of the DSL prints its parameters by their scopes") {
   CHECK(text.find("f32[B, d=4]") != std::string::npos);
 }
 
+TEST_CASE("the parameters of a graph are there to differentiate by") {
+  Graph g{"parameters"};
+  const Tensor x = g.input("x", f64, {2});
+  const auto scope = g.scope("layer");
+  const Tensor w = g.parameter("w", f64, {2}), b = g.parameter("b", f64, {});
+  g.state("runs", f64, {});
+  const std::vector<Tensor> found = g.parameters();
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].value().id() == w.value().id());
+  CHECK(node(found[1]).name == "layer.b");
+  CHECK(grad((x * w + b).sum(), g.parameters())[1].shape() == Shape{});
+}
+
 TEST_CASE("gradients are tensors: a Hessian-vector product is the gradient of a gradient") {
   Graph g{"hessian"};
   const Tensor w = g.input("w", f64, {3}), v = g.input("v", f64, {3});
