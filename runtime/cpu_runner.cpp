@@ -118,7 +118,8 @@ void CpuRunner::prepare(const DimBindings& dims) {
     call.buffers.assign(scratch ? static_cast<std::size_t>(threads_->size()) : 1,
                         std::vector<void*>(launch.buffers.size()));
     for (const Dim& dim : launch.dims) call.dims.push_back(dim.evaluate(dims));
-    call.extent = kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
+    if (!writes_nothing(program_, launch, dims))
+      call.extent = kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
     call.grain = grain_of(call.extent, launch.work.evaluate(dims));
     call.gflops = static_cast<double>(launch.flops.evaluate(dims)) * 1e-9;
     bound_.calls.push_back(std::move(call));
