@@ -187,7 +187,10 @@ void CpuRunner::prepare(const DimBindings& dims) {
     Call& call = calls_[l];
     const LaunchSizes& at = launch_sizes_[l];
     for (std::size_t d = 0; d < at.dims.size(); ++d) call.dims[d] = sizes_[at.dims[d]];
-    call.extent = kernels_[static_cast<std::size_t>(program_.launches[l].kernel)].extent(call.dims.data());
+    const Launch& launch = program_.launches[l];
+    call.extent = writes_nothing(program_, launch, dims)
+                      ? 0
+                      : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
     call.grain = grain_of(call.extent, sizes_[at.work]);
     call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
   }

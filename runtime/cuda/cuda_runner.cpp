@@ -76,7 +76,8 @@ class CudaRunner final : public ProgramRunner {
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs, by buffer
     std::map<int, std::size_t> bytes;   ///< of their elements
     std::vector<std::vector<std::int64_t>> launch_dims;
-    std::vector<bool> wide;  ///< by launch: its indices may be beyond 32 bits
+    std::vector<bool> wide;   ///< by launch: its indices may be beyond 32 bits
+    std::vector<bool> empty;  ///< by launch: it writes nothing and is left out
     std::optional<CapturedGraph> graph;
   };
 
@@ -173,6 +174,7 @@ void CudaRunner::bind(const DimBindings& dims) {
                                            .bytes = {},
                                            .launch_dims = {},
                                            .wide = {},
+                                           .empty = {},
                                            .graph = std::nullopt});
     for (const auto* slots : {&program_.inputs, &program_.outputs})
       for (const Program::Slot& slot : *slots) {
@@ -185,6 +187,7 @@ void CudaRunner::bind(const DimBindings& dims) {
   for (const Launch& launch : program_.launches) {
     auto& values = made->launch_dims.emplace_back();
     for (const Dim& dim : launch.dims) values.push_back(dim.evaluate(dims));
+    made->empty.push_back(writes_nothing(program_, launch, dims));
   }
   choose_indices(*made);
   bound_ = std::move(made);
@@ -195,6 +198,10 @@ void CudaRunner::choose_indices(Bound& bound) {
   std::map<std::pair<int, std::vector<std::int64_t>>, bool> suffices;
   std::set<int> missing;
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+    if (bound.empty[l]) {
+      bound.wide.push_back(false);
+      continue;
+    }
     const int number = program_.launches[l].kernel;
     const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
     if (is_new) at->second = narrow_suffices(kernel_of(program_.launches[l]), bound.launch_dims[l]);
@@ -241,7 +248,7 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   std::vector<Event> events;
   events.emplace_back(driver_).record(stream_);
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
-    if (skipped_ && (*skipped_)[l]) continue;
+    if (bound_->empty[l] || (skipped_ && (*skipped_)[l])) continue;
     launch(l, where);
     launched.push_back(l);
     events.emplace_back(driver_).record(stream_);
@@ -283,11 +290,12 @@ void CudaRunner::run(const RunArguments& arguments) {
     if (written_[i]) arguments.states[i]->host_is_current = false;
   if (arguments.times) {
     launch_timed(*arguments.times);
-  } else if (!program_.launches.empty()) {
+  } else if (std::find(bound_->empty.begin(), bound_->empty.end(), false) != bound_->empty.end()) {
     if (!bound_->graph) {
       const auto where = addresses();
       bound_->graph.emplace(driver_, stream_, [&] {
-        for (std::size_t l = 0; l < program_.launches.size(); ++l) launch(l, where);
+        for (std::size_t l = 0; l < program_.launches.size(); ++l)
+          if (!bound_->empty[l]) launch(l, where);
       });
     }
     bound_->graph->launch(stream_);

@@ -109,25 +109,47 @@ TEST_CASE("a run on a GPU is timed launch by launch") {
   for (const auto& [name, value] : plain) CHECK(value.same_bits(traced.at(name)));
 }
 
+TEST_CASE("what writes nothing is not launched on a GPU, however many rows it has") {
+  MockGpu gpu;
+  Executable executable = compile(ir::parse_graph(R"(graph @rows(input %x: f32[n, m], input %y: f32[m]) {
+  %1 = mul %x, %y
+  %2 = softmax %1 {dim=-1}
+  output "p" %2
+  output "y" %y
+})"),
+                                  gpu.options());
+  const auto run = [&](std::int64_t n, std::int64_t m) {
+    return executable.run({{"x", HostTensor(f32, {n, m})}, {"y", HostTensor(f32, {m})}});
+  };
+  std::vector<LaunchTime> times;
+  executable.run_traced({{"x", counting({2, 3})}, {"y", counting({3})}}, times);
+  CHECK(times.size() == 2);
+  CHECK(run(std::int64_t{1} << 60, 0).at("p").shape() == std::vector<std::int64_t>{std::int64_t{1} << 60, 0});
+  times.clear();
+  executable.run_traced({{"x", HostTensor(f32, {5, 0})}, {"y", HostTensor(f32, {0})}}, times);
+  CHECK(times.empty());
+  CHECK(run(2, 3).at("p").get(0) == Approx(1.0 / 3));
+}
+
 TEST_CASE("sizes that 32 bits do not hold run by kernels with wide indices, compiled when they occur") {
   MockGpu gpu;
-  Executable executable = compile(ir::parse_graph(R"(graph @columns(input %x: f32[n, m]) {
-  %1 = sum %x {dims=[0]}
+  Executable executable = compile(ir::parse_graph(R"(graph @dot(input %x: f32[n, m], input %y: f32[m, n]) {
+  %1 = contract %x, %y {spec="ab,ba->"}
   output "y" %1
 })",
-                                                  "columns"),
+                                                  "dot"),
                                   gpu.options());
   const auto run = [&](std::int64_t n, std::int64_t m) {
     HostTensor x(f32, {n, m});
     for (std::int64_t i = 0; i < x.numel(); ++i) x.set(i, 1);
-    return executable.run({{"x", x}}).at("y");
+    return executable.run({{"x", x}, {"y", HostTensor(x).reshaped({m, n})}}).at("y");
   };
-  CHECK(run(7, 3).get(2) == 7);
+  CHECK(run(7, 3).get(0) == 21);
   CHECK(gpu.wide_launches() == 0);
   for (int i = 0; i < 2; ++i) {
-    CHECK(run(std::int64_t{1} << 31, 0).numel() == 0);
+    CHECK(run(std::int64_t{1} << 31, 0).get(0) == 0);
     CHECK(gpu.wide_launches() == i + 1);
-    CHECK(run(9, 2).get(1) == 9);
+    CHECK(run(9, 2).get(0) == 18);
     CHECK(gpu.wide_launches() == i + 1);
   }
 }
