@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "ir/kernel/printer.h"
+#include "ir/support/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/lower.h"
@@ -37,6 +38,7 @@ struct Executable::Impl {
   DimBindings bind(const ir::Tensors& inputs) const;
   ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times) {
     const std::lock_guard lock(running);
+    const FloatEnvironment environment;
     return runner->run(bind(inputs), inputs, states, times);
   }
 };
@@ -190,6 +192,7 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 }  // namespace
 
 Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+  const FloatEnvironment environment;
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());

@@ -44,7 +44,8 @@ struct CompileSummary {
 };
 
 /// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled
-/// again for other sizes. Runs of one executable take turns. Results are the same bits for any number of threads.
+/// again for other sizes. Runs of one executable take turns. Results are the same bits for any number of threads, and
+/// in any floating-point environment of the caller (rounding, FTZ, DAZ, traps), which a run leaves as it was.
 class Executable {
  public:
   Executable(Executable&&) noexcept;
