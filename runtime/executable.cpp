@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ir/kernel/printer.h"
+#include "ir/support/float_environment.h"
 #include "passes/evaluation.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/index_lookups.h"
@@ -51,6 +52,7 @@ struct Executable::Impl {
 template <class Inputs, class Outputs>
 void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
   const std::lock_guard turn(running);
+  const FloatEnvironment environment;
   ParameterStore& store = *parameters.store();
   {
     const std::shared_lock lock(store.mutex);
@@ -209,6 +211,7 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 Executable compile(const ir::Graph& given, const CompileOptions& options) {
   if (options.threads < 0)
     throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
+  const FloatEnvironment environment;
   const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);

@@ -57,7 +57,8 @@ struct CompileSummary {
 
 /// A compiled graph, which works on a store of parameters and states. Sizes are bound by the arguments of each run;
 /// nothing is compiled again for other sizes. Runs of one executable take turns, and so do runs of several on one
-/// store where some of them update it. Results are the same bits for any number of threads.
+/// store where some of them update it. Results are the same bits for any number of threads,
+/// and in any floating-point environment of the caller (rounding, FTZ, DAZ, traps), which a run leaves as it was.
 ///
 /// Its functions may be called from several threads. After it was moved from, an executable can be destroyed or
 /// assigned to; any other use throws UserError [executable_moved].

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "ir/support/float_environment.h"
 
 namespace lathe {
 
@@ -256,6 +257,7 @@ std::int64_t HostTensor::offset(std::initializer_list<std::int64_t> position,
 }
 
 HostTensor HostTensor::from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype) {
+  const FloatEnvironment environment;
   HostTensor tensor(dtype, std::move(shape));
   if (values.size() != static_cast<std::size_t>(tensor.numel_))
     throw UserError(fmt::format("{} values for shape {}", values.size(), shape_to_string(tensor.shape_)),
@@ -327,6 +329,7 @@ void HostTensor::set_complex(std::int64_t i, std::complex<double> value) {
 
 HostTensor HostTensor::cast(DType dtype) const {
   if (dtype == dtype_) return *this;
+  const FloatEnvironment environment;
   HostTensor result(dtype, shape_);
   if (is_complex(dtype_)) {
     if (!is_complex(dtype)) not_possible(dtype_, fmt::format("cast() to {}", name(dtype)));
