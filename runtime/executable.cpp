@@ -121,7 +121,7 @@ ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<Launch
   return outputs;
 }
 
-DimBindings Executable::bind(const ir::Tensors& inputs) {
+DimBindings Executable::bind(const ir::Tensors& inputs) const {
   const std::lock_guard running(impl().running);
   ParameterStore& store = *impl().parameters.store();
   const std::shared_lock lock(store.mutex);

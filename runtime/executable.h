@@ -95,7 +95,7 @@ class Executable {
   /// The plan of the memory for these dims.
   MemoryPlan memory_plan(const DimBindings& dims) const;
   /// Dims that these inputs (with the states as they are) bind.
-  DimBindings bind(const ir::Tensors& inputs);
+  DimBindings bind(const ir::Tensors& inputs) const;
 
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);
