@@ -7,9 +7,10 @@
 namespace lathe {
 
 namespace {
-/// The whole text of an error. It holds names and paths of any origin, so nothing in it may command a terminal.
+/// The whole text of an error. It holds names and paths of any origin, so nothing in it may command a terminal, and
+/// its message is one line.
 std::string with_hint(std::string_view text, std::string_view label, std::string_view hint) {
-  std::string result = visible_lines(text);
+  std::string result = visible(text);
   if (!label.empty()) result += fmt::format("  [{}]", label);
   if (!hint.empty()) result += fmt::format("\n  {}", visible_lines(hint));
   return result;
@@ -26,11 +27,11 @@ UserError::UserError(std::string_view message, std::string_view label, std::stri
     : Error(with_hint(message, label, hint)), label_(label) {}
 
 UserError UserError::with_note(std::string_view note) const {
-  return {*this, fmt::format("{}\n  {}", what(), visible_lines(note))};
+  return {*this, fmt::format("{}\n  {}", what(), visible(note))};
 }
 
 ParseError::ParseError(std::string_view file, int line, int column, std::string_view message, std::string_view hint)
-    : Error(with_hint(fmt::format("{}:{}:{}: {}", visible(file), line, column, message), {}, hint)),
+    : Error(with_hint(fmt::format("{}:{}:{}: {}", file, line, column, message), {}, hint)),
       line_(line),
       column_(column) {}
 
