@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe {
