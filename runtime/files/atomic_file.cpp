@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -25,7 +26,7 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 /// ".model.safetensors.", which the names of a file's neighbours begin with; cut where a file system's limit is near.
 std::string neighbour_prefix(const fs::path& path) { return "." + path.filename().string().substr(0, 200) + "."; }
 
-/// ".model.safetensors.4711-0.lathe-tmp": written by process 4711.
+/// Whether the name is the prefix and then as in ".model.safetensors.4711-0.lathe-tmp", which process 4711 wrote.
 bool is_neighbour(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || !name.ends_with(temporary_end) ||
       name.size() < prefix.size() + temporary_end.size())
@@ -166,6 +167,12 @@ AtomicFile::Written AtomicFile::commit() {
   }
   file_.close();
   return {size_, hash_.finish()};
+}
+
+bool AtomicFile::is_temporary_name(std::string_view name) {
+  const auto end = name.size() - std::min(name.size(), temporary_end.size());
+  const auto dot = name.substr(0, end).rfind('.');
+  return name.starts_with('.') && dot != std::string_view::npos && is_neighbour(name, name.substr(0, dot + 1));
 }
 
 void AtomicFile::remove_leftovers(const fs::path& path) {

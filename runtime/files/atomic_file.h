@@ -37,6 +37,9 @@ class AtomicFile {
   };
   Written commit();
 
+  /// Whether a file of this name may be a neighbour, of whatever path.
+  static bool is_temporary_name(std::string_view name);
+
   /// Removes the neighbours that killed processes left when they wrote `path`. Failure does no harm.
   static void remove_leftovers(const std::filesystem::path& path);
 
