@@ -6,6 +6,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "ir/support/visible.h"
 #include "passes/backward.h"
 #include "passes/rebuild.h"
 
@@ -116,7 +117,7 @@ namespace {
 
 [[noreturn]] void unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known) {
   std::string list;
-  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
+  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + visible(each);
   throw UserError(fmt::format("grad: there is no {} named {}", kind, name), "grad_unknown_name",
                   fmt::format("there are: {}", list));
 }

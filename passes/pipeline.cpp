@@ -8,6 +8,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/canonicalize.h"
@@ -78,7 +79,7 @@ std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, con
   std::string names;
   for (const Pass& pass : rest) names += (names.empty() ? "" : ",") + pass.name;
   std::ofstream file(path);
-  file << "// lathe opt --passes=" << names << " " << path << "\n" << print(graph);
+  file << "// lathe opt --passes=" << names << " " << visible(path) << "\n" << print(graph);
   file.close();
   return file ? fmt::format("; to repeat it: lathe opt --passes={} {}", names, path)
               : fmt::format("; the reproducer {} could not be written", path);

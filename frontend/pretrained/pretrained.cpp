@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/tensor_folder.h"
 
 namespace lathe::pretrained {

@@ -12,6 +12,7 @@
 
 #include "ir/support/dtype.h"
 #include "ir/support/tensors.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 
 namespace lathe {

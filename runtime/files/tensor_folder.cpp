@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe {
