@@ -19,7 +19,7 @@ namespace lathe::text {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// As `tokenizers` does, a token that the model has keeps the model's id, and the others are numbered from the
+  /// As tokenizers does, a token that the model has keeps the model's id, and the others are numbered from the
   /// model's end on. UserError [tokenizer_field], [tokenizer_added_token].
   AddedTokens(const JsonPlace& place, const TokenTable& model, const Normalizer* normalizer);
 
