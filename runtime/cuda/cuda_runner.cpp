@@ -26,9 +26,8 @@ class GpuTensor final : public DeviceTensor {
   void copy_to(HostTensor& host) override {
     if (host.bytes() == 0) return;
     context_.make_current();
-    const Stream stream(*platform_->driver);
-    platform_->driver->copy_to_host(host.data(), memory_.address(), host.bytes(), stream.handle());
-    platform_->driver->synchronize(stream.handle());
+    platform_->driver->copy_to_host(host.data(), memory_.address(), host.bytes(), nullptr);
+    platform_->driver->synchronize(nullptr);
   }
 
   const Platform* platform() const { return platform_.get(); }

@@ -163,7 +163,7 @@ TEST_CASE("a check that fails on a GPU names the op and a line of its kernel, an
   const std::string text = error_of_run(executable, wrong);
   INFO(text);
   CHECK(text.find("gather: an index is not in [0, 5)  [index_range]") != std::string::npos);
-  CHECK(text.find("model:8") != std::string::npos);  // where the kernel's last op stands
+  CHECK(text.find("model.cpp:9") != std::string::npos);  // where the kernel's last op stands
   CHECK(error_of_run(executable, inputs(3, 2)) == "no error");
 }
 
