@@ -26,8 +26,9 @@ class GpuTensor final : public DeviceTensor {
   void copy_to(HostTensor& host) override {
     if (host.bytes() == 0) return;
     context_.make_current();
-    platform_->driver->copy_to_host(host.data(), memory_.address(), host.bytes(), nullptr);
-    platform_->driver->synchronize(nullptr);
+    const Stream stream(*platform_->driver);
+    platform_->driver->copy_to_host(host.data(), memory_.address(), host.bytes(), stream.handle());
+    platform_->driver->synchronize(stream.handle());
   }
 
   const Platform* platform() const { return platform_.get(); }
