@@ -58,11 +58,12 @@ class RangeRecorder {
 
 class CpuRunner final : public ProgramRunner {
  public:
-  CpuRunner(const Program& program, codegen::CompiledKernels kernels, int threads, const std::vector<bool>* skipped)
+  CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options)
       : program_(program),
         kernels_(std::move(kernels)),
-        threads_(std::make_unique<ThreadPool>(threads)),
-        skipped_(skipped),
+        threads_(std::make_unique<ThreadPool>(options.threads)),
+        poison_(options.poison || ArenaGuard::always_poisons()),
+        skipped_(options.skipped),
         constants_(constant_tensors(program)) {}
 
   ir::Tensors run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
@@ -100,6 +101,7 @@ class CpuRunner final : public ProgramRunner {
   const Program& program_;
   codegen::CompiledKernels kernels_;
   std::unique_ptr<ThreadPool> threads_;
+  bool poison_;
   const std::vector<bool>* skipped_;
   std::map<int, HostTensor> constants_;
   Bound bound_;
@@ -138,6 +140,7 @@ void CpuRunner::point_buffers(const ir::Tensors& inputs, ir::Tensors& states, ir
   for (const Program::Slot& slot : program_.outputs) {
     HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, slot.shape.evaluate(bound_.dims));
     where[static_cast<std::size_t>(slot.buffer)] = tensor.data();
+    if (poison_) poison(tensor.data(), tensor.bytes(), slot.dtype);
   }
   for (auto& [buffer, value] : constants_) where[static_cast<std::size_t>(buffer)] = value.data();
   for (std::size_t l = 0; l < program_.launches.size(); ++l)
@@ -177,7 +180,7 @@ ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, i
   prepare(dims);
   ir::Tensors outputs;
   point_buffers(inputs, states, outputs);
-  const ArenaGuard guard(program_, bound_.plan, bound_.dims, bound_.arena.bytes());
+  const ArenaGuard guard(program_, bound_.plan, bound_.dims, bound_.arena.bytes(), poison_);
   RangeRecorder recorder(Clock::now());
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
     if (skipped_ && (*skipped_)[l]) continue;
@@ -193,9 +196,9 @@ ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, i
 
 }  // namespace
 
-std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads,
-                                               const std::vector<bool>* skipped) {
-  return std::make_unique<CpuRunner>(program, std::move(kernels), threads, skipped);
+std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels,
+                                               const CpuRunnerOptions& options) {
+  return std::make_unique<CpuRunner>(program, std::move(kernels), options);
 }
 
 }  // namespace lathe

@@ -129,7 +129,7 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   codegen::CompiledKernels kernels = cpu_kernels(options, program);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
-  return make_cpu_runner(program, std::move(kernels), threads_of(options));
+  return make_cpu_runner(program, std::move(kernels), {.threads = threads_of(options), .poison = options.poison});
 }
 
 /// The GPU that a program is to run on.
@@ -161,7 +161,8 @@ TuneMachine cpu_to_tune(const CompileOptions& options) {
           .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {
-                return make_cpu_runner(program, cpu_kernels(options, program), threads_of(options), &skipped);
+                return make_cpu_runner(program, cpu_kernels(options, program),
+                                       {.threads = threads_of(options), .skipped = &skipped});
               }};
 }
 
