@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "passes/check/find_fault.h"
 #include "passes/check/results.h"
@@ -32,6 +33,11 @@ ir::Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, int
   return execute(graph, arguments, how);
 }
 
+std::string names(std::vector<std::string> list) {
+  for (std::string& name : list) name = visible(name);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
 /// Which op is to blame, how that was seen, and which results follow from it.
 std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
   const std::string line = graph[fault.value].loc.to_string();
@@ -45,15 +51,14 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
           fmt::format("where its value is the only output, the op at {} differs, and none of its operands do", line);
       break;
     case ir::Fault::Kind::together:
-      text = fmt::format("every value is right where it is the only output; the op at {} differs {}", line,
-                         fault.with.empty() ? "as the new value of its state"
-                                            : fmt::format("together with {}", fmt::join(fault.with, ", ")));
+      text = fmt::format(
+          "every value is right where it is the only output; the op at {} differs {}", line,
+          fault.with.empty() ? "as the new value of its state" : fmt::format("together with {}", names(fault.with)));
       break;
   }
   return fmt::format("{}:\n    {}\n    off by {:.2e} (at most {:.2e}), worst at {}\n    wrong because of it: {}",
                      text, ir::print_node(graph, fault.value, {.locations = false}),
-                     fault.nearness.difference.largest, fault.nearness.allowed, fault.worst,
-                     fmt::join(fault.inherits, ", "));
+                     fault.nearness.difference.largest, fault.nearness.allowed, fault.worst, names(fault.inherits));
 }
 
 void run(const Options& options) {
@@ -75,7 +80,7 @@ void run(const Options& options) {
     const HostTensor& tensor = found.at(results[i].name);
     const ir::Nearness nearness = expected.compare(i, tensor);
     text += fmt::format("{:<5} {:<24} off by {:.2e} of {:.2e} (at most {:.2e})", nearness.near() ? "ok" : "WRONG",
-                        results[i].name, nearness.difference.largest, nearness.largest, nearness.allowed);
+                        visible(results[i].name), nearness.difference.largest, nearness.largest, nearness.allowed);
     if (!nearness.near()) {
       wrong.push_back(results[i].name);
       text += "  worst at " + ir::describe(nearness.difference, tensor, expected[i]);

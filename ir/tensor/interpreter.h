@@ -1,11 +1,10 @@
 #pragma once
 
-#include <map>
+#include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors.h"
 #include "ir/tensor/graph.h"
 
 /// The meaning of the tensor IR, computed plainly: the reference that passes and backends are compared with.
@@ -16,13 +15,16 @@
 /// included.
 namespace lathe::ir {
 
-using Tensors = std::map<std::string, HostTensor>;
+using lathe::Tensors;
 
 struct InterpretOptions {
   /// Round each value to its dtype. Without, floats stay f64 (and complex c128) to the end, results included.
   bool round = true;
   /// Dims that are known besides those that the arguments' sizes tell.
   DimBindings dims = {};
+  /// Called with each value that an op has computed, before it is rounded: floats as f64, complex as c128. It may
+  /// change the value. Of a composite, with the values of the ops that it is made of.
+  std::function<void(const Node&, HostTensor&)> computed = {};
 };
 
 /// Runs a graph: its outputs by name, and every updated state or parameter by the argument's name [result_name where

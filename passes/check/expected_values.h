@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,10 +31,10 @@ struct ExpectOptions {
 ///   base * (the largest magnitude in the value) + multiple * spread
 ///
 /// where base is what a few roundings in the value's dtype amount to, and spread is how far roundings alone move the
-/// value: the most that it differs when intermediate roundings are left out, or when the arguments are moved in the
-/// last bits of the coarsest dtype that the value is computed from. A sum whose terms cancel, whose true value may be
-/// zero, so says itself what error it has. Where roundings move NaNs, infinities or integers, nothing is compared.
-/// The spread is only computed for values that are not near without it.
+/// value: the most that it differs when intermediate roundings are left out, or when noise of a few units in the last
+/// place is added to what each op computes (Monte Carlo arithmetic; Parker 1997). A sum whose terms cancel, whose
+/// true value may be zero, so says itself what error it has. Where roundings move NaNs, infinities or integers,
+/// nothing is compared. The spread is only computed for values that are not near without it.
 class ExpectedValues {
  public:
   /// Throws what interpret_values throws.
@@ -47,23 +46,15 @@ class ExpectedValues {
   Nearness compare(std::size_t i, const HostTensor& found);
 
  private:
-  /// Another way of computing the values that differs by roundings alone.
-  struct Sample {
-    DType precision;  ///< of which the arguments' last bits change
-    int shift;        ///< by how many of them; 0: roundings are left out instead
-    auto operator<=>(const Sample&) const = default;
-  };
   double base(std::size_t i) const;
-  double spread(std::size_t i, const Sample& sample);
-  std::vector<double> spreads(const Sample& sample) const;
+  const std::vector<double>& spreads(int sample);
 
   Graph graph_;
   Tensors arguments_;
   std::vector<ValueId> values_;
   ExpectOptions options_;
   std::vector<HostTensor> expected_;
-  std::vector<DType> coarsest_;  ///< by value: the coarsest float dtype among what it is computed from
-  std::map<Sample, std::vector<double>> spreads_;
+  std::vector<std::vector<double>> spreads_;  ///< by sample and value
 };
 
 }  // namespace lathe::ir

@@ -169,7 +169,7 @@ std::vector<Fault> find_faults(const Graph& graph, const Tensors& arguments, std
   std::vector<Fault> faults;
   while (!wrong.empty()) {
     Fault fault = search.find(wrong);
-    const auto inherits = [&](const std::string& name) {
+    const auto inherits = [&](const std::string& name) -> bool {
       return ancestors(graph, {result_value(graph, name)})[static_cast<std::size_t>(fault.value.index)];
     };
     const auto rest = std::stable_partition(wrong.begin(), wrong.end(), inherits);

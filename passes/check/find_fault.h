@@ -23,10 +23,10 @@ struct Fault {
   Kind kind = Kind::op;
   ValueId value = {};
   Nearness nearness = {};
-  std::string worst;                  ///< the element that differs most
-  std::vector<std::string> inherits;  ///< the wrong results that depend on `value`, itself included
-  std::vector<std::string>
-      with;  ///< of `together`: others that are enough for it to be wrong; none: it is, as an update
+  std::string worst = {};                  ///< the element that differs most
+  std::vector<std::string> inherits = {};  ///< the wrong results that depend on `value`, itself included
+  /// Of `together`: others that are enough for it to be wrong; none: it is, as an update.
+  std::vector<std::string> with = {};
 };
 
 /// Of results that `run` gets wrong: which values are to blame, so that every wrong result depends on one of them.

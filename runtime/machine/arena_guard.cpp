@@ -32,8 +32,8 @@ void open(std::span<std::byte>) {}
 
 }  // namespace
 
-void poison(std::byte* data, std::size_t bytes, DType dtype) {
-  std::memset(data, dtype == boolean ? 1 : 0xff, bytes);
+void poison(std::span<std::byte> memory, DType dtype) {
+  if (!memory.empty()) std::memset(memory.data(), dtype == boolean ? 1 : 0xff, memory.size());
 }
 
 bool ArenaGuard::always_poisons() { return address_sanitizer; }
@@ -49,9 +49,9 @@ void ArenaGuard::before_launch(std::size_t launch) const {
     const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(block.buffer)];
     const std::int64_t own = buffer.elements.evaluate(dims_) * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
     const auto bytes = static_cast<std::size_t>(buffer.kind == ProgramBuffer::Kind::scratch ? block.bytes : own);
-    std::byte* const at = arena_.data() + block.offset;
-    open({at, bytes});
-    if (block.first == static_cast<int>(launch)) poison(at, bytes, buffer.dtype);
+    const std::span<std::byte> memory = arena_.subspan(static_cast<std::size_t>(block.offset), bytes);
+    open(memory);
+    if (block.first == static_cast<int>(launch)) poison(memory, buffer.dtype);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace lathe {
 
 /// What memory holds that nothing has written, where runs are checked: NaNs, -1 for integers, true.
-void poison(std::byte* data, std::size_t bytes, DType dtype);
+void poison(std::span<std::byte> memory, DType dtype);
 
 /// Watches over the temporaries of one run. With `poisoned`, a temporary that nothing has written is poisoned. In a
 /// program built with AddressSanitizer it always is, and each launch can touch those temporaries that are its own and

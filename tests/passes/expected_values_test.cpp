@@ -112,7 +112,7 @@ TEST_CASE("integers and truths are exact, but where roundings decide them", "[ch
   %5 = mean %x {dims=[0], keepdim=true}
   %6 = sub %x, %5
   %7 = sum %6 {dims=[0]}
-  %8 = gt %7, %4
+  %8 = lt %4, %7
   output "y" %8
 })");
   CHECK(decided.near([](double x) { return 1 - x; }));

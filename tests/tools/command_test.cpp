@@ -247,7 +247,7 @@ TEST_CASE("grad gives a graph with the gradients as outputs", "[tools]") {
 TEST_CASE("run computes outputs and updated states", "[tools]") {
   const Scratch scratch;
   const std::string file = scratch.write("small.lathe", test::small_program);
-  std::map<std::string, HostTensor> arguments;
+  Tensors arguments;
   arguments.emplace("x", HostTensor::from({2, 4}, {1, 0, 0, 0, 0, 2, 0, 0}));
   arguments.emplace("w", HostTensor::from({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
   arguments.emplace("runs", HostTensor::from_ints({}, {41}));
@@ -270,8 +270,7 @@ TEST_CASE("run computes outputs and updated states", "[tools]") {
   check_refused(run_lathe(scratch, "run " + file), "[argument_missing]");
   check_refused(run_lathe(scratch, "run " + file + " --random --dim n"), "[dim_option]");
   check_refused(run_lathe(scratch, "run " + file + " --random --dim m=3"), "no unknown dim of this name");
-  write_safetensors(scratch.path("other.safetensors"),
-                    std::map<std::string, HostTensor>{{"y", HostTensor(f32, {1})}});
+  write_safetensors(scratch.path("other.safetensors"), Tensors{{"y", HostTensor(f32, {1})}});
   check_refused(run_lathe(scratch, "run " + file + " --random -i " + scratch.path("other.safetensors")),
                 "[argument_unknown]");
   check_refused(run_lathe(scratch, "run " + file + " -i " + file), "[safetensors");
@@ -285,7 +284,8 @@ TEST_CASE("verify compares compiled code with the interpreter and names the firs
   CHECK_THAT(good.out, Contains("ok    weights"));
   const auto strict = run_lathe(scratch, "verify " + file + " --dim n=33 --tolerance 1e-12");
   check_refused(strict, "[verify_mismatch]");
-  CHECK_THAT(strict.err, Contains("the first op that differs is at small.cpp:5") && Contains("linear %x, %w"));
+  CHECK_THAT(strict.err, Contains("the first op that differs, from the same operands, is at small.cpp:5") &&
+                             Contains("linear %x, %w") && Contains("wrong because of it: weights"));
   CHECK_THAT(strict.out, Contains("WRONG weights"));
 }
 
