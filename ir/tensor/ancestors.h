@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -12,20 +13,14 @@ namespace lathe::ir {
 /// operands of `id` are left out. Takes time for what it finds alone, however large the graph is and however deep.
 template <class Follow>
 std::vector<ValueId> ancestors(const Graph& graph, std::span<const ValueId> from, Follow&& follow) {
-  // A heap gives the last first: all that read a value have been seen when it comes, one after the other.
-  std::vector<ValueId> pending(from.begin(), from.end()), found;
-  std::make_heap(pending.begin(), pending.end());
+  // Operands come before who reads them: the last of those that are pending is read by none of the others.
+  std::set<ValueId> pending(from.begin(), from.end());
+  std::vector<ValueId> found;
   while (!pending.empty()) {
-    std::pop_heap(pending.begin(), pending.end());
-    const ValueId id = pending.back();
-    pending.pop_back();
-    if (!found.empty() && found.back() == id) continue;
+    const ValueId id = *pending.rbegin();
+    pending.erase(id);
     found.push_back(id);
-    if (!follow(id)) continue;
-    for (const ValueId operand : graph[id].operands) {
-      pending.push_back(operand);
-      std::push_heap(pending.begin(), pending.end());
-    }
+    if (follow(id)) pending.insert(graph[id].operands.begin(), graph[id].operands.end());
   }
   std::reverse(found.begin(), found.end());
   return found;

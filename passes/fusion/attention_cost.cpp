@@ -87,8 +87,8 @@ std::optional<Positions> positions(const Graph& graph, ValueId value) {
   const auto is_sum = [&](ValueId id) { return graph[id].op == &ops::add || graph[id].op == &ops::sub; };
   const auto shows = [&](ValueId id) { return is_alias(graph[id]) || graph[id].op == &ops::cast; };
   std::map<ValueId, std::optional<Positions>> known;
-  for (const ValueId id :
-       ancestors(graph, value, [&](ValueId v) { return !is_iota(v) && !is_splat(graph[v]) && (shows(v) || is_sum(v)); })) {
+  for (const ValueId id : ancestors(
+           graph, value, [&](ValueId v) { return !is_iota(v) && !is_splat(graph[v]) && (shows(v) || is_sum(v)); })) {
     const Node& node = graph[id];
     std::optional<Positions>& found = known[id];
     if (is_iota(id)) {

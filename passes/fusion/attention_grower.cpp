@@ -190,7 +190,8 @@ bool AttentionGrower::count(ValueId id) {
   const Node& node = graph_[id];
   std::int64_t arithmetic = arithmetic_ + (node.op->as<Contraction>() ? product_arithmetic : arithmetic_cost(node));
   for (const ValueId operand : node.operands) arithmetic += s_.in_place[static_cast<std::size_t>(operand.index)];
-  if (arithmetic * attention_places > most_code) return reject(id, "with it the attention is too large for one kernel");
+  if (arithmetic * attention_places > most_code)
+    return reject(id, "with it the attention is too large for one kernel");
   arithmetic_ = arithmetic;
   return true;
 }

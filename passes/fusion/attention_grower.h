@@ -81,8 +81,8 @@ class AttentionGrower {
   std::set<ir::ValueId> inline_;
   std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< what has been looked into
   std::int64_t arithmetic_ = 0;                    ///< of members, consumers and sums
-  std::set<int> rows_;                   ///< domain dims that can be the row
-  std::optional<std::set<int>> summed_;  ///< what contractions over rows sum over
+  std::set<int> rows_;                             ///< domain dims that can be the row
+  std::optional<std::set<int>> summed_;            ///< what contractions over rows sum over
   std::vector<ir::ValueId> consumers_, sums_;
   std::set<int> repeated_;  ///< what sums go over
   std::vector<Rejection> rejections_;

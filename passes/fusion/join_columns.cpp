@@ -18,7 +18,12 @@ constexpr std::int64_t few_rows = 64;  // columns are enough to run in parallel 
 class ColumnJoiner {
  public:
   ColumnJoiner(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads)
-      : plan_(plan), graph_(graph), reads_(reads), region_graph_(plan, reads), sizes_(graph, plan, reads), readers_(graph.nodes.size()) {
+      : plan_(plan),
+        graph_(graph),
+        reads_(reads),
+        region_graph_(plan, reads),
+        sizes_(graph, plan, reads),
+        readers_(graph.nodes.size()) {
     for (const ValueId id : ir::all_values(graph))
       if (plan.region(id) >= 0)
         for (const Read& read : reads_of(id)) readers_[at(read.value)].push_back(id);

@@ -44,7 +44,8 @@ bool costs(const PointInstruction& i, const std::vector<bool>& cost) {
     case Kind::accumulator: return true;
     case Kind::scalar: break;
   }
-  return std::any_of(i.args.begin(), i.args.end(), [&](int arg) { return bool(cost[static_cast<std::size_t>(arg)]); });
+  return std::any_of(i.args.begin(), i.args.end(),
+                     [&](int arg) { return bool(cost[static_cast<std::size_t>(arg)]); });
 }
 
 }  // namespace

@@ -98,9 +98,9 @@ class Overwriting {
   const FusionPlan& plan_;
   const Region& region_;
   PointProgram code_;
-  std::vector<int> levels_;                            // by instruction
-  std::map<ValueId, std::vector<int>> readers_;        // by what lies in memory: the instructions that read it
-  std::map<ValueId, const PointStore*> stores_;        // by value
+  std::vector<int> levels_;                      // by instruction
+  std::map<ValueId, std::vector<int>> readers_;  // by what lies in memory: the instructions that read it
+  std::map<ValueId, const PointStore*> stores_;  // by value
 };
 
 /// By node that is no view: the last region that reads what lies there; -1 for none.

@@ -372,8 +372,8 @@ class Writer {
   int concat(const Computing& element) {
     int value = element.operands.back();
     for (std::size_t i = element.operands.size() - 1; i-- > 0;)
-      value = scalar(ScalarOp::select, graph_[element.id].type.dtype,
-                     {element.inside[i], element.operands[i], value}, element.id);
+      value = scalar(ScalarOp::select, graph_[element.id].type.dtype, {element.inside[i], element.operands[i], value},
+                     element.id);
     return value;
   }
 
