@@ -206,10 +206,11 @@ Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) 
   return built(a, at, [&] { return ir::dropout(a.value(), random_state.value(), p); });
 }
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 bool causal, Where at) {
+                 bool causal, bool zero_masked, Where at) {
   std::optional<ir::Value> mask_value;
   if (mask) mask_value = mask->value();
-  return built(q, at, [&] { return ir::attention(q.value(), k.value(), v.value(), mask_value, scale, causal); });
+  return built(
+      q, at, [&] { return ir::attention(q.value(), k.value(), v.value(), mask_value, scale, causal, zero_masked); });
 }
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at) {
   return built(x, at, [&] { return ir::rope(x.value(), cos.value(), sin.value()); });

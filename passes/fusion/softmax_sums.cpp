@@ -57,8 +57,15 @@ std::vector<ValueId> exponentials_in_sum(const Graph& graph, ValueId sum) {
 }
 
 bool is_softmax_sum(const Graph& graph, ValueId id) {
-  const auto shown = [&](ValueId operand) -> const Node& { return graph[through_aliases(graph, operand)]; };
-  const Node& sum = graph[id];
+  // A softmax whose masked rows are zero keeps both its maximum and its sum from falling below a number.
+  const auto shown = [&](ValueId operand) -> const Node& {
+    const Node& node = graph[through_aliases(graph, operand)];
+    for (const std::size_t side : {0U, 1U})
+      if (node.op == &ops::maximum && is_splat(graph[through_aliases(graph, node.operands[1 - side])]))
+        return graph[through_aliases(graph, node.operands[side])];
+    return node;
+  };
+  const Node& sum = shown(id);
   if (!reduces_by(sum, ScalarOp::add)) return false;
   const Node& exp = shown(sum.operands[0]);
   if (!is_exponential(exp)) return false;

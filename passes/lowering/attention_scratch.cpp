@@ -47,7 +47,7 @@ void AttentionScratch::give_to(AttentionScore& score) {
 
 void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& part) {
   const kernel::Buffer rows = tiles(Dim(sizes_.strip_rows), part.depth, score.dtype(), "packed rows");
-  score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"));
+  score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"), sizes_.exact);
 }
 
 /// Positions of sums may hang over by a block, and their depth is in whole ones.
@@ -65,6 +65,8 @@ void AttentionScratch::give_to(TiledEnd& tiled, AttentionEnd& end) {
     found.turned = matrix(depth, strip, f32, "turned sums");
     found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
   }
+  if (tiled.sliced()) found.exact = sizes_.exact;
+  if (tiled.sliced() && part.over_rows) found.block = context_.builder.alloc(f32, tile_block * tile_block);
   tiled.set_scratch(found);
   AttentionEnd::Scratch ends{.sums = found.sums};
   if (part.divisor) ends.divisors = matrix(Dim(1), strip, f32, "divisors");

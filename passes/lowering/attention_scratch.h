@@ -11,9 +11,10 @@ class AttentionScratch {
   struct Sizes {
     DType compute;
     int lanes, strip_rows;
-    int tile_rows;  ///< positions that sums and scores may hang over
-    Dim columns;    ///< of the attention
-    Dim rows;       ///< that have sums over columns at once
+    int tile_rows;                         ///< positions that sums and scores may hang over
+    Dim columns;                           ///< of the attention
+    Dim rows;                              ///< that have sums over columns at once
+    schedule::SliceSums* exact = nullptr;  ///< of slices
   };
   AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}

@@ -1,6 +1,8 @@
 #include "passes/lowering/softmax_divisor.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "passes/lowering/point_emitter.h"
 
@@ -10,13 +12,27 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
+/// max(value, constant), in either order.
+struct Floor {
+  int value;
+  double constant;
+};
+std::optional<Floor> floor_of(const PointProgram& program, int i) {
+  const PointInstruction& most = program[i];
+  if (most.kind != Kind::scalar || most.op != ScalarOp::max) return std::nullopt;
+  for (const std::size_t side : {0U, 1U})
+    if (const PointInstruction& other = program[most.args[1 - side]]; other.kind == Kind::constant)
+      return Floor{most.args[side], other.value};
+  return std::nullopt;
+}
+
 /// exp(a - m), m being the maximum of a along the columns.
 bool is_exp_below_max(const PointProgram& program, int i) {
   const PointInstruction& exp = program[i];
   if (exp.kind != Kind::scalar || exp.op != ScalarOp::exp) return false;
   const PointInstruction& difference = program[exp.args[0]];
   if (difference.kind != Kind::scalar || difference.op != ScalarOp::sub) return false;
-  const PointInstruction& most = program[difference.args[1]];
+  const PointInstruction& most = program[without_lowest(program, difference.args[1])];
   return most.kind == Kind::reduce && most.op == ScalarOp::max && most.args[0] == difference.args[0];
 }
 
@@ -63,6 +79,13 @@ class Divisor {
 
 }  // namespace
 
+int without_lowest(const PointProgram& program, int i) {
+  const auto floor = floor_of(program, i);
+  const bool is_f64 = compute_type(program[i].dtype) == f64;
+  const double lowest = is_f64 ? std::numeric_limits<double>::lowest() : std::numeric_limits<float>::lowest();
+  return floor && floor->constant <= lowest ? floor->value : i;
+}
+
 std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns,
                                                bool narrow) {
   return Divisor(program, columns, narrow).take_out(result);
@@ -70,7 +93,11 @@ std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result
 
 bool is_softmax_weight(const PointProgram& program, const PointInstruction& i) {
   if (i.kind != Kind::scalar || i.op != ScalarOp::div || !is_exp_below_max(program, i.args[0])) return false;
-  const PointInstruction& sum = program[i.args[1]];
+  const auto floor = floor_of(program, i.args[1]);
+  if (floor && !(floor->constant >= 1 && std::isfinite(floor->constant))) return false;
+  const int subtracted = program[program[i.args[0]].args[0]].args[1];
+  if (!floor && without_lowest(program, subtracted) != subtracted) return false;
+  const PointInstruction& sum = program[floor ? floor->value : i.args[1]];
   return sum.kind == Kind::reduce && sum.op == ScalarOp::add && sum.args[0] == i.args[0] &&
          (sum.dtype == f32 || sum.dtype == bf16);
 }

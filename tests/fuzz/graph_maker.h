@@ -73,6 +73,7 @@ class GraphMaker {
   Maybe training_loss(const Value& logits);
   Maybe attention_block();
   Value scores_masked(const Value& scores, int& masks);
+  Value attention_composite(const Value& q, const Value& k, const Value& v, double scale);
   Value attention_spelled(const Value& q, const Value& k, const Value& v);
 
   void add_arguments();
