@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <cmath>
 #include <limits>
 
 #include "ir/ops/composite.h"
@@ -15,7 +16,7 @@ constexpr AttrSpec log_softmax_attrs[] = {
     {"dim", AttrKind::integer, true, {}, "the dim whose exponentials sum to 1"}};
 constexpr AttrSpec norm_attrs[] = {{"eps", AttrKind::real, false, 1e-5, "added to the variance or mean square"}};
 constexpr std::string_view softmax_labels[] = {"dtype_kind", "dim_range"};
-constexpr std::string_view norm_labels[] = {"dtype_kind", "dtype_match", "norm_rank", "norm_weight"};
+constexpr std::string_view norm_labels[] = {"dtype_kind", "dtype_match", "norm_rank", "norm_eps", "norm_weight"};
 
 TensorType infer_softmax(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::floats);
@@ -26,8 +27,9 @@ TensorType infer_softmax(const InferContext& ctx) {
 
 int axis_of(const Node& node) { return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank()); }
 
-/// The maximum is at least the lowest finite number and the sum, of which one term is 1, at least 1: neither changes
-/// anything but where all elements are -inf. There exponentials and quotients are 0, and so is the gradient.
+/// The maximum is at least the lowest finite number and the sum, of which one term is 1, at least 1: neither
+/// changes anything but where all elements are -inf. There exponentials and quotients are 0, and so is the
+/// gradient.
 Value zero_masked_softmax(const Value& a, int axis) {
   const double lowest =
       a.dtype() == f64 ? std::numeric_limits<double>::lowest() : std::numeric_limits<float>::lowest();
@@ -73,6 +75,9 @@ TensorType infer_norm(const InferContext& ctx) {
   const TensorType& x = ctx.operand(0);
   ctx.require(x.rank() >= 1, "norm_rank", fmt::format("{} has no dim to normalise", rules::describe(ctx, 0)),
               "give a tensor with at least one dim");
+  const double eps = ctx.attr<double>("eps");
+  ctx.require(eps >= 0 && std::isfinite(eps), "norm_eps", fmt::format("eps is {}", eps),
+              "give a finite number of 0 or more");
   const Dim& features = x.shape[x.rank() - 1];
   Shape shape = x.shape;
   for (int i = 1; i < ctx.arity(); ++i) {
@@ -88,7 +93,8 @@ TensorType infer_norm(const InferContext& ctx) {
   return TensorType::contiguous(x.dtype, std::move(shape));
 }
 
-/// x normalised, and what it was multiplied by. Forward and gradient both build these, so they become the same nodes.
+/// x normalised, and what it was multiplied by. Forward and gradient both build these, so they become the same
+/// nodes.
 struct Normalized {
   Value x_hat, rstd;
 };

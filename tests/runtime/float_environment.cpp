@@ -23,13 +23,13 @@ namespace {
 constexpr unsigned flush_results = 0x8000, flush_operands = 0x0040, usual_mxcsr = 0x1f80, mxcsr_flags = 0x3f;
 
 /// What a caller may have set.
-struct Mode {
+struct FloatMode {
   const char* name;
   std::function<void()> set;
 };
 
-const std::vector<Mode>& modes() {
-  static const std::vector<Mode> all{
+const std::vector<FloatMode>& modes() {
+  static const std::vector<FloatMode> all{
       {"FTZ", [] { _mm_setcsr(_mm_getcsr() | flush_results); }},
       {"DAZ", [] { _mm_setcsr(_mm_getcsr() | flush_operands); }},
       {"FTZ and DAZ", [] { _mm_setcsr(_mm_getcsr() | flush_results | flush_operands); }},
@@ -52,7 +52,7 @@ struct State {
 /// Sets a mode for as long as it lives, after which the environment is the one before.
 class InMode {
  public:
-  explicit InMode(const Mode& mode) {
+  explicit InMode(const FloatMode& mode) {
     std::fegetenv(&before_);
     mode.set();
     set_ = State();
@@ -149,7 +149,7 @@ TEST_CASE("the caller's floating-point environment: results have the same bits, 
   for (const int threads : {1, 3}) {
     Executable plain = compile(graph, {.threads = threads});
     const ir::Tensors expected = plain.run(inputs);
-    for (const Mode& mode : modes()) {
+    for (const FloatMode& mode : modes()) {
       INFO(mode.name << ", " << threads << " threads");
       InMode in(mode);
       // Set before the compilation, and its threads.
@@ -173,7 +173,7 @@ TEST_CASE("the caller's floating-point environment: the interpreter, initial val
   const ir::Tensors expected = ir::interpret(graph, inputs, {.round = true});
   const auto initial = [] { return initial_value(Init::normal(1e-38), "w", f32, {40, 40}, 7); };
   const HostTensor weights = initial(), numbers = HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32);
-  for (const Mode& mode : modes()) {
+  for (const FloatMode& mode : modes()) {
     INFO(mode.name);
     InMode in(mode);
     const ir::Tensors found = in.run([&] { return ir::interpret(graph, inputs, {.round = true}); });
@@ -195,7 +195,7 @@ TEST_CASE("the caller's floating-point environment stays as it was after an erro
   wrong.at("i").set_int(17, width);
   for (const int threads : {1, 3}) {
     Executable compiled = compile(graph, {.threads = threads});
-    for (const Mode& mode : modes()) {
+    for (const FloatMode& mode : modes()) {
       INFO(mode.name << ", " << threads << " threads");
       InMode in(mode);
       const std::string found = in.run([&] { return test::outcome([&] { return compiled.run(wrong); }).label; }),
@@ -217,7 +217,7 @@ TEST_CASE("the caller's floating-point environment stays as it was after an erro
 }
 
 TEST_CASE("threads of a pool have the default environment, whatever their creator's is") {
-  for (const Mode& mode : modes()) {
+  for (const FloatMode& mode : modes()) {
     INFO(mode.name);
     std::atomic<int> others = 0, wrong = 0;
     {
