@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <limits>
 
 #include "ir/ops/composite.h"
+#include "ir/ops/softmax_floors.h"
 
 namespace lathe::ir {
 
@@ -27,14 +27,11 @@ TensorType infer_softmax(const InferContext& ctx) {
 
 int axis_of(const Node& node) { return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank()); }
 
-/// The maximum is at least the lowest finite number and the sum, of which one term is 1, at least 1: neither
-/// changes anything but where all elements are -inf. There exponentials and quotients are 0, and so is the
-/// gradient.
+/// Where all elements are -inf, exponentials and quotients are 0, and so is the gradient.
 Value zero_masked_softmax(const Value& a, int axis) {
-  const double lowest =
-      a.dtype() == f64 ? std::numeric_limits<double>::lowest() : std::numeric_limits<float>::lowest();
-  const Value e = exp(sub(a, maximum(stop_gradient(max(a, {axis}, true)), lowest)));
-  return div(e, maximum(sum(e, {axis}, true), 1));
+  const Value most = maximum(stop_gradient(max(a, {axis}, true)), least_softmax_maximum(a.dtype()));
+  const Value e = exp(sub(a, most));
+  return div(e, maximum(sum(e, {axis}, true), least_softmax_sum));
 }
 
 Value expand_softmax(GraphBuilder&, const Node& node, std::span<const Value> operands) {
@@ -93,8 +90,7 @@ TensorType infer_norm(const InferContext& ctx) {
   return TensorType::contiguous(x.dtype, std::move(shape));
 }
 
-/// x normalised, and what it was multiplied by. Forward and gradient both build these, so they become the same
-/// nodes.
+/// x normalised, and what it was multiplied by. Forward and gradient both build these, so they become the same nodes.
 struct Normalized {
   Value x_hat, rstd;
 };

@@ -50,13 +50,13 @@ class Finder {
 
   /// Whether it is the maximum, or that kept from being -inf: by all exponentials or by none.
   bool takes_most(int subtracted) const {
-    return subtracted == subtracted_ && without_lowest(program_, subtracted) == most_;
+    return subtracted == subtracted_ && without_least_maximum(program_, subtracted) == most_;
   }
 
   /// What the first exponential subtracts.
   int find_subtracted() const {
     for (const PointInstruction& i : program_.code)
-      if (i.kind == Kind::scalar && i.op == ScalarOp::sub && without_lowest(program_, i.args[1]) == most_)
+      if (i.kind == Kind::scalar && i.op == ScalarOp::sub && without_least_maximum(program_, i.args[1]) == most_)
         return i.args[1];
     return -1;
   }

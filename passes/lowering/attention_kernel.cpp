@@ -115,15 +115,15 @@ class AttentionKernel {
     for (const auto& end : ends_)
       programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
     declare_buffers(context_, programs, lowering_);
-    if (attention_.tiled && cuts_into_slices()) exact_.emplace(b_);
     AttentionScratch scratch(context_, lowering_,
                              {.compute = parts_.compute,
                               .lanes = lanes_,
                               .strip_rows = strip_rows(),
                               .tile_rows = tile_rows_,
                               .columns = column_count().unnamed(),
-                              .rows = block_ > 0 ? parts_.serial * strip_pitch() : Dim(strip_rows()),
-                              .exact = exact_ ? &*exact_ : nullptr});
+                              .rows = block_ > 0 ? parts_.serial * strip_pitch() : Dim(strip_rows())});
+    if (attention_.tiled && cuts_into_slices()) exact_.emplace(b_, scratch.slice_sums());
+    scratch.set_exact(exact_ ? &*exact_ : nullptr);
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
     for (auto& score : scores_) scratch.give_to(*score);

@@ -11,14 +11,16 @@ class AttentionScratch {
   struct Sizes {
     DType compute;
     int lanes, strip_rows;
-    int tile_rows;                         ///< positions that sums and scores may hang over
-    Dim columns;                           ///< of the attention
-    Dim rows;                              ///< that have sums over columns at once
-    schedule::SliceSums* exact = nullptr;  ///< of slices
+    int tile_rows;  ///< positions that sums and scores may hang over
+    Dim columns;    ///< of the attention
+    Dim rows;       ///< that have sums over columns at once
   };
   AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
+  /// For sums of slices, and who makes them true (or null): to set before anything is given.
+  schedule::SliceSums::Scratch slice_sums();
+  void set_exact(schedule::SliceSums* exact) { exact_ = exact; }
   /// A number for each column of a strip's rows.
   ScratchMatrix slot(DType dtype);
   void give_to(AttentionScore& score);
@@ -35,6 +37,7 @@ class AttentionScratch {
   KernelContext& context_;
   const LoweringContext& lowering_;
   Sizes sizes_;
+  schedule::SliceSums* exact_ = nullptr;
 };
 
 }  // namespace lathe

@@ -13,9 +13,10 @@ struct SoftmaxDivisor {
   int divisor;  ///< the row value that divides the sum
 };
 
-/// A softmax whose masked rows are zero (`zero_masked`) keeps its maximum from being -inf: the instruction behind a
-/// maximum of it and the lowest finite number; else i.
-int without_lowest(const PointProgram& program, int i);
+/// A softmax whose masked rows are zero keeps its maximum and its sum from falling below a number
+/// (ir/ops/softmax_floors.h): what was kept so, where i is that; else i.
+int without_least_maximum(const PointProgram& program, int i);
+int without_least_sum(const PointProgram& program, int i);
 
 /// Takes the division out of `result`, where that is exp(a - max of a) / divisor, perhaps times something: then every
 /// term is at most 1 in magnitude before it is scaled, and no sum overflows that would not have. Adds instructions to
@@ -25,8 +26,8 @@ std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result
                                                bool narrow = false);
 
 /// Whether an instruction is exp(a - max of a) over the sum of just these, of f32 or bf16. Then the dividend lies
-/// between 0 and 1, and the divisor is finite and 1 at least, for the maximum is a term (or the sum is kept from
-/// falling below 1 where there is none); or either is NaN.
+/// between 0 and 1, and the divisor is finite and 1 at least, for the maximum is a term (of a masked row that is zero
+/// they are 0 and 1/2); or either is NaN.
 bool is_softmax_weight(const PointProgram& program, const PointInstruction& instruction);
 
 }  // namespace lathe

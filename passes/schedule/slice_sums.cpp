@@ -23,10 +23,9 @@ Value is_finite(Builder& b, Value vector) {
 }  // namespace
 
 SliceSums::SliceSums(Builder& b)
-    : b_(b),
-      exact_(b.alloc(f32, side * side, kernel::Space::stack, "exact")),
-      left_(b.alloc(f32, side * side, kernel::Space::stack, "exact_left")),
-      right_(b.alloc(f32, side * side, kernel::Space::stack, "exact_right")) {}
+    : SliceSums(b, {.exact = b.alloc(f32, side * side, kernel::Space::stack, "exact"),
+                    .left = b.alloc(f32, side * side, kernel::Space::stack, "exact_left"),
+                    .right = b.alloc(f32, side * side, kernel::Space::stack, "exact_right")}) {}
 
 void SliceSums::settle(const Block& block, const SliverSource& left, const SliverSource& right) {
   const Value all = b_.broadcast(b_.constant_int(boolean, 1), lanes);

@@ -9,7 +9,13 @@ class SliceSums {
  public:
   static constexpr int side = 2 * kernel::tile_side;
 
-  /// Allocates scratch for what is computed by fma, which lives until the end of this block of code.
+  /// For what is computed by fma: [row][column], [k][row] and [k][column] of f32, side x side, 64-byte aligned.
+  struct Scratch {
+    kernel::Buffer exact, left, right;
+  };
+  SliceSums(kernel::Builder& b, const Scratch& scratch)
+      : b_(b), exact_(scratch.exact), left_(scratch.left), right_(scratch.right) {}
+  /// With scratch of its own, which lives until the end of this block of code.
   explicit SliceSums(kernel::Builder& b);
 
   struct Block {
@@ -30,7 +36,7 @@ class SliceSums {
   void fill(kernel::Buffer to, const SliverSource& from, Value k, Value depth);
 
   kernel::Builder& b_;
-  kernel::Buffer exact_, left_, right_;  ///< [row][column], [k][row], [k][column]
+  kernel::Buffer exact_, left_, right_;  ///< Scratch
 };
 
 }  // namespace lathe::schedule

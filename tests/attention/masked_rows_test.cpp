@@ -89,18 +89,19 @@ void check_zeros(const Case& c, std::int64_t length, const ir::Tensors& found, c
 TEST_CASE("queries that see no key give zeros and have no gradient, fused and by parts") {
   MemoryStore store;
   constexpr std::int64_t length = 40;
+  const auto check = [&](const Case& c) {
+    INFO(name(c.dtype) << ", causal " << c.causal << ", adds " << c.adds_mask << ", known " << c.known);
+    const ir::Graph graph = attention_graph(c, length);
+    const ir::Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
+    for (const AttentionFusion fusion : {AttentionFusion::required, AttentionFusion::off}) {
+      Executable executable = compile(graph, {.threads = 2, .cache = &store, .lower = {.attention = fusion}});
+      check_zeros(c, length, executable.run(arguments), expected);
+    }
+  };
   for (const DType dtype : {f64, f32, bf16})
     for (const bool causal : {false, true})
-      for (const bool adds : {false, true}) {
-        const Case c{.dtype = dtype, .causal = causal, .adds_mask = adds};
-        INFO(name(dtype) << ", causal " << causal << ", adds " << adds);
-        const ir::Graph graph = attention_graph(c, length);
-        const ir::Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
-        for (const AttentionFusion fusion : {AttentionFusion::required, AttentionFusion::off}) {
-          Executable executable = compile(graph, {.threads = 2, .cache = &store, .lower = {.attention = fusion}});
-          check_zeros(c, length, executable.run(arguments), expected);
-        }
-      }
+      for (const bool adds : {false, true}) check({.dtype = dtype, .causal = causal, .adds_mask = adds});
+  for (const DType dtype : {f64, f32, bf16}) check({.dtype = dtype, .causal = true, .known = true});
 }
 
 TEST_CASE("queries that see no key give zeros: by the kernel interpreter, with pairs and tiles") {
