@@ -12,8 +12,8 @@
 /// slices of bf16 (docs/kernel-ir.md). What products read of a strip's scores takes no transposition:
 /// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
 /// one of a sum over columns; f32 is cut into slices on the way. Sums over columns therefore come out as [depth][row]
-/// and are turned at the end of a strip. What slices leave becomes true sums (schedule/slice_sums.h) strip by strip,
-/// while the numbers that they are of are still there.
+/// and are turned at the end of a strip. What slices leave becomes true sums (passes/schedule/slice_sums.h) strip by
+/// strip, while the numbers that they are of are still there.
 namespace lathe {
 
 /// Rows, columns and k of a block.
