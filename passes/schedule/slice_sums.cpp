@@ -27,26 +27,31 @@ SliceSums::SliceSums(Builder& b)
                     .left = b.alloc(f32, side * side, kernel::Space::stack, "exact_left"),
                     .right = b.alloc(f32, side * side, kernel::Space::stack, "exact_right")}) {}
 
+/// 0 times a sum is NaN where that is not finite: added up, one value for each vector of columns tells whether all
+/// are finite, without a chain of comparisons.
 void SliceSums::settle(const Block& block, const SliverSource& left, const SliverSource& right) {
-  const Value all = b_.broadcast(b_.constant_int(boolean, 1), lanes);
-  const kernel::Var finite = b_.var(all);
-  each(block, [&](Value place, Value, Value inside) {
-    const Value sum = b_.load(block.sums, place, lanes) * (1 / (slice_scale * slice_scale));
-    b_.store(block.sums, place, sum);
-    const Value here = is_finite(b_, sum);
-    b_.set(finite, b_.get(finite) && (inside ? here || kernel::logical_not(inside) : here));
+  const Value zero = b_.constant(f32, 0, lanes);
+  std::vector<kernel::Var> zeros;
+  for (int v = 0; v < block.vectors; ++v) zeros.push_back(b_.var(zero));
+  each(block, [&](const Place& at) {
+    const kernel::Var& of_column = zeros[static_cast<std::size_t>(at.vector)];
+    const Value sum = b_.load(block.sums, at.sums, lanes) * (1 / (slice_scale * slice_scale));
+    b_.store(block.sums, at.sums, sum);
+    const Value more = b_.fma(sum, zero, b_.get(of_column));
+    b_.set(of_column, at.inside ? b_.select(at.inside, more, zero) : more);
   });
-  b_.if_(kernel::logical_not(b_.reduce(ScalarOp::logical_and, b_.get(finite))), [&] {
+  Value all = b_.get(zeros.front());
+  for (std::size_t v = 1; v < zeros.size(); ++v) all = all + b_.get(zeros[v]);
+  b_.if_(kernel::logical_not(b_.reduce(ScalarOp::logical_and, equal(all, zero))), [&] {
     multiply(left, right);
-    each(block, [&](Value place, Value exact, Value) {
-      const Value sum = b_.load(block.sums, place, lanes);
-      b_.store(block.sums, place, b_.select(is_finite(b_, sum), sum, b_.load(exact_, exact, lanes)));
+    each(block, [&](const Place& at) {
+      const Value sum = b_.load(block.sums, at.sums, lanes);
+      b_.store(block.sums, at.sums, b_.select(is_finite(b_, sum), sum, b_.load(exact_, at.exact, lanes)));
     });
   });
 }
 
-/// The vectors of a block: where each lies, and in exact_, and which of its lanes count (empty: all).
-void SliceSums::each(const Block& block, const std::function<void(Value, Value, Value)>& body) {
+void SliceSums::each(const Block& block, const std::function<void(const Place&)>& body) {
   std::vector<Value> inside;
   for (int v = 0; v < block.vectors; ++v)
     inside.push_back(known_multiple(b_, block.columns, block.vectors * lanes)
@@ -54,7 +59,10 @@ void SliceSums::each(const Block& block, const std::function<void(Value, Value, 
                          : b_.tail_mask(block.columns - v * lanes, lanes));
   b_.for_loop(0, min(block.rows, side), 1, [&](Value row) {
     for (int v = 0; v < block.vectors; ++v)
-      body(block.first + row * block.line + v * lanes, row * side + v * lanes, inside[static_cast<std::size_t>(v)]);
+      body({.vector = v,
+            .sums = block.first + row * block.line + v * lanes,
+            .exact = row * side + v * lanes,
+            .inside = inside[static_cast<std::size_t>(v)]});
   });
 }
 

@@ -31,7 +31,13 @@ class SliceSums {
 
  private:
   using Value = kernel::Value;
-  void each(const Block& block, const std::function<void(Value place, Value exact, Value inside)>& body);
+  /// A vector of a row of a block.
+  struct Place {
+    int vector;         ///< 0, or 1 for columns 16 .. 31
+    Value sums, exact;  ///< where it lies
+    Value inside;       ///< which of its lanes count; empty: all
+  };
+  void each(const Block& block, const std::function<void(const Place&)>& body);
   void multiply(const SliverSource& left, const SliverSource& right);
   void fill(kernel::Buffer to, const SliverSource& from, Value k, Value depth);
 
