@@ -53,12 +53,18 @@ bool broadcasts(const Shape& a, const Shape& b) {
   return true;
 }
 
-GraphMaker::GraphMaker(unsigned seed, int ops, bool wide)
-    : seed_(seed), ops_(ops), wide_(wide), random_(seed), builder_("fuzz"), sizes_(random_sizes(random_, wide)) {
-  part_ = wide ? any_of(std::vector<int>{24, 32, 64, 96}) : 2;
+GraphMaker::GraphMaker(unsigned seed, const Kind& kind)
+    : seed_(seed),
+      ops_(kind.ops),
+      wide_(kind.wide),
+      scaled_(kind.scaled),
+      random_(seed),
+      builder_("fuzz"),
+      sizes_(random_sizes(random_, wide_)) {
+  part_ = wide_ ? any_of(std::vector<int>{24, 32, 64, 96}) : 2;
   width_ = 2 * part_;
-  known_ = wide && one_in(2);
-  const int dtype = wide ? 9 + below(10) : below(20);
+  known_ = wide_ && one_in(2);
+  const int dtype = wide_ || scaled_ ? 9 + below(scaled_ ? 8 : 10) : below(20);
   real_ = dtype < 11 ? f64 : dtype < 17 ? f32 : dtype < 19 ? bf16 : f16;
 }
 
@@ -78,7 +84,10 @@ Dim GraphMaker::any_size() {
   }
 }
 
-DType GraphMaker::other_float() { return any_of(std::vector<DType>{f64, f32, f32, bf16, f16}); }
+DType GraphMaker::other_float() {
+  if (scaled_) return one_in(3) ? f64 : f32;
+  return any_of(std::vector<DType>{f64, f32, f32, bf16, f16});
+}
 
 std::vector<std::int64_t> GraphMaker::any_dims(const Value& a) {
   std::vector<std::int64_t> dims;
@@ -164,7 +173,7 @@ Case GraphMaker::run() {
   const std::size_t wanted = pool_.size() + static_cast<std::size_t>(ops_);
   for (int tries = 0; pool_.size() < wanted && tries < 100 * ops_; ++tries) keep(step());
   finish();
-  Case made{seed_, builder_.finish(), sizes_};
+  Case made{seed_, builder_.finish(), sizes_, scaled_};
   const int order = below(16);
   if (order == 0) {
     const Graph first =
@@ -228,6 +237,6 @@ void GraphMaker::finish() {
   builder_.output("loss", *loss);
 }
 
-Case random_case(unsigned seed, int ops, bool wide) { return GraphMaker(seed, ops, wide).run(); }
+Case random_case(unsigned seed, const Kind& kind) { return GraphMaker(seed, kind).run(); }
 
 }  // namespace lathe::fuzz

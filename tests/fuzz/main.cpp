@@ -23,8 +23,7 @@ struct Options {
   unsigned seed = 0;
   int count = 0;
   double minutes = 0;
-  int ops = 14;
-  bool wide = false;
+  Kind kind;
   unsigned limit = 60;  ///< seconds of processor time for one check
   int shrink = 120;     ///< seconds
   std::string out = ".";
@@ -58,12 +57,12 @@ class Fuzzer {
   void generated(unsigned seed) {
     const auto complaint = isolated(
         [&]() -> std::optional<std::string> {
-          random_case(seed, options_.ops, options_.wide);
+          random_case(seed, options_.kind);
           return std::nullopt;
         },
         options_.limit);
     if (complaint) return failed(fmt::format("seed {}: making the graph {}", seed, *complaint));
-    test(random_case(seed, options_.ops, options_.wide), fmt::format("seed-{}", seed), true);
+    test(random_case(seed, options_.kind), fmt::format("seed-{}", seed), true);
   }
 
   void replayed(const std::string& path) {
@@ -144,8 +143,10 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "the first seed");
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--minutes", options.minutes, "instead of a count: how long");
-  app.add_option("--ops", options.ops, "the size of a graph before its gradient")->capture_default_str();
-  app.add_flag("--wide", options.wide, "dims of up to a few hundred, for tiles, slices and blocks");
+  app.add_option("--ops", options.kind.ops, "the size of a graph before its gradient")->capture_default_str();
+  app.add_flag("--wide", options.kind.wide, "dims of up to a few hundred, for tiles, slices and blocks");
+  app.add_flag("--scaled", options.kind.scaled,
+               fmt::format("arguments times powers of ten from 1e{} to 1e{}", least_power, largest_power));
   app.add_option("--oracle", options.oracles, "only this one; may be repeated");
   app.add_option("--replay", options.replay, "check these files, or the files of these folders, instead");
   app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     if (print) {
-      fmt::print("{}", case_text(random_case(options.seed, options.ops, options.wide)));
+      fmt::print("{}", case_text(random_case(options.seed, options.kind)));
       return 0;
     }
     return Fuzzer(options).run() == 0 ? 0 : 1;

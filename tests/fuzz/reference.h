@@ -13,6 +13,9 @@ namespace lathe::fuzz {
 /// The allowance of a result is a base by the coarsest float dtype of the graph, and a multiple of how far the result
 /// moves when intermediate roundings are left out (narrow dtypes) or the arguments change in their last bits (f64):
 /// an ill-conditioned graph says so itself. A result whose infinities or NaNs move then is not compared.
+/// In scaled cases errors are relative to the largest number of a result, however small that is. There each computed
+/// float is moved by a few roundings too, and what is all rounding then is not compared, nor any result where a value
+/// overflows on the way.
 class Reference {
  public:
   /// With `round` values are rounded to their dtypes, as compiled code does; without, passes are compared.
@@ -26,6 +29,7 @@ class Reference {
 
  private:
   ir::Tensors arguments_;
+  double least_;  ///< what results are held to be at least, where errors are relative to them
   test::Outcome expected_;
   std::map<std::string, double> allowances_;
 };
