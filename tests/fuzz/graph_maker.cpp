@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "passes/autodiff.h"
+#include "passes/check/made_up_value.h"
+#include "tests/support/compare.h"
 
 namespace lathe::fuzz {
 
@@ -43,6 +46,20 @@ void add_updates(Graph& graph, std::mt19937& random) {
   }
 }
 
+/// Each float argument times a power of ten of its own, which its name and the seed tell; one in four as it is.
+Tensors scaled(Tensors arguments, unsigned seed) {
+  for (auto& [name, tensor] : arguments) {
+    if (!is_float(tensor.dtype())) continue;
+    std::vector<unsigned> key(name.begin(), name.end());
+    key.push_back(seed);
+    std::seed_seq mixed(key.begin(), key.end());
+    std::mt19937 random(mixed);
+    const int power = random() % 4 ? std::uniform_int_distribution<int>(least_power, largest_power)(random) : 0;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.set(i, tensor.get(i) * std::pow(10.0, power));
+  }
+  return arguments;
+}
+
 }  // namespace
 
 bool broadcasts(const Shape& a, const Shape& b) {
@@ -53,7 +70,7 @@ bool broadcasts(const Shape& a, const Shape& b) {
   return true;
 }
 
-GraphMaker::GraphMaker(unsigned seed, const Kind& kind)
+GraphMaker::GraphMaker(unsigned seed, const GraphKind& kind)
     : seed_(seed),
       ops_(kind.ops),
       wide_(kind.wide),
@@ -173,7 +190,7 @@ Case GraphMaker::run() {
   const std::size_t wanted = pool_.size() + static_cast<std::size_t>(ops_);
   for (int tries = 0; pool_.size() < wanted && tries < 100 * ops_; ++tries) keep(step());
   finish();
-  Case made{seed_, builder_.finish(), sizes_, scaled_};
+  Case made{.seed = seed_, .graph = builder_.finish(), .sizes = sizes_, .scaled = scaled_};
   const int order = below(16);
   if (order == 0) {
     const Graph first =
@@ -237,6 +254,12 @@ void GraphMaker::finish() {
   builder_.output("loss", *loss);
 }
 
-Case random_case(unsigned seed, const Kind& kind) { return GraphMaker(seed, kind).run(); }
+Tensors arguments_of(const Case& from, const DimBindings& dims) {
+  if (from.tame) return made_up_arguments(from.graph, dims, from.seed);
+  Tensors made = test::random_arguments(from.graph, dims, from.seed, top_integer);
+  return from.scaled ? scaled(std::move(made), from.seed) : made;
+}
+
+Case random_case(unsigned seed, const GraphKind& kind) { return GraphMaker(seed, kind).run(); }
 
 }  // namespace lathe::fuzz

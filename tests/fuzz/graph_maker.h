@@ -14,7 +14,7 @@ namespace lathe::fuzz {
 /// maker_blocks.cpp. A step gives nothing where what it picked does not fit; it never guesses and lets an op refuse.
 class GraphMaker {
  public:
-  GraphMaker(unsigned seed, const Kind& kind);
+  GraphMaker(unsigned seed, const GraphKind& kind);
   Case run();
 
  private:

@@ -12,9 +12,9 @@ namespace lathe::test {
 ir::Tensors random_arguments(const ir::Graph& graph, const DimBindings& dims = {}, unsigned seed = 1,
                              std::int64_t top = 2);
 
-/// The largest difference, relative to the larger of `least` and the largest value; infinite where dtypes, shapes or
-/// the places of NaNs and infinities differ.
-double error_of(const HostTensor& found, const HostTensor& expected, double least = 1);
+/// The largest difference, relative to the larger of 1 and the largest value; infinite where dtypes, shapes or the
+/// places of NaNs and infinities differ.
+double error_of(const HostTensor& found, const HostTensor& expected);
 
 /// Whether both hold the same bits.
 bool same_bits(const HostTensor& a, const HostTensor& b);
