@@ -1,15 +1,13 @@
 #include "passes/lowering/point_program.h"
 
 #include <cmath>
-#include <functional>
 #include <optional>
-#include <unordered_map>
 
 #include "ir/kernel/scalar_eval.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
-#include "ir/support/hash.h"
 #include "passes/fusion/reads.h"
+#include "passes/lowering/point_builder.h"
 
 namespace lathe {
 
@@ -43,42 +41,30 @@ namespace {
 
 constexpr int no_predicate = -1;
 
-/// Equal instructions have equal ones.
-std::size_t hash_of(const PointInstruction& i) {
-  std::size_t hash = mix_hash(static_cast<std::size_t>(i.kind), static_cast<std::size_t>(i.op));
-  hash = mix_hash(hash, std::isnan(i.value) ? 1 : std::hash<double>{}(i.value));
-  hash = mix_hash(hash, static_cast<std::size_t>(i.buffer.index));
-  hash = mix_hash(hash, static_cast<std::size_t>(i.form.offset.value().value_or(0)));
-  for (const int arg : i.args) hash = mix_hash(hash, static_cast<std::size_t>(arg));
-  return hash;
-}
-
 /// Writes the point program of one region, or of one operand.
 class Writer {
  public:
   Writer(const Graph& graph, const FusionPlan& plan, Shape domain, RegionKind kind = RegionKind::rows)
-      : graph_(graph), plan_(plan), kind_(kind), rank_(domain.rank()) {
-    program_.domain = std::move(domain);
-  }
+      : graph_(graph), plan_(plan), kind_(kind), rank_(domain.rank()), code_(std::move(domain)) {}
 
   void member(ValueId id) {
     const Node& node = graph_[id];
     int value = 0;
     if (node.op->as<Contraction>()) {
-      value = emit({.kind = Kind::accumulator, .dtype = node.type.dtype, .stream = products_++, .node = id});
-      program_.depends[static_cast<std::size_t>(value)] = all_dims();
+      value = code_.emit({.kind = Kind::accumulator, .dtype = node.type.dtype, .stream = products_++, .node = id});
+      code_.program().depends[static_cast<std::size_t>(value)] = all_dims();
     } else if (const auto* reduce = node.op->as<Reduce>()) {
       const int operand = read(node.operands[0], spread(plan_.space_dims(id)));
       const bool column = kind_ == RegionKind::attention
                               ? (kept_dims(plan_.member_dims(id)) >> (rank_ - 1) & 1) != 0
                               : kind_ == RegionKind::rows && !folds_trailing_dims(graph_, node);
-      value = emit({.kind = column ? Kind::column : Kind::reduce,
-                    .dtype = node.type.dtype,
-                    .value = reduce->identity,
-                    .op = reduce->combine,
-                    .args = {operand},
-                    .node = id});
-      program_.depends[static_cast<std::size_t>(value)] &= kept_dims(plan_.member_dims(id));
+      value = code_.emit({.kind = column ? Kind::column : Kind::reduce,
+                          .dtype = node.type.dtype,
+                          .value = reduce->identity,
+                          .op = reduce->combine,
+                          .args = {operand},
+                          .node = id});
+      code_.program().depends[static_cast<std::size_t>(value)] &= kept_dims(plan_.member_dims(id));
     } else {
       value = node.op == &ops::contiguous
                   ? read(node.operands[0], spread(plan_.member_dims(id)))
@@ -87,7 +73,7 @@ class Writer {
     members_[id] = value;
     if (plan_.is_stored(id)) {
       const AffineIndex index = spread(plan_.member_dims(id));
-      program_.stores.push_back({value, id, linear_form(index, node.type.strides, Dim(0), rank_)});
+      code_.program().stores.push_back({value, id, linear_form(index, node.type.strides, Dim(0), rank_)});
     }
   }
 
@@ -100,8 +86,8 @@ class Writer {
   }
 
   PointProgram finish() {
-    program_.members = members_;
-    return std::move(program_);
+    code_.program().members = members_;
+    return std::move(code_.program());
   }
 
  private:
@@ -146,7 +132,7 @@ class Writer {
       const Node& node = graph_[reading.id];
       const Placement& placement = plan_.placement[static_cast<std::size_t>(reading.id.index)];
       const Node& base = graph_[placement.base];
-      if (is_splat(base)) return constant(base.attrs.get<std::vector<double>>("values")[0], base.type.dtype);
+      if (is_splat(base)) return code_.constant(base.attrs.get<std::vector<double>>("values")[0], base.type.dtype);
       const auto member = members_.find(placement.base);
       if (member != members_.end() && reading.id == placement.base) return member->second;
       if (member == members_.end() && !plan_.is_inlined(placement.base))
@@ -177,36 +163,14 @@ class Writer {
     return through_view(view.op->as<View>()->map(graph_, view), index);
   }
 
-  int emit(PointInstruction instruction) {
-    // Each sum over rows has sums of its own, also where two nodes add up the same.
-    const std::size_t hash = hash_of(instruction);
-    if (instruction.kind != Kind::column)
-      for (auto [at, end] = known_.equal_range(hash); at != end; ++at)
-        if (program_[at->second] == instruction) return at->second;
-    known_.emplace(hash, program_.size());
-    std::uint64_t depends = 0;
-    for (std::size_t d = 0; d < instruction.form.coefficients.size(); ++d)
-      if (!instruction.form.coefficients[d].is(0)) depends |= 1ULL << d;
-    for (const int arg : instruction.args) depends |= program_.depends[static_cast<std::size_t>(arg)];
-    program_.code.push_back(std::move(instruction));
-    program_.depends.push_back(depends);
-    return program_.size() - 1;
-  }
-
-  int constant(double value, DType dtype) { return emit({.kind = Kind::constant, .dtype = dtype, .value = value}); }
-
-  int scalar(ScalarOp op, DType dtype, std::vector<int> args, ValueId node) {
-    return emit({.kind = Kind::scalar, .dtype = dtype, .op = op, .args = std::move(args), .node = node});
-  }
-
   int load(const Placement& placement, const TensorType& type, const AffineIndex& index, int predicate) {
     std::vector<int> args;
     if (predicate != no_predicate) args.push_back(predicate);
-    return emit({.kind = Kind::load,
-                 .dtype = type.dtype,
-                 .form = linear_form(index, type.strides, placement.offset, rank_),
-                 .buffer = placement.base,
-                 .args = std::move(args)});
+    return code_.emit({.kind = Kind::load,
+                       .dtype = type.dtype,
+                       .form = linear_form(index, type.strides, placement.offset, rank_),
+                       .buffer = placement.base,
+                       .args = std::move(args)});
   }
 
   /// The next operand to be read for an element; nothing where all that are read are there.
@@ -239,7 +203,7 @@ class Writer {
   int finish_element(Computing& element) {
     const Node& node = graph_[element.id];
     if (const auto* elementwise = node.op->as<Elementwise>())
-      return scalar(elementwise->op, node.type.dtype, std::move(element.operands), element.id);
+      return code_.scalar(elementwise->op, node.type.dtype, std::move(element.operands), element.id);
     switch (node.op->as<Custom>()->kind) {
       case CustomKind::iota: return iota(element.id, element.index);
       case CustomKind::random: return random(element.id, element.index);
@@ -263,8 +227,9 @@ class Writer {
     const Node& node = graph_[id];
     const int dim = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
     const AffineIndex one = {index[static_cast<std::size_t>(dim)]};
-    const int value = emit({.kind = Kind::index, .dtype = i64, .form = linear_form(one, {Dim(1)}, Dim(0), rank_)});
-    return node.type.dtype == i64 ? value : scalar(ScalarOp::cast, node.type.dtype, {value}, id);
+    const int value =
+        code_.emit({.kind = Kind::index, .dtype = i64, .form = linear_form(one, {Dim(1)}, Dim(0), rank_)});
+    return node.type.dtype == i64 ? value : code_.scalar(ScalarOp::cast, node.type.dtype, {value}, id);
   }
 
   int random(ValueId id, const AffineIndex& index) {
@@ -273,14 +238,14 @@ class Writer {
     const Dim stride = graph_[node.operands[0]].type.strides[0];
     const auto word = [&](const Dim& offset) {
       Linear form = linear_form({}, {}, offset, rank_);
-      return emit({.kind = Kind::load, .dtype = i64, .form = std::move(form), .buffer = state.base});
+      return code_.emit({.kind = Kind::load, .dtype = i64, .form = std::move(form), .buffer = state.base});
     };
-    return emit({.kind = Kind::random,
-                 .dtype = node.type.dtype,
-                 .form = linear_form(index, row_major_strides(node.type.shape), Dim(0), rank_),
-                 .stream = node.attrs.get<std::int64_t>("stream"),
-                 .args = {word(state.offset), word(state.offset + stride)},
-                 .node = id});
+    return code_.emit({.kind = Kind::random,
+                       .dtype = node.type.dtype,
+                       .form = linear_form(index, row_major_strides(node.type.shape), Dim(0), rank_),
+                       .stream = node.attrs.get<std::int64_t>("stream"),
+                       .args = {word(state.offset), word(state.offset + stride)},
+                       .node = id});
   }
 
   /// Where a gather reads its indices.
@@ -300,19 +265,19 @@ class Writer {
     AffineIndex rest(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(dim));
     rest.push_back({.dim = -1, .scale = 0, .offset = 0});
     rest.insert(rest.end(), index.begin() + static_cast<std::ptrdiff_t>(dim + index_rank), index.end());
-    const int row = scalar(ScalarOp::cast, i64, element.operands, element.id);
+    const int row = code_.scalar(ScalarOp::cast, i64, element.operands, element.id);
     if (is_index_check(graph_, node)) return index_check(type.shape[0], row, node.type.dtype, element.predicate);
     const Placement& placement = plan_.placement[static_cast<std::size_t>(table.index)];
     std::vector<int> args = {row};
     if (element.predicate != no_predicate) args.push_back(element.predicate);
-    return emit({.kind = Kind::gather,
-                 .dtype = node.type.dtype,
-                 .form = linear_form(rest, type.strides, placement.offset, rank_),
-                 .buffer = placement.base,
-                 .stride = type.strides[dim],
-                 .size = type.shape[static_cast<int>(dim)].unnamed(),
-                 .args = std::move(args),
-                 .node = element.id});
+    return code_.emit({.kind = Kind::gather,
+                       .dtype = node.type.dtype,
+                       .form = linear_form(rest, type.strides, placement.offset, rank_),
+                       .buffer = placement.base,
+                       .stride = type.strides[dim],
+                       .size = type.shape[static_cast<int>(dim)].unnamed(),
+                       .args = std::move(args),
+                       .node = element.id});
   }
 
   int row_sum(ValueId id, const AffineIndex& index, int predicate) {
@@ -324,37 +289,38 @@ class Writer {
     rest.insert(rest.end(), index_rank, {.dim = -1, .scale = 0, .offset = 0});
     rest.insert(rest.end(), index.begin() + static_cast<std::ptrdiff_t>(dim + 1), index.end());
     const auto bound = [&](std::int64_t next) {
-      return emit({.kind = Kind::load,
-                   .dtype = i64,
-                   .form = linear_form({index[dim]}, {Dim(1)}, Dim(next), rank_),
-                   .buffer = id,
-                   .args = predicate == no_predicate ? std::vector<int>{} : std::vector{predicate}});
+      return code_.emit({.kind = Kind::load,
+                         .dtype = i64,
+                         .form = linear_form({index[dim]}, {Dim(1)}, Dim(next), rank_),
+                         .buffer = id,
+                         .args = predicate == no_predicate ? std::vector<int>{} : std::vector{predicate}});
     };
     const TensorType& updates = graph_[node.operands[1]].type;
     const Placement& placement = plan_.placement[static_cast<std::size_t>(node.operands[1].index)];
-    return emit({.kind = Kind::row_sum,
-                 .dtype = node.type.dtype,
-                 .form = linear_form(rest, updates.strides, placement.offset, rank_),
-                 .buffer = placement.base,
-                 .stride = index_rank == 0 ? Dim(0) : updates.strides[dim + index_rank - 1],
-                 .size = start_of_positions(node),
-                 .args = {bound(0), bound(1)},
-                 .node = id});
+    return code_.emit({.kind = Kind::row_sum,
+                       .dtype = node.type.dtype,
+                       .form = linear_form(rest, updates.strides, placement.offset, rank_),
+                       .buffer = placement.base,
+                       .stride = index_rank == 0 ? Dim(0) : updates.strides[dim + index_rank - 1],
+                       .size = start_of_positions(node),
+                       .args = {bound(0), bound(1)},
+                       .node = id});
   }
 
   int index_check(const Dim& size, int index, DType dtype, int predicate) {
     std::vector<int> args = {index};
     if (predicate != no_predicate) args.push_back(predicate);
-    const int value = emit({.kind = Kind::checked, .dtype = i64, .size = size.unnamed(), .args = std::move(args)});
-    return dtype == i64 ? value : scalar(ScalarOp::cast, dtype, {value}, {});
+    const int value =
+        code_.emit({.kind = Kind::checked, .dtype = i64, .size = size.unnamed(), .args = std::move(args)});
+    return dtype == i64 ? value : code_.scalar(ScalarOp::cast, dtype, {value}, {});
   }
 
   int in_bounds(const AffineComponent& component, const Dim& size, int predicate) {
-    const int inside = emit({.kind = Kind::in_bounds,
-                             .dtype = boolean,
-                             .form = linear_form({component}, {Dim(1)}, Dim(0), rank_),
-                             .size = size.unnamed()});
-    return predicate == no_predicate ? inside : scalar(ScalarOp::logical_and, boolean, {inside, predicate}, {});
+    const int inside = code_.emit({.kind = Kind::in_bounds,
+                                   .dtype = boolean,
+                                   .form = linear_form({component}, {Dim(1)}, Dim(0), rank_),
+                                   .size = size.unnamed()});
+    return predicate == no_predicate ? inside : code_.scalar(ScalarOp::logical_and, boolean, {inside, predicate}, {});
   }
 
   /// The element of operand i of a concat, where it lies in that operand.
@@ -372,8 +338,8 @@ class Writer {
   int concat(const Computing& element) {
     int value = element.operands.back();
     for (std::size_t i = element.operands.size() - 1; i-- > 0;)
-      value = scalar(ScalarOp::select, graph_[element.id].type.dtype, {element.inside[i], element.operands[i], value},
-                     element.id);
+      value = code_.scalar(ScalarOp::select, graph_[element.id].type.dtype,
+                           {element.inside[i], element.operands[i], value}, element.id);
     return value;
   }
 
@@ -390,16 +356,16 @@ class Writer {
 
   int pad(const Computing& element) {
     const DType dtype = graph_[element.id].type.dtype;
-    return scalar(ScalarOp::select, dtype, {element.inside[0], element.operands[0], constant(0, dtype)}, element.id);
+    return code_.scalar(ScalarOp::select, dtype, {element.inside[0], element.operands[0], code_.constant(0, dtype)},
+                        element.id);
   }
 
   const Graph& graph_;
   const FusionPlan& plan_;
   RegionKind kind_;
   int rank_;
-  PointProgram program_;
+  PointBuilder code_;
   std::map<ValueId, int> members_;
-  std::unordered_multimap<std::size_t, int> known_;  // instructions by hash
   std::int64_t products_ = 0;
 };
 
