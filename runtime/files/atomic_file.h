@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +8,8 @@
 
 #include "runtime/files/file_io.h"
 #include "runtime/files/sha256.h"
+
+struct stat;  // of <sys/stat.h>
 
 namespace lathe {
 
@@ -46,7 +46,7 @@ class AtomicFile {
  private:
   [[noreturn]] void fail(std::string_view action) const;
   void open_existing(const struct stat& status);
-  bool create_neighbour(mode_t mode);
+  bool create_neighbour(unsigned mode);
   bool keep_owner(const struct stat& status);
   void open_in_place(int flags);
   void discard();

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <csignal>
 
 #include "ir/tensor/printer.h"
 #include "runtime/files/safetensors.h"
@@ -74,8 +75,8 @@ void round(Report& report, const Workplace& place, const std::string& tensors, s
 
 void attack_commands(Report& report) {
   const Workplace place(report.options());
-  write_safetensors(place / "small.safetensors", std::map<std::string, HostTensor>{{"x", HostTensor(f32, {3, 4})},
-                                                                                   {"w", HostTensor(f32, {4, 4})}});
+  write_safetensors(place / "small.safetensors",
+                    Tensors{{"x", HostTensor(f32, {3, 4})}, {"w", HostTensor(f32, {4, 4})}});
   const std::string tensors = read_bytes(place / "small.safetensors");
   for_each_seed(report.options(), 60, [&](std::uint64_t seed) { round(report, place, tensors, seed); });
 }

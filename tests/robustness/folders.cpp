@@ -134,8 +134,8 @@ void folders_without_rights(const Scene& scene) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "small.lathe", "--random", "--dim",
                                                                          "n=3", "-o", "closed/run/out.safetensors"},
                                                 {"dump", "small.lathe", "-o", "closed/run/new.lathe"},
-                                                training(2, {"-o", "closed/run"}),
-                                                training(2, {"-o", "closed/new"})}) {
+                                                training(2, {}, "closed/run"),
+                                                training(2, {}, "closed/new")}) {
     test::Command command = place.command(words);
     command.user = nobody;
     command.environment["LATHE_CACHE_DIR"] = (place / "closed").string();
@@ -149,8 +149,8 @@ void folders_without_rights(const Scene& scene) {
   if (const Mount disk(place / "frozen", 64); disk) {
     disk.make_read_only();
     for (const std::vector<std::string>& words :
-         {std::vector<std::string>{"dump", "small.lathe", "-o", "frozen/x.lathe"}, training(2, {"-o", "frozen"}),
-          training(2, {"-o", "frozen/run"})}) {
+         {std::vector<std::string>{"dump", "small.lathe", "-o", "frozen/x.lathe"}, training(2, {}, "frozen"),
+          training(2, {}, "frozen/run")}) {
       const Ran ran = place.run(words);
       const std::string name = "a read-only disk: " + words.back();
       if (judge(scene.report(), name, ran) && ran.ending.status != 1) scene.report().fail(name, "status 0");

@@ -41,7 +41,7 @@ void attack_streams(Report& report) {
   const std::string fine_out = (place / "stdout").string(), fine_err = (place / "stderr").string();
   std::vector<test::Command> all;
   for (const std::vector<std::string>& words : talkers())
-    for (const std::string& in : {"/dev/null", "closed", ".", "small.lathe"})
+    for (const char* in : {"/dev/null", "closed", ".", "small.lathe"})
       for (const std::string& out : {fine_out, std::string("closed"), std::string("/dev/full")})
         for (const std::string& err : {fine_err, std::string("closed"), std::string("/dev/full")}) {
           test::Command command = place.command(words);

@@ -1,6 +1,7 @@
 #include <array>
 #include <fstream>
 
+#include "ir/support/error.h"
 #include "runtime/files/safetensors.h"
 #include "tests/robustness/batch.h"
 #include "tests/robustness/folder.h"
@@ -41,7 +42,7 @@ std::string make(std::uint64_t seed) {
 Answer check(const Folder& folder, const std::string& bytes) {
   write_bytes(folder / "mutant.safetensors", bytes);
   const SafetensorsFile file = SafetensorsFile::open(folder / "mutant.safetensors");
-  std::map<std::string, HostTensor> read;
+  Tensors read;
   for (const std::string& name : file.names()) {
     if (!file.contains(name)) throw Wrong("a name is not found");
     try {

@@ -42,8 +42,7 @@ void check_printed(const ir::Graph& graph) {
   const std::string text = ir::print(graph);
   if (visible_lines(text) != text) throw Wrong("the printed text has control characters");
   const ir::Graph again = ir::parse_graph(text, "printed.lathe");
-  if (const auto difference = ir::find_difference(graph, again))
-    throw Wrong("printed, it reads otherwise: " + *difference);
+  if (const auto found = ir::difference(graph, again)) throw Wrong("printed, it reads otherwise: " + *found);
   for (const std::string& shown : {ir::print_short(graph), ir::explain(graph)})
     if (visible_lines(shown) != shown) throw Wrong("what is shown has control characters");
 }

@@ -57,9 +57,9 @@ std::string training_text() {
   return text;
 }
 
-std::vector<std::string> training(int steps, std::vector<std::string> more) {
+std::vector<std::string> training(int steps, std::vector<std::string> more, const std::string& folder) {
   std::vector<std::string> words = {
-      "train",     "--text",   "text.txt", "-o",        "run",       "--layers", "1",
+      "train",     "--text",   "text.txt", "-o",        folder,      "--layers", "1",
       "--d-model", "8",        "--heads",  "1",         "--context", "8",        "--batch",
       "2",         "--sample", "5",        "--threads", "1",         "--steps",  std::to_string(steps)};
   words.insert(words.end(), more.begin(), more.end());

@@ -41,8 +41,8 @@ bool judge(Report& report, const std::string& name, const Ran& ran, std::string_
 /// IR text that takes no time to run, and a text to train on.
 extern const char* const small_program;
 std::string training_text();
-/// A training of `steps` steps of a model that a step of takes no time, in the folder "run".
-std::vector<std::string> training(int steps, std::vector<std::string> more = {});
+/// A training of `steps` steps of a model that a step of takes no time, in `folder`.
+std::vector<std::string> training(int steps, std::vector<std::string> more = {}, const std::string& folder = "run");
 
 /// The newest checkpoint of the training in the folder "run"; and all tensors of one, as one text to compare.
 std::optional<Checkpoint> newest_checkpoint(const Workplace& place);

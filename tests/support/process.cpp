@@ -15,7 +15,7 @@ namespace lathe::test {
 
 namespace {
 
-/// Exit status of a child that could not become the program.
+/// Exit status of a child that could not become the program, and env(1)'s own.
 constexpr int not_started = 125;
 
 bool connect(int stream, const std::string& path) {
@@ -31,7 +31,7 @@ bool connect(int stream, const std::string& path) {
 }
 
 /// In the child: no memory may be taken here, for other threads of the parent may have held its lock.
-[[noreturn]] void become(const Command& command, char* const* words, char* const* environment) {
+[[noreturn]] void become(const Command& command, char* const* words) {
   bool ready = ::chdir(command.folder.c_str()) == 0;
   // A test may ignore signals; the program is to meet them as a shell would give them.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
@@ -43,7 +43,7 @@ bool connect(int stream, const std::string& path) {
   }
   if (command.user && ::geteuid() == 0)
     ready = ready && ::setgroups(0, nullptr) == 0 && ::setgid(*command.user) == 0 && ::setuid(*command.user) == 0;
-  if (ready) ::execve(words[0], words, environment);
+  if (ready) ::execv(words[0], words);
   ::_exit(not_started);
 }
 
@@ -65,16 +65,13 @@ std::string Ending::to_string() const {
 }
 
 Process::Process(const Command& command) {
-  std::vector<std::string> words = command.words, variables;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    if (!command.environment.contains(text.substr(0, text.find('=')))) variables.push_back(text);
-  }
-  for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
-  const std::vector<char*> arguments = pointers(words), environment = pointers(variables);
+  std::vector<std::string> words{"/usr/bin/env"};
+  for (const auto& [name, value] : command.environment) words.push_back(name + "=" + value);
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  const std::vector<char*> arguments = pointers(words);
   id_ = ::fork();
   if (id_ < 0) throw std::runtime_error("no process can be started");
-  if (id_ == 0) become(command, arguments.data(), environment.data());
+  if (id_ == 0) become(command, arguments.data());
 }
 
 Process::~Process() {

@@ -17,12 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A model that a step of takes no time, on a text of its own.
-std::string small_training(const Scratch& scratch) {
+std::string small_training(const Scratch& scratch, const std::string& sizes = "--context 8 --batch 2") {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
   scratch.write("text.txt", text);
-  return "train --text text.txt -o run --layers 1 --d-model 8 --heads 1 --context 8 --batch 2 --threads 1 --sample "
-         "0 ";
+  return "train --text text.txt -o run --layers 1 --d-model 8 --heads 1 --threads 1 --sample 0 " + sizes + " ";
 }
 
 std::set<std::string> names_in(const fs::path& folder) {
@@ -34,12 +33,16 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 CheckpointStore store_of(const Scratch& scratch) { return CheckpointStore(scratch.path("run/checkpoints")); }
 
-/// Starts a training without an end, and waits for its first step.
+CheckpointMeta meta_of(const std::map<std::string, std::string>& config) {
+  return {.step = 1, .data_position = 1, .ir_hash = {}, .config = config, .values = {}};
+}
+
+/// Starts a training without an end, and waits for its first step. `before` goes before it in the shell.
 class Training {
  public:
-  Training(const Scratch& scratch, const std::string& arguments)
-      : scratch_(scratch),
-        process_({.words = {"/bin/sh", "-c", "exec '" LATHE_BINARY "' " + arguments},
+  Training(const Scratch& scratch, const std::string& arguments, const std::string& before = {})
+      : scratch_(with_empty_output(scratch)),
+        process_({.words = {"/bin/sh", "-c", before + "exec '" LATHE_BINARY "' " + arguments},
                   .folder = scratch.path(""),
                   .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
                   .in = "/dev/null",
@@ -56,6 +59,12 @@ class Training {
   std::string out() const { return scratch_.read("out"); }
 
  private:
+  /// What an earlier training printed does not count.
+  static const Scratch& with_empty_output(const Scratch& scratch) {
+    scratch.write("out", "");
+    return scratch;
+  }
+
   const Scratch& scratch_;
   test::Process process_;
 };
@@ -137,9 +146,12 @@ TEST_CASE("signals end a training with a checkpoint, and a status that tells whi
     step = saved->meta.step;
     CHECK_THAT(training.out(), Contains("Stopped after step " + std::to_string(step) + ". Checkpoint in run"));
   }
-  SECTION("what a process is told to ignore does not end it") {
-    Training training(scratch, train + "& wait $!");  // a shell starts what is behind & with SIGINT ignored
-    (void)training;
+  SECTION("a signal that the process was started to ignore does not end it") {
+    Training training(scratch, train, "trap '' HUP; ");
+    training.process().send(SIGHUP);
+    CHECK_FALSE(training.process().wait_for(std::chrono::seconds(1)).has_value());
+    training.process().send(SIGTERM);
+    CHECK(training.process().wait() == test::Ending{.status = 128 + SIGTERM});
   }
 }
 
@@ -147,11 +159,18 @@ TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
   const Scratch scratch;
   const std::string train = small_training(scratch);
   REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
-  {
-    Training training(scratch,
-                      train + "--steps 1000000000 --save-every 1000000000 --evaluate-every 50 | head -n 60 >out2");
-    training.process().wait();
-  }
+  const std::string lost = "--steps 1000000000 --save-every 1000000000 --evaluate-every 50 2>err";
+  const test::Ending ending = test::run(
+      {.words = {"/bin/sh", "-c", "( '" LATHE_BINARY "' " + train + lost + "; echo $? >status ) | sed '/^step /q'"},
+       .folder = scratch.path(""),
+       .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+       .in = "/dev/null",
+       .out = scratch.path("out"),
+       .err = scratch.path("err-of-shell"),
+       .limits = {},
+       .user = {}});
+  CHECK(ending == test::Ending{});
+  CHECK(scratch.read("status") == "1\n");
   const auto saved = store_of(scratch).load_newest();
   REQUIRE(saved.has_value());
   CHECK(saved->meta.step > 2);
@@ -165,15 +184,15 @@ TEST_CASE("what a run has otherwise than its checkpoint is said, or refused", "[
   const auto same = run_lathe(scratch, train + "--steps 2");
   CHECK(same.status == 0);
   CHECK_THAT(same.out, !Contains("going on with"));
-  const auto other = run_lathe(
-      scratch,
-      train + "--steps 4 --seed 5 --batch 3 --lr 0.01 --warmup 2 --clip 0.5 --weight-decay 0 --chunk-rows off");
+  const auto other =
+      run_lathe(scratch, small_training(scratch, "--context 8 --batch 3") +
+                             "--steps 4 --seed 5 --lr 0.01 --warmup 2 --clip 0.5 --weight-decay 0 --chunk-rows off");
   CHECK(other.status == 0);
   for (const char* line : {"steps=4; so far it was 2", "seed=5; so far it was 1", "batch=3; so far it was 2",
                            "lr=0.01; so far it was 0.001", "warmup=2; so far it was 0", "clip=0.5; so far it was 1",
                            "weight_decay=0; so far it was 0.1", "chunk_rows=off; so far it was auto"})
     CHECK_THAT(other.out, Contains(std::string("going on with ") + line + "\n"));
-  const auto refused = run_lathe(scratch, train + "--steps 6 --model gpt --context 4");
+  const auto refused = run_lathe(scratch, small_training(scratch, "--context 4 --batch 2") + "--steps 6 --model gpt");
   CHECK(refused.status == 1);
   CHECK_THAT(refused.err,
              Contains("has context=8, model=llama, this run context=4, model=gpt") && Contains("[train_resume]"));
@@ -199,14 +218,14 @@ TEST_CASE("a checkpoint that is not of this program is an error by name", "[tool
   const HostTensor weights(f32, {3});
   const std::vector tensors{view_of("w", weights)};
   SECTION("without a vocabulary") {
-    const auto folder = store_of(scratch).save({.step = 1}, tensors);
+    const auto folder = store_of(scratch).save(meta_of({}), tensors);
     const auto ran = run_lathe(scratch, train + "--steps 2");
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err,
                Contains(folder.filename().string()) && Contains("no vocabulary") && Contains("[train_resume]"));
   }
   SECTION("with other tensors") {
-    store_of(scratch).save({.step = 1, .config = {{"characters", "abcd \n"}}}, tensors);
+    store_of(scratch).save(meta_of({{"characters", "abcd \n"}}), tensors);
     const auto ran = run_lathe(scratch, train + "--steps 2");
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, Contains("[safetensors_missing]"));

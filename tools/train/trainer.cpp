@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/initialize.h"
 #include "frontend/text/corpus.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/explain.h"
@@ -134,18 +135,20 @@ class Trainer {
   void prepare_model() {
     LanguageModel model = build_language_model(s_.model, s_.optimizer);
     print("\n{}\n", ir::print_short(model.forward));
-    initializers_ = model.initializers;
+    model_ = model.model;
     step_graph_ = model.step;
     CompileOptions options = compile_options(s_.target);
     options.threads = s_.threads;
     options.cache = cache_.enabled() ? &cache_ : nullptr;
     options.lower = s_.lower;
+    options.parameters = weights_;
     CompileOptions training = options;
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
     training.lower.memory = memory_budget(s_.memory_budget, sizes);
     training.tune = tune_options(s_.tune, sizes);
     exe_.emplace(compile(sized_for_chunks(model.step, s_.lower, sizes), training));
-    evaluate_.emplace(compile(model.evaluate, options));
+    options.mode = Mode::evaluation;
+    evaluate_.emplace(compile(model.forward, options));
     generate_.emplace(compile(model.generate, options));
     print_summary();
   }
@@ -164,12 +167,9 @@ class Trainer {
   }
 
   void restore_or_start() {
-    exe_->set_states(initial_values(step_graph_, initializers_, s_.seed));
-    std::int64_t parameters = 0;
-    for (const auto& slot : exe_->program().states)
-      if (slot.is_parameter) parameters += exe_->state(slot.name).numel();
-    print("{} parameters; batches of {} x {} characters; {} steps\n", format_count(static_cast<double>(parameters)),
-          s_.batch, s_.model.context, s_.optimizer.steps);
+    weights_.set(initial_values(step_graph_, model_.initializers(), s_.seed));
+    print("{} parameters; batches of {} x {} characters; {} steps\n",
+          format_count(static_cast<double>(model_.count())), s_.batch, s_.model.context, s_.optimizer.steps);
     if (checkpoint_) restore(*checkpoint_);
   }
 
@@ -177,7 +177,7 @@ class Trainer {
     const CheckpointMeta& meta = checkpoint.meta;
     check_same_settings(meta.config, s_.model.to_strings(), s_.output.string());
     for (const std::string& line : changed_settings(meta.values, changeable_settings(s_))) print("{}\n", line);
-    for (const auto& slot : exe_->program().states) exe_->set_state(slot.name, checkpoint.tensors.tensor(slot.name));
+    for (const auto& slot : exe_->program().states) weights_.set(slot.name, checkpoint.tensors.tensor(slot.name));
     history_ = History::of(checkpoint);
     step_ = meta.step;
     saved_ = step_;
@@ -247,7 +247,6 @@ class Trainer {
 
   /// The mean over at most `batches` batches of the validation text; nothing where a signal came.
   std::optional<double> validation_loss(std::int64_t batches) {
-    for (const auto& slot : evaluate_->program().states) evaluate_->set_state(slot.name, exe_->state(slot.name));
     const text::BatchSampler sampler(corpus_->validation, s_.batch, s_.model.context, s_.seed);
     batches = std::min(batches, std::max<std::int64_t>(1, sampler.windows() / s_.batch));
     double sum = 0;
@@ -259,12 +258,17 @@ class Trainer {
   }
 
   void save() {
-    std::vector<TensorView> states;
-    for (const auto& [name, value] : exe_->states()) states.push_back(view_of(name, value));
-    if (const auto found = find_not_finite(states))
+    if (const auto found = find_not_finite(states()))
       diverged(fmt::format("the state after step {} is not finite: {}", step_, found->to_string()));
     save_to(store_);
     saved_ = step_;
+  }
+
+  /// The present values of all that the training step works on.
+  std::vector<TensorView> states() const {
+    std::vector<TensorView> views;
+    for (const std::string& name : weights_.names()) views.push_back(view_of(name, weights_.get(name)));
+    return views;
   }
 
   /// Gives the checkpoint's folder.
@@ -276,11 +280,10 @@ class Trainer {
                         .values = changeable_settings(s_)};
     meta.config["characters"] = corpus_->vocabulary.characters();
     meta.config["text"] = text_hash_;
-    std::vector<TensorView> states, records;
-    for (const auto& [name, value] : exe_->states()) states.push_back(view_of(name, value));
+    std::vector<TensorView> records;
     const std::map<std::string, HostTensor> history = history_.tensors();
     for (const auto& [name, value] : history) records.push_back(view_of(name, value));
-    const std::filesystem::path saved = store.save(meta, states, records);
+    const std::filesystem::path saved = store.save(meta, states(), records);
     write_text(curve_file().string(), loss_curve_svg(fmt::format("{} on {} characters", s_.model.model, characters_),
                                                      history_.training, history_.validation));
     return saved.string();
@@ -301,7 +304,6 @@ class Trainer {
 
   void sample() {
     if (s_.sample <= 0) return;
-    for (const auto& slot : generate_->program().states) generate_->set_state(slot.name, exe_->state(slot.name));
     std::vector<std::int64_t> tokens = corpus_->vocabulary.encode(s_.prompt.empty() ? "\n" : s_.prompt);
     Sampler sampler(s_.sampling, s_.seed);
     print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature, s_.prompt == "\n" ? "" : s_.prompt);
@@ -326,8 +328,9 @@ class Trainer {
   std::size_t characters_ = 0;
   std::optional<Checkpoint> checkpoint_;
   std::optional<text::Corpus> corpus_;
-  std::vector<Initializer> initializers_;
+  nn::Module model_;
   ir::Graph step_graph_;
+  Parameters weights_;
   std::optional<Executable> exe_, evaluate_, generate_;
   History history_;
   DivergenceCheck divergence_;
