@@ -7,13 +7,16 @@
 #include <fstream>
 
 #include "tests/fuzz/case_file.h"
-#include "tests/fuzz/isolated.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/shrinker.h"
+#include "tests/support/isolated.h"
 
 /// Random graphs against every oracle, for a number of seeds or of minutes; or the cases of files again.
 /// What fails is made small and written as IR text that --replay reads. docs/testing.md tells how to use it.
 namespace lathe::fuzz {
+
+using test::isolated;
+using test::kind_of;
 
 namespace {
 
