@@ -9,6 +9,7 @@
 
 #include "ir/support/error.h"
 #include "tools/commands.h"
+#include "tools/stack_limit.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
   lathe::tools::prepare_streams();
   int status = 0;
   try {
+    lathe::tools::check_stack_limit();
     status = run(argc, argv);
   } catch (...) {
     status = report();

@@ -43,7 +43,7 @@ const std::array<std::vector<std::string>, 22> commands = {{
 std::string mutant_text(Mutator& mutator) {
   const std::span<const std::string> known = known_programs();
   if (mutator.one_in(3)) {
-    const auto random = fuzz::random_case(static_cast<unsigned>(mutator.below(1000)), 6, false);
+    const auto random = fuzz::random_case(static_cast<unsigned>(mutator.below(1000)), {.ops = 6});
     return mutator.any_kind(ir::print(random.graph), mutator.any(known));
   }
   return mutator.any_kind(mutator.one_in(2) ? small_program : mutator.any(known), mutator.any(known));

@@ -30,7 +30,7 @@ std::string make(std::uint64_t seed) {
   const std::span<const std::string> known = known_programs();
   const auto program = [&]() -> std::string {
     if (mutator.one_in(2)) return mutator.any(known);
-    return ir::print(fuzz::random_case(static_cast<unsigned>(mutator.below(1000)), 8, false).graph);
+    return ir::print(fuzz::random_case(static_cast<unsigned>(mutator.below(1000)), {.ops = 8}).graph);
   };
   const std::string text = program();
   return mutator.any_kind(text, program());

@@ -96,9 +96,25 @@ TEST_CASE("a reader that goes ends a command in status 1", "[tools]") {
                    .environment = {},
                    .limits = {},
                    .user = {}}) == Ending{});
-  CHECK(scratch.read("first").starts_with("graph @gpt("));
+  CHECK(scratch.read("first").starts_with("graph @gpt_step("));
   CHECK(scratch.read("status") == "1\n");
   CHECK_THAT(scratch.read("errors"), Contains("standard output cannot be written"));
+}
+
+TEST_CASE("a stack that is too small is said before anything needs it", "[tools]") {
+  const Scratch scratch;
+  scratch.write("small.lathe", test::small_program);
+  const auto with_stack = [&](rlim_t bytes) {
+    return test::run({.words = {LATHE_BINARY, "run", "small.lathe", "--random", "--dim", "n=3"},
+                      .folder = scratch.path(""),
+                      .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+                      .err = scratch.path("err"),
+                      .limits = {{RLIMIT_STACK, bytes}},
+                      .user = {}});
+  };
+  CHECK(with_stack(256 << 10) == Ending{});
+  CHECK(with_stack(64 << 10) == Ending{.status = 1});
+  CHECK_THAT(scratch.read("err"), Contains("[stack_limit]") && Contains("ulimit -s 256"));
 }
 
 TEST_CASE("output goes into what stands at its path", "[tools]") {
