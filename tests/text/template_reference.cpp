@@ -1,0 +1,32 @@
+#include "tests/text/template_reference.h"
+
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+
+#include "runtime/text/template/values/json.h"
+#include "tests/support/test_data.h"
+
+namespace lathe::test {
+
+nlohmann::ordered_json read_chat_json(const std::string& path) {
+  std::ifstream in(test_data("hf/chat/" + path));
+  return nlohmann::ordered_json::parse(in);
+}
+
+jinja::Value to_value(const nlohmann::ordered_json& json) { return jinja::parse_json(json.dump(), "test"); }
+
+std::tm time_of(const std::string& text) {
+  std::tm time{};
+  std::istringstream(text) >> std::get_time(&time, "%Y-%m-%d %H:%M:%S");
+  timegm(&time);  // fills in the days of the week and the year
+  return time;
+}
+
+std::size_t code_points_before(const std::string& text, std::size_t byte) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < byte; ++i) count += (static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80u;
+  return count;
+}
+
+}  // namespace lathe::test
