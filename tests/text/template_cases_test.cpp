@@ -1,6 +1,4 @@
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "runtime/text/template/chat_template.h"
 #include "tests/support/test_data.h"
@@ -13,8 +11,7 @@ using nlohmann::ordered_json;
 namespace {
 
 std::string read_template(const std::string& name) {
-  std::ifstream in(test_data("hf/chat/templates/" + name + ".jinja"));
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_text(test_data("hf/chat/templates/" + name + ".jinja"));
 }
 
 /// What a template gives: its text, or the message of the error as Jinja words it.

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iomanip>
+#include <iterator>
 #include <sstream>
 
 #include "runtime/text/template/values/json.h"
@@ -9,9 +10,13 @@
 
 namespace lathe::test {
 
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 nlohmann::ordered_json read_chat_json(const std::string& path) {
-  std::ifstream in(test_data("hf/chat/" + path));
-  return nlohmann::ordered_json::parse(in);
+  return nlohmann::ordered_json::parse(read_text(test_data("hf/chat/" + path)));
 }
 
 jinja::Value to_value(const nlohmann::ordered_json& json) { return jinja::parse_json(json.dump(), "test"); }

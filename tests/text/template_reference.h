@@ -9,6 +9,7 @@
 
 namespace lathe::test {
 
+std::string read_text(const std::filesystem::path& path);
 /// A JSON file under tests/hf/chat, keys in their order.
 nlohmann::ordered_json read_chat_json(const std::string& path);
 jinja::Value to_value(const nlohmann::ordered_json& json);

@@ -13,7 +13,7 @@ namespace lathe::jinja {
 
 Value Interpreter::eval(const Expr& expr) {
   return located(expr.extent, [&] {
-    const auto deep = deeper();
+    const Runtime::Level level = runtime_.deeper();
     runtime_.spend(4);
     return std::visit([&](const auto& node) { return eval(node); }, expr.node);
   });

@@ -51,7 +51,6 @@ class Interpreter {
     T& member_;
     T before_;
   };
-  Restore<int> deeper();
 
   /// Runs `action`, whose Failure becomes a TemplateError at `extent`.
   template <class Action>
@@ -121,7 +120,6 @@ class Interpreter {
   Value filtered_;  ///< the text to which the filters of a block apply
   std::vector<TextSpan> assistant_;
   std::map<std::string, Value> functions_;  ///< those of all templates, as far as this one has asked for them
-  int depth_ = 0;
 };
 
 }  // namespace lathe::jinja

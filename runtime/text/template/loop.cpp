@@ -87,7 +87,7 @@ bool Interpreter::passes(const For& loop, const FramePtr& frame, const Value& it
   return truth(runtime_, eval(*loop.condition));
 }
 
-Value FilteredItems::next(Runtime& runtime) {
+Value FilteredItems::advance(Runtime& runtime) {
   if (!frame_) frame_ = interpreter_.enter_filter(loop_, outer_);
   for (Value item = items_->next(runtime); !item.is_missing(); item = items_->next(runtime)) {
     runtime.spend(4);

@@ -37,9 +37,10 @@ class FilteredItems final : public Iterator {
  public:
   FilteredItems(Interpreter& interpreter, const For& loop, FramePtr outer, Iterator* items)
       : interpreter_(interpreter), loop_(loop), outer_(std::move(outer)), items_(items) {}
-  Value next(Runtime& runtime) override;
 
  private:
+  Value advance(Runtime& runtime) override;
+
   Interpreter& interpreter_;
   const For& loop_;
   FramePtr outer_, frame_;

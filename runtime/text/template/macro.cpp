@@ -60,7 +60,7 @@ void bind(Runtime& runtime, const MacroDef& macro, const Arguments& given, std::
 }  // namespace
 
 std::string Interpreter::call_macro(const MacroDef& macro, const FramePtr& outer, const Arguments& given) {
-  const auto deep = deeper();
+  const Runtime::Level level = runtime_.deeper();
   auto frame = std::make_shared<Frame>();
   frame->slots.assign(static_cast<std::size_t>(macro.function.size), Value::missing());
   frame->outer = outer;

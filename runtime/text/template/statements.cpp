@@ -18,18 +18,10 @@ Rendered Interpreter::run() {
   return {std::move(root_), std::move(assistant_)};
 }
 
-Interpreter::Restore<int> Interpreter::deeper() {
-  if (depth_ >= options_.limits.depth)
-    throw Failure(
-        "maximum recursion depth exceeded", "template_limit",
-        fmt::format("macros, blocks and expressions run at most {} deep within each other", options_.limits.depth));
-  return {depth_, depth_ + 1};
-}
-
 Interpreter::Flow Interpreter::run(const Block& block) {
   for (const Statement& statement : block) {
     const Flow flow = located(statement.extent, [&] {
-      const auto deep = deeper();
+      const Runtime::Level level = runtime_.deeper();
       runtime_.spend(4);
       return std::visit([&](const auto& node) { return run(node); }, statement.node);
     });
@@ -42,7 +34,8 @@ void Interpreter::write(std::string_view text) {
   runtime_.spend(text.size());
   *out_ += text;
   if (out_->size() > options_.limits.output)
-    fail_limit(fmt::format("the template writes more than {} bytes", options_.limits.output));
+    fail_limit(fmt::format("the template writes more than {} bytes", options_.limits.output),
+               "RenderLimits::output sets how many it may");
 }
 
 Interpreter::Flow Interpreter::run(const TextStatement& text) {

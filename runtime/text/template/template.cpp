@@ -33,7 +33,7 @@ Rendered Template::render(const Value& variables, const RenderOptions& options) 
     throw UserError(fmt::format("the variables of a template are a dict, not {}", described(variables)),
                     "template_input");
   check_text(variables);
-  Runtime runtime(options.limits.work, options.now);
+  Runtime runtime(options.limits.work, options.limits.depth, options.now);
   return Interpreter(*program_, variables, options, runtime).run();
 }
 

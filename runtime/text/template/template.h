@@ -32,7 +32,7 @@ class TemplateError : public UserError {
 struct RenderLimits {
   std::uint64_t work = std::uint64_t{1} << 28;  ///< values/budget.h; a few seconds
   std::size_t output = std::size_t{1} << 26;    ///< bytes
-  int depth = 1000;                             ///< of expressions, blocks and macros within each other
+  int depth = 1000;                             ///< of expressions, blocks, macros and iterations within each other
 };
 
 struct RenderOptions {

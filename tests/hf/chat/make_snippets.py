@@ -35,7 +35,8 @@ VARIABLES = {
 
 # Messages that name the functions that Jinja is made of, or depend on the order in which sorting compares.
 LOOSE = re.compile(r'\w+\(\) (takes|got|missing|argument)|positional argument|expected at least|argument [1-9*]|SandboxedEnvironment|'
-                   r"^Unexpected keyword|not supported between instances|complex|maximum recursion|strip arg|must be str or None|'<template>'")
+                   r"^Unexpected keyword|not supported between instances|complex|maximum recursion|strip arg|must be str or None|<template>|"
+                   r'not all arguments converted')
 
 
 class FrozenDatetime(datetime.datetime):
@@ -57,6 +58,8 @@ def outcome(template):
 
 
 def comparable(template, row):
+    if 'undefined_name.__class__' in template:
+        return False
     shown = row.get('text', row.get('error', ''))
     return not re.search(r' at 0x|\d{19}|Exceeds the limit|TemplateNamespace|chat_template_utils|<locals>|MemoryError', shown) and \
         row.get('type') not in ('MemoryError', 'AssertionError', 'RuntimeError')

@@ -21,8 +21,8 @@ const FilterEntry* find_filter(std::string_view name) {
 }
 
 bool is_unsupported_filter(std::string_view name) {
-  static constexpr std::string_view names[] = {"filesizeformat", "groupby", "pprint",   "random", "striptags",
-                                               "urlencode",      "urlize",  "wordwrap", "xmlattr"};
+  static constexpr std::string_view names[] = {"filesizeformat", "format",    "groupby", "pprint",   "random",
+                                               "striptags",      "urlencode", "urlize",  "wordwrap", "xmlattr"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

@@ -7,12 +7,13 @@ namespace {
 class Generator final : public Iterator {
  public:
   explicit Generator(std::function<Iterator*(Runtime&)> start) : start_(std::move(start)) {}
-  Value next(Runtime& runtime) override {
+
+ private:
+  Value advance(Runtime& runtime) override {
     if (!items_) items_ = start_(runtime);
     return items_->next(runtime);
   }
 
- private:
   std::function<Iterator*(Runtime&)> start_;
   Iterator* items_ = nullptr;
 };
@@ -21,13 +22,14 @@ class Filtered final : public Iterator {
  public:
   Filtered(Iterator* items, std::function<bool(Runtime&, const Value&)> keep)
       : items_(items), keep_(std::move(keep)) {}
-  Value next(Runtime& runtime) override {
+
+ private:
+  Value advance(Runtime& runtime) override {
     Value item = items_->next(runtime);
     for (; !item.is_missing() && !keep_(runtime, item); item = items_->next(runtime)) runtime.spend(4);
     return item;
   }
 
- private:
   Iterator* items_;
   std::function<bool(Runtime&, const Value&)> keep_;
 };
@@ -36,13 +38,14 @@ class Mapped final : public Iterator {
  public:
   Mapped(Iterator* items, std::function<Value(Runtime&, const Value&)> change)
       : items_(items), change_(std::move(change)) {}
-  Value next(Runtime& runtime) override {
+
+ private:
+  Value advance(Runtime& runtime) override {
     runtime.spend(4);
     Value item = items_->next(runtime);
     return item.is_missing() ? item : change_(runtime, item);
   }
 
- private:
   Iterator* items_;
   std::function<Value(Runtime&, const Value&)> change_;
 };

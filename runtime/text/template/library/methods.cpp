@@ -86,7 +86,8 @@ bool is_unsafe(const Value& value, std::string_view name) {
 bool is_unsupported(const Value& value, std::string_view name) {
   switch (value.kind()) {
     case Kind::string:
-      return holds({"encode", "expandtabs", "format_map", "isnumeric", "maketrans", "translate"}, name);
+      return holds(
+          {"encode", "expandtabs", "format", "format_map", "isnumeric", "maketrans", "swapcase", "translate"}, name);
     case Kind::dict: return name == "fromkeys";
     case Kind::boolean:
     case Kind::integer:

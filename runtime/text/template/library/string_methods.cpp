@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include "runtime/text/template/library/arguments.h"
-#include "runtime/text/template/library/braces.h"
 #include "runtime/text/template/library/methods.h"
 #include "runtime/text/template/library/strings.h"
 #include "runtime/text/template/values/casing.h"
@@ -118,17 +117,12 @@ Value fill_zeros(Runtime& runtime, const Value& self, const Arguments& given) {
   return text.substr(0, sign) + pad(runtime, text.substr(sign), width, Align::right, "0");
 }
 
-Value format_method(Runtime& runtime, const Value& self, const Arguments& given) {
-  return format_braces(runtime, self.string(), given);
-}
-
 }  // namespace
 
 std::span<const MethodEntry> string_methods() {
   static constexpr MethodEntry entries[] = {
       {"capitalize", change_case<capitalize>},
       {"center", pad_method<Align::center>},
-      {"format", format_method},
       {"join", join_method},
       {"ljust", pad_method<Align::left>},
       {"lower", change_case<to_lower>},
@@ -144,7 +138,6 @@ std::span<const MethodEntry> string_methods() {
       {"split", split_method<false>},
       {"splitlines", splitlines},
       {"strip", strip_method<Sides::both>},
-      {"swapcase", change_case<swap_case>},
       {"title", change_case<to_title>},
       {"upper", change_case<to_upper>},
       {"zfill", fill_zeros},

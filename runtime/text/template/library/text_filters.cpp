@@ -2,7 +2,6 @@
 
 #include "runtime/text/template/library/arguments.h"
 #include "runtime/text/template/library/filters.h"
-#include "runtime/text/template/library/printf.h"
 #include "runtime/text/template/library/strings.h"
 #include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/casing.h"
@@ -125,15 +124,6 @@ Value escape(Runtime& runtime, const Value& subject, const Arguments& given) {
   return subject.is_string() && subject.text().safe ? subject : force_escape(runtime, subject, given);
 }
 
-Value format(Runtime& runtime, const Value& subject, const Arguments& given) {
-  if (!given.named.empty() && !given.positional.empty())
-    fail_operation("can't handle positional and keyword arguments at the same time");
-  DictBuilder named;
-  for (const auto& [name, value] : given.named) named.set(name, value);
-  const Value values = given.named.empty() ? Value::tuple(given.positional) : std::move(named).finish();
-  return format_printf(runtime, to_text(runtime, subject), values);
-}
-
 /// Not Jinja's own, which escapes for HTML, but that of `transformers`.
 Value json(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("tojson", given, {"ensure_ascii?", "indent?", "separators?", "sort_keys?"});
@@ -164,7 +154,6 @@ std::span<const FilterEntry> text_filters() {
       {"e", escape},
       {"escape", escape},
       {"forceescape", force_escape},
-      {"format", format},
       {"indent", indent_text},
       {"lower", change_case<to_lower>},
       {"replace", replace_text},

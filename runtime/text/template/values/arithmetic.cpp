@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "runtime/text/template/library/printf.h"
 #include "runtime/text/template/values/repr.h"
 
 namespace lathe::jinja {
@@ -158,7 +157,7 @@ Value multiply(Runtime& runtime, const Value& a, const Value& b) {
 }  // namespace
 
 Value binary(Runtime& runtime, BinaryOp op, const Value& a, const Value& b) {
-  if (op == BinaryOp::modulo && a.is_string()) return {format_printf(runtime, a.string(), b), a.text().safe};
+  if (op == BinaryOp::modulo && a.is_string()) fail_unsupported("formatting of strings by % is not supported");
   require_defined(a);
   require_defined(b);
   if (a.is_integer() && b.is_integer()) return integers(op, a.integer(), b.integer());

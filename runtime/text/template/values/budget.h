@@ -14,7 +14,8 @@ class Budget {
 
   /// Throws Failure [template_limit] when nothing is left.
   void spend(std::uint64_t work) {
-    if (work > left_) fail_limit("the template does more work than a render may");
+    if (work > left_)
+      fail_limit("the template does more work than a render may", "RenderLimits::work sets how much that is");
     left_ -= work;
   }
   void spend_reading(std::uint64_t bytes) { spend(1 + bytes / 16); }

@@ -2,9 +2,6 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
-
-#include "runtime/text/template/values/casing_table.h"
 #include "runtime/text/template/values/code_points.h"
 
 namespace lathe::jinja {
@@ -13,6 +10,8 @@ namespace {
 
 enum class Case : std::uint8_t { none, lower, upper, title };
 
+constexpr char32_t sharp_s = 0xdf;  // the one common letter that becomes two
+
 utf8proc_int32_t number(char32_t point) { return static_cast<utf8proc_int32_t>(point); }
 
 Case case_of(char32_t point) {
@@ -20,34 +19,22 @@ Case case_of(char32_t point) {
     case UTF8PROC_CATEGORY_LU: return Case::upper;
     case UTF8PROC_CATEGORY_LL: return Case::lower;
     case UTF8PROC_CATEGORY_LT: return Case::title;
-    default: break;
+    default: return Case::none;
   }
-  for (const CaseRange& range : uncommon_case_table())
-    if (point >= range.first && point <= range.last) return range.upper ? Case::upper : Case::lower;
-  return Case::none;
-}
-
-/// Null where the mapping is to one letter.
-const FullCase* full_case(char32_t point) {
-  const auto table = full_case_table();
-  const auto at = std::lower_bound(table.begin(), table.end(), point,
-                                   [](const FullCase& row, char32_t p) { return row.point < p; });
-  return at != table.end() && at->point == point ? &*at : nullptr;
-}
-
-void append(std::string& text, const std::array<char32_t, 3>& points) {
-  for (const char32_t point : points)
-    if (point) append_code_point(text, point);
 }
 
 void append_upper(std::string& text, char32_t point) {
-  if (const FullCase* full = full_case(point)) return append(text, full->upper);
-  append_code_point(text, static_cast<char32_t>(utf8proc_toupper(number(point))));
+  if (point == sharp_s)
+    text += "SS";
+  else
+    append_code_point(text, static_cast<char32_t>(utf8proc_toupper(number(point))));
 }
 
 void append_title(std::string& text, char32_t point) {
-  if (const FullCase* full = full_case(point)) return append(text, full->title);
-  append_code_point(text, static_cast<char32_t>(utf8proc_totitle(number(point))));
+  if (point == sharp_s)
+    text += "Ss";
+  else
+    append_code_point(text, static_cast<char32_t>(utf8proc_totitle(number(point))));
 }
 
 /// What lies between letters without ending a word (Unicode's Case_Ignorable).
@@ -140,19 +127,6 @@ std::string capitalize(std::string_view text) {
       append_title(out, point);
     else
       append_lower(out, text, at);
-  });
-  return out;
-}
-
-std::string swap_case(std::string_view text) {
-  std::string out;
-  for_each_point(text, [&](std::size_t at, char32_t point) {
-    switch (case_of(point)) {
-      case Case::upper: return append_lower(out, text, at);
-      case Case::lower: return append_upper(out, point);
-      case Case::title:
-      case Case::none: return append_code_point(out, point);
-    }
   });
   return out;
 }

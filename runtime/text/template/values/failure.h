@@ -27,10 +27,19 @@ class Failure : public UserError {
 };
 
 [[noreturn]] inline void fail_operation(const std::string& message) { throw Failure(message, "template_operation"); }
-[[noreturn]] inline void fail_unsafe(const std::string& message) { throw Failure(message, "template_unsafe"); }
+[[noreturn]] inline void fail_unsafe(const std::string& message) {
+  throw Failure(message, "template_unsafe",
+                "templates change nothing and see no private names: build anew, as in {% set l = l + [x] %}");
+}
 [[noreturn]] inline void fail_unsupported(const std::string& message) {
   throw Failure(message, "template_unsupported", "docs/chat-templates.md lists what templates may use");
 }
-[[noreturn]] inline void fail_limit(const std::string& message) { throw Failure(message, "template_limit"); }
+[[noreturn]] inline void fail_undefined(const std::string& message) {
+  throw Failure(message, "template_undefined",
+                "pass it as a variable, or ask `is defined` before, or give a default: {{ x | default('') }}");
+}
+[[noreturn]] inline void fail_limit(const std::string& message, std::string_view hint = {}) {
+  throw Failure(message, "template_limit", hint);
+}
 
 }  // namespace lathe::jinja

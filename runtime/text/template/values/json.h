@@ -9,8 +9,8 @@
 namespace lathe::jinja {
 
 struct JsonStyle {
-  bool ascii = false;      ///< everything else as \uXXXX
-  bool sort_keys = false;  ///
+  bool ascii = false;  ///< everything else as \uXXXX
+  bool sort_keys = false;
   bool multiline = false;  ///< each element on a line of its own
   std::string indent;      ///< of each depth, when multiline
   std::string item_separator = ", ";

@@ -57,14 +57,34 @@ class Iterator : public Object {
  public:
   std::string_view type_name() const override { return "generator"; }
   Iterator* iterate(Runtime&) override { return this; }
-  /// The next value; missing at the end, and then always.
-  virtual Value next(Runtime&) = 0;
+  /// The next value; missing at the end, and then always. Failure [template_limit] where iterations that go through
+  /// each other nest too deep.
+  Value next(Runtime& runtime);
+
+ private:
+  virtual Value advance(Runtime&) = 0;
 };
 
 /// What one render owns, spends and may know.
 class Runtime {
  public:
-  explicit Runtime(std::uint64_t work, std::optional<std::tm> now = {}) : budget_(work), now_(now) {}
+  /// `work` is for the budget, `depth` for deeper().
+  Runtime(std::uint64_t work, int depth, std::optional<std::tm> now = {})
+      : budget_(work), most_levels_(depth), now_(now) {}
+
+  /// One level of what runs within each other (expressions, blocks, macros, iterations), for as long as it lives.
+  class Level {
+   public:
+    explicit Level(int& levels) : levels_(levels) { ++levels_; }
+    ~Level() { --levels_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    int& levels_;
+  };
+  /// Failure [template_limit].
+  Level deeper();
 
   Budget& budget() { return budget_; }
   /// The time to tell; nothing for that of the clock.
@@ -83,8 +103,14 @@ class Runtime {
 
  private:
   Budget budget_;
+  int levels_ = 0, most_levels_;
   std::optional<std::tm> now_;
   std::vector<std::unique_ptr<Object>> objects_;
 };
+
+inline Value Iterator::next(Runtime& runtime) {
+  const Runtime::Level level = runtime.deeper();
+  return advance(runtime);
+}
 
 }  // namespace lathe::jinja

@@ -135,6 +135,15 @@ std::string string_repr(std::string_view text) {
   return quoted + quote;
 }
 
+Runtime::Level Runtime::deeper() {
+  if (levels_ >= most_levels_)
+    fail_limit("maximum recursion depth exceeded",
+               fmt::format("macros, blocks, expressions and iterations run at most {} deep within each other "
+                           "(RenderLimits::depth)",
+                           most_levels_));
+  return Level(levels_);
+}
+
 std::string Object::repr(Runtime&, int) { return fmt::format("<{}>", type_name()); }
 
 Value Object::call(Runtime&, const Arguments&) {

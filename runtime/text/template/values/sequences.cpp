@@ -18,13 +18,14 @@ class ListIterator final : public Iterator {
       : list_(std::move(list)), at_(backwards ? list_.items().size() : 0), backwards_(backwards) {}
 
   std::string_view type_name() const override { return backwards_ ? "list_reverseiterator" : "list_iterator"; }
-  Value next(Runtime&) override {
+
+ private:
+  Value advance(Runtime&) override {
     const auto& items = list_.items();
     if (backwards_) return at_ == 0 ? Value::missing() : items[--at_];
     return at_ == items.size() ? Value::missing() : items[at_++];
   }
 
- private:
   Value list_;
   std::size_t at_;
   bool backwards_;
@@ -36,7 +37,9 @@ class DictIterator final : public Iterator {
       : dict_(std::move(dict)), what_(what), backwards_(backwards) {}
 
   std::string_view type_name() const override { return "dict_keyiterator"; }
-  Value next(Runtime&) override {
+
+ private:
+  Value advance(Runtime&) override {
     const auto& items = dict_.dict().items();
     if (at_ == items.size()) return Value::missing();
     const auto& [key, value] = items[backwards_ ? items.size() - 1 - at_ : at_];
@@ -49,7 +52,6 @@ class DictIterator final : public Iterator {
     return Value::missing();
   }
 
- private:
   Value dict_;
   DictView::What what_;
   bool backwards_;
@@ -60,7 +62,9 @@ class StringIterator final : public Iterator {
  public:
   explicit StringIterator(Value text) : text_(std::move(text)) {}
   std::string_view type_name() const override { return "str_ascii_iterator"; }
-  Value next(Runtime&) override {
+
+ private:
+  Value advance(Runtime&) override {
     const std::string& bytes = text_.string();
     if (at_ == bytes.size()) return Value::missing();
     const std::size_t size = code_point_size(bytes, at_);
@@ -68,7 +72,6 @@ class StringIterator final : public Iterator {
     return bytes.substr(at_ - size, size);
   }
 
- private:
   Value text_;
   std::size_t at_ = 0;
 };
@@ -77,13 +80,14 @@ class RangeIterator final : public Iterator {
  public:
   RangeIterator(const Range& range, bool backwards) : range_(&range), backwards_(backwards) {}
   std::string_view type_name() const override { return "range_iterator"; }
-  Value next(Runtime&) override {
+
+ private:
+  Value advance(Runtime&) override {
     if (at_ == range_->count()) return Value::missing();
     const std::int64_t i = at_++;
     return range_->at(backwards_ ? range_->count() - 1 - i : i);
   }
 
- private:
   const Range* range_;
   bool backwards_;
   std::int64_t at_ = 0;

@@ -184,7 +184,7 @@ std::string described(const Value& value) {
 void require_defined(const Value& value) {
   if (!value.is_undefined()) return;
   const Undefined& what = value.undefined();
-  throw Failure(what.message, what.unsafe ? "template_unsafe" : "template_undefined");
+  what.unsafe ? fail_unsafe(what.message) : fail_undefined(what.message);
 }
 
 }  // namespace lathe::jinja
