@@ -12,8 +12,10 @@ using Catch::Matchers::Contains;
 
 namespace {
 
+/// With a part of the usual work, so that the tests end soon.
 std::string rendered(const std::string& text) {
-  return jinja::Template::parse(text, "hostile").render(jinja::Value::dict({})).text;
+  const jinja::RenderLimits limits{.work = 1u << 25};
+  return jinja::Template::parse(text, "hostile").render(jinja::Value::dict({}), {.now = {}, .limits = limits}).text;
 }
 
 /// The label of the error in which a template ends; empty where it ends well, "no template" for a ParseError.
@@ -31,6 +33,13 @@ std::string label_of(const std::string& text, const jinja::Value& variables, con
 std::string repeated(const std::string& text, int count) {
   std::string all;
   for (int i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+/// Prints of many names.
+std::string names(int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += "{{ v" + std::to_string(i) + " }}";
   return all;
 }
 
@@ -80,6 +89,93 @@ TEST_CASE("templates: what never ends or fills the memory ends in an error") {
     CAPTURE(text);
     CHECK_THROWS_WITH(rendered(text), Contains("hostile:1: ") && Contains("[template_limit]"));
   }
+}
+
+TEST_CASE("templates: no operation hides work that is not counted") {
+  // Each would run for minutes or hours if one step of it cost what it costs a text or a dict of ordinary size.
+  const std::string big = "{% set big = 'a' * 1000000 %}", other = "{% set other = 'a' * 500000 ~ 'b' %}",
+                    loop = "{% for i in range(99999) %}{% for j in range(99999) %}", end = "{% endfor %}{% endfor %}",
+                    pairs = "{% set d = dict(range(99999) | map('string') | batch(2, '') | list) %}";
+  const std::string hostile[] = {
+      big + other + loop + "{{ 1 if other in big }}" + end,
+      big + other + loop + "{{ big.find(other) }}" + end,
+      big + other + loop + "{{ big.rfind(other) }}" + end,
+      big + other + loop + "{{ big.count(other) }}" + end,
+      big + other + loop + "{{ big.split(other) | length }}" + end,
+      big + other + loop + "{{ big.rsplit(other) | length }}" + end,
+      big + other + loop + "{{ big.rpartition(other) | length }}" + end,
+      big + other + loop + "{{ big | replace(other, '') | length }}" + end,
+      big + other + loop + "{{ big.strip(other[::-1]) | length }}" + end,
+      big + other + loop + "{{ 1 if big < big ~ 'a' }}" + end,
+      big + loop + "{{ {}[big] }}" + end,
+      big + loop + "{{ 'x'[big] }}" + end,
+      big + loop + "{{ big.startswith((big, big ~ 'b') * 999) }}" + end,
+      big + "{% set dots = big.replace('a', '.') %}" + loop + "{{ [] | sort(attribute=dots) }}" + end,
+      big + loop + "{{ [] | join('', attribute=big.replace('a', '.')) }}" + end,
+      loop + "{{ " + repeated("name", 100000) + " }}" + end,
+      loop + "{{ {}." + repeated("name", 100000) + " }}" + end,
+      repeated("\n", 1000000) + loop + "{{ 1 if 0 }}" + end,
+      loop + "{% if 0 %}" + names(20000) + "{% endif %}" + end,
+      "{% macro f() %}{% if 0 %}" + names(20000) + "{% endif %}{% endmacro %}" + loop + "{{ f() }}" + end,
+      pairs + "{% macro f() %}{{ kwargs }}{% endmacro %}" + loop + "{{ f(**d) | length }}" + end,
+      pairs + loop + "{% set ns = namespace(**d) %}" + end,
+      "{% set c = cycler(*range(99999)) %}" + loop + "{{ c.current }}" + end,
+  };
+  for (const std::string& text : hostile) {
+    CAPTURE(text.substr(0, 300));
+    CHECK(label_of(text, jinja::Value::dict({}), {.work = 1u << 23}) == "template_limit");
+  }
+}
+
+TEST_CASE("templates: a long template is read in time that grows with its length") {
+  std::string branches = "{% if 0 %}", sequence;
+  for (int i = 0; i < 20000; ++i) {
+    branches += "{% elif x" + std::to_string(i) + " %}";
+    sequence += "{% if y" + std::to_string(i) + " %}{% set z" + std::to_string(i) + " = 1 %}{% endif %}";
+  }
+  CHECK(rendered(branches + "{% endif %}" + sequence + "end") == "end");
+}
+
+TEST_CASE("templates: numbers at the ends of their range") {
+  const std::string most = "9223372036854775807", least = "(-9223372036854775807 - 1)";
+  for (const std::string& number : {most, least})
+    for (const std::string use : {"'x'.center(N)",
+                                  "'x'.zfill(N)",
+                                  "'-x'.zfill(N)",
+                                  "'x' | truncate(N)",
+                                  "'x' | truncate(2, leeway=N)",
+                                  "'abc'[N:]",
+                                  "'abc'[:N]",
+                                  "'abc'[::N]",
+                                  "[1, 2][N:N:N]",
+                                  "[1, 2][N]",
+                                  "range(N, 5, 1)",
+                                  "range(0, 5, N)",
+                                  "range(-9223372036854775807, 9223372036854775807, 4611686018427387904)[::2] | list",
+                                  "N | round(-1)",
+                                  "N | round(-18)",
+                                  "N | abs",
+                                  "-N",
+                                  "N // -1",
+                                  "N % -1",
+                                  "N - 1 + 2",
+                                  "'a' * N",
+                                  "'abc'.find('c', N)",
+                                  "'abc'.count('c', N, N)",
+                                  "[1] | batch(N) | list",
+                                  "[1] | slice(N) | list",
+                                  "'a' | indent(N)",
+                                  "'a,b'.split(',', N)",
+                                  "'a,b'.replace(',', '', N)",
+                                  "[1] | tojson(indent=N)",
+                                  "1.5 | round(N)",
+                                  "N ** 2"}) {
+      std::string text = use;
+      for (std::size_t at = text.find('N'); at != std::string::npos; at = text.find('N')) text.replace(at, 1, number);
+      CAPTURE(text);
+      const std::string label = label_of("{{ " + text + " }}", jinja::Value::dict({}), {.work = 1u << 20});
+      CHECK((label.empty() || label == "template_limit" || label == "template_operation"));
+    }
 }
 
 TEST_CASE("templates: limits are those asked for") {

@@ -25,7 +25,7 @@ struct ChatOptions {
 };
 
 /// Makes the text that a chat model reads of a conversation, by the model's own template: what apply_chat_template of
-/// `transformers` 5 makes, which docs/chat-templates.md tells in full.
+/// transformers 5 (Python) makes, which docs/chat-templates.md tells in full.
 class ChatTemplate {
  public:
   /// `tokens` is a dict of special tokens by name: bos_token, eos_token, .. ParseError "NAME:LINE:COLUMN: .."

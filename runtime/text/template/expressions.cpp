@@ -26,6 +26,7 @@ Value& Interpreter::variable(Slot slot) {
 }
 
 void Interpreter::enter(const Scope& scope) {
+  runtime_.spend(4 * scope.size());
   for (const Load& load : scope) {
     Value& value = frame_->slots[static_cast<std::size_t>(load.index)];
     switch (load.from) {
@@ -50,7 +51,9 @@ Value Interpreter::input(const std::string& name) {
 
 Value Interpreter::eval(const Name& name) {
   const Value& value = variable(name.slot);
-  return value.is_missing() ? Value::undefined(fmt::format("{} is undefined", string_repr(name.name))) : value;
+  if (!value.is_missing()) return value;
+  runtime_.spend(name.name.size());
+  return Value::undefined(fmt::format("{} is undefined", string_repr(name.name)));
 }
 
 Value Interpreter::eval(const ListDisplay& list) {
@@ -132,6 +135,7 @@ Value Interpreter::eval(const Concat& concat) {
 Value Interpreter::eval(const Conditional& conditional) {
   if (truth(runtime_, eval(conditional.test))) return eval(conditional.then);
   if (conditional.otherwise) return eval(conditional.otherwise);
+  runtime_.budget().spend_reading(conditional.then->extent.begin);
   return Value::undefined(
       fmt::format("the inline if-expression on line {} evaluated to false and no else section was defined.",
                   source_.line_of(conditional.then->extent.begin)));
@@ -176,10 +180,10 @@ Arguments Interpreter::arguments(const CallArguments& given) {
   const Value rest = eval(given.named_rest);
   if (!rest.is(Kind::dict))
     fail_operation(fmt::format("argument after ** must be a mapping, not {}", type_name(rest)));
+  for (const auto& [name, value] : values.named)
+    if (rest.dict().find(name)) fail_operation(fmt::format("got multiple values for keyword argument '{}'", name));
   for (const auto& [key, value] : rest.dict().items()) {
     if (!key.is_string()) fail_operation("keywords must be strings");
-    for (const auto& [name, other] : values.named)
-      if (name == key.string()) fail_operation(fmt::format("got multiple values for keyword argument '{}'", name));
     runtime_.spend(sizeof(Value));
     values.named.emplace_back(key.string(), value);
   }

@@ -26,6 +26,7 @@ bool take(std::vector<std::pair<std::string, Value>>& named, std::string_view na
 void bind(Runtime& runtime, const MacroDef& macro, const Arguments& given, std::vector<Value>& slots) {
   const auto slot = [&](int index) -> Value& { return slots[static_cast<std::size_t>(index)]; };
   const std::size_t positional = std::min(given.positional.size(), macro.parameters.size());
+  runtime.spend((macro.parameters.size() + 1) * given.named.size());
   auto named = given.named;
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Name& name = macro.parameters[i].name;
@@ -80,12 +81,13 @@ std::string Interpreter::call_macro(const MacroDef& macro, const FramePtr& outer
   return text;
 }
 
-Value MacroObject::attribute(Runtime&, std::string_view name) {
+Value MacroObject::attribute(Runtime& runtime, std::string_view name) {
   if (name == "name") return macro_.name.empty() ? Value() : Value(macro_.name);
   if (name == "catch_kwargs") return macro_.kwargs >= 0;
   if (name == "catch_varargs") return macro_.varargs >= 0;
   if (name == "caller") return macro_.caller >= 0;
   if (name != "arguments") return Value::missing();
+  runtime.spend(macro_.parameters.size() * sizeof(Value));
   std::vector<Value> names;
   for (const Parameter& parameter : macro_.parameters) names.emplace_back(parameter.name.name);
   return Value::tuple(std::move(names));

@@ -11,7 +11,7 @@ class MacroObject final : public Object {
       : interpreter_(interpreter), macro_(macro), outer_(std::move(outer)) {}
 
   std::string_view type_name() const override { return "Macro"; }
-  Value attribute(Runtime&, std::string_view name) override;
+  Value attribute(Runtime& runtime, std::string_view name) override;
   bool callable() const override { return true; }
   Value call(Runtime&, const Arguments& arguments) override {
     return interpreter_.call_macro(macro_, outer_, arguments);

@@ -54,7 +54,8 @@ struct Rendered {
 };
 
 /// A template of the language of Jinja, as far as chat templates use it (docs/chat-templates.md), with the settings
-/// of `transformers`: trim_blocks, lstrip_blocks, loop controls, a sandbox in which nothing passed in can change.
+/// of transformers (Python): trim_blocks, lstrip_blocks, loop controls, a sandbox in which nothing passed in can
+/// change.
 class Template {
  public:
   /// `name` stands in messages. ParseError "NAME:LINE:COLUMN: .." for what is no template.

@@ -26,7 +26,7 @@ bool is_unsupported_filter(std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-AttributeGetter::AttributeGetter(const Value& attribute, bool ignore_case, Value otherwise)
+AttributeGetter::AttributeGetter(Runtime& runtime, const Value& attribute, bool ignore_case, Value otherwise)
     : ignore_case_(ignore_case), otherwise_(std::move(otherwise)) {
   if (attribute.is_none() || attribute.is_missing()) return;
   if (!attribute.is_string()) {
@@ -34,6 +34,7 @@ AttributeGetter::AttributeGetter(const Value& attribute, bool ignore_case, Value
     return;
   }
   std::string_view rest = attribute.string();
+  runtime.spend(rest.size() * sizeof(Value));
   for (;;) {
     const std::string_view step = rest.substr(0, rest.find('.'));
     std::int64_t number = 0;

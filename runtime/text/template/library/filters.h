@@ -29,7 +29,8 @@ class AttributeGetter {
  public:
   /// Of strings without their case where `ignore_case`. `otherwise` stands for what is undefined; missing: nothing
   /// does.
-  explicit AttributeGetter(const Value& attribute, bool ignore_case = false, Value otherwise = Value::missing());
+  AttributeGetter(Runtime& runtime, const Value& attribute, bool ignore_case = false,
+                  Value otherwise = Value::missing());
   Value operator()(Runtime& runtime, Value item) const;
 
  private:

@@ -21,8 +21,6 @@ class Cycler final : public Object {
   std::string_view type_name() const override { return "Cycler"; }
   Value attribute(Runtime& runtime, std::string_view name) override {
     if (name == "current") return items_[at_];
-    if (name == "items") return Value::tuple(items_);
-    if (name == "pos") return at_;
     if (name == "next")
       return runtime.make<NativeFunction>("next", [this](Runtime&, const Arguments&) {
         const std::size_t now = std::exchange(at_, (at_ + 1) % items_.size());

@@ -15,7 +15,7 @@ class Namespace final : public Object {
   std::string repr(Runtime& runtime, int depth) override;
 
  private:
-  std::vector<std::pair<std::string, Value>> attributes_;
+  DictBuilder attributes_;
 };
 
 }  // namespace lathe::jinja

@@ -38,9 +38,8 @@ Value map(Runtime& runtime, const Value& subject, const Arguments& given) {
       const Bound bound("map", given, {"attribute", "default?"});
       const Value otherwise = bound.is_set(1) ? bound[1] : Value::missing();
       return make_mapped(run, iterate(run, subject),
-                         [attribute = AttributeGetter(bound[0], false, otherwise)](Runtime& now, const Value& item) {
-                           return attribute(now, item);
-                         });
+                         [attribute = AttributeGetter(run, bound[0], false, otherwise)](
+                             Runtime& now, const Value& item) { return attribute(now, item); });
     }
     const Value& name = given.positional[0];
     const FilterEntry* filter = name.is_string() ? find_filter(name.string()) : nullptr;
@@ -56,7 +55,7 @@ Value map(Runtime& runtime, const Value& subject, const Arguments& given) {
 Iterator* pick(Runtime& runtime, const Value& subject, const Arguments& given, bool by_attribute, bool wanted) {
   const std::size_t at = by_attribute ? 1 : 0;
   if (given.positional.size() < at) fail_operation("Missing parameter for attribute name");
-  const AttributeGetter attribute(by_attribute ? given.positional[0] : Value());
+  const AttributeGetter attribute(runtime, by_attribute ? given.positional[0] : Value());
   Iterator* items = iterate(runtime, subject);
   if (given.positional.size() == at)
     return make_filtered(runtime, items,

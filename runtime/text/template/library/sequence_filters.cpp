@@ -42,7 +42,7 @@ Value to_list(Runtime& runtime, const Value& subject, const Arguments& given) {
 Value join(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("join", given, {"d?", "attribute?"});
   const std::string separator = bound.has(0) ? to_text(runtime, bound[0]) : "";
-  const AttributeGetter attribute(bound[1]);
+  const AttributeGetter attribute(runtime, bound[1]);
   Iterator* items = iterate(runtime, subject);
   std::string text;
   bool begun = false;
@@ -58,15 +58,15 @@ Value join(Runtime& runtime, const Value& subject, const Arguments& given) {
 /// Several keys of an item, by which it is sorted.
 class SortKey {
  public:
-  SortKey(const Value& attributes, bool ignore_case) {
+  SortKey(Runtime& runtime, const Value& attributes, bool ignore_case) {
     if (!attributes.is_string()) {
-      getters_.emplace_back(attributes, ignore_case);
+      getters_.emplace_back(runtime, attributes, ignore_case);
       return;
     }
     std::string_view rest = attributes.string();
     for (;;) {
       const std::string_view one = rest.substr(0, rest.find(','));
-      getters_.emplace_back(Value(one), ignore_case);
+      getters_.emplace_back(runtime, Value(one), ignore_case);
       if (one.size() == rest.size()) return;
       rest.remove_prefix(one.size() + 1);
     }
@@ -94,7 +94,7 @@ std::vector<Value> sorted(Runtime& runtime, std::vector<std::pair<Value, Value>>
 
 Value sort(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("sort", given, {"reverse?", "case_sensitive?", "attribute?"});
-  const SortKey key(bound[2], !bound.flag(runtime, 1, false));
+  const SortKey key(runtime, bound[2], !bound.flag(runtime, 1, false));
   std::vector<std::pair<Value, Value>> keyed;
   for (Value& item : collect(runtime, subject)) {
     Value its_key = key(runtime, item);
@@ -110,7 +110,7 @@ Value dictsort(Runtime& runtime, const Value& subject, const Arguments& given) {
   require_defined(subject);
   if (!subject.is(Kind::dict))
     fail_operation(fmt::format("'{}' object has no attribute 'items'", type_name(subject)));
-  const AttributeGetter key(Value(), !bound.flag(runtime, 0, false));
+  const AttributeGetter key(runtime, Value(), !bound.flag(runtime, 0, false));
   std::vector<std::pair<Value, Value>> keyed;
   for (const auto& [name, value] : subject.dict().items())
     keyed.emplace_back(key(runtime, by == "key" ? name : value), Value::tuple({name, value}));
@@ -120,7 +120,7 @@ Value dictsort(Runtime& runtime, const Value& subject, const Arguments& given) {
 
 Value extreme(Runtime& runtime, const Value& subject, const Arguments& given, bool largest) {
   const Bound bound(largest ? "max" : "min", given, {"case_sensitive?", "attribute?"});
-  const AttributeGetter key(bound[1], !bound.flag(runtime, 0, false));
+  const AttributeGetter key(runtime, bound[1], !bound.flag(runtime, 0, false));
   Iterator* items = iterate(runtime, subject);
   Value best = items->next(runtime);
   if (best.is_missing()) return Value::undefined("No aggregated item, sequence was empty.");
@@ -143,7 +143,7 @@ Value max(Runtime& runtime, const Value& subject, const Arguments& given) {
 
 Value sum(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("sum", given, {"attribute?", "start?"});
-  const AttributeGetter attribute(bound[0]);
+  const AttributeGetter attribute(runtime, bound[0]);
   Value total = bound.get(1, 0);
   if (total.is_string()) fail_operation("sum() can't sum strings [use ''.join(seq) instead]");
   Iterator* items = iterate(runtime, subject);
@@ -179,7 +179,7 @@ Value items_of(Runtime& runtime, const Value& subject, const Arguments& given) {
 
 Value unique(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("unique", given, {"case_sensitive?", "attribute?"});
-  const AttributeGetter key(bound[1], !bound.flag(runtime, 0, false));
+  const AttributeGetter key(runtime, bound[1], !bound.flag(runtime, 0, false));
   return make_generator(runtime, [subject, key](Runtime& run) -> Iterator* {
     return make_filtered(run, iterate(run, subject),
                          [key, seen = DictBuilder()](Runtime& now, const Value& item) mutable {

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "runtime/text/template/library/arguments.h"
 #include "runtime/text/template/library/methods.h"
 #include "runtime/text/template/library/strings.h"
@@ -7,6 +9,7 @@
 #include "runtime/text/template/values/code_points.h"
 #include "runtime/text/template/values/compare.h"
 #include "runtime/text/template/values/repr.h"
+#include "runtime/text/template/values/search.h"
 #include "runtime/text/template/values/sequences.h"
 
 /// Methods that make strings of strings.
@@ -24,8 +27,8 @@ Value change_case(Runtime& runtime, const Value& self, const Arguments& given) {
 template <Sides sides>
 Value strip_method(Runtime& runtime, const Value& self, const Arguments& given) {
   const Bound bound("strip", given, {"chars?"});
-  runtime.spend(self.string().size());
   const auto chars = bound.is_set(0) ? std::optional<std::string_view>(bound.string(0)) : std::nullopt;
+  runtime.spend(self.string().size() + chars.value_or("").size());
   return strip(self.string(), chars, sides);
 }
 
@@ -61,7 +64,7 @@ Value partition(Runtime& runtime, const Value& self, const Arguments& given) {
   const std::string &text = self.string(), &separator = bound.string(0);
   if (separator.empty()) fail_operation("empty separator");
   runtime.spend(text.size());
-  const std::size_t at = from_end ? text.rfind(separator) : text.find(separator);
+  const std::size_t at = from_end ? find_last(text, separator) : find_first(text, separator);
   if (at == std::string::npos && from_end) return Value::tuple({"", "", text});
   if (at == std::string::npos) return Value::tuple({text, "", ""});
   return Value::tuple({text.substr(0, at), separator, text.substr(at + separator.size())});
@@ -113,7 +116,7 @@ Value fill_zeros(Runtime& runtime, const Value& self, const Arguments& given) {
   const Bound bound("zfill", given, {"width"});
   const std::string& text = self.string();
   const std::size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+');
-  const std::int64_t width = bound.integer(0, 0) - static_cast<std::int64_t>(sign);
+  const std::int64_t width = std::max<std::int64_t>(bound.integer(0, 0), 1) - static_cast<std::int64_t>(sign);
   return text.substr(0, sign) + pad(runtime, text.substr(sign), width, Align::right, "0");
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/char_class.h"
 #include "runtime/text/template/values/code_points.h"
+#include "runtime/text/template/values/search.h"
 
 /// Methods that look into strings.
 namespace lathe::jinja {
@@ -43,12 +44,12 @@ Found search(Runtime& runtime, const Value& self, const Bound& bound, bool from_
   const auto part = part_of(text, bound[1], bound[2]);
   if (!part) return {};
   const std::string_view within = std::string_view(text).substr(part->begin, part->end - part->begin);
-  const std::size_t at = from_end ? within.rfind(wanted) : within.find(wanted);
+  const std::size_t at = from_end ? find_last(within, wanted) : find_first(within, wanted);
   if (at == std::string_view::npos) return {};
   Found found{.index = count_code_points(std::string_view(text).substr(0, part->begin + at)), .count = 0};
   if (wanted.empty()) return {found.index, count_code_points(within) + 1};
-  for (std::size_t next = within.find(wanted); next != std::string_view::npos; ++found.count)
-    next = within.find(wanted, next + wanted.size());
+  for (std::size_t next = find_first(within, wanted); next != std::string_view::npos; ++found.count)
+    next = find_first(within, wanted, next + wanted.size());
   return found;
 }
 
@@ -78,6 +79,7 @@ Value touches(Runtime& runtime, const Value& self, const Arguments& given) {
     if (!affix.is_string())
       fail_operation(fmt::format("tuple for {} must only contain str, not {}", name, type_name(affix)));
     if (!part) return false;
+    runtime.budget().spend_reading(affix.string().size());
     const std::string_view within = std::string_view(self.string()).substr(part->begin, part->end - part->begin);
     return at_end ? within.ends_with(affix.string()) : within.starts_with(affix.string());
   };

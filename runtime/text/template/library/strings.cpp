@@ -1,15 +1,15 @@
 #include "runtime/text/template/library/strings.h"
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/code_points.h"
+#include "runtime/text/template/values/search.h"
 
 namespace lathe::jinja {
 
 namespace {
-
-bool holds(std::string_view chars, std::string_view point) { return chars.find(point) != std::string_view::npos; }
 
 bool below(std::size_t made, std::int64_t most) { return most < 0 || static_cast<std::int64_t>(made) < most; }
 
@@ -36,11 +36,14 @@ std::string_view strip(std::string_view text, std::optional<std::string_view> ch
     if (start) text = strip_start(text);
     return end ? strip_end(text) : text;
   }
-  while (start && !text.empty() && holds(*chars, text.substr(0, code_point_size(text, 0))))
+  std::set<char32_t> points;
+  for (std::size_t at = 0; at < chars->size(); at += code_point_size(*chars, at))
+    points.insert(code_point_at(*chars, at));
+  while (start && !text.empty() && points.contains(code_point_at(text, 0)))
     text.remove_prefix(code_point_size(text, 0));
   while (end && !text.empty()) {
     const std::size_t size = code_point_size_before(text, text.size());
-    if (!holds(*chars, text.substr(text.size() - size))) break;
+    if (!points.contains(code_point_at(text, text.size() - size))) break;
     text.remove_suffix(size);
   }
   return text;
@@ -65,7 +68,8 @@ std::string replace(Runtime& runtime, std::string_view text, std::string_view fr
     if (at == text.size() && below(made, count)) put(to);
     return out;
   }
-  for (std::size_t found; below(made, count) && (found = text.find(from, at)) != std::string_view::npos; ++made) {
+  for (std::size_t found; below(made, count) && (found = find_first(text, from, at)) != std::string_view::npos;
+       ++made) {
     put(text.substr(at, found - at));
     put(to);
     runtime.spend(1);
@@ -94,7 +98,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   std::vector<std::string_view> parts;
   std::size_t at = 0;
   for (std::size_t found;
-       below(parts.size(), most) && (found = text.find(separator, at)) != std::string_view::npos;) {
+       below(parts.size(), most) && (found = find_first(text, separator, at)) != std::string_view::npos;) {
     parts.push_back(text.substr(at, found - at));
     at = found + separator.size();
   }
@@ -119,14 +123,12 @@ std::vector<std::string_view> split_back(std::string_view text, std::int64_t mos
 }
 
 std::vector<std::string_view> split_back(std::string_view text, std::string_view separator, std::int64_t most) {
-  std::vector<std::string_view> parts;
-  while (below(parts.size(), most)) {
-    const std::size_t found = text.rfind(separator);
-    if (found == std::string_view::npos) break;
-    parts.push_back(text.substr(found + separator.size()));
-    text = text.substr(0, found);
+  const std::string backwards = reversed(text), separator_backwards = reversed(separator);
+  std::vector<std::string_view> parts = split(backwards, separator_backwards, most);
+  for (std::string_view& part : parts) {
+    const auto behind = static_cast<std::size_t>(part.data() - backwards.data());
+    part = text.substr(text.size() - behind - part.size(), part.size());
   }
-  parts.push_back(text);
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
@@ -145,8 +147,9 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
 }
 
 std::string pad(Runtime& runtime, std::string_view text, std::int64_t width, Align align, std::string_view fill) {
-  const std::int64_t gap = width - count_code_points(text);
-  if (gap <= 0) return std::string(text);
+  const std::int64_t size = count_code_points(text);
+  if (width <= size) return std::string(text);
+  const std::int64_t gap = width - size;
   // As CPython: of an odd gap the larger half is on the left where the width is odd.
   const std::int64_t left = align == Align::left ? 0 : align == Align::right ? gap : gap / 2 + (gap & width & 1);
   return repeat(runtime, fill, left) + std::string(text) + repeat(runtime, fill, gap - left);

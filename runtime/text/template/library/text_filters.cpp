@@ -46,6 +46,7 @@ Value trim(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("trim", given, {"chars?"});
   const std::string text = to_text(runtime, subject);
   const auto chars = bound.is_set(0) ? std::optional<std::string_view>(bound.string(0)) : std::nullopt;
+  runtime.spend(chars.value_or("").size());
   return Value(strip(text, chars, Sides::both));
 }
 
@@ -79,13 +80,13 @@ Value truncate(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound bound("truncate", given, {"length?", "killwords?", "end?", "leeway?"});
   const std::string end = bound.has(2) ? bound.string(2) : "...";
   const std::int64_t length = bound.integer(0, 255), leeway = bound.is_set(3) ? bound.integer(3, 5) : 5;
-  const std::int64_t kept = length - count_code_points(end);
-  if (kept < 0) fail_operation(fmt::format("expected length >= {}, got {}", count_code_points(end), length));
+  const std::int64_t shortest = count_code_points(end);
+  if (length < shortest) fail_operation(fmt::format("expected length >= {}, got {}", shortest, length));
   if (leeway < 0) fail_operation(fmt::format("expected leeway >= 0, got {}", leeway));
-  if (length_of(runtime, subject) <= length + leeway) return subject;
+  if (length_of(runtime, subject) - length <= leeway) return subject;
   if (!subject.is_string()) fail_operation(fmt::format("'{}' object has no attribute 'rsplit'", type_name(subject)));
   const std::string_view cut =
-      std::string_view(subject.string()).substr(0, byte_of_code_point(subject.string(), kept));
+      std::string_view(subject.string()).substr(0, byte_of_code_point(subject.string(), length - shortest));
   const bool kill = bound.flag(runtime, 1, false);
   return std::string(kill ? cut : cut.substr(0, cut.rfind(' '))) + end;
 }

@@ -60,7 +60,7 @@ class Analyzer {
     std::vector<Symbols> ways;
     ways.push_back(look_through(branches.branches.front().second));
     // All further conditions with their blocks are one way.
-    Symbols others = symbols_;
+    Symbols others = Symbols::way_through(symbols_);
     for (std::size_t i = 1; i < branches.branches.size(); ++i) {
       auto& [test, body] = branches.branches[i];
       const Analyzer inner(others);
@@ -72,7 +72,7 @@ class Analyzer {
     symbols_.merge(ways);
   }
   Symbols look_through(Block& body) const {
-    Symbols way = symbols_;
+    Symbols way = Symbols::way_through(symbols_);
     Analyzer(way).block(body);
     return way;
   }

@@ -2,8 +2,22 @@
 
 namespace lathe::jinja {
 
+Symbols Symbols::way_through(Symbols& scope) {
+  Symbols way(scope.outer_, *scope.layout_);
+  way.scope_ = &scope;
+  return way;
+}
+
+bool Symbols::knows_itself(const std::string& name) const {
+  return entries_.contains(name) || (scope_ && scope_->knows_itself(name));
+}
+
+bool Symbols::stores(const std::string& name) const {
+  return stores_.contains(name) || (scope_ && scope_->stores(name));
+}
+
 Symbols::Entry* Symbols::find(const std::string& name) {
-  for (Symbols* scope = this; scope; scope = scope->outer_)
+  for (Symbols* scope = this; scope; scope = scope->scope_ ? scope->scope_ : scope->outer_)
     if (const auto at = scope->entries_.find(name); at != scope->entries_.end()) return &at->second;
   return nullptr;
 }
@@ -20,7 +34,7 @@ void Symbols::load(const std::string& name) {
 
 void Symbols::store(const std::string& name) {
   stores_.insert(name);
-  if (entries_.count(name)) return;
+  if (knows_itself(name)) return;
   define(name, outer_ && outer_->find(name) ? Load::From::outer : Load::From::nothing);
 }
 
@@ -29,17 +43,16 @@ int Symbols::declare(const std::string& name) {
   return define(name, Load::From::argument).index;
 }
 
-void Symbols::merge(const std::vector<Symbols>& branches) {
+void Symbols::merge(const std::vector<Symbols>& ways) {
   std::set<std::string> assigned;
-  for (const Symbols& branch : branches) assigned.insert(branch.stores_.begin(), branch.stores_.end());
-  for (const std::string& name : stores_) assigned.erase(name);
-  for (const Symbols& branch : branches) {
-    for (const auto& [name, entry] : branch.entries_) entries_[name] = entry;
-    stores_.insert(branch.stores_.begin(), branch.stores_.end());
+  for (const Symbols& way : ways) {
+    for (const auto& [name, entry] : way.entries_) entries_[name] = entry;
+    for (const std::string& name : way.stores_)
+      if (!stores(name)) assigned.insert(name);
   }
   for (const std::string& name : assigned) {
-    Entry& entry = entries_.at(name);
-    entry.from = outer_ && outer_->find(name) ? Load::From::outer : Load::From::inputs;
+    find(name)->from = outer_ && outer_->find(name) ? Load::From::outer : Load::From::inputs;
+    stores_.insert(name);
   }
 }
 

@@ -29,6 +29,8 @@ class Symbols {
  public:
   Symbols(Symbols* outer, FrameLayout& layout)
       : outer_(outer), layout_(&layout), level_(outer ? outer->level_ + 1 : 0) {}
+  /// One way through `scope`, which outlives it: holds what it adds, for merge().
+  static Symbols way_through(Symbols& scope);
 
   /// The scope reads `name`.
   void load(const std::string& name);
@@ -37,11 +39,11 @@ class Symbols {
   /// What enters the scope sets `name`; gives its index in the frame.
   int declare(const std::string& name);
   /// One of several ways through the scope may have run: what they assign may be assigned.
-  void merge(const std::vector<Symbols>& branches);
+  void merge(const std::vector<Symbols>& ways);
 
   /// Where `name` lives, for code in a function of `layout`. Some scope knows the name.
   Slot slot(const std::string& name, const FrameLayout& layout);
-  bool knows_itself(const std::string& name) const { return entries_.count(name) != 0; }
+  bool knows_itself(const std::string& name) const;
   /// Whether slot(name) found the variable of this scope.
   bool is_read(const std::string& name) const { return entries_.at(name).read; }
   /// The same for the variable of that name that this scope sees, if there is one.
@@ -58,8 +60,10 @@ class Symbols {
   };
   Entry* find(const std::string& name);
   Entry& define(const std::string& name, Load::From from);
+  bool stores(const std::string& name) const;
 
   Symbols* outer_;
+  Symbols* scope_ = nullptr;  ///< that this is a way through
   FrameLayout* layout_;
   int level_;
   std::map<std::string, Entry> entries_;

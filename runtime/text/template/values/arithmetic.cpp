@@ -220,7 +220,7 @@ Value round_number(const Value& number, std::int64_t digits) {
     if (digits < -18) return 0;
     std::int64_t unit = 1;
     for (; digits < 0; ++digits) unit *= 10;
-    const std::int64_t down = floor_divide(number.integer(), unit), rest = number.integer() - down * unit;
+    const std::int64_t down = floor_divide(number.integer(), unit), rest = floor_modulo(number.integer(), unit);
     const bool up = 2 * rest > unit || (2 * rest == unit && down % 2 != 0);
     return integers(BinaryOp::multiply, down + up, unit);
   }

@@ -7,6 +7,7 @@
 
 #include "ir/support/hash.h"
 #include "runtime/text/template/values/object.h"
+#include "runtime/text/template/values/search.h"
 #include "runtime/text/template/values/sequences.h"
 
 namespace lathe::jinja {
@@ -82,8 +83,10 @@ bool ordered(Order order, const Value& a, const Value& b, Budget& budget) {
   require_defined(a);
   require_defined(b);
   if (a.is_number() && b.is_number()) return holds(order, exact(a), exact(b));
-  // The order of UTF-8 is that of code points.
-  if (a.is_string() && b.is_string()) return holds(order, a.string(), b.string());
+  if (a.is_string() && b.is_string()) {
+    budget.spend_reading(std::min(a.string().size(), b.string().size()));
+    return holds(order, a.string(), b.string());  // the order of UTF-8 is that of code points
+  }
   if (a.is_sequence() && a.kind() == b.kind()) {
     const auto &left = a.items(), &right = b.items();
     for (std::size_t i = 0; i < std::min(left.size(), right.size()); ++i)
@@ -141,7 +144,7 @@ bool contains(Runtime& runtime, const Value& container, const Value& item) {
     if (!item.is_string())
       fail_operation(fmt::format("'in <string>' requires string as left operand, not {}", type_name(item)));
     budget.spend_reading(container.string().size());
-    return container.string().find(item.string()) != std::string::npos;
+    return find_first(container.string(), item.string()) != std::string::npos;
   }
   if (container.is(Kind::dict)) return container.dict().find(item, budget) != nullptr;
   Iterator* items = try_iterate(runtime, container);

@@ -20,7 +20,8 @@ Value code_point_of(Runtime& runtime, const Text& text, std::int64_t index) {
   return {text.bytes.substr(at, code_point_size(text.bytes, at)), text.safe};
 }
 
-Value not_there(const Value& value, std::string_view name) {
+Value not_there(Runtime& runtime, const Value& value, std::string_view name) {
+  runtime.spend(name.size());
   return Value::undefined(fmt::format("{} has no attribute {}", string_repr(described(value)), string_repr(name)));
 }
 
@@ -90,7 +91,7 @@ Value attribute_of(Runtime& runtime, const Value& value, std::string_view name) 
   Value found = bound_attribute(runtime, value, name);
   if (found.is_missing() && value.is(Kind::dict))
     if (const Value* there = value.dict().find(name)) return *there;
-  return found.is_missing() ? not_there(value, name) : found;
+  return found.is_missing() ? not_there(runtime, value, name) : found;
 }
 
 Value element_of(Runtime& runtime, const Value& value, const Value& key) {
@@ -98,7 +99,7 @@ Value element_of(Runtime& runtime, const Value& value, const Value& key) {
   Value found = plain_element(runtime, value, key);
   if (found.is_missing() && key.is_string()) found = bound_attribute(runtime, value, key.string());
   if (!found.is_missing()) return found;
-  if (key.is_string()) return not_there(value, key.string());
+  if (key.is_string()) return not_there(runtime, value, key.string());
   return Value::undefined(fmt::format("{} has no element {}", described(value), repr(runtime, key)));
 }
 

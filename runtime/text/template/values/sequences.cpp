@@ -194,7 +194,9 @@ std::int64_t Range::at(std::int64_t i) const {
 }
 
 Range* Range::part(Runtime& runtime, std::int64_t start, std::int64_t step, std::int64_t count) const {
-  return runtime.make<Range>(at(start), at(start + count * step), step_ * step);
+  std::int64_t stride = 0;
+  if (__builtin_mul_overflow(step_, step, &stride)) fail_limit("an integer is beyond 64 bits");
+  return runtime.make<Range>(at(start), at(start + count * step), stride);
 }
 
 Value Range::element(Runtime&, const Value& index) {

@@ -152,6 +152,7 @@ class DictBuilder : private Dict {
   /// All keys of `base` first.
   explicit DictBuilder(const Dict& base) : Dict(base) { --depth_; }
   using Dict::find;
+  using Dict::items;
   using Dict::size;
 
   /// A key that is there keeps its place. Failure [template_operation] for what is no key.
