@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "ir/ops/blocks.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
@@ -14,7 +16,7 @@ using Operands = std::span<const HostTensor* const>;
 void require_indices(const InferContext& ctx, int operand) {
   ctx.require(is_integer(ctx.operand(operand).dtype), "index_dtype",
               fmt::format("indices must be i64 or i32, not {}", rules::describe(ctx, operand)),
-              "cast them, as in cast(indices, i64)");
+              "cast them, as in indices.to(i64)");
 }
 
 /// The index at position k, checked against the size of the dim that it runs over.
@@ -22,8 +24,9 @@ std::int64_t checked_index(const Node& node, const HostTensor& indices, std::int
   const std::int64_t index = indices.get_int(k);
   if (index < 0 || index >= size)
     throw UserError(node.loc, node.op->name.value,
-                    fmt::format("index {} is out of range for a dim of size {}", index, size), "index_range",
-                    size > 0 ? fmt::format("use 0 to {}", size - 1) : std::string("the dim is empty"));
+                    fmt::format("index {} at {} is out of range for a dim of size {}", index,
+                                shape_to_string(position_of(indices.shape(), k)), size),
+                    "index_range", size > 0 ? fmt::format("use 0 to {}", size - 1) : std::string("the dim is empty"));
   return index;
 }
 
@@ -44,6 +47,7 @@ HostTensor gather_reference(const Node& node, Operands operands, const Sizes& si
   const HostTensor &table = *operands[0], &indices = *operands[1];
   const Blocks blocks = blocks_of(table.shape(), dim_of(node, static_cast<int>(table.rank())));
   HostTensor result(table.dtype(), sizes);
+  if (result.numel() == 0) return result;  // nothing is looked up
   for (std::int64_t o = 0; o < blocks.outer; ++o)
     for (std::int64_t k = 0; k < indices.numel(); ++k) {
       const std::int64_t index = checked_index(node, indices, k, blocks.size);
@@ -106,7 +110,9 @@ void add_blocks(const Node& node, const HostTensor& indices, const HostTensor& u
                 const Blocks& blocks) {
   const auto from = updates.as<T>();
   const auto to = result.as<T>();
-  for (std::int64_t o = 0; o < blocks.outer; ++o)
+  // Of empty blocks one is as good as all: the indices are checked.
+  const std::int64_t outer = blocks.inner == 0 ? std::min<std::int64_t>(blocks.outer, 1) : blocks.outer;
+  for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t k = 0; k < indices.numel(); ++k) {
       const std::int64_t index = checked_index(node, indices, k, blocks.size);
       for (std::int64_t i = 0; i < blocks.inner; ++i)

@@ -6,6 +6,7 @@
 
 #include "ir/ops/list.h"
 #include "passes/fusion/attention_cost.h"
+#include "passes/fusion/prepare.h"
 #include "passes/fusion/result_dots.h"
 #include "passes/fusion/softmax_sums.h"
 #include "passes/recompute.h"
@@ -269,7 +270,7 @@ Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-  Graph summed = options.blocks ? sums_from_results(graph, is_result) : graph;
+  Graph summed = options.blocks ? own_results(sums_from_results(graph, is_result)) : graph;
   const AttentionSubject subject(summed);
   const AttentionSearch forward = Search(subject, options).run();
   std::vector<Recomputation> wanted;

@@ -13,6 +13,7 @@
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
 #include "passes/fusion/merge.h"
+#include "passes/fusion/prepare.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/region_graph.h"
 #include "passes/fusion/row_sums.h"
@@ -294,7 +295,10 @@ void drop_empty_regions(FusionPlan& plan) {
   }
 }
 
-FusionPlan plan_fusion(const Graph& graph, const FusionOptions& options) { return Planner(graph, options).run(); }
+FusionPlan plan_fusion(const Graph& graph, const FusionOptions& options) {
+  verify_prepared(graph);
+  return Planner(graph, options).run();
+}
 
 namespace {
 std::string members_text(const FusionPlan& plan, const Graph& graph, const Region& region) {

@@ -230,3 +230,21 @@ TEST_CASE("fusion: the check of an index is part of what reads it") {
   output "y" %5
 })") == "region 0 rows [n, 8]: %6:where*\n");
 }
+
+TEST_CASE("fusion: a graph whose results nobody would compute is refused") {
+  const auto refused = [](std::string_view results, const std::string& what) {
+    const std::string text = std::string("graph @g(input %x: f32[n, 8], state %s: f32[n, 8]) {\n  %1 = exp %x\n") +
+                             "  %2 = transpose %1 {dim0=0, dim1=1}\n" + std::string(results) + "}";
+    const ir::Graph graph = ir::parse_graph(text, "g.lathe");
+    CHECK_THROWS_WITH(plan_fusion(graph), Catch::Matchers::Contains(what));
+    CHECK_NOTHROW(plan_fusion(prepare_for_fusion(graph)));
+    CHECK_NOTHROW(plan_fusion(own_results(graph)));
+  };
+  refused("output \"o\" %2\n", "%3 transpose at g.lathe:3 is a result without a node of its own");
+  refused("output \"o\" %x\n", "%0 input at g.lathe:1 is a result without a node of its own");
+  refused("output \"o\" %1\n output \"p\" %1\n", "%2 exp at g.lathe:2 is a result without a node of its own");
+  refused("output \"o\" %1\n update %s <- %1\n", "%2 exp at g.lathe:2 is a result without a node of its own");
+  const ir::Graph sums = ir::parse_graph(
+      "graph @g(input %x: f32[n, 8, m]) {\n  %1 = sum %x {dims=[0, 2]}\n output \"o\" %1\n}", "g.lathe");
+  CHECK_THROWS_WITH(plan_fusion(sums), Catch::Matchers::Contains("%1 sum at g.lathe:2 folds trailing dims"));
+}

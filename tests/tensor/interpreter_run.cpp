@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/parser.h"
 #include "tests/support/interpreted.h"
 
 using namespace lathe;
@@ -50,6 +51,40 @@ TEST_CASE("any value can be had, by id or by name") {
   CHECK(named.size() == 3);
   CHECK(named.at("hidden").get(1) == 6);
   CHECK(named.at("y").get(0) == 4);
+}
+
+TEST_CASE("a result that is not there is an error that names those that are") {
+  const Tensors results{{"loss", HostTensor::scalar(1)}, {"logits", HostTensor::scalar(2)}};
+  CHECK(results.at("loss").get(0) == 1);
+  std::string text;
+  const int line = __LINE__ + 1;
+  CHECK(error_label([&] { (void)results.at("logit"); }, &text) == "tensor_unknown");
+  CHECK(text == "interpreter_run.cpp:" + std::to_string(line) +
+                    ": at: there is no tensor named logit  [tensor_unknown]\n"
+                    "  there are: logits, loss; did you mean 'logits'?");
+  CHECK(error_label([&] { (void)Tensors().at("y"); }, &text) == "tensor_unknown");
+  CHECK(text.find("there are: none") != std::string::npos);
+  Tensors many;
+  for (int i = 0; i < 100; ++i) many.emplace("weight" + std::to_string(i), HostTensor());
+  many.at("weight7") = HostTensor::scalar(3);
+  CHECK(many.at("weight7").get(0) == 3);
+  CHECK(error_label([&] { (void)many.at("y"); }, &text) == "tensor_unknown");
+  CHECK(text.find(" and 88 more") != std::string::npos);
+}
+
+TEST_CASE("an argument that is not known is not answered with one that is given") {
+  GraphBuilder b("g");
+  const Value x = b.argument(ops::input, "x", f64, {2});
+  b.output("y", add(x, b.argument(ops::parameter, "weight", f64, {2})));
+  const HostTensor two(f64, {2});
+  std::string text;
+  CHECK(error_label([&] { interpret(b.graph(), {{"xx", two}}); }, &text) == "argument_unknown");
+  CHECK(text.find("did you mean 'x'?") != std::string::npos);
+  CHECK(error_label([&] { interpret(b.graph(), {{"x", two}, {"xx", two}}); }, &text) == "argument_unknown");
+  CHECK(text.find("did you mean") == std::string::npos);
+  CHECK(text.find("its inputs are: x") != std::string::npos);
+  CHECK(error_label([&] { interpret(b.graph(), {{"x", two}, {"wieght", two}}); }, &text) == "argument_unknown");
+  CHECK(text.find("did you mean 'weight'?") != std::string::npos);
 }
 
 TEST_CASE("nothing that no result needs is computed") {
@@ -128,4 +163,47 @@ TEST_CASE("composites mean their expansion, run-time checks included") {
   };
   CHECK(run(4).at("flat").same_bits(HostTensor::from({4}, {1, 3, 2, 4}, f64)));
   CHECK(error_label([&] { run(3); }) == "view_numel");
+}
+
+TEST_CASE("nothing is looped over where nothing is, however many rows") {
+  constexpr std::int64_t many = std::int64_t{1} << 60;
+  const Graph graph = parse_graph(R"(graph @g(input %x: f64[n, 3, m], input %z: f64[n, 2, m], input %y: f64[m],
+         input %i: i64[4], input %u: f64[n, 4, m]) {
+  %1 = add %x, %y
+  %2 = gather %x, %i {dim=1}
+  %3 = scatter_add %i, %u {size=3, dim=1}
+  %4 = concat %x, %z {dim=1}
+  %5 = pad %x {dim=1, low=1, high=2}
+  %6 = permute %x {dims=[1, 2, 0]}
+  %7 = contiguous %6
+  %8 = sum %x {dims=[0]}
+  %9 = iota {shape=[n, m], dim=0, dtype=f64}
+  output "add" %1
+  output "gather" %2
+  output "scatter" %3
+  output "concat" %4
+  output "pad" %5
+  output "permute" %7
+  output "sum" %8
+  output "iota" %9
+})");
+  const auto empty = [](std::int64_t rows) { return HostTensor(f64, {many, rows, 0}); };
+  Tensors arguments = {{"x", empty(3)}, {"z", empty(2)}, {"u", empty(4)}, {"y", HostTensor(f64, {0})}};
+  arguments["i"] = HostTensor::from_ints({4}, {0, 2, 1, 1});
+  const Tensors found = interpret(graph, arguments);
+  CHECK(found.at("concat").shape() == std::vector<std::int64_t>{many, 5, 0});
+  CHECK(found.at("sum").shape() == std::vector<std::int64_t>{3, 0});
+  CHECK(found.at("iota").to_string(1) == "f64[1152921504606846976, 0] [[], ..., []]");
+  // Where something would be added the indices are looked at, but not for every row.
+  arguments["i"] = HostTensor::from_ints({4}, {0, 2, 1, 3});
+  CHECK(error_label([&] { interpret(graph, arguments); }) == "index_range");
+}
+
+TEST_CASE("iota of more elements than can be counted is an error") {
+  const Graph graph = parse_graph(R"(graph @g(input %x: f64[n, 0]) {
+  %1 = iota {shape=[3, n, n], dim=0, dtype=i64}
+  output "i" %1
+})");
+  const Tensors arguments = {{"x", HostTensor(f64, {std::int64_t{1} << 40, 0})}};
+  CHECK(error_label([&] { interpret(graph, arguments); }) == "host_tensor_shape");
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/strict_json.h"
 #include "runtime/text/tokenizer/pipeline.h"

@@ -26,7 +26,7 @@ struct EncodeOptions {
   std::optional<Padding> padding = {};
 };
 
-/// The tokenizer of a tokenizer.json: text to token ids and back, id for id as the library `tokenizers` does. It is
+/// The tokenizer of a tokenizer.json: text to token ids and back, id for id as the library tokenizers does. It is
 /// immutable, cheap to copy, and any number of threads can use one. Faults of a file are UserErrors that name the
 /// file and the place in it:
 ///   [file_open], [file_read], [file_too_large]  the file cannot be read

@@ -50,7 +50,7 @@ class ByteFallbackStage : public TokenStage {
                                     : -1;
     };
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
-    // "+A" is a number to `tokenizers`.
+    // "+A" is a number to tokenizers.
     const int high = token[3] == '+' ? 0 : digit(token[3]), low = digit(token[4]);
     if (high < 0 || low < 0) return std::nullopt;
     return static_cast<char>(high * 16 + low);

@@ -19,7 +19,7 @@ class CharsMap {
   CharsMap(const CharsMap&) = delete;
   CharsMap& operator=(const CharsMap&) = delete;
 
-  /// `source` with the map applied as `tokenizers` does: to grapheme clusters below 6 bytes, by the shortest text of
+  /// `source` with the map applied as tokenizers does: to grapheme clusters below 6 bytes, by the shortest text of
   /// the map that they start with, and to the characters of the others.
   AlignedText apply(AlignedText source) const;
 

@@ -2,7 +2,7 @@
 
 namespace lathe::text {
 
-/// Properties of characters as `tokenizers` sees them. Unicode's tables are those of utf8proc; where `tokenizers`
+/// Properties of characters as tokenizers sees them. Unicode's tables are those of utf8proc; where tokenizers
 /// takes older ones (older_unicode.h), so does Lathe.
 
 /// White_Space of Unicode.

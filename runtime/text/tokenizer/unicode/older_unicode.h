@@ -2,7 +2,7 @@
 
 namespace lathe::text {
 
-/// `tokenizers` takes punctuation, format characters, marks and normal forms from tables of Unicode 8 and 9, and
+/// tokenizers takes punctuation, format characters, marks and normal forms from tables of Unicode 8 and 9, and
 /// models have learned with these. Code points whose property has changed since then, up to Unicode 15.
 bool older_not_punctuation(char32_t code);
 bool older_punctuation(char32_t code);
