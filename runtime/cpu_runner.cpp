@@ -101,6 +101,7 @@ class CpuRunner final : public ProgramRunner {
   const Program& program_;
   codegen::CompiledKernels kernels_;
   std::unique_ptr<ThreadPool> threads_;
+  bool poison_;
   DimBindings reserve_;
   const std::vector<bool>* skipped_;
   std::map<int, HostTensor> constants_;
@@ -121,6 +122,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
     : program_(program),
       kernels_(std::move(kernels)),
       threads_(std::make_unique<ThreadPool>(options.threads)),
+      poison_(options.poison || ArenaGuard::always_poisons()),
       reserve_(options.reserve),
       skipped_(options.skipped),
       constants_(constant_tensors(program)),
@@ -208,7 +210,14 @@ void CpuRunner::point_buffers(const RunArguments& arguments) {
     at(program_.states[i].buffer) = arguments.states[i]->on_host().data();
     if (written_[i]) arguments.states[i]->device_is_current = false;
   }
-  for (std::size_t i = 0; i < program_.outputs.size(); ++i) at(program_.outputs[i].buffer) = arguments.outputs[i];
+  for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+    const auto b = static_cast<std::size_t>(program_.outputs[i].buffer);
+    where_[b] = arguments.outputs[i];
+    if (!poison_) continue;
+    const DType dtype = program_.buffers[b].dtype;
+    poison({arguments.outputs[i], static_cast<std::size_t>(sizes_[buffer_elements_[b]]) * size_in_bytes(dtype)},
+           dtype);
+  }
   for (auto& [buffer, value] : constants_) at(buffer) = value.data();
   for (std::size_t l = 0; l < calls_.size(); ++l)
     for (std::size_t t = 0; t < calls_[l].buffers.size(); ++t)
@@ -249,7 +258,7 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
 void CpuRunner::run(const RunArguments& arguments) {
   prepare(arguments.dims);
   point_buffers(arguments);
-  const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes());
+  const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes(), poison_);
   RangeRecorder recorder(Clock::now());
   for (std::size_t l = 0; l < calls_.size(); ++l) {
     if (skipped_ && (*skipped_)[l]) continue;

@@ -9,6 +9,7 @@ namespace lathe {
 
 struct CpuRunnerOptions {
   int threads = 1;
+  bool poison = false;                         ///< see CompileOptions::poison
   DimBindings reserve = {};                    ///< see CompileOptions::reserve
   const std::vector<bool>* skipped = nullptr;  ///< launches that runs leave out if they are set when the run starts
 };

@@ -147,7 +147,8 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   codegen::CompiledKernels kernels = cpu_kernels(options, program);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
-  return make_cpu_runner(program, std::move(kernels), {.threads = threads_of(options), .reserve = options.reserve});
+  return make_cpu_runner(program, std::move(kernels),
+                         {.threads = threads_of(options), .poison = options.poison, .reserve = options.reserve});
 }
 
 /// The GPU that a program is to run on.

@@ -39,6 +39,9 @@ struct CompileOptions {
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
   LowerOptions lower = {};
+  /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
+  /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.
+  bool poison = false;
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;

@@ -140,7 +140,7 @@ std::vector<Value> GroupSoftmax::finish(Scopes& rows, Value thread) {
   std::vector<Value> ends;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
-    ends.push_back(rows_[r].maximum.end(b_, context_.dim(plan_.attention.column_count)));
+    ends.push_back(rows_[r].maximum.end(b_, online_, context_.dim(plan_.attention.column_count)));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const PointInstruction& sum = program_[online_.sums[s]];
       const Value joined = join(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);

@@ -32,6 +32,8 @@ class Finder {
     }
     if (found.most < 0 || !is_float(program_[found.most].dtype)) return std::nullopt;
     most_ = found.most;
+    subtracted_ = find_subtracted();
+    found.zero_masked = subtracted_ != most_;
     const auto varies = [&](const PointStore& store) {
       return (program_.depends[static_cast<std::size_t>(store.value)] & columns_) != 0;
     };
@@ -46,6 +48,19 @@ class Finder {
  private:
   bool waits(int i) const { return reduces_[static_cast<std::size_t>(i)]; }
 
+  /// Whether it is the maximum, or that kept from being -inf: by all exponentials or by none.
+  bool takes_most(int subtracted) const {
+    return subtracted == subtracted_ && without_least_maximum(program_, subtracted) == most_;
+  }
+
+  /// What the first exponential subtracts.
+  int find_subtracted() const {
+    for (const PointInstruction& i : program_.code)
+      if (i.kind == Kind::scalar && i.op == ScalarOp::sub && without_least_maximum(program_, i.args[1]) == most_)
+        return i.args[1];
+    return -1;
+  }
+
   /// Whether a value is exp(a - max of a) times what does not depend on any reduction.
   bool scales(int value) const {
     const PointInstruction& i = program_[value];
@@ -53,7 +68,7 @@ class Finder {
     switch (i.op) {
       case ScalarOp::exp: {
         const PointInstruction& difference = program_[i.args[0]];
-        return difference.kind == Kind::scalar && difference.op == ScalarOp::sub && difference.args[1] == most_ &&
+        return difference.kind == Kind::scalar && difference.op == ScalarOp::sub && takes_most(difference.args[1]) &&
                difference.args[0] == program_[most_].args[0];
       }
       case ScalarOp::cast:
@@ -67,7 +82,7 @@ class Finder {
   const PointProgram& program_;
   std::uint64_t columns_;
   std::vector<bool> reduces_;  ///< by instruction: whether it depends on a reduction
-  int most_ = -1;
+  int most_ = -1, subtracted_ = -1;
 };
 
 }  // namespace

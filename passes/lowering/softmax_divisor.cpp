@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/softmax_floors.h"
 #include "passes/lowering/point_emitter.h"
 
 namespace lathe {
@@ -10,13 +11,24 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
+/// The value behind a maximum of it and this number, in either order; else i.
+int without_floor(const PointProgram& program, int i, double floor) {
+  const PointInstruction& most = program[i];
+  if (most.kind != Kind::scalar || most.op != ScalarOp::max) return i;
+  for (const std::size_t side : {0U, 1U})
+    if (const PointInstruction& other = program[most.args[1 - side]];
+        other.kind == Kind::constant && other.value == floor)
+      return most.args[side];
+  return i;
+}
+
 /// exp(a - m), m being the maximum of a along the columns.
 bool is_exp_below_max(const PointProgram& program, int i) {
   const PointInstruction& exp = program[i];
   if (exp.kind != Kind::scalar || exp.op != ScalarOp::exp) return false;
   const PointInstruction& difference = program[exp.args[0]];
   if (difference.kind != Kind::scalar || difference.op != ScalarOp::sub) return false;
-  const PointInstruction& most = program[difference.args[1]];
+  const PointInstruction& most = program[without_least_maximum(program, difference.args[1])];
   return most.kind == Kind::reduce && most.op == ScalarOp::max && most.args[0] == difference.args[0];
 }
 
@@ -63,6 +75,12 @@ class Divisor {
 
 }  // namespace
 
+int without_least_maximum(const PointProgram& program, int i) {
+  return without_floor(program, i, ir::least_softmax_maximum(compute_type(program[i].dtype)));
+}
+
+int without_least_sum(const PointProgram& program, int i) { return without_floor(program, i, ir::least_softmax_sum); }
+
 std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result, std::uint64_t columns,
                                                bool narrow) {
   return Divisor(program, columns, narrow).take_out(result);
@@ -70,7 +88,10 @@ std::optional<SoftmaxDivisor> take_out_divisor(PointProgram& program, int result
 
 bool is_softmax_weight(const PointProgram& program, const PointInstruction& i) {
   if (i.kind != Kind::scalar || i.op != ScalarOp::div || !is_exp_below_max(program, i.args[0])) return false;
-  const PointInstruction& sum = program[i.args[1]];
+  const int subtracted = program[program[i.args[0]].args[0]].args[1], behind = without_least_sum(program, i.args[1]);
+  const bool sum_may_be_zero = without_least_maximum(program, subtracted) != subtracted;
+  if (sum_may_be_zero && behind == i.args[1]) return false;
+  const PointInstruction& sum = program[behind];
   return sum.kind == Kind::reduce && sum.op == ScalarOp::add && sum.args[0] == i.args[0] &&
          (sum.dtype == f32 || sum.dtype == bf16);
 }
