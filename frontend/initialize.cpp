@@ -10,6 +10,7 @@
 
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
+#include "ir/support/float_environment.h"
 #include "ir/support/philox.h"
 
 namespace lathe {
@@ -90,6 +91,7 @@ std::function<double(std::int64_t)> sampler(const Init& init, const Draw& draw) 
 
 HostTensor initial_value(const Init& init, std::string_view name, DType dtype, const std::vector<std::int64_t>& sizes,
                          std::uint64_t seed) {
+  const FloatEnvironment environment;
   HostTensor value(dtype, sizes);
   const Init plain = resolve(init, sizes);
   if (plain.kind == Init::Kind::values && std::cmp_not_equal(plain.list.size(), value.numel()))

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "frontend/built.h"
+#include "frontend/graph.h"
 #include "ir/ops/functional.h"
 #include "ir/support/error.h"
 
@@ -70,6 +71,15 @@ std::vector<Tensor> tensors(const std::vector<ir::Value>& values) {
 }  // namespace
 
 Tensor::Tensor(const ir::Value& value) : graph_(value.builder().weak_from_this().lock()), value_(value) {}
+
+Graph Tensor::graph(Where at) const {
+  (void)value(at);
+  auto state = std::dynamic_pointer_cast<detail::GraphState>(graph_);
+  if (!state)
+    throw UserError(Location(at), "tensor", "the tensor belongs to a builder without a Graph", "tensor_graph",
+                    "build it in a Graph");
+  return Graph(std::move(state));
+}
 
 void Tensor::throw_empty(const Where& at) {
   throw UserError(Location(at), "tensor", "the tensor is empty", "tensor_empty", assign_first);

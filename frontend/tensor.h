@@ -12,6 +12,8 @@
 
 namespace lathe {
 
+class Graph;
+
 /// The user's line. Every entry of the DSL ends in `Where at = Where::current()`, so that nodes, errors and profiles
 /// name the line that wrote the op.
 using Where = std::source_location;
@@ -46,6 +48,8 @@ class Tensor {
     return *value_;
   }
   ir::GraphBuilder& builder(Where at = Where::current()) const { return value(at).builder(); }
+  /// The Graph that it belongs to. UserError [tensor_graph] for a value of a builder that belongs to none.
+  Graph graph(Where at = Where::current()) const;
   const Shape& shape(Where at = Where::current()) const { return value(at).shape(); }
   DType dtype(Where at = Where::current()) const { return value(at).dtype(); }
   int rank(Where at = Where::current()) const { return value(at).rank(); }
@@ -96,7 +100,7 @@ class Tensor {
  private:
   [[noreturn]] static void throw_empty(const Where& at);
 
-  std::shared_ptr<const ir::GraphBuilder> graph_;  ///< of a Graph: its builder, which `value_` refers to
+  std::shared_ptr<ir::GraphBuilder> graph_;  ///< of a Graph: its builder, which `value_` refers to
   std::optional<ir::Value> value_;
 };
 

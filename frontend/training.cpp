@@ -8,6 +8,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "ir/support/float_environment.h"
 #include "passes/autodiff.h"
 #include "passes/mixed_precision.h"
 #include "passes/rebuild.h"
@@ -149,6 +150,7 @@ OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, co
 /// Everything but the output of the loss itself.
 void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
   check(loss, optimizer, options);
+  const FloatEnvironment environment;
   GraphBuilder& builder = loss.builder();
   std::optional<LossScale> scaling;
   if (options.precision == f16) scaling.emplace(builder, options.loss_scaling);

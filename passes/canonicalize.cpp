@@ -25,13 +25,21 @@ bool same(const Value& value, const Node& node, std::span<const Value> operands)
   return true;
 }
 
+/// Whether the value can stand for the node. Of two sizes that only a run-time check makes equal an op gives its
+/// result one, which may not be the one that the node has: then it cannot.
+bool fits(const Value& value, const Context& context) {
+  const Shape &made = value.shape(), &wanted = context.shape();
+  LATHE_ASSERT(value.dtype() == context.node.type.dtype && made.rank() == wanted.rank());
+  for (int d = 0; d < made.rank(); ++d) LATHE_ASSERT(made[d] == wanted[d] || !made[d].value() || !wanted[d].value());
+  return made == wanted;
+}
+
 std::optional<Value> apply_first(const Context& context) {
   for (const auto rules : {view_rules(), algebra_rules(), join_rules(), contract_rules()})
-    for (const Rule& rule : rules)
-      if (const auto value = rule.apply(context); value && !same(*value, context.node, context.operands)) {
-        LATHE_ASSERT(value->shape() == context.shape() && value->dtype() == context.node.type.dtype);
-        return value;
-      }
+    for (const Rule& rule : rules) {
+      const auto value = rule.apply(context);
+      if (value && !same(*value, context.node, context.operands) && fits(*value, context)) return value;
+    }
   return std::nullopt;
 }
 
@@ -63,6 +71,7 @@ std::vector<int> count_uses(const Graph& graph) {
 std::optional<Graph> run_once(const Graph& graph) {
   bool fired = false;
   GraphBuilder builder(graph.name);
+  builder.add_checks(graph.checks);  // first: they speak of the ops that the user wrote
   Rebuilder to(builder, graph);
   const auto uses = count_uses(graph);
   std::map<ValueId, int> use_counts;

@@ -86,13 +86,17 @@ std::optional<Value> join_expands(const Context& c) {
   return expand(operand_of(c.operand(0)), c.shape());
 }
 
-/// Whether operands of these shapes broadcast to `result` on their own.
+/// Whether operands of these shapes broadcast to `result` on their own, without a run-time check.
 bool broadcasts_to(std::span<const Value> operands, const Shape& result) {
   for (int d = 0; d < result.rank(); ++d) {
-    const bool given = std::any_of(operands.begin(), operands.end(), [&](const Value& operand) {
+    bool given = false;
+    for (const Value& operand : operands) {
       const int at = operand.rank() - result.rank() + d;
-      return at >= 0 && operand.shape()[at] == result[d];
-    });
+      if (at < 0) continue;
+      const Dim& size = operand.shape()[at];
+      if (size != result[d] && !size.is(1)) return false;
+      given = given || size == result[d];
+    }
     if (!given) return false;
   }
   return true;

@@ -5,18 +5,21 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 #include "ir/kernel/printer.h"
-#include "ir/support/nearest.h"
-#include "ir/tensor/binding.h"
+#include "ir/support/float_environment.h"
+#include "passes/evaluation.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/index_lookups.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
+#include "runtime/argument_binder.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
 #include "runtime/machine/cpu_info.h"
+#include "runtime/parameters/parameter_store.h"
 #include "runtime/tune/tune.h"
 
 namespace lathe {
@@ -33,75 +36,53 @@ struct Executable::Impl {
   Program program;
   CompileSummary summary;
   std::unique_ptr<ProgramRunner> runner;
-  ir::Tensors states;  ///< where the runner has newer ones, fetch_states brings them
+  Parameters parameters;
+  std::mutex running;
+  std::unique_ptr<ArgumentBinder> binder;
   ir::IndexLookups lookups;
-  std::mutex turn;  ///< of whoever reads or writes the states
 
-  const Program::Slot& slot(std::string_view name) const;
-  void set(std::string_view name, const HostTensor& value);
-  DimBindings bind(const ir::Tensors& inputs) const;
-  ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times);
+  template <class Inputs, class Outputs>
+  void run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  template <class Inputs, class Outputs>
+  void run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  [[noreturn]] void explain_index_error(const UserError& error);
 };
 
-/// The parameter or state of this name.
-const Program::Slot& Executable::Impl::slot(std::string_view name) const {
-  std::vector<std::string_view> names;
-  for (const Program::Slot& slot : program.states) {
-    if (slot.name == name) return slot;
-    names.push_back(slot.name);
+/// A run holds the store, in shared mode where it changes nothing in it.
+template <class Inputs, class Outputs>
+void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+  const std::lock_guard turn(running);
+  const FloatEnvironment environment;
+  ParameterStore& store = *parameters.store();
+  {
+    const std::shared_lock lock(store.mutex);
+    binder->resolve_states(store);
+    if (runner->only_reads(binder->states())) return run_bound(inputs, outputs, times);
   }
-  const std::string better = did_you_mean(name, names);
-  throw UserError(fmt::format("@{} has no parameter or state named {}", program.name, name), "argument_unknown",
-                  better.empty() ? fmt::format("there are: {}", list_of(names)) : better);
+  const std::lock_guard lock(store.mutex);
+  binder->resolve_states(store);
+  run_bound(inputs, outputs, times);
 }
 
-void Executable::Impl::set(std::string_view name, const HostTensor& value) {
-  const Program::Slot& to = slot(name);
-  if (to.dtype != value.dtype())
-    throw UserError(
-        fmt::format("{} is {}, the value given is {}", name, lathe::name(to.dtype), lathe::name(value.dtype())),
-        "argument_dtype", "convert it first, with HostTensor::cast");
-  bool fits = static_cast<std::int64_t>(to.shape.rank()) == value.rank();
-  for (int d = 0; fits && d < to.shape.rank(); ++d)
-    fits = to.shape[d].value().value_or(value.shape()[static_cast<std::size_t>(d)]) ==
-           value.shape()[static_cast<std::size_t>(d)];
-  if (!fits)
-    throw UserError(fmt::format("{} is {}{}, the value given is {}", name, lathe::name(to.dtype),
-                                to.shape.to_string(), shape_to_string(value.shape())),
-                    "argument_shape", "give a value of that shape");
-  states[to.name] = value;
-  runner->state_was_set(to.name);
-}
-
-DimBindings Executable::Impl::bind(const ir::Tensors& inputs) const {
-  std::map<std::string, ir::ArgumentShape> shapes;
-  for (const auto& [name, tensor] : inputs) shapes[name] = {tensor.dtype(), tensor.shape()};
-  for (const auto& [name, tensor] : states) {
-    if (shapes.contains(name))
-      throw UserError(fmt::format("{} is a parameter or state of @{}, not an input", name, program.name),
-                      "argument_unknown", "set it with set_state");
-    shapes[name] = {tensor.dtype(), tensor.shape()};
-  }
-  for (const Program::Slot& slot : program.states)
-    if (!states.contains(slot.name))
-      throw UserError(fmt::format("the {} {}: {}{} of @{} has no value", slot.is_parameter ? "parameter" : "state",
-                                  slot.name, lathe::name(slot.dtype), slot.shape.to_string(), program.name),
-                      "state_unset", "set it with set_state before the first run");
-  return ir::bind_dims(signature, shapes);
-}
-
-ir::Tensors Executable::Impl::run(const ir::Tensors& inputs, std::vector<LaunchTime>* times) {
-  const DimBindings dims = bind(inputs);
+template <class Inputs, class Outputs>
+void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+  binder->bind(inputs);
+  RunArguments arguments = binder->arguments(outputs);
+  arguments.times = times;
   try {
-    return runner->run(dims, inputs, states, times);
+    runner->run(arguments);
+    binder->finish(outputs);
   } catch (const UserError& error) {
     if (error.label() != "index_range") throw;
-    ir::Tensors arguments = inputs;
-    for (const ir::ValueId id : lookups.graph.arguments())
-      if (const auto state = states.find(lookups.graph[id].name); state != states.end()) arguments.insert(*state);
-    ir::throw_index_error(lookups, arguments, dims);
-    throw;
+    explain_index_error(error);
   }
+}
+
+void Executable::Impl::explain_index_error(const UserError& error) {
+  std::vector<std::string> names;
+  for (const ir::ValueId id : lookups.graph.arguments()) names.push_back(lookups.graph[id].name);
+  ir::throw_index_error(lookups, binder->copies(names), binder->dims());
+  throw error;
 }
 
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -116,59 +97,53 @@ Executable::Impl& Executable::impl() const {
   return *impl_;
 }
 
-void Executable::set_state(std::string_view name, const HostTensor& value) {
-  const std::lock_guard lock(impl().turn);
-  impl().set(name, value);
-}
+Parameters Executable::parameters() const { return impl().parameters; }
 
-void Executable::set_states(const ir::Tensors& values) {
-  const std::lock_guard lock(impl().turn);
-  for (const auto& [name, value] : values) impl().set(name, value);
-}
-
-const HostTensor& Executable::state(std::string_view name) const {
-  const std::lock_guard lock(impl().turn);
-  impl().runner->fetch_states(impl().states);
-  const Program::Slot& slot = impl().slot(name);
-  const auto at = impl().states.find(slot.name);
-  if (at == impl().states.end())
-    throw UserError(fmt::format("{} of @{} has no value yet", name, impl().program.name), "state_unset",
-                    "set it with set_state");
-  return at->second;
-}
-
-const ir::Tensors& Executable::states() const {
-  const std::lock_guard lock(impl().turn);
-  impl().runner->fetch_states(impl().states);
-  return impl().states;
+void Executable::use(const Parameters& parameters) {
+  const std::lock_guard running(impl().running);
+  const std::lock_guard lock(parameters.store()->mutex);
+  parameters.store()->attach(impl().program);
+  impl().parameters = parameters;
+  impl().binder->forget_states();
 }
 
 ir::Tensors Executable::run(const ir::Tensors& inputs) {
-  const std::lock_guard lock(impl().turn);
-  return impl().run(inputs, nullptr);
+  ir::Tensors outputs;
+  impl().run(inputs, outputs, nullptr);
+  return outputs;
 }
 
+void Executable::run(const InputRefs& inputs, const OutputRefs& outputs) { impl().run(inputs, outputs, nullptr); }
+
 ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times) {
-  const std::lock_guard lock(impl().turn);
-  return impl().run(inputs, &times);
+  ir::Tensors outputs;
+  impl().run(inputs, outputs, &times);
+  return outputs;
+}
+
+DimBindings Executable::bind(const ir::Tensors& inputs) const {
+  const std::lock_guard running(impl().running);
+  ParameterStore& store = *impl().parameters.store();
+  const std::shared_lock lock(store.mutex);
+  impl().binder->resolve_states(store);
+  return impl().binder->bind(inputs);
 }
 
 const CompileSummary& Executable::summary() const { return impl().summary; }
 const Program& Executable::program() const { return impl().program; }
 MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
 
-DimBindings Executable::bind(const ir::Tensors& inputs) const {
-  const std::lock_guard lock(impl().turn);
-  return impl().bind(inputs);
-}
-
 namespace {
 
 int all_cpus() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 int threads_of(const CompileOptions& options) { return options.threads > 0 ? options.threads : all_cpus(); }
 
+/// That compile at once: no more than there are CPUs, since each takes memory.
+int compiling_threads(const CompileOptions& options) { return std::min(threads_of(options), all_cpus()); }
+
 codegen::CompiledKernels cpu_kernels(const CompileOptions& options, const Program& program) {
-  return codegen::Jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache).compile(program.kernels);
+  const codegen::JitOptions jit{.target = options.target.cpu, .threads = compiling_threads(options)};
+  return codegen::Jit(jit, options.cache).compile(program.kernels);
 }
 
 std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const Program& program,
@@ -176,7 +151,8 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   codegen::CompiledKernels kernels = cpu_kernels(options, program);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
-  return make_cpu_runner(program, std::move(kernels), threads_of(options));
+  return make_cpu_runner(program, std::move(kernels),
+                         {.threads = threads_of(options), .poison = options.poison, .reserve = options.reserve});
 }
 
 /// The GPU that a program is to run on.
@@ -208,7 +184,8 @@ TuneMachine cpu_to_tune(const CompileOptions& options) {
           .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {
-                return make_cpu_runner(program, cpu_kernels(options, program), threads_of(options), &skipped);
+                return make_cpu_runner(program, cpu_kernels(options, program),
+                                       {.threads = threads_of(options), .skipped = &skipped});
               }};
 }
 
@@ -236,11 +213,14 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 
 }  // namespace
 
-Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+Executable compile(const ir::Graph& given, const CompileOptions& options) {
   if (options.threads < 0)
     throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
+  const FloatEnvironment environment;
+  const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);
+  impl->lookups = ir::index_lookups(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
 
   auto start = Clock::now();
@@ -249,7 +229,6 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   ir::PipelineResult passed = ir::run_pipeline(graph, ir::default_pipeline(chunks), options.pipeline);
   impl->summary.passes = passed.runs;
   impl->summary.nodes = passed.graph.size();
-  impl->lookups = ir::index_lookups(graph);
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
@@ -269,7 +248,10 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
-  return Executable(std::move(impl));
+  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program);
+  Executable executable(std::move(impl));
+  executable.use(options.parameters.value_or(Parameters()));
+  return executable;
 }
 
 }  // namespace lathe

@@ -18,6 +18,17 @@ void check_status(const Launch& launch, std::int64_t code) {
                   "index_range", "look at the integers that are passed in");
 }
 
+std::vector<bool> written_buffers(const Program& program) {
+  std::vector<bool> written(program.buffers.size());
+  for (const Launch& launch : program.launches) {
+    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i)
+      if (kernel.buffers[i].access != kernel::Access::read)
+        written[static_cast<std::size_t>(launch.buffers[i])] = true;
+  }
+  return written;
+}
+
 std::map<int, HostTensor> constant_tensors(const Program& program) {
   std::map<int, HostTensor> constants;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {

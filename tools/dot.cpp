@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "tools/drawing.h"
 #include "tools/node_kind.h"
@@ -38,6 +39,8 @@ std::string dot_quoted(std::string_view text) {
   return result + "\"";
 }
 
+constexpr std::size_t most_clusters = 32;  // in each other: the last one has what is left of the path
+
 /// Scopes as nested clusters: a node of the tree for each part of the path.
 struct Cluster {
   std::map<std::string, Cluster, std::less<>> inner;
@@ -45,7 +48,7 @@ struct Cluster {
 };
 
 void write(const Cluster& cluster, const std::string& title, int& number, std::string& text) {
-  if (!title.empty()) text += fmt::format("subgraph cluster_{} {{ label={};\n", number++, dot_quoted(title));
+  if (!title.empty()) text += fmt::format("subgraph cluster_{} {{ label={};\n", number++, dot_quoted(visible(title)));
   text += cluster.lines;
   for (const auto& [name, inner] : cluster.inner) write(inner, name, number, text);
   if (!title.empty()) text += "}\n";
@@ -55,7 +58,7 @@ std::string node_line(const ir::Graph& graph, ir::ValueId id, const std::string&
   const ir::Node& node = graph[id];
   std::string text = node.op->as<ir::Argument>() ? fmt::format("{} {}", node.op->name.value, label)
                                                  : fmt::format("{} = {}", label, node.op->name.value);
-  if (!node.name.empty() && !node.op->as<ir::Argument>()) text += "\n" + node.name;
+  if (!node.name.empty() && !node.op->as<ir::Argument>()) text += "\n" + visible(node.name);
   if (node.loc.known()) text += "\n" + node.loc.to_string();
   return fmt::format("v{} [label={}, fillcolor=\"{}\"];\n", id.index, dot_quoted(text), fill(node_kind(*node.op)));
 }
@@ -70,8 +73,8 @@ std::string dot_text(const ir::Graph& graph) {
     const ir::Node& node = graph[id];
     Cluster* cluster = &root;
     const std::string_view scope = node.op->as<ir::Argument>() ? std::string_view() : node.loc.scope();
-    for (std::size_t at = 0; at < scope.size();) {
-      const std::size_t end = std::min(scope.find('.', at), scope.size());
+    for (std::size_t at = 0, depth = 1; at < scope.size(); ++depth) {
+      const std::size_t end = depth < most_clusters ? std::min(scope.find('.', at), scope.size()) : scope.size();
       cluster = &cluster->inner[std::string(scope.substr(at, end - at))];
       at = end + 1;
     }
@@ -83,14 +86,14 @@ std::string dot_text(const ir::Graph& graph) {
   std::string outputs;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::Output& output = graph.outputs[i];
-    outputs +=
-        fmt::format("o{} [label={}, shape=oval];\nv{} -> o{} [label={}];\n", i, dot_quoted("output " + output.name),
-                    output.value.index, i, dot_quoted(ir::print_type(graph[output.value].type)));
+    outputs += fmt::format("o{} [label={}, shape=oval];\nv{} -> o{} [label={}];\n", i,
+                           dot_quoted("output " + visible(output.name)), output.value.index, i,
+                           dot_quoted(ir::print_type(graph[output.value].type)));
   }
   for (const ir::Update& update : graph.updates)
     edges += fmt::format("v{} -> v{} [style=dashed, constraint=false, label=\"update\"];\n", update.value.index,
                          update.state.index);
-  std::string text = fmt::format("digraph {} {{\n", dot_quoted(graph.name));
+  std::string text = fmt::format("digraph {} {{\n", dot_quoted(visible(graph.name)));
   text += "node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];\nedge [fontsize=9];\n";
   int number = 0;
   write(root, "", number, text);

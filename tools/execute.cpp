@@ -6,6 +6,7 @@
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
 #include "tools/memory_budget.h"
+#include "tools/streams.h"
 #include "tools/target.h"
 #include "tools/tune.h"
 
@@ -15,12 +16,13 @@ Executable compile_here(const ir::Graph& graph, const Arguments& arguments, cons
   DiskCache cache(cache_folder());
   CompileOptions how = compile_options(options.target);
   how.threads = options.threads;
+  how.poison = options.poison;
   how.cache = &cache;
   how.lower = options.lower;
   how.lower.memory = memory_budget(options.memory_budget, graph, arguments);
   if (options.tune > 0) how.tune = tune_options(options.tune, bound_dims(graph, arguments));
   Executable executable = compile(sized_for_chunks(graph, options.lower, bound_dims(graph, arguments)), how);
-  if (const auto& tuned = executable.summary().tuned) fmt::print(stderr, "{}", to_string(*tuned));
+  if (const auto& tuned = executable.summary().tuned) print_error(to_string(*tuned));
   return executable;
 }
 
@@ -30,7 +32,7 @@ ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Ar
     if (graph[graph.find_argument(name)].op->name.value == "input")
       inputs.emplace(name, tensor);
     else
-      executable.set_state(name, tensor);
+      executable.parameters().set(name, tensor);
   }
   return inputs;
 }
@@ -42,7 +44,7 @@ ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const Ex
   ir::Tensors results = executable.run(inputs);
   for (const ir::Update& update : graph.updates) {
     const std::string& name = graph[update.state].name;
-    if (!results.emplace(name, executable.state(name)).second)
+    if (!results.emplace(name, executable.parameters().get(name)).second)
       throw UserError("an output and an updated state are both called " + name, "result_name", "rename the output");
   }
   return results;

@@ -9,6 +9,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/streams.h"
 
 namespace lathe::tools {
 
@@ -26,7 +27,7 @@ std::string list_passes() {
   for (const ir::Pass& pass : ir::default_pipeline()) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
   text += "every pass for --passes:\n";
   ir::Pipeline every = ir::all_passes();
-  for (ir::Pass& pass : ir::precision_passes()) every.push_back(std::move(pass));
+  for (ir::Pass& pass : ir::mode_passes()) every.push_back(std::move(pass));
   for (const ir::Pass& pass : every) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
   return text;
 }
@@ -44,7 +45,7 @@ void run(const Options& options) {
                                         .stop_after = options.stop_after,
                                         .reproducer = options.reproducer});
   write_text(options.output, ir::print(result.graph, {.locations = !options.no_locations}));
-  if (options.times) fmt::print(stderr, "{}", ir::to_string(result.runs));
+  if (options.times) print_error(ir::to_string(result.runs));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct EncoderDecoderConfig {
   std::int64_t pad = 0;  ///< the token that fills short rows: never attended to, never a target
   bool pre_norm = true;  ///< x + f(norm(x)) and a norm after each stack, or norm(x + f(x))
   nn::Activation activation = nn::Activation::relu;
-  double dropout = 0;  ///< 0.1 in the paper; 0 for inference
+  double dropout = 0;  ///< 0.1 in the paper
   double label_smoothing = 0;
   double norm_eps = 1e-6;
   DType dtype = f32;
@@ -24,9 +24,12 @@ struct EncoderDecoderConfig {
 /// The encoder-decoder Transformer (Vaswani et al. 2017): sinusoidal positions, embeddings scaled by sqrt(d_model),
 /// N layers a side, padding and causal masks by masked_fill(-1e9), a linear generator. Errors about src and tgt, at
 /// run time too, name the caller's line.
-class EncoderDecoder {
+class EncoderDecoder : public nn::Module {
  public:
-  EncoderDecoder(Graph& g, const EncoderDecoderConfig& config, Where at = Where::current());
+  explicit EncoderDecoder(const EncoderDecoderConfig& config, Where at = Where::current())
+      : EncoderDecoder(Module("EncoderDecoder"), config, at) {}
+  /// As part of a larger model, or within a graph.
+  EncoderDecoder(const Module& parent, const EncoderDecoderConfig& config, Where at = Where::current());
 
   /// i64 [B, 1, 1, S]: 1 where src [B, S] is a word.
   Tensor source_mask(const Tensor& src, Where at = Where::current()) const;
@@ -43,24 +46,23 @@ class EncoderDecoder {
   Tensor loss(const Tensor& src, const Tensor& tgt, Where at = Where::current()) const;
 
  private:
-  struct EncoderLayer {
+  struct EncoderLayer : nn::Module {
+    EncoderLayer(const Module& parent, std::string_view name, const EncoderDecoderConfig& config, const Where& at);
     nn::MultiHeadAttention self;
     nn::FeedForward ffn;
     nn::LayerNorm norm1, norm2;
   };
-  struct DecoderLayer {
+  struct DecoderLayer : nn::Module {
+    DecoderLayer(const Module& parent, std::string_view name, const EncoderDecoderConfig& config, const Where& at);
     nn::MultiHeadAttention self, cross;
     nn::FeedForward ffn;
     nn::LayerNorm norm1, norm2, norm3;
   };
-  EncoderLayer encoder_layer(int i) const;
-  DecoderLayer decoder_layer(int i) const;
   /// ids [B, S] -> [B, S, d_model]
   Tensor embed(const nn::Embedding& table, const Tensor& ids, const Where& at) const;
   template <class Sublayer>
   Tensor residual(const nn::LayerNorm& norm, const Tensor& x, Sublayer sublayer) const;
 
-  Graph& g_;
   EncoderDecoderConfig config_;
   nn::Embedding src_embedding_, tgt_embedding_;
   std::vector<EncoderLayer> encoder_;

@@ -21,32 +21,32 @@ Dim half_of(const ir::GraphBuilder& builder, const Dim& d, const Where& at) {
 }
 
 /// base^(-2i/d) for i = 0 .. d/2-1, in f64: [half]
-Tensor frequencies(Graph& g, const Dim& d, double base, const Where& at) {
+Tensor frequencies(const Graph& g, const Dim& d, double base, const Where& at) {
   const double step = -2.0 * std::log(base) / static_cast<double>(*d.value());
   return exp(g.arange(half_of(g.builder(), d, at), f64) * step);
 }
 
 /// pos * frequency: [n, half]
-Tensor angles(Graph& g, const Dim& n, const Dim& d, double base, const Where& at) {
+Tensor angles(const Graph& g, const Dim& n, const Dim& d, double base, const Where& at) {
   return g.arange(n, f64).unsqueeze(1) * frequencies(g, d, base, at);
 }
 
 }  // namespace
 
-Tensor sinusoidal_positions(Graph& g, const Dim& n, const Dim& d, DType dtype, Where at) {
+Tensor sinusoidal_positions(const Graph& g, const Dim& n, const Dim& d, DType dtype, Where at) {
   half_of(g.builder(at), d, at);
   const CallSite line(g.builder(), at);
   const Tensor angle = angles(g, n, d, 10000, at);                       // [n, half]
   return stack({sin(angle), cos(angle)}, -1).reshape({n, d}).to(dtype);  // [n, half, 2] -> [n, d]
 }
 
-Tensor rotary_frequencies(Graph& g, const Dim& d, double theta, Where at) {
+Tensor rotary_frequencies(const Graph& g, const Dim& d, double theta, Where at) {
   half_of(g.builder(at), d, at);
   const CallSite line(g.builder(), at);
   return frequencies(g, d, theta, at);
 }
 
-RotaryTables rotary_tables(Graph& g, const Dim& n, const Dim& d, DType dtype, double theta, Where at) {
+RotaryTables rotary_tables(const Graph& g, const Dim& n, const Dim& d, DType dtype, double theta, Where at) {
   half_of(g.builder(at), d, at);
   const CallSite line(g.builder(), at);
   const Tensor angle = angles(g, n, d, theta, at);  // [n, half]
@@ -54,7 +54,7 @@ RotaryTables rotary_tables(Graph& g, const Dim& n, const Dim& d, DType dtype, do
   return {twice(cos(angle).to(dtype)), twice(sin(angle).to(dtype))};  // [n, 2, half] -> [n, d]
 }
 
-Tensor rotary_phases(Graph& g, const Tensor& positions, const Dim& d, DType dtype, double theta, Where at) {
+Tensor rotary_phases(const Graph& g, const Tensor& positions, const Dim& d, DType dtype, double theta, Where at) {
   half_of(g.builder(at), d, at);
   const CallSite line(g.builder(), at);
   const Tensor angle = (positions.to(f64).unsqueeze(-1) * frequencies(g, d, theta, at)).to(dtype);  // [B, S, half]

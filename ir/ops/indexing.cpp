@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "ir/ops/blocks.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
@@ -45,6 +47,7 @@ HostTensor gather_reference(const Node& node, Operands operands, const Sizes& si
   const HostTensor &table = *operands[0], &indices = *operands[1];
   const Blocks blocks = blocks_of(table.shape(), dim_of(node, static_cast<int>(table.rank())));
   HostTensor result(table.dtype(), sizes);
+  if (result.numel() == 0) return result;  // nothing is looked up
   for (std::int64_t o = 0; o < blocks.outer; ++o)
     for (std::int64_t k = 0; k < indices.numel(); ++k) {
       const std::int64_t index = checked_index(node, indices, k, blocks.size);
@@ -107,7 +110,9 @@ void add_blocks(const Node& node, const HostTensor& indices, const HostTensor& u
                 const Blocks& blocks) {
   const auto from = updates.as<T>();
   const auto to = result.as<T>();
-  for (std::int64_t o = 0; o < blocks.outer; ++o)
+  // Of empty blocks one is as good as all: the indices are checked.
+  const std::int64_t outer = blocks.inner == 0 ? std::min<std::int64_t>(blocks.outer, 1) : blocks.outer;
+  for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t k = 0; k < indices.numel(); ++k) {
       const std::int64_t index = checked_index(node, indices, k, blocks.size);
       for (std::int64_t i = 0; i < blocks.inner; ++i)

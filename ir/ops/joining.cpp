@@ -42,7 +42,7 @@ HostTensor concat_reference(const Node& node, Operands operands, const Sizes& si
   for (const HostTensor* part : operands) {
     const Blocks blocks = blocks_of(part->shape(), d);
     const std::int64_t run = blocks.size * blocks.inner;
-    for (std::int64_t o = 0; o < blocks.outer; ++o)
+    for (std::int64_t o = 0; run > 0 && o < blocks.outer; ++o)
       copy_elements(*part, o * run, result, (o * whole.size + start) * whole.inner, run);
     start += blocks.size;
   }
@@ -97,7 +97,7 @@ HostTensor pad_reference(const Node& node, Operands operands, const Sizes& sizes
   const Blocks blocks = blocks_of(a.shape(), d), whole = blocks_of(sizes, d);
   const std::int64_t low = node.attrs.get<Dim>("low").value().value();
   const std::int64_t run = blocks.size * blocks.inner;
-  for (std::int64_t o = 0; o < blocks.outer; ++o)
+  for (std::int64_t o = 0; run > 0 && o < blocks.outer; ++o)
     copy_elements(a, o * run, result, (o * whole.size + low) * whole.inner, run);
   return result;
 }

@@ -103,9 +103,9 @@ TensorType iota_infer(const InferContext& ctx) {
 HostTensor iota_reference(const Node& node, Operands, const Sizes& sizes) {
   const auto rank = static_cast<int>(sizes.size());
   const auto dim = static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank));
+  HostTensor result(wide(node.type.dtype), sizes);  // so many elements that their count fits
   std::int64_t inner = 1;
   for (std::size_t d = dim + 1; d < sizes.size(); ++d) inner *= sizes[d];
-  HostTensor result(wide(node.type.dtype), sizes);
   for (std::int64_t i = 0; i < result.numel(); ++i) result.set_int(i, i / inner % sizes[dim]);
   return result;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "ir/support/float_environment.h"
 
 namespace lathe {
 
@@ -178,6 +179,7 @@ HostTensor::HostTensor(HostTensor&& other) noexcept
       shape_(std::exchange(other.shape_, {0})),
       numel_(std::exchange(other.numel_, 0)),
       storage_(std::move(other.storage_)),
+      owner_(std::move(other.owner_)),
       data_(std::exchange(other.data_, nullptr)) {}
 
 HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
@@ -186,8 +188,23 @@ HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
   shape_ = std::exchange(other.shape_, {0});
   numel_ = std::exchange(other.numel_, 0);
   storage_ = std::move(other.storage_);
+  owner_ = std::move(other.owner_);
   data_ = std::exchange(other.data_, nullptr);
   return *this;
+}
+
+HostTensor HostTensor::borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
+                              std::shared_ptr<const void> owner) {
+  HostTensor tensor(dtype, {0});
+  tensor.shape_ = std::move(shape);
+  tensor.numel_ = count_elements(tensor.shape_);
+  if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(dtype) != 0)
+    throw UserError(fmt::format("{}{} at an address that is not a multiple of {} bytes", name(dtype),
+                                shape_to_string(tensor.shape_), size_in_bytes(dtype)),
+                    "host_tensor_alignment", "copy the elements to aligned memory");
+  tensor.owner_ = std::move(owner);
+  tensor.data_ = tensor.numel_ > 0 ? data : nullptr;
+  return tensor;
 }
 
 void HostTensor::allocate() {
@@ -240,6 +257,7 @@ std::int64_t HostTensor::offset(std::initializer_list<std::int64_t> position,
 }
 
 HostTensor HostTensor::from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype) {
+  const FloatEnvironment environment;
   HostTensor tensor(dtype, std::move(shape));
   if (values.size() != static_cast<std::size_t>(tensor.numel_))
     throw UserError(fmt::format("{} values for shape {}", values.size(), shape_to_string(tensor.shape_)),
@@ -311,6 +329,7 @@ void HostTensor::set_complex(std::int64_t i, std::complex<double> value) {
 
 HostTensor HostTensor::cast(DType dtype) const {
   if (dtype == dtype_) return *this;
+  const FloatEnvironment environment;
   HostTensor result(dtype, shape_);
   if (is_complex(dtype_)) {
     if (!is_complex(dtype)) not_possible(dtype_, fmt::format("cast() to {}", name(dtype)));

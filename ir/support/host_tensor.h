@@ -36,7 +36,7 @@ constexpr bool holds(DType dtype) {
 
 /// A dense row-major array in host memory, zero at first, its storage aligned to 64 bytes. A value: a copy has its
 /// own storage. Rank 0 is one element. Misuse throws UserError: [host_tensor_dtype], [host_tensor_index],
-/// [host_tensor_shape]; [out_of_memory].
+/// [host_tensor_shape], [host_tensor_alignment]; [out_of_memory].
 class HostTensor {
  public:
   /// f32[0].
@@ -54,6 +54,12 @@ class HostTensor {
   static HostTensor from_ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& values,
                               DType dtype = i64);
   static HostTensor scalar(double value, DType dtype = f32);
+  /// An array over memory that is not its own: the elements at `data`, dense and row-major, at a multiple of the
+  /// element's size. It keeps `owner` alive; where that is null, the caller keeps the memory. Copies have their own.
+  static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
+                           std::shared_ptr<const void> owner = nullptr);
+  /// Whether the memory is somebody else's.
+  bool is_borrowed() const { return data_ != nullptr && !storage_; }
 
   DType dtype() const { return dtype_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
@@ -123,7 +129,8 @@ class HostTensor {
   DType dtype_ = f32;
   std::vector<std::int64_t> shape_;
   std::int64_t numel_ = 0;
-  std::unique_ptr<void, Free> storage_;
+  std::unique_ptr<void, Free> storage_;  ///< its own memory
+  std::shared_ptr<const void> owner_;    ///< of borrowed memory
   std::byte* data_ = nullptr;
 };
 

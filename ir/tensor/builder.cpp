@@ -85,7 +85,7 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
   for (const ValueId id : all_values(graph_)) {
     const Node& node = graph_[id];
     if (node.op->as<Argument>())
-      arguments_.insert(node.name);
+      arguments_.emplace(node.name, id);
     else
       pure_.add(hash_of(node), id);
     reserve_stream(node);
@@ -157,8 +157,14 @@ Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, c
                               .type = TensorType::contiguous(dtype, shape),
                               .loc = location_,
                               .name = std::string(name)});
-  arguments_.insert(value.node().name);  // which stays where it is: nodes do not move, arguments keep their names
+  arguments_.emplace(value.node().name,
+                     value.id());  // the name stays where it is: nodes do not move, arguments keep their names
   return value;
+}
+
+std::optional<Value> GraphBuilder::find_argument(std::string_view name) {
+  const auto found = arguments_.find(name);
+  return found == arguments_.end() ? std::nullopt : std::optional(Value(*this, found->second));
 }
 
 void GraphBuilder::output(std::string_view name, const Value& value) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -36,6 +38,7 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   explicit GraphBuilder(std::string_view name);
   /// Goes on with a graph: its values keep their ids.
   explicit GraphBuilder(Graph graph);
+  virtual ~GraphBuilder() = default;
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
@@ -48,6 +51,8 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
 
   /// An argument: `op` is one of ops::input, ops::parameter, ops::state. Names are unique in a graph [argument_name].
   Value argument(const Op& op, std::string_view name, DType dtype, const Shape& shape);
+  /// The argument of that name, if there is one.
+  std::optional<Value> find_argument(std::string_view name);
 
   /// Declares outputs and updates. An update keeps dtype and shape [update_type]; a state is updated at most once
   /// [update_twice]; output names are unique [output_name]. Values of other builders are errors [op_other_graph].
@@ -98,9 +103,9 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
 
   Graph graph_;
   Location location_;
-  NodeTable pure_;                                  // for hash-consing
-  std::unordered_set<std::string_view> arguments_;  // names
-  std::unordered_set<std::int32_t> updated_;        // states
+  NodeTable pure_;                                           // for hash-consing
+  std::unordered_map<std::string_view, ValueId> arguments_;  // by name
+  std::unordered_set<std::int32_t> updated_;                 // states
   std::int64_t next_stream_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "passes/fusion/prepare.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -113,19 +115,38 @@ Graph tables_in_memory(const Graph& graph) {
   });
 }
 
-/// Gives every output and update a computed node of its own.
+/// Whether the last dim that has not just one element is folded.
+bool folds_last_dim(const Graph& graph, const Node& reduce) {
+  const Shape& shape = graph[reduce.operands[0]].type.shape;
+  const std::vector<int> dims = reduced_dims(graph, reduce);
+  int last = shape.rank() - 1;
+  while (last >= 0 && shape[last].is(1)) --last;
+  return std::find(dims.begin(), dims.end(), last) != dims.end();
+}
+
+bool is_computed(const Node& node) {
+  return !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
+}
+
+/// The first result that is no computed node, or another result too.
+std::optional<ValueId> result_without_node(const Graph& graph) {
+  std::set<ValueId> taken;
+  for (const ValueId id : graph.results())
+    if (!is_computed(graph[id]) || !taken.insert(id).second) return id;
+  return std::nullopt;
+}
+
+}  // namespace
+
 Graph own_results(const Graph& graph) {
+  if (!result_without_node(graph)) return graph;
   GraphBuilder builder(graph.name);
   Rebuilder to(builder, graph);
   to.copy_rest();
   std::set<ValueId> taken;
   const auto own = [&](ValueId old) {
     Value value = to[old];
-    const auto is_computed = [&](const Value& v) {
-      const Node& node = v.node();
-      return !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
-    };
-    while (!is_computed(value) || !taken.insert(value.id()).second) {
+    while (!is_computed(value.node()) || !taken.insert(value.id()).second) {
       const GraphBuilder::At at(builder, value.node().loc);
       value = builder.add(ops::contiguous, {value});
     }
@@ -137,7 +158,17 @@ Graph own_results(const Graph& graph) {
   return builder.finish();
 }
 
-}  // namespace
+void verify_prepared(const Graph& graph) {
+  const auto fail = [&](ValueId id, std::string_view what) {
+    const Node& node = graph[id];
+    throw InternalError(fmt::format("plan_fusion of @{}: %{} {} at {} {}", graph.name, id.index, node.op->name.value,
+                                    node.loc.to_string(), what));
+  };
+  if (const auto id = result_without_node(graph)) fail(*id, "is a result without a node of its own");
+  for (const ValueId id : all_values(graph))
+    if (graph[id].op->as<Reduce>() && !folds_trailing_dims(graph, graph[id]) && folds_last_dim(graph, graph[id]))
+      fail(id, "folds trailing dims together with others");
+}
 
 Graph prepare_for_fusion(const Graph& graph) {
   Graph result = split_batches(graph);

@@ -11,4 +11,14 @@ bool Launch::runs(ir::ValueId id) const {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(start); });
 }
 
+bool writes_nothing(const Program& program, const Launch& launch, const DimBindings& dims) {
+  const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    const ProgramBuffer& buffer = program.buffers[static_cast<std::size_t>(launch.buffers[i])];
+    if (kernel.buffers[i].access == kernel::Access::read || buffer.kind == ProgramBuffer::Kind::scratch) continue;
+    if (buffer.elements.evaluate(dims) > 0) return false;
+  }
+  return true;
+}
+
 }  // namespace lathe

@@ -78,4 +78,8 @@ struct Program {
   std::vector<RecomputedKind> recomputed = {};  ///< to fit a memory budget, in the order in which it was decided
 };
 
+/// Whether everything that the launch writes is empty, scratch aside. Then it is not run: its loops may still be long
+/// ones, over rows of no columns.
+bool writes_nothing(const Program& program, const Launch& launch, const DimBindings& dims);
+
 }  // namespace lathe

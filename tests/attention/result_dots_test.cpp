@@ -2,7 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "passes/fusion/attention.h"
+#include "passes/fusion/prepare.h"
 #include "tests/support/pass_text.h"
+#include "tests/support/program_interpreter.h"
 
 using namespace lathe;
 
@@ -136,4 +139,36 @@ TEST_CASE("result_dots: the heads of another product, a gradient from elsewhere 
   output "o" %5
 )";
   dots(false).stays(unwanted);
+}
+
+TEST_CASE("result_dots: sums that are outputs or new states stay computed nodes of their own") {
+  const ir::Graph graph = ir::parse_graph(R"(graph @g(input %q: f64[B, S, 8], input %v: f64[B, S, 8],
+         state %m: f64[B, S]) {
+  %1 = contract %q, %v {spec="abd,acd->abc"}
+  %2 = max %1 {dims=[2], keepdim=true}
+  %3 = sub %1, %2
+  %4 = exp %3
+  %5 = sum %4 {dims=[2], keepdim=true}
+  %6 = div %4, %5
+  %7 = contract %6, %v {spec="abc,acd->abd"}
+  %8 = mul %7, %7
+  %9 = contract %8, %v {spec="abd,acd->abc"}
+  %10 = mul %9, %6
+  %11 = sum %10 {dims=[2], keepdim=true}
+  %12 = mul %6, %9
+  %13 = sum %12 {dims=[2]}
+  output "kept" %11
+  output "dropped" %13
+  update %m <- %13
+})");
+  const ir::Graph now = recompute_attention(prepare_for_fusion(graph), {.blocks = true});
+  CHECK_NOTHROW(verify_prepared(now));
+  ir::Tensors arguments = test::random_arguments(graph, {{"B", 2}, {"S", 5}});
+  const ir::Tensors expected = ir::interpret(graph, arguments), found = ir::interpret(now, arguments);
+  for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= 1e-13);
+  for (const int bits : {128, 512}) {
+    const test::ProgramInterpreter program(graph, {bits});
+    const ir::Tensors run = program.run(arguments);
+    for (const auto& [name, value] : expected) CHECK(test::error_of(run.at(name), value) <= 1e-11);
+  }
 }

@@ -82,7 +82,8 @@ TEST_CASE("scopes name parameters and locations; modules name the line that call
     const auto first = g.scope("0");
     CHECK(g.scope_path() == "encoder.0");
     const nn::Linear fc(g, "fc", d, 4);
-    CHECK(node(fc.weight()).name == "encoder.0.fc.weight");
+    CHECK(fc.weight().name() == "encoder.0.fc.weight");
+    CHECK(node(fc.weight().in(g)).name == "encoder.0.fc.weight");
     const int line = __LINE__ + 1;
     const Tensor y = fc(x);
     CHECK(node(y).loc.line() == line);
@@ -99,7 +100,7 @@ TEST_CASE("scopes name parameters and locations; modules name the line that call
 
 TEST_CASE("states are named by their scopes as parameters are, but for the one random state") {
   Graph g{"states"};
-  const nn::Dropout outside(g, 0.5);
+  const nn::Dropout outside(0.5);
   for (const std::string layer : {"0", "1"}) {
     const auto scope = g.scope("layers." + layer);
     const Tensor keys = g.state("keys", f32, {2}, Init::ones());
@@ -130,7 +131,7 @@ TEST_CASE("a value that has a name already is named again by a view of it") {
 TEST_CASE("a random state is one state that moves on by itself") {
   Graph g{"random"};
   const Tensor x = g.input("x", f32, {64});
-  const nn::Dropout drop(g, 0.5), never(g, 0);
+  const nn::Dropout drop(0.5), never(0);
   CHECK(never(x).value().id() == x.value().id());
   g.output("a", drop(x));
   g.output("b", drop(x));
@@ -144,7 +145,7 @@ TEST_CASE("a random state is one state that moves on by itself") {
   arguments.insert_or_assign("rng", first.at("rng"));
   const auto second = ir::interpret(graph, arguments);
   CHECK_FALSE(first.at("a").same_bits(second.at("a")));
-  CHECK_THROWS_AS(nn::Dropout(g, 1.0), UserError);
+  CHECK_THROWS_AS(nn::Dropout(1.0), UserError);
 }
 
 TEST_CASE("a graph of the DSL prints its parameters by their scopes") {

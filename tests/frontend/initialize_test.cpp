@@ -75,7 +75,7 @@ TEST_CASE("every parameter and state of a training step starts somewhere") {
   Graph g{"step"};
   const Dim B{"B"}, d{"d", 4};
   const nn::Linear fc(g, "fc", d, d, {.weight = Init::ones()});
-  const Tensor y = nn::Dropout(g, 0.1)(fc(g.input("x", f32, {B, d})));
+  const Tensor y = nn::Dropout(0.1)(fc(g.input("x", f32, {B, d})));
   const auto loss = square(y).mean();
   const auto initializers = g.initializers();
   const ir::Graph graph = training_step(g, loss, AdamW{});

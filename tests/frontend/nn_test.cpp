@@ -89,7 +89,7 @@ TEST_CASE("a feed-forward block and SwiGLU give back the width") {
     const auto scope = g.scope(std::to_string(static_cast<int>(activation)));
     CHECK(nn::FeedForward(g, "ffn", d, f, {.activation = activation})(x).shape() == x.shape());
   }
-  CHECK(nn::SwiGlu(g, d, f)(x).shape() == x.shape());
+  CHECK(nn::GatedFeedForward(g, "mlp", d, f)(x).shape() == x.shape());
 }
 
 TEST_CASE("the encoder-decoder hides padding and the future from the decoder") {

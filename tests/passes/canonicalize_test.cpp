@@ -1,9 +1,13 @@
 #include "passes/canonicalize.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 
+#include "ir/ops/functional.h"
+#include "ir/support/error.h"
 #include "passes/canonicalize_rules.h"
 #include "passes/expand.h"
+#include "passes/pipeline.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;
@@ -148,6 +152,73 @@ TEST_CASE("canonicalize: algebra that must stay", "[canonicalize]") {
   stays("%1 = sub %x, %x\noutput \"o\" %1\n");
   // One would lose the broadcast.
   stays("%1 = constant {dtype=f64, shape=[3, 1, 1, 1], values=[1.0]}\n%2 = mul %x, %1\noutput \"o\" %2\n");
+}
+
+namespace {
+
+/// A graph over values whose sizes a run-time check makes equal: each dim is 4, m, n or 1.
+Graph graph_with_checked_sizes(std::mt19937& random) {
+  GraphBuilder b("g");
+  b.argument(*find_op("input"), "sizes", f64, Shape({Dim("m"), Dim("n")}));
+  std::vector<Value> values;
+  const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+  const Dim sizes[] = {Dim(4), Dim("m"), Dim("n"), Dim(1)};
+  for (int i = 0; i < 4; ++i)
+    values.push_back(
+        b.argument(*find_op("input"), "x" + std::to_string(i), f64, Shape({sizes[pick(4)], sizes[pick(4)]})));
+  const Value condition = b.argument(*find_op("input"), "c", boolean, Shape({sizes[pick(4)]}));
+  const auto any = [&] { return values[pick(values.size())]; };
+  for (int i = 0; i < 8; ++i) try {
+      switch (pick(7)) {
+        case 0: values.push_back(neg(any())); break;
+        case 1: values.push_back(expand(any(), Shape({sizes[pick(3)], sizes[pick(3)]}))); break;
+        case 2: values.push_back(add(any(), any())); break;
+        case 3: values.push_back(mul(any(), any())); break;
+        case 4: values.push_back(sub(any(), any())); break;
+        case 5: values.push_back(where(logical_not(condition), any(), any())); break;
+        case 6: values.push_back(maximum(any(), any())); break;
+      }
+    } catch (const UserError&) {  // it expands what is known not to be 1
+    }
+  b.output("o", values.back());
+  return b.finish();
+}
+
+}  // namespace
+
+TEST_CASE("canonicalize: of two sizes that only a check makes equal the result keeps its own", "[canonicalize]") {
+  const std::string head =
+      "graph @g(input %x: f64[4, m], input %y: f64[m, m], input %p: f64[n], input %q: f64[m], input %c: bool[]) {\n";
+  const auto stays_as = [&](const std::string& lines) {
+    const Graph before = parse(head + lines + "}"), after = canonicalize(before);
+    INFO(lines);
+    check_same_meaning(before, after, random_arguments(before, {{"m", 4}, {"n", 4}}), 0);
+    const std::string now = body(after), then = body(before);
+    CHECK(now.substr(0, now.find("check")) == then.substr(0, then.find("check")));
+  };
+  stays_as("%1 = expand %x {shape=[m, m]}\n%2 = add %1, %y\noutput \"o\" %2\n");
+  stays_as("%1 = expand %x {shape=[m, m]}\n%2 = add %1, %1\noutput \"o\" %2\n");
+  stays_as("%1 = neg %p\n%2 = add %1, %q\noutput \"o\" %2\n");
+  stays_as("%1 = logical_not %c\n%2 = where %1, %p, %q\noutput \"o\" %2\n");
+  std::mt19937 random(5);
+  for (int i = 0; i < 400; ++i) {
+    const Graph before = graph_with_checked_sizes(random);
+    CAPTURE(text(before));
+    const Graph after = canonicalize(before);
+    CHECK(after[after.outputs[0].value].type.shape == before[before.outputs[0].value].type.shape);
+    const Tensors arguments = random_arguments(before, {{"m", 4}, {"n", 4}});
+    check_same_meaning(before, after, arguments, 0);
+    check_same_meaning(before, run_pipeline(before, default_pipeline()).graph, arguments, 0);
+  }
+}
+
+TEST_CASE("canonicalize: a failing check speaks of the op that the user wrote", "[canonicalize]") {
+  const Graph before = parse(
+      "graph @g(input %x: f64[4, m], input %y: f64[m, m]) {\n%1 = expand %x {shape=[m, m]}\n"
+      "%2 = add %1, %y\noutput \"o\" %2\n}");
+  const Graph after = canonicalize(before);
+  REQUIRE(!after.checks.empty());
+  CHECK(after.checks[0].label == "expand_size");
 }
 
 TEST_CASE("canonicalize: joins", "[canonicalize]") {

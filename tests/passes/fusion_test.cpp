@@ -1,4 +1,8 @@
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "ir/tensor/parser.h"
 #include "passes/fusion/fusion.h"
@@ -229,4 +233,39 @@ TEST_CASE("fusion: the check of an index is part of what reads it") {
   %5 = where %3, %x, %4
   output "y" %5
 })") == "region 0 rows [n, 8]: %6:where*\n");
+}
+
+TEST_CASE("fusion: a graph whose results nobody would compute is refused") {
+  const auto refused = [](std::string_view results, const std::string& what) {
+    const std::string text = std::string("graph @g(input %x: f32[n, 8], state %s: f32[n, 8]) {\n  %1 = exp %x\n") +
+                             "  %2 = transpose %1 {dim0=0, dim1=1}\n" + std::string(results) + "}";
+    const ir::Graph graph = ir::parse_graph(text, "g.lathe");
+    CHECK_THROWS_WITH(plan_fusion(graph), Catch::Matchers::Contains(what));
+    CHECK_NOTHROW(plan_fusion(prepare_for_fusion(graph)));
+    CHECK_NOTHROW(plan_fusion(own_results(graph)));
+  };
+  refused("output \"o\" %2\n", "%3 transpose at g.lathe:3 is a result without a node of its own");
+  refused("output \"o\" %x\n", "%0 input at g.lathe:1 is a result without a node of its own");
+  refused("output \"o\" %1\n output \"p\" %1\n", "%2 exp at g.lathe:2 is a result without a node of its own");
+  refused("output \"o\" %1\n update %s <- %1\n", "%2 exp at g.lathe:2 is a result without a node of its own");
+  const ir::Graph sums = ir::parse_graph(
+      "graph @g(input %x: f32[n, 8, m]) {\n  %1 = sum %x {dims=[0, 2]}\n output \"o\" %1\n}", "g.lathe");
+  CHECK_THROWS_WITH(plan_fusion(sums), Catch::Matchers::Contains("%1 sum at g.lathe:2 folds trailing dims"));
+}
+
+TEST_CASE("fusion: a chain of row sums, or of point-wise nodes, is cut into regions of bounded size") {
+  const auto regions = [](int nodes, std::string_view node, int after) {
+    std::string text = "graph @g(input %x: f32[n, 8]) {\n  %0 = tanh %x\n";
+    for (int i = 0; i < nodes; ++i) text += fmt::format(fmt::runtime(node), i, i + 1);
+    const std::string planned = plan(text + fmt::format("  output \"y\" %{}\n}}", after));
+    return std::count(planned.begin(), planned.end(), '\n');
+  };
+  const std::string_view row_sum = "  %s{0} = sum %{0} {{dims=[1], keepdim=true}}\n  %{1} = sub %{0}, %s{0}\n";
+  CHECK(regions(7, row_sum, 7) == 1);
+  CHECK(regions(8, row_sum, 8) == 2);
+  CHECK(regions(70, row_sum, 70) == 10);
+  CHECK(regions(2000, "  %{1} = add %{0}, %x\n", 2000) == 1);
+  const auto many = regions(20000, "  %{1} = add %{0}, %x\n", 20000);
+  CHECK(many > 1);
+  CHECK(many <= 20);
 }

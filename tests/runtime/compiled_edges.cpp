@@ -246,3 +246,21 @@ TEST_CASE("long reductions and wide columns go over several chunks") {
 })",
         {.sizes = {{{"n", 9001}}, {{"n", 256}}, {{"n", 257}}}, .interpret_kernels = false});
 }
+
+TEST_CASE("rows of no columns are not gone through, however many they are") {
+  check(R"(graph @g(input %x: f64[n, 3, m], input %y: f64[m], input %i: i64[3], state %s: f64[n, 3, m]) {
+  %1 = mul %x, %y
+  %2 = softmax %1 {dim=-1}
+  %3 = gather %x, %i {dim=1}
+  %4 = scatter_add %i, %x {size=5, dim=1}
+  %5 = transpose %x {dim0=0, dim1=1}
+  %6 = contiguous %5
+  %7 = mul %s, %y
+  output "mul" %1
+  output "gather" %3
+  output "scatter" %4
+  output "contiguous" %6
+  update %s <- %7
+})",
+        {.sizes = {{{"n", std::int64_t{1} << 60}, {"m", 0}}, {{"n", 3}, {"m", 2}}}});
+}

@@ -45,7 +45,7 @@ const std::vector<WrongCall>& wrong_calls() {
          c.inputs.erase("x");
          c.inputs.emplace("xx", HostTensor(f32, {2, 4}));
        }},
-      {"argument_unknown", {"w", "set_state"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
+      {"argument_unknown", {"w", "parameters()"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
       {"argument_dtype",
        {"x", "f32[n, 4]", "f64[2, 4]"},
        [](Call& c) { c.inputs.at("x") = HostTensor(f64, {2, 4}); }},
@@ -65,15 +65,19 @@ const std::vector<WrongCall>& wrong_calls() {
        {"model.cpp:9: gather: index -1 at [2] of the input i"},
        [](Call& c) { c.inputs.at("i").set_int(2, -1); }},
       {"argument_unknown",
-       {"weights", "@model", "there are: w, s"},
-       [](Call& c) { c.executable.set_state("weights", HostTensor(f32, {4})); }},
-      {"argument_unknown", {"did you mean 'w'?"}, [](Call& c) { (void)c.executable.state("W"); }},
-      {"argument_unknown", {"x", "@model"}, [](Call& c) { c.executable.set_state("x", HostTensor(f32, {2, 4})); }},
-      {"argument_dtype", {"s", "f32", "i64"}, [](Call& c) { c.executable.set_state("s", HostTensor(i64, {4})); }},
+       {"weights", "no parameter or state"},
+       [](Call& c) { c.executable.parameters().set("weights", HostTensor(f32, {4})); }},
+      {"argument_unknown", {"did you mean 'w'?"}, [](Call& c) { (void)c.executable.parameters().get("W"); }},
+      {"argument_unknown",
+       {"no parameter or state", "x"},
+       [](Call& c) { c.executable.parameters().set("x", HostTensor(f32, {2, 4})); }},
+      {"argument_dtype",
+       {"s", "f32", "i64"},
+       [](Call& c) { c.executable.parameters().set("s", HostTensor(i64, {4})); }},
       {"argument_shape",
        {"w", "[5, 4]", "[4, 5]"},
-       [](Call& c) { c.executable.set_state("w", HostTensor(f32, {4, 5})); }},
-      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.state("nothing"); }},
+       [](Call& c) { c.executable.parameters().set("w", HostTensor(f32, {4, 5})); }},
+      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.parameters().get("nothing"); }},
   };
   return all;
 }
@@ -102,9 +106,9 @@ TEST_CASE("an executable names what does not fit, and runs again after it") {
   const auto [unset, unset_text] = error_of_call([&] { executable.run(right_inputs()); });
   CHECK(unset == "state_unset");
   CHECK(unset_text.find("parameter w: f32[5, 4] of @model has no value") != std::string::npos);
-  CHECK(error_of_call([&] { (void)executable.state("s"); }).first == "state_unset");
-  executable.set_state("w", HostTensor(f32, {5, 4}));
-  executable.set_state("s", HostTensor(f32, {4}));
+  CHECK(error_of_call([&] { (void)executable.parameters().get("s"); }).first == "state_unset");
+  executable.parameters().set("w", HostTensor(f32, {5, 4}));
+  executable.parameters().set("s", HostTensor(f32, {4}));
   for (const WrongCall& wrong : wrong_calls()) {
     const auto [label, text] = error_of_call([&] {
       Call call{executable, right_inputs()};
@@ -123,7 +127,7 @@ TEST_CASE("an executable names what does not fit, and runs again after it") {
 
 TEST_CASE("a result that is not there is an error that names those that are") {
   Executable executable = compile(parse(model), {.threads = 1});
-  executable.set_states({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
+  executable.parameters().set({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
   const auto [label, text] = error_of_call([&] { (void)executable.run(right_inputs()).at("loss"); });
   CHECK(label == "tensor_unknown");
   CHECK(text.find("there are: g, l, y, z") != std::string::npos);
@@ -132,20 +136,15 @@ TEST_CASE("a result that is not there is an error that names those that are") {
 TEST_CASE("an executable that was moved from says so, and may be assigned to") {
   Executable first = compile(parse(model), {.threads = 1});
   Executable second = std::move(first);
-  second.set_states({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
+  second.parameters().set({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
   CHECK(second.run(right_inputs()).size() == 4);
   std::vector<LaunchTime> times;
   // NOLINTBEGIN(bugprone-use-after-move): what was moved from is promised to throw
-  const std::function<void()> uses[] = {[&] { first.run(right_inputs()); },
-                                        [&] { first.run_traced(right_inputs(), times); },
-                                        [&] { first.set_state("w", HostTensor(f32, {5, 4})); },
-                                        [&] { first.set_states({}); },
-                                        [&] { (void)first.state("w"); },
-                                        [&] { (void)first.states(); },
-                                        [&] { (void)first.summary(); },
-                                        [&] { (void)first.program(); },
-                                        [&] { (void)first.memory_plan({}); },
-                                        [&] { (void)first.bind({}); }};
+  const std::function<void()> uses[] = {
+      [&] { first.run(right_inputs()); },   [&] { first.run_traced(right_inputs(), times); },
+      [&] { (void)first.parameters(); },    [&] { first.use(second.parameters()); },
+      [&] { (void)first.summary(); },       [&] { (void)first.program(); },
+      [&] { (void)first.memory_plan({}); }, [&] { (void)first.bind({}); }};
   // NOLINTEND(bugprone-use-after-move)
   for (const auto& use : uses) CHECK(error_of_call(use).first == "executable_moved");
   first = std::move(second);
@@ -174,10 +173,10 @@ TEST_CASE("states that are set beside runs on another thread are seen whole or n
                                   {.threads = 2});
   const auto filled = [](double x) { return HostTensor::from({size}, std::vector<double>(size, x), f64); };
   const HostTensor three = filled(3), one = filled(1);
-  executable.set_state("s", three);
+  executable.parameters().set("s", three);
   std::atomic<bool> done = false;
   std::thread setter([&] {
-    for (int i = 0; !done; ++i) executable.set_state("s", i % 2 == 0 ? one : three);
+    for (int i = 0; !done; ++i) executable.parameters().set("s", i % 2 == 0 ? one : three);
   });
   double spread = 0;
   for (int i = 0; i < 200; ++i) {

@@ -153,8 +153,8 @@ TEST_CASE("tune: damaged entries and those that name no tile are measured again"
     tuning.store = &cache;
     CHECK(chosen(tuning.compiled()) == Numbers{2, 2, 2});
   }
-  for (const auto& file : std::filesystem::directory_iterator(scratch / "cache"))
-    std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(scratch / "cache"))
+    if (file.is_regular_file()) std::filesystem::resize_file(file.path(), file.file_size() / 2);
   DiskCache cache(scratch / "cache");
   tuning.store = &cache, tuning.fast = 1;
   CHECK(chosen(tuning.compiled()) == Numbers{1, 1, 1});
@@ -178,7 +178,7 @@ TEST_CASE("tune: every candidate gives the same bits") {
   const auto run = [&](int candidate) {
     tuning.fast = candidate;
     Executable executable = tuning.compiled();
-    for (const char* name : {"w", "u", "v"}) executable.set_state(name, arguments.at(name));
+    for (const char* name : {"w", "u", "v"}) executable.parameters().set(name, arguments.at(name));
     for (const int number : chosen(executable)) tried.insert(number);
     return executable.run({{"x", arguments.at("x")}}).at("y");
   };

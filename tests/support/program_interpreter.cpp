@@ -52,6 +52,7 @@ std::int64_t interpret_halves(const kernel::Kernel& kernel, std::span<const kern
 
 void run_launch(const Program& program, const Launch& launch, const DimBindings& dims,
                 std::vector<HostTensor>& memory, const ProgramInterpreter::RunKernel& run_kernel) {
+  if (writes_nothing(program, launch, dims)) return;
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
   std::vector<kernel::BoundBuffer> buffers;
   for (const int b : launch.buffers) {

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/parser.h"
 #include "tests/support/interpreted.h"
 
 using namespace lathe;
@@ -162,4 +163,47 @@ TEST_CASE("composites mean their expansion, run-time checks included") {
   };
   CHECK(run(4).at("flat").same_bits(HostTensor::from({4}, {1, 3, 2, 4}, f64)));
   CHECK(error_label([&] { run(3); }) == "view_numel");
+}
+
+TEST_CASE("nothing is looped over where nothing is, however many rows") {
+  constexpr std::int64_t many = std::int64_t{1} << 60;
+  const Graph graph = parse_graph(R"(graph @g(input %x: f64[n, 3, m], input %z: f64[n, 2, m], input %y: f64[m],
+         input %i: i64[4], input %u: f64[n, 4, m]) {
+  %1 = add %x, %y
+  %2 = gather %x, %i {dim=1}
+  %3 = scatter_add %i, %u {size=3, dim=1}
+  %4 = concat %x, %z {dim=1}
+  %5 = pad %x {dim=1, low=1, high=2}
+  %6 = permute %x {dims=[1, 2, 0]}
+  %7 = contiguous %6
+  %8 = sum %x {dims=[0]}
+  %9 = iota {shape=[n, m], dim=0, dtype=f64}
+  output "add" %1
+  output "gather" %2
+  output "scatter" %3
+  output "concat" %4
+  output "pad" %5
+  output "permute" %7
+  output "sum" %8
+  output "iota" %9
+})");
+  const auto empty = [](std::int64_t rows) { return HostTensor(f64, {many, rows, 0}); };
+  Tensors arguments = {{"x", empty(3)}, {"z", empty(2)}, {"u", empty(4)}, {"y", HostTensor(f64, {0})}};
+  arguments["i"] = HostTensor::from_ints({4}, {0, 2, 1, 1});
+  const Tensors found = interpret(graph, arguments);
+  CHECK(found.at("concat").shape() == std::vector<std::int64_t>{many, 5, 0});
+  CHECK(found.at("sum").shape() == std::vector<std::int64_t>{3, 0});
+  CHECK(found.at("iota").to_string(1) == "f64[1152921504606846976, 0] [[], ..., []]");
+  // Where something would be added the indices are looked at, but not for every row.
+  arguments["i"] = HostTensor::from_ints({4}, {0, 2, 1, 3});
+  CHECK(error_label([&] { interpret(graph, arguments); }) == "index_range");
+}
+
+TEST_CASE("iota of more elements than can be counted is an error") {
+  const Graph graph = parse_graph(R"(graph @g(input %x: f64[n, 0]) {
+  %1 = iota {shape=[3, n, n], dim=0, dtype=i64}
+  output "i" %1
+})");
+  const Tensors arguments = {{"x", HostTensor(f64, {std::int64_t{1} << 40, 0})}};
+  CHECK(error_label([&] { interpret(graph, arguments); }) == "host_tensor_shape");
 }

@@ -1,0 +1,109 @@
+#include "passes/check/made_up_value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "ir/tensor/op.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// FNV-1a: the same on every machine, unlike std::hash.
+std::uint64_t hash(std::string_view text, std::uint64_t seed) {
+  std::uint64_t h = 14695981039346656037ull ^ (seed * 0x9e3779b97f4a7c15ull);
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return h;
+}
+
+/// The size of what a node indexes with its operand `operand`; nothing where it does not index.
+std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_t operand) {
+  const std::string_view op = node.op->name.value;
+  if (op == "gather" && operand == 1) {
+    const Shape& table = graph[node.operands[0]].type.shape;
+    const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
+    return table[static_cast<int>(dim < 0 ? dim + table.rank() : dim)];
+  }
+  if (op == "scatter_add" && operand == 0) return node.attrs.get<Dim>("size");
+  if (op == "one_hot") return node.attrs.get<Dim>("classes");
+  if (op == "cross_entropy" && operand == 1) {
+    const Shape& logits = graph[node.operands[0]].type.shape;
+    return logits[logits.rank() - 1];
+  }
+  return std::nullopt;
+}
+
+/// One more than the largest index that every use of the argument allows; 2 where none is an index.
+std::int64_t index_bound(const Graph& graph, ValueId argument, const DimBindings& dims) {
+  std::optional<std::int64_t> bound;
+  const auto users = graph.users();
+  std::vector<ValueId> open{argument};
+  std::set<ValueId> seen{argument};
+  while (!open.empty()) {
+    const ValueId value = open.back();
+    open.pop_back();
+    for (const ValueId user : users[static_cast<std::size_t>(value.index)]) {
+      const Node& node = graph[user];
+      for (std::size_t i = 0; i < node.operands.size(); ++i)
+        if (node.operands[i] == value)
+          if (const auto size = indexed_size(graph, node, i))
+            bound = std::min(bound.value_or(1 << 30), size->evaluate(dims));
+      // Integers that are only moved around stay indices.
+      if (is_integer(node.type.dtype) && seen.insert(user).second) open.push_back(user);
+    }
+  }
+  return std::max<std::int64_t>(1, bound.value_or(2));
+}
+
+/// Values are low + width * uniform.
+struct Range {
+  double low, width;
+};
+
+Range float_range(const Node& node, const std::vector<std::int64_t>& sizes) {
+  const std::string_view kind = node.op->name.value;
+  if (kind == "input") return {-1, 2};
+  if (kind == "state") return {0, 0.1};
+  if (sizes.size() >= 2) {
+    const double reach = std::sqrt(3.0 / static_cast<double>(std::max<std::int64_t>(1, sizes.back())));
+    return {-reach, 2 * reach};
+  }
+  return node.name.find("weight") != std::string::npos ? Range{0.9, 0.2} : Range{-0.1, 0.2};
+}
+
+}  // namespace
+
+HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings& dims, std::uint64_t seed) {
+  const Node& node = graph[argument];
+  const auto sizes = node.type.shape.evaluate(dims);
+  HostTensor tensor(node.type.dtype, sizes);
+  std::mt19937_64 random(hash(node.name, seed));
+  const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  const DType dtype = node.type.dtype;
+  if (is_integer(dtype)) {
+    if (node.op->name.value == "state") return tensor;
+    const std::int64_t bound = index_bound(graph, argument, dims);
+    for (std::int64_t i = 0; i < tensor.numel(); ++i)
+      tensor.set_int(i, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound)));
+  } else if (dtype == boolean) {
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.set(i, uniform() < 0.8 ? 1 : 0);
+  } else {
+    const Range range = float_range(node, sizes);
+    const auto draw = [&] { return range.low + range.width * uniform(); };
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+      const double real = draw();
+      is_complex(dtype) ? tensor.set_complex(i, {real, draw()}) : tensor.set(i, real);
+    }
+  }
+  return tensor;
+}
+
+Tensors made_up_arguments(const Graph& graph, const DimBindings& dims, std::uint64_t seed) {
+  Tensors arguments;
+  for (const ValueId id : graph.arguments()) arguments.emplace(graph[id].name, made_up_value(graph, id, dims, seed));
+  return arguments;
+}
+
+}  // namespace lathe::ir
