@@ -58,11 +58,13 @@ class RangeRecorder {
 
 class CpuRunner final : public ProgramRunner {
  public:
-  CpuRunner(const Program& program, codegen::CompiledKernels kernels, int threads, const std::vector<bool>* skipped)
+  CpuRunner(const Program& program, codegen::CompiledKernels kernels, int threads, const std::vector<bool>* skipped,
+            bool poisons)
       : program_(program),
         kernels_(std::move(kernels)),
         threads_(std::make_unique<ThreadPool>(threads)),
         skipped_(skipped),
+        poisons_(poisons),
         constants_(constant_tensors(program)) {}
 
   ir::Tensors run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
@@ -101,6 +103,7 @@ class CpuRunner final : public ProgramRunner {
   codegen::CompiledKernels kernels_;
   std::unique_ptr<ThreadPool> threads_;
   const std::vector<bool>* skipped_;
+  bool poisons_;
   std::map<int, HostTensor> constants_;
   Bound bound_;
 };
@@ -138,6 +141,7 @@ void CpuRunner::point_buffers(const ir::Tensors& inputs, ir::Tensors& states, ir
     where[static_cast<std::size_t>(slot.buffer)] = states.at(slot.name).data();
   for (const Program::Slot& slot : program_.outputs) {
     HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, slot.shape.evaluate(bound_.dims));
+    if (poisons_) poison({tensor.data(), tensor.bytes()}, slot.dtype);
     where[static_cast<std::size_t>(slot.buffer)] = tensor.data();
   }
   for (auto& [buffer, value] : constants_) where[static_cast<std::size_t>(buffer)] = value.data();
@@ -178,7 +182,7 @@ ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, i
   prepare(dims);
   ir::Tensors outputs;
   point_buffers(inputs, states, outputs);
-  const ArenaGuard guard(program_, bound_.plan, bound_.dims, bound_.arena.bytes());
+  const ArenaGuard guard(program_, bound_.plan, bound_.dims, bound_.arena.bytes(), poisons_);
   RangeRecorder recorder(Clock::now());
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
     if (skipped_ && (*skipped_)[l]) continue;
@@ -195,8 +199,8 @@ ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, i
 }  // namespace
 
 std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads,
-                                               const std::vector<bool>* skipped) {
-  return std::make_unique<CpuRunner>(program, std::move(kernels), threads, skipped);
+                                               const std::vector<bool>* skipped, bool poisons) {
+  return std::make_unique<CpuRunner>(program, std::move(kernels), threads, skipped, poisons);
 }
 
 }  // namespace lathe

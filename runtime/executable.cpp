@@ -129,7 +129,7 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   codegen::CompiledKernels kernels = cpu_kernels(options, program);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
-  return make_cpu_runner(program, std::move(kernels), threads_of(options));
+  return make_cpu_runner(program, std::move(kernels), threads_of(options), nullptr, options.poison);
 }
 
 /// The GPU that a program is to run on.

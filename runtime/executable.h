@@ -30,6 +30,8 @@ struct CompileOptions {
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;
+  /// For tests, on a CPU: outputs and temporaries hold NaNs and -1 until they are written.
+  bool poison = false;
 };
 
 struct CompileSummary {

@@ -16,6 +16,8 @@
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
+#include "passes/lowering/verify_placement.h"
+#include "passes/lowering/verify_program.h"
 #include "passes/remat/rematerialize.h"
 
 namespace lathe {
@@ -105,18 +107,19 @@ class Lowering {
     place_outputs();
     place_updates();
     place_temporaries();
+    verify_placement(graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
     const LoweringContext context{
         .graph = graph_,
         .plan = plan_,
         .target = target_,
         .buffer_of = [this](ValueId id) { return buffer(id); },
-        .workspace = [this](DType dtype, const Dim& elements,
-                            std::string name) { return temporary(dtype, elements, std::move(name), {}); },
+        .workspace =
+            [this](DType dtype, const Dim& elements, std::string name) {
+              return workspace(ProgramBuffer::Kind::temporary, dtype, elements, std::move(name));
+            },
         .scratch =
             [this](DType dtype, const Dim& elements, std::string name) {
-              const int buffer = temporary(dtype, elements, std::move(name), {});
-              program_.buffers[static_cast<std::size_t>(buffer)].kind = ProgramBuffer::Kind::scratch;
-              return buffer;
+              return workspace(ProgramBuffer::Kind::scratch, dtype, elements, std::move(name));
             },
         .tiles = tiles_ ? &*tiles_ : nullptr};
     for (const Region& region : plan_.regions) lower_region(context, region);
@@ -145,6 +148,16 @@ class Lowering {
                        .elements = elements,
                        .data = {},
                        .loc = loc});
+  }
+
+  int workspace(ProgramBuffer::Kind kind, DType dtype, const Dim& elements, std::string name) {
+    return add_buffer({.kind = kind,
+                       .name = std::move(name),
+                       .dtype = dtype,
+                       .elements = elements,
+                       .data = {},
+                       .loc = {},
+                       .has_room = true});
   }
 
   std::string describe(ValueId id) const {
@@ -182,11 +195,17 @@ class Lowering {
     }
   }
 
+  Program::Slot& slot_of(int state) {
+    return *std::find_if(program_.states.begin(), program_.states.end(),
+                         [&](const Program::Slot& slot) { return slot.buffer == state; });
+  }
+
   /// New values are written over the old ones where nobody needs those any more; else they are copied at the end.
   void place_updates() {
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
       const Update& update = graph_.updates[u];
       const int state = buffer_of_[at(update.state)];
+      slot_of(state).is_updated = true;
       if (plan_.last_reader_first[u] && may_overwrite(graph_, plan_, update.value, update.state)) {
         buffer_of_[at(update.value)] = state;
       } else {
@@ -239,6 +258,7 @@ class Lowering {
       launches = new_launches(context, region);
       memo_.keep(key, *launches, program_.buffers, first_workspace);
     }
+    verify_stores(region, *launches);
     std::vector<std::string> names;
     for (const ValueId id : region.members) names.push_back(describe(id));
     for (Launch& launch : *launches) {
@@ -246,6 +266,19 @@ class Lowering {
       launch.loc = graph_[region.members.back()].loc;
       program_.launches.push_back(std::move(launch));
     }
+  }
+
+  /// What the plan wants in memory the schedule has to store.
+  void verify_stores(const Region& region, std::span<const Launch> launches) const {
+    std::set<int> stored;
+    for (const Launch& launch : launches)
+      for (std::size_t p = 0; p < launch.buffers.size(); ++p)
+        if (program_.kernels[static_cast<std::size_t>(launch.kernel)].buffers[p].access != kernel::Access::read)
+          stored.insert(launch.buffers[p]);
+    for (const ValueId id : region.members)
+      if (plan_.is_stored(plan_.placement[at(id)].base) && !stored.contains(buffer(id)))
+        throw InternalError(fmt::format("lowering of @{}: {} at {} is to be stored, and no kernel of its region does",
+                                        graph_.name, describe(id), graph_[id].loc.to_string()));
   }
 
   /// The kernels of a region with the tile that the choices say; with `all`, those of every candidate.
@@ -360,8 +393,10 @@ Program lower(const Graph& graph, const VectorTarget& target, const Schedules& s
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
     return Lowering(g, planned, target, schedules, options.tiles).run();
   };
-  if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
-  return lower_planned(prepared, plan(prepared, {}));
+  Program program = options.memory ? lower_within(prepared, *options.memory, {plan, lower_planned})
+                                   : lower_planned(prepared, plan(prepared, {}));
+  verify_program(program);
+  return program;
 }
 
 }  // namespace lathe

@@ -14,34 +14,43 @@
 
 #ifdef LATHE_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
+#endif
 
 namespace lathe {
 
-ArenaGuard::~ArenaGuard() { __asan_unpoison_memory_region(arena_.data(), arena_.size()); }
+namespace {
+
+#ifdef LATHE_ADDRESS_SANITIZER
+constexpr bool guards = true;
+void close(std::span<std::byte> memory) { __asan_poison_memory_region(memory.data(), memory.size()); }
+void open(std::span<std::byte> memory) { __asan_unpoison_memory_region(memory.data(), memory.size()); }
+#else
+constexpr bool guards = false;
+void close(std::span<std::byte>) {}
+void open(std::span<std::byte>) {}
+#endif
+
+}  // namespace
+
+void poison(std::span<std::byte> memory, DType dtype) {
+  if (!memory.empty()) std::memset(memory.data(), dtype == boolean ? 1 : 0xff, memory.size());
+}
+
+ArenaGuard::~ArenaGuard() { open(arena_); }
 
 void ArenaGuard::before_launch(std::size_t launch) const {
-  __asan_poison_memory_region(arena_.data(), arena_.size());
+  if (!guards && !poisons_) return;
+  close(arena_);
   const std::vector<int>& used = program_.launches[launch].buffers;
   for (const MemoryPlan::Block& block : plan_.blocks) {
     if (std::find(used.begin(), used.end(), block.buffer) == used.end()) continue;
     const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(block.buffer)];
     const std::int64_t own = buffer.elements.evaluate(dims_) * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
     const auto bytes = static_cast<std::size_t>(buffer.kind == ProgramBuffer::Kind::scratch ? block.bytes : own);
-    std::byte* const at = arena_.data() + block.offset;
-    __asan_unpoison_memory_region(at, bytes);
-    if (block.first == static_cast<int>(launch)) std::memset(at, buffer.dtype == boolean ? 1 : 0xff, bytes);
+    const std::span<std::byte> memory = arena_.subspan(static_cast<std::size_t>(block.offset), bytes);
+    open(memory);
+    if (block.first == static_cast<int>(launch)) poison(memory, buffer.dtype);
   }
 }
 
 }  // namespace lathe
-
-#else
-
-namespace lathe {
-
-ArenaGuard::~ArenaGuard() = default;
-void ArenaGuard::before_launch(std::size_t) const {}
-
-}  // namespace lathe
-
-#endif

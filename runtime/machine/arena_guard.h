@@ -8,13 +8,17 @@
 
 namespace lathe {
 
+/// Sets every bit: floats are NaN then, integers -1, conditions true. What is read and was not written shows.
+void poison(std::span<std::byte> memory, DType dtype);
+
 /// In a program built with AddressSanitizer, each launch can touch those temporaries that are its own and nothing
-/// else in the arena; and a temporary that nothing has written holds NaNs and negative integers. In other programs
-/// nothing happens here. The arena is open again when the guard goes.
+/// else in the arena; and a temporary that nothing has written is poisoned, as it is in any build with `poisons`. The
+/// arena is open again when the guard goes.
 class ArenaGuard {
  public:
-  ArenaGuard(const Program& program, const MemoryPlan& plan, const DimBindings& dims, std::span<std::byte> arena)
-      : program_(program), plan_(plan), dims_(dims), arena_(arena) {}
+  ArenaGuard(const Program& program, const MemoryPlan& plan, const DimBindings& dims, std::span<std::byte> arena,
+             bool poisons)
+      : program_(program), plan_(plan), dims_(dims), arena_(arena), poisons_(poisons) {}
   ~ArenaGuard();  // NOLINT(performance-trivially-destructible): not with AddressSanitizer
   ArenaGuard(const ArenaGuard&) = delete;
   ArenaGuard& operator=(const ArenaGuard&) = delete;
@@ -26,6 +30,7 @@ class ArenaGuard {
   const MemoryPlan& plan_;
   const DimBindings& dims_;
   std::span<std::byte> arena_;
+  bool poisons_;
 };
 
 }  // namespace lathe

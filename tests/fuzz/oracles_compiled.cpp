@@ -23,8 +23,8 @@ Complaint differing_bits(const Outcome& a, const Outcome& b) {
 
 Complaint compiled(const Case& from) {
   test::MemoryStore store;
-  Executable one = compile(from.graph, {.threads = 1, .cache = &store});
-  Executable three = compile(from.graph, {.threads = 3, .cache = &store});
+  Executable one = compile(from.graph, {.threads = 1, .cache = &store, .poison = true});
+  Executable three = compile(from.graph, {.threads = 3, .cache = &store, .poison = true});
   for (const DimBindings& dims : from.sizes) {
     const Reference reference(from, dims, true);
     const auto run = [&](Executable& executable) {
@@ -42,7 +42,7 @@ Complaint compiled(const Case& from) {
 
 Complaint targets(const Case& from) {
   for (const char* name : {"x86-64-v2", "x86-64-v3"}) {
-    Executable executable = compile(from.graph, {.target = Target::named(name), .threads = 2});
+    Executable executable = compile(from.graph, {.target = Target::named(name), .threads = 2, .poison = true});
     for (const DimBindings& dims : from.sizes) {
       const Reference reference(from, dims, true);
       const Outcome found = outcome([&] { return test::run_with_states(executable, reference.arguments()); });
