@@ -38,7 +38,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 Executable compiled(const OpCase& made, AttentionFusion attention, int threads) {
   Executable executable =
       compile(made.graph, {.threads = threads, .cache = nullptr, .pipeline = {}, .lower = {attention}});
-  executable.set_states(made.states);
+  executable.parameters().set(made.states);
   executable.run({});
   return executable;
 }

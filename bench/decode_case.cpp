@@ -52,7 +52,7 @@ class Decoder {
   /// The cache [h, context, d_k] with this token's row in place.
   Tensor remember(const std::string& name, const Tensor& row) {
     const Tensor cache =
-        g_.state(g_.path("cache." + name), f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal(1));
+        g_.state("cache." + name, f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal(1));
     const Tensor here = (g_.arange(Dim(context_), i64) == position_).unsqueeze(1);  // [context, 1]
     const Tensor updated = where(here, row, cache);
     g_.update(cache, updated);

@@ -39,7 +39,7 @@ void measure(const MemoryOp& op, const Size& size, int threads, int repeats) {
   double bytes = 0;
   for (const Sweep& sweep : made.sweeps) bytes += sweep.bytes();
   Executable exe = compile(made.graph, {.threads = threads});
-  exe.set_states(made.states);
+  exe.parameters().set(made.states);
   made.states.clear();
   ThreadPool pool(threads);
   std::vector<double> seconds, floors;

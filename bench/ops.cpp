@@ -44,7 +44,7 @@ class Server {
   void open(const ir::Graph& graph, const ir::Tensors& states) {
     executable_.reset();
     executable_.emplace(compile(graph, {.threads = threads_}));
-    executable_->set_states(states);
+    executable_->parameters().set(states);
   }
 
   std::string open_attention(std::istringstream& words) {

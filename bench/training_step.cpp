@@ -127,8 +127,8 @@ class Step {
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
     for (const ProgramBuffer& buffer : executable_.program().buffers)
-      if (executable_.states().contains(buffer.name) && !buffer.name.starts_with("optimizer."))
-        tensors.push_back(view_of(buffer.name, executable_.state(buffer.name)));
+      if (executable_.parameters().contains(buffer.name) && !buffer.name.starts_with("optimizer."))
+        tensors.push_back(view_of(buffer.name, executable_.parameters().get(buffer.name)));
     for (const auto& [input, value] : case_.inputs) tensors.push_back(view_of("input." + input, value));
     write_safetensors(options.exported, tensors);
   }
@@ -185,7 +185,7 @@ class Step {
                                            .threads = options_.threads,
                                            .lower = {.chunks = chunks},
                                            .tune = std::move(tune)});
-    executable.set_states(initial_values(step, case_.initializers, 1));
+    executable.parameters().set(initial_values(step, case_.initializers, 1));
     return executable;
   }
 

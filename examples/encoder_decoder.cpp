@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "examples/check_goldens.h"
-#include "examples/parameters.h"
 #include "frontend/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/encoder_decoder.h"
@@ -64,7 +63,7 @@ Sentence framed(const Sentence& words) {
   return target;
 }
 
-ir::Tensors train(std::int64_t steps) {
+Parameters train(std::int64_t steps) {
   Graph g{"copy_task"};
   const models::EncoderDecoder model(g, config_with(0.1, 0.1));
   const Dim B{"nbatches"}, S{"n_seq_src"}, T{"n_seq_tgt"};
@@ -73,7 +72,7 @@ ir::Tensors train(std::int64_t steps) {
   const auto initializers = g.initializers();
   const ir::Graph graph = training_step(g, loss, optimizer);
   Executable step = compile(graph);
-  step.set_states(initial_values(graph, initializers, 1));
+  step.parameters().set(initial_values(graph, initializers, 1));
   for (std::int64_t i = 0; i < steps; ++i) {
     std::vector<Sentence> sources, targets;
     for (std::uint32_t row = 0; row < 32; ++row) {
@@ -84,13 +83,13 @@ ir::Tensors train(std::int64_t steps) {
     if (i == 0 || (i + 1) % (steps / 8) == 0)
       fmt::print("step {:5}  loss {:.4f}\n", i + 1, results.at("loss").get(0));
   }
-  return step.states();
+  return step.parameters();
 }
 
 /// Decodes sentences word by word until each has ended.
 class Translator {
  public:
-  explicit Translator(const ir::Tensors& states) : forward_(build()) { examples::take_parameters(forward_, states); }
+  explicit Translator(const Parameters& trained) : forward_(build(trained)) {}
 
   std::vector<Sentence> translate(const std::vector<Sentence>& sources, const Sampling& sampling) {
     Sampler sampler(sampling, 3);
@@ -109,12 +108,12 @@ class Translator {
   }
 
  private:
-  static Executable build() {
+  static Executable build(const Parameters& trained) {
     Graph g{"copy_task_logits"};
     const models::EncoderDecoder model(g, config_with(0, 0));
     const Dim B{"nbatches"}, S{"n_seq_src"}, T{"n_seq_tgt"};
     g.output("logits", model.logits(g.input("src", i64, {B, S}), g.input("tgt", i64, {B, T})));
-    return compile(g.finish());
+    return compile(g.finish(), {.parameters = trained});
   }
   static bool all(const std::vector<bool>& flags) {
     return std::find(flags.begin(), flags.end(), false) == flags.end();

@@ -5,12 +5,12 @@
 #include <fmt/core.h>
 
 #include "examples/check_goldens.h"
-#include "examples/parameters.h"
 #include "frontend/decoding.h"
 #include "frontend/initialize.h"
 #include "frontend/models/gpt.h"
 #include "frontend/step.h"
 #include "frontend/text/corpus.h"
+#include "runtime/executable.h"
 
 using namespace lathe;
 
@@ -31,7 +31,7 @@ models::GptConfig config_for(const text::Vocabulary& vocabulary) {
 }
 
 /// The parameters after `steps` steps; prints the loss on the way.
-ir::Tensors train(const text::Vocabulary& vocabulary, const std::vector<std::int64_t>& ids, std::int64_t steps) {
+Parameters train(const text::Vocabulary& vocabulary, const std::vector<std::int64_t>& ids, std::int64_t steps) {
   Graph g{"gpt"};
   const models::Gpt model(g, config_for(vocabulary));
   const Dim B{"B"}, T{"T"};
@@ -42,23 +42,22 @@ ir::Tensors train(const text::Vocabulary& vocabulary, const std::vector<std::int
   const auto initializers = g.initializers();
   const ir::Graph graph = training_step(g, loss, optimizer, options);
   Executable step = compile(graph);
-  step.set_states(initial_values(graph, initializers, 1));
+  step.parameters().set(initial_values(graph, initializers, 1));
   const text::BatchSampler batches(ids, 8, context, 1);
   for (std::int64_t i = 1; i <= steps; ++i) {
     const double value = step.run({{"tokens", batches.random(i)}}).at("loss").get(0);
     if (i == 1 || i % (steps / 6) == 0) fmt::print("step {:4}  loss {:.4f}\n", i, value);
   }
-  return step.states();
+  return step.parameters();
 }
 
 /// Continues `prompt` greedily over a window of the last characters.
-std::string complete(const text::Vocabulary& vocabulary, const ir::Tensors& parameters, const std::string& prompt,
+std::string complete(const text::Vocabulary& vocabulary, const Parameters& parameters, const std::string& prompt,
                      std::size_t length) {
   Graph g{"gpt_logits"};
   const models::Gpt model(g, config_for(vocabulary));
   g.output("logits", model.logits(g.input("tokens", i64, {1, Dim{"T"}})));
-  Executable forward = compile(g.finish());
-  examples::take_parameters(forward, parameters);
+  Executable forward = compile(g.finish(), {.parameters = parameters});
   std::vector<std::int64_t> ids = vocabulary.encode(prompt);
   Sampler sampler({.temperature = 0}, 1);
   while (ids.size() < length) {

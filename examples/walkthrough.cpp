@@ -23,7 +23,7 @@ void print_weights(Graph& g) {
   const auto initializers = g.initializers();
   const ir::Graph graph = g.finish();
   Executable attention = compile(graph);
-  attention.set_states(initial_values(graph, initializers, 1));
+  attention.parameters().set(initial_values(graph, initializers, 1));
   const auto results = attention.run({{"token_ids", HostTensor::from_ints({2, 4}, {1, 2, 3, 0, 4, 5, 6, 0})}});
   fmt::print("\nThe attention weights of the first sentence, first head; the last word is padding:\n");
   const HostTensor& weights = results.at("weights");  // [nbatches, h, n_seq, n_seq]

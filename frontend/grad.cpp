@@ -1,11 +1,14 @@
 #include "frontend/grad.h"
 
+#include "frontend/built.h"
 #include "passes/autodiff.h"
 
 namespace lathe {
 
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& wrt, const std::optional<Tensor>& cotangent,
                          Where at) {
+  for (const Tensor& t : wrt) detail::check_operands("grad", at, {&output, &t});
+  if (cotangent) detail::check_operands("grad", at, {&output, &*cotangent});
   const CallSite line(output, at);
   std::vector<ir::Value> values;
   for (const Tensor& t : wrt) values.push_back(t.value());

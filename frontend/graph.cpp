@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include "frontend/built.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
 
 namespace lathe {
 
@@ -13,89 +16,110 @@ std::string join(std::string_view scope, std::string_view name) {
 }
 }  // namespace
 
-Graph::Graph(std::string_view name) : builder_(std::make_unique<ir::GraphBuilder>(name)) {}
+Graph::Graph(std::string_view name) : state_(std::make_shared<detail::GraphState>(name)) {}
 
-std::string Graph::path(std::string_view name) const { return join(scope_path(), name); }
-
-Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Where at) {
-  const detail::Line line(*builder_, at);
-  return Tensor(builder_->argument(ir::ops::input, name, dtype, shape));
+void Graph::throw_moved(const Where& at) {
+  throw UserError(Location(at), "graph", "this Graph was moved to another", "graph_moved",
+                  "use the Graph that it was moved to");
 }
 
-Tensor Graph::parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
-  const detail::Line line(*builder_, at);
-  const std::string full_name = path(name);
-  const Tensor t(builder_->argument(ir::ops::parameter, full_name, dtype, shape));
-  initializers_.push_back({full_name, init});
+std::string Graph::path(std::string_view name, Where at) const { return join(scope_path(at), name); }
+
+Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(state_->argument(ir::ops::input, name, dtype, shape));
+}
+
+Tensor Graph::declared(const ir::Op& op, const std::string& name, DType dtype, const Shape& shape, const Init& init,
+                       const Where& at) const {
+  const detail::Line line(builder(at), at);
+  const Tensor t(state_->argument(op, name, dtype, shape));
+  state_->initializers.push_back({name, init});
   return t;
 }
 
-Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) {
-  const detail::Line line(*builder_, at);
-  const Tensor t(builder_->argument(ir::ops::state, name, dtype, shape));
-  initializers_.push_back({std::string(name), init});
-  return t;
+Tensor Graph::parameter(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) const {
+  return declared(ir::ops::parameter, path(name, at), dtype, shape, init, at);
 }
 
-Tensor Graph::random_state(Where at) {
-  if (!random_state_) {
-    random_state_ = state("rng", i64, {2}, Init::values({0, 0}), at);
-    update(*random_state_, *random_state_ + literal({2}, {0, 1}, i64, at), at);
-  }
-  return *random_state_;
+Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, const Init& init, Where at) const {
+  return declared(ir::ops::state, path(name, at), dtype, shape, init, at);
 }
 
-Tensor Graph::constant(double value, DType dtype, Where at) {
-  const detail::Line line(*builder_, at);
-  return Tensor(ir::constant(*builder_, value, dtype));
+Tensor Graph::random_state(Where at) const {
+  if (const auto found = builder(at).find_argument("rng")) return Tensor(*found);
+  const Tensor made = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);
+  update(made, made + literal({2}, {0, 1}, i64, at), at);
+  return made;
 }
 
-Tensor Graph::full(const Shape& shape, double value, DType dtype, Where at) {
-  const detail::Line line(*builder_, at);
-  return Tensor(ir::full(*builder_, shape, value, dtype));
+Tensor Graph::constant(double value, DType dtype, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(ir::constant(*state_, value, dtype));
 }
 
-Tensor Graph::literal(const Shape& shape, std::vector<double> values, DType dtype, Where at) {
-  const detail::Line line(*builder_, at);
-  return Tensor(ir::literal(*builder_, shape, std::move(values), dtype));
+Tensor Graph::full(const Shape& shape, double value, DType dtype, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(ir::full(*state_, shape, value, dtype));
 }
 
-Tensor Graph::arange(const Dim& size, DType dtype, Where at) {
-  const detail::Line line(*builder_, at);
-  return Tensor(ir::iota(*builder_, {size}, 0, dtype));
+Tensor Graph::literal(const Shape& shape, std::vector<double> values, DType dtype, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(ir::literal(*state_, shape, std::move(values), dtype));
 }
 
-Tensor Graph::causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal, Where at) {
-  const detail::Line line(*builder_, at);
-  const ir::Value row = ir::iota(*builder_, {rows, columns}, 0, i64),
-                  column = ir::iota(*builder_, {rows, columns}, 1, i64);
+Tensor Graph::arange(const Dim& size, DType dtype, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(ir::iota(*state_, {size}, 0, dtype));
+}
+
+Tensor Graph::causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal, Where at) const {
+  const detail::Line line(builder(at), at);
+  const ir::Value row = ir::iota(*state_, {rows, columns}, 0, i64),
+                  column = ir::iota(*state_, {rows, columns}, 1, i64);
   const ir::Value limit = diagonal == 0 ? row : ir::add(row, static_cast<double>(diagonal));
   return Tensor(ir::le(column, limit));
 }
 
-void Graph::output(std::string_view name, const Tensor& value, Where at) {
-  const detail::Line line(*builder_, at);
-  builder_->output(name, value.value());
+std::vector<Tensor> Graph::parameters(Where at) const {
+  ir::GraphBuilder& builder = this->builder(at);
+  std::vector<Tensor> found;
+  for (const ir::ValueId id : builder.graph().arguments())
+    if (builder.graph()[id].op == &ir::ops::parameter) found.emplace_back(ir::Value(builder, id));
+  return found;
 }
 
-void Graph::update(const Tensor& state, const Tensor& value, Where at) {
-  const detail::Line line(*builder_, at);
-  builder_->update(state.value(), value.value());
+void Graph::output(std::string_view name, const Tensor& value, Where at) const {
+  detail::check_operands("output", at, {&value});
+  const detail::Line line(builder(at), at);
+  state_->output(name, value.value());
 }
 
-void Graph::set_initializer(std::string_view argument, const Init& init) {
-  for (Initializer& entry : initializers_)
+void Graph::update(const Tensor& state, const Tensor& value, Where at) const {
+  detail::check_operands("update", at, {&state, &value});
+  const detail::Line line(builder(at), at);
+  state_->update(state.value(), value.value());
+}
+
+void Graph::set_initializer(std::string_view argument, const Init& init, Where at) const {
+  const ir::Graph& graph = ir(at);
+  std::vector<std::string_view> names;
+  for (Initializer& entry : shared(at).initializers) {
     if (entry.name == argument) {
       entry.init = init;
       return;
     }
-  throw UserError(fmt::format("@{} has no parameter or state named {}", ir().name, argument), "argument_unknown",
-                  "name one that was declared with parameter() or state()");
+    names.push_back(entry.name);
+  }
+  const std::string better = did_you_mean(argument, names);
+  throw UserError(detail::line_of(builder(), at), "set_initializer",
+                  fmt::format("@{} has no parameter or state named {}", graph.name, argument), "argument_unknown",
+                  better.empty() ? "name one that was declared with parameter() or state()" : better);
 }
 
-Graph::Scope::Scope(Graph& graph, std::string_view name, const Where& at)
-    : at_(graph.builder(), [&] {
-        const Location& now = graph.builder().location();
+Graph::Scope::Scope(const Graph& graph, std::string_view name, const Where& at)
+    : graph_(graph.builder(at).shared_from_this()), at_(*graph_, [&] {
+        const Location& now = graph_->location();
         const std::string path = join(now.scope(), name);
         return now.file().empty() ? Location("", static_cast<int>(at.line()), path)
                                   : Location(now.file(), now.line(), path);

@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <utility>
 
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
+#include "ir/support/float_environment.h"
 #include "ir/support/philox.h"
 
 namespace lathe {
@@ -89,6 +91,7 @@ std::function<double(std::int64_t)> sampler(const Init& init, const Draw& draw) 
 
 HostTensor initial_value(const Init& init, std::string_view name, DType dtype, const std::vector<std::int64_t>& sizes,
                          std::uint64_t seed) {
+  const FloatEnvironment environment;
   HostTensor value(dtype, sizes);
   const Init plain = resolve(init, sizes);
   if (plain.kind == Init::Kind::values && std::cmp_not_equal(plain.list.size(), value.numel()))
@@ -100,16 +103,23 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
   return value;
 }
 
-std::map<std::string, HostTensor> initial_values(const ir::Graph& graph, std::span<const Initializer> initializers,
-                                                 std::uint64_t seed, const DimBindings& bindings) {
+Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
+                       const DimBindings& bindings) {
   std::map<std::string, const Init*> known;
   for (const Initializer& entry : initializers) known[entry.name] = &entry.init;
-  std::map<std::string, HostTensor> values;
+  Tensors values;
   for (const ir::ValueId id : graph.arguments()) {
     const ir::Node& node = graph[id];
     if (node.op == &ir::ops::input) continue;
     const auto at = known.find(node.name);
     const Init init = at == known.end() ? Init::zeros() : *at->second;
+    for (const Dim& dim : node.type.shape)
+      for (const std::string& unknown : dim.unknowns())
+        if (!bindings.contains(unknown))
+          throw UserError(node.loc, "initial_values",
+                          fmt::format("the size {} of the {} {}: {} is not known", unknown, node.op->name.value,
+                                      node.name, node.type.to_string()),
+                          "dim_unbound", fmt::format("give it in `bindings`, as in {{{{\"{}\", 64}}}}", unknown));
     HostTensor value = initial_value(init, node.name, node.type.dtype, node.type.shape.evaluate(bindings), seed);
     if (node.name == "rng" && node.type.dtype == i64 && value.numel() == 2)
       value.set_int(0, static_cast<std::int64_t>(seed));

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "frontend/init.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe {
@@ -20,8 +18,9 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
                          std::uint64_t seed);
 
 /// The start of every parameter and state of the graph: as `initializers` say by name, zeros for the rest (the states
-/// of optimizers start so). `bindings` give the dims that their shapes name. The state "rng" becomes {seed, 0}.
-std::map<std::string, HostTensor> initial_values(const ir::Graph& graph, std::span<const Initializer> initializers,
-                                                 std::uint64_t seed, const DimBindings& bindings = {});
+/// of optimizers start so). `bindings` give the dims that their shapes name [dim_unbound]. The state "rng" becomes
+/// {seed, 0}.
+Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
+                       const DimBindings& bindings = {});
 
 }  // namespace lathe

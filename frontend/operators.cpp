@@ -1,106 +1,72 @@
 #include "frontend/tensor.h"
+
+#include "frontend/built.h"
 #include "ir/ops/functional.h"
 
 namespace lathe {
 
-namespace {
+using detail::built;
 
-template <class Make>
-Tensor built(const Operand& a, Make make) {
-  const detail::Line line(a.tensor, a.at);
-  return Tensor(make());
-}
-
-const ir::Value& v(const Operand& a) { return a.tensor.value(); }
-
-}  // namespace
-
-Tensor operator+(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::add(v(a), v(b)); });
-}
+Tensor operator+(const Operand& a, const Operand& b) { return built("add", a.at, ir::add, a.tensor, b.tensor); }
 Tensor operator+(const Operand& a, Number b) {
-  return built(a, [&] { return ir::add(v(a), b.value); });
+  return built("add", a.at, [&](auto& x) { return ir::add(x, b.value); }, a.tensor);
 }
 Tensor operator+(Number a, const Operand& b) {
-  return built(b, [&] { return ir::add(v(b), a.value); });
+  return built("add", b.at, [&](auto& x) { return ir::add(x, a.value); }, b.tensor);
 }
-Tensor operator-(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::sub(v(a), v(b)); });
-}
+Tensor operator-(const Operand& a, const Operand& b) { return built("sub", a.at, ir::sub, a.tensor, b.tensor); }
 Tensor operator-(const Operand& a, Number b) {
-  return built(a, [&] { return ir::sub(v(a), b.value); });
+  return built("sub", a.at, [&](auto& x) { return ir::sub(x, b.value); }, a.tensor);
 }
 Tensor operator-(Number a, const Operand& b) {
-  return built(b, [&] { return ir::sub(a.value, v(b)); });
+  return built("sub", b.at, [&](auto& x) { return ir::sub(a.value, x); }, b.tensor);
 }
-Tensor operator*(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::mul(v(a), v(b)); });
-}
+Tensor operator*(const Operand& a, const Operand& b) { return built("mul", a.at, ir::mul, a.tensor, b.tensor); }
 Tensor operator*(const Operand& a, Number b) {
-  return built(a, [&] { return ir::mul(v(a), b.value); });
+  return built("mul", a.at, [&](auto& x) { return ir::mul(x, b.value); }, a.tensor);
 }
 Tensor operator*(Number a, const Operand& b) {
-  return built(b, [&] { return ir::mul(v(b), a.value); });
+  return built("mul", b.at, [&](auto& x) { return ir::mul(x, a.value); }, b.tensor);
 }
-Tensor operator/(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::div(v(a), v(b)); });
-}
+Tensor operator/(const Operand& a, const Operand& b) { return built("div", a.at, ir::div, a.tensor, b.tensor); }
 Tensor operator/(const Operand& a, Number b) {
-  return built(a, [&] { return ir::div(v(a), b.value); });
+  return built("div", a.at, [&](auto& x) { return ir::div(x, b.value); }, a.tensor);
 }
 Tensor operator/(Number a, const Operand& b) {
-  return built(b, [&] { return ir::div(a.value, v(b)); });
+  return built("div", b.at, [&](auto& x) { return ir::div(a.value, x); }, b.tensor);
 }
-Tensor operator%(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::rem(v(a), v(b)); });
-}
-Tensor operator-(const Operand& a) {
-  return built(a, [&] { return ir::neg(v(a)); });
-}
-Tensor operator==(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::eq(v(a), v(b)); });
-}
+Tensor operator%(const Operand& a, const Operand& b) { return built("rem", a.at, ir::rem, a.tensor, b.tensor); }
+Tensor operator-(const Operand& a) { return built("neg", a.at, ir::neg, a.tensor); }
+Tensor operator==(const Operand& a, const Operand& b) { return built("eq", a.at, ir::eq, a.tensor, b.tensor); }
 Tensor operator==(const Operand& a, Number b) {
-  return built(a, [&] { return ir::eq(v(a), b.value); });
+  return built("eq", a.at, [&](auto& x) { return ir::eq(x, b.value); }, a.tensor);
 }
-Tensor operator!=(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::ne(v(a), v(b)); });
-}
+Tensor operator!=(const Operand& a, const Operand& b) { return built("ne", a.at, ir::ne, a.tensor, b.tensor); }
 Tensor operator!=(const Operand& a, Number b) {
-  return built(a, [&] { return ir::ne(v(a), b.value); });
+  return built("ne", a.at, [&](auto& x) { return ir::ne(x, b.value); }, a.tensor);
 }
-Tensor operator<(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::lt(v(a), v(b)); });
-}
+Tensor operator<(const Operand& a, const Operand& b) { return built("lt", a.at, ir::lt, a.tensor, b.tensor); }
 Tensor operator<(const Operand& a, Number b) {
-  return built(a, [&] { return ir::lt(v(a), b.value); });
+  return built("lt", a.at, [&](auto& x) { return ir::lt(x, b.value); }, a.tensor);
 }
-Tensor operator<=(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::le(v(a), v(b)); });
-}
+Tensor operator<=(const Operand& a, const Operand& b) { return built("le", a.at, ir::le, a.tensor, b.tensor); }
 Tensor operator<=(const Operand& a, Number b) {
-  return built(a, [&] { return ir::le(v(a), b.value); });
+  return built("le", a.at, [&](auto& x) { return ir::le(x, b.value); }, a.tensor);
 }
-Tensor operator>(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::gt(v(a), v(b)); });
-}
+Tensor operator>(const Operand& a, const Operand& b) { return built("gt", a.at, ir::gt, a.tensor, b.tensor); }
 Tensor operator>(const Operand& a, Number b) {
-  return built(a, [&] { return ir::gt(v(a), b.value); });
+  return built("gt", a.at, [&](auto& x) { return ir::gt(x, b.value); }, a.tensor);
 }
-Tensor operator>=(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::ge(v(a), v(b)); });
-}
+Tensor operator>=(const Operand& a, const Operand& b) { return built("ge", a.at, ir::ge, a.tensor, b.tensor); }
 Tensor operator>=(const Operand& a, Number b) {
-  return built(a, [&] { return ir::ge(v(a), b.value); });
+  return built("ge", a.at, [&](auto& x) { return ir::ge(x, b.value); }, a.tensor);
 }
 Tensor operator&(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::logical_and(v(a), v(b)); });
+  return built("logical_and", a.at, ir::logical_and, a.tensor, b.tensor);
 }
 Tensor operator|(const Operand& a, const Operand& b) {
-  return built(a, [&] { return ir::logical_or(v(a), v(b)); });
+  return built("logical_or", a.at, ir::logical_or, a.tensor, b.tensor);
 }
-Tensor operator~(const Operand& a) {
-  return built(a, [&] { return ir::logical_not(v(a)); });
-}
+Tensor operator~(const Operand& a) { return built("logical_not", a.at, ir::logical_not, a.tensor); }
 
 }  // namespace lathe

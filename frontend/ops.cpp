@@ -1,16 +1,13 @@
 #include "frontend/ops.h"
 
+#include "frontend/built.h"
 #include "ir/ops/functional.h"
 
 namespace lathe {
 
-namespace {
+using detail::built;
 
-template <class Make>
-Tensor built(const Tensor& t, const Where& at, Make make) {
-  const detail::Line line(t, at);
-  return Tensor(make());
-}
+namespace {
 
 std::vector<ir::Value> values(std::span<const Tensor> tensors) {
   std::vector<ir::Value> result;
@@ -18,129 +15,90 @@ std::vector<ir::Value> values(std::span<const Tensor> tensors) {
   return result;
 }
 
-/// A list of tensors has a first one, whose graph takes the op.
-const Tensor& first(std::span<const Tensor> tensors, std::string_view op, const Where& at) {
-  if (tensors.empty())
+/// The tensor that `make` builds from a list of values.
+template <class Make>
+Tensor built_of_all(std::string_view op, const Where& at, const Make& make, std::span<const Tensor> operands) {
+  if (operands.empty())
     throw UserError(Location(at), op, "no operands are given", "op_arity", "give at least one tensor");
-  return tensors[0];
+  detail::check_operands(op, at, operands);
+  const detail::Line line(operands[0], at);
+  return Tensor(make(values(operands)));
 }
 
+using Values = std::vector<ir::Value>;
+
 Tensor einsum_of(std::string_view equation, std::span<const Tensor> operands, const Where& at) {
-  return built(first(operands, "einsum", at), at, [&] { return ir::einsum(equation, values(operands)); });
+  return built_of_all("einsum", at, [&](const Values& all) { return ir::einsum(equation, all); }, operands);
 }
 Tensor concat_of(std::span<const Tensor> parts, int dim, const Where& at) {
-  return built(first(parts, "concat", at), at, [&] { return ir::concat(values(parts), dim); });
+  return built_of_all("concat", at, [&](const Values& all) { return ir::concat(all, dim); }, parts);
 }
 Tensor stack_of(std::span<const Tensor> parts, int dim, const Where& at) {
-  return built(first(parts, "stack", at), at, [&] { return ir::stack(values(parts), dim); });
+  return built_of_all("stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
 }
 
 std::span<const Tensor> span_of(std::initializer_list<Tensor> list) { return {list.begin(), list.size()}; }
 
 }  // namespace
 
-Tensor exp(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::exp(a.value()); });
-}
-Tensor log(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::log(a.value()); });
-}
-Tensor sqrt(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::sqrt(a.value()); });
-}
-Tensor rsqrt(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::rsqrt(a.value()); });
-}
-Tensor sin(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::sin(a.value()); });
-}
-Tensor cos(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::cos(a.value()); });
-}
-Tensor tanh(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::tanh(a.value()); });
-}
-Tensor erf(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::erf(a.value()); });
-}
-Tensor abs(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::abs(a.value()); });
-}
-Tensor sign(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::sign(a.value()); });
-}
-Tensor floor(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::floor(a.value()); });
-}
-Tensor round(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::round(a.value()); });
-}
-Tensor relu(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::relu(a.value()); });
-}
-Tensor silu(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::silu(a.value()); });
-}
-Tensor sigmoid(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::sigmoid(a.value()); });
-}
-Tensor square(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::square(a.value()); });
-}
-Tensor reciprocal(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::reciprocal(a.value()); });
-}
+Tensor exp(const Tensor& a, Where at) { return built("exp", at, ir::exp, a); }
+Tensor log(const Tensor& a, Where at) { return built("log", at, ir::log, a); }
+Tensor sqrt(const Tensor& a, Where at) { return built("sqrt", at, ir::sqrt, a); }
+Tensor rsqrt(const Tensor& a, Where at) { return built("rsqrt", at, ir::rsqrt, a); }
+Tensor sin(const Tensor& a, Where at) { return built("sin", at, ir::sin, a); }
+Tensor cos(const Tensor& a, Where at) { return built("cos", at, ir::cos, a); }
+Tensor tanh(const Tensor& a, Where at) { return built("tanh", at, ir::tanh, a); }
+Tensor erf(const Tensor& a, Where at) { return built("erf", at, ir::erf, a); }
+Tensor abs(const Tensor& a, Where at) { return built("abs", at, ir::abs, a); }
+Tensor sign(const Tensor& a, Where at) { return built("sign", at, ir::sign, a); }
+Tensor floor(const Tensor& a, Where at) { return built("floor", at, ir::floor, a); }
+Tensor round(const Tensor& a, Where at) { return built("round", at, ir::round, a); }
+Tensor relu(const Tensor& a, Where at) { return built("relu", at, ir::relu, a); }
+Tensor silu(const Tensor& a, Where at) { return built("silu", at, ir::silu, a); }
+Tensor sigmoid(const Tensor& a, Where at) { return built("sigmoid", at, ir::sigmoid, a); }
+Tensor square(const Tensor& a, Where at) { return built("square", at, ir::square, a); }
+Tensor reciprocal(const Tensor& a, Where at) { return built("reciprocal", at, ir::reciprocal, a); }
 Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
-  return built(a, at, [&] { return ir::gelu(a.value(), tanh_approximation); });
+  return built("gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
 }
 Tensor clamp(const Tensor& a, double low, double high, Where at) {
-  return built(a, at, [&] { return ir::clamp(a.value(), low, high); });
+  return built("clamp", at, [&](auto& x) { return ir::clamp(x, low, high); }, a);
 }
-Tensor maximum(const Tensor& a, const Tensor& b, Where at) {
-  return built(a, at, [&] { return ir::maximum(a.value(), b.value()); });
-}
+Tensor maximum(const Tensor& a, const Tensor& b, Where at) { return built("maximum", at, ir::maximum, a, b); }
 Tensor maximum(const Tensor& a, double b, Where at) {
-  return built(a, at, [&] { return ir::maximum(a.value(), b); });
+  return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
 }
-Tensor minimum(const Tensor& a, const Tensor& b, Where at) {
-  return built(a, at, [&] { return ir::minimum(a.value(), b.value()); });
-}
+Tensor minimum(const Tensor& a, const Tensor& b, Where at) { return built("minimum", at, ir::minimum, a, b); }
 Tensor minimum(const Tensor& a, double b, Where at) {
-  return built(a, at, [&] { return ir::minimum(a.value(), b); });
+  return built("minimum", at, [&](auto& x) { return ir::minimum(x, b); }, a);
 }
-Tensor pow(const Tensor& a, const Tensor& b, Where at) {
-  return built(a, at, [&] { return ir::pow(a.value(), b.value()); });
-}
+Tensor pow(const Tensor& a, const Tensor& b, Where at) { return built("pow", at, ir::pow, a, b); }
 Tensor pow(const Tensor& a, double b, Where at) {
-  return built(a, at, [&] { return ir::pow(a.value(), b); });
+  return built("pow", at, [&](auto& x) { return ir::pow(x, b); }, a);
 }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at) {
-  return built(a, at, [&] { return ir::where(condition.value(), a.value(), b.value()); });
+  return built("where", at, ir::where, condition, a, b);
 }
 Tensor where(const Tensor& condition, const Tensor& a, double b, Where at) {
-  return built(a, at, [&] { return ir::where(condition.value(), a.value(), b); });
+  return built("where", at, [&](auto& x, auto& y) { return ir::where(x, y, b); }, condition, a);
 }
 Tensor where(const Tensor& condition, double a, const Tensor& b, Where at) {
-  return built(b, at, [&] { return ir::where(condition.value(), a, b.value()); });
+  return built("where", at, [&](auto& x, auto& y) { return ir::where(x, a, y); }, condition, b);
 }
 Tensor masked_fill(const Tensor& a, const Tensor& mask, double value, Where at) {
-  return built(a, at, [&] { return ir::masked_fill(a.value(), mask.value(), value); });
+  return built("masked_fill", at, [&](auto& x, auto& y) { return ir::masked_fill(x, y, value); }, a, mask);
 }
 Tensor tril(const Tensor& a, std::int64_t diagonal, Where at) {
-  return built(a, at, [&] { return ir::tril(a.value(), diagonal); });
+  return built("tril", at, [&](auto& x) { return ir::tril(x, diagonal); }, a);
 }
 Tensor triu(const Tensor& a, std::int64_t diagonal, Where at) {
-  return built(a, at, [&] { return ir::triu(a.value(), diagonal); });
+  return built("triu", at, [&](auto& x) { return ir::triu(x, diagonal); }, a);
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b, Where at) {
-  return built(a, at, [&] { return ir::matmul(a.value(), b.value()); });
-}
-Tensor linear(const Tensor& x, const Tensor& weight, Where at) {
-  return built(x, at, [&] { return ir::linear(x.value(), weight.value()); });
-}
+Tensor matmul(const Tensor& a, const Tensor& b, Where at) { return built("matmul", at, ir::matmul, a, b); }
+Tensor linear(const Tensor& x, const Tensor& weight, Where at) { return built("linear", at, ir::linear, x, weight); }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where at) {
-  return built(x, at, [&] { return ir::linear(x.value(), weight.value(), bias.value()); });
+  return built("linear", at, ir::linear, x, weight, bias);
 }
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at) {
   return einsum_of(equation, span_of(operands), at);
@@ -150,69 +108,70 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Wh
 }
 
 Tensor gather(const Tensor& table, const Tensor& indices, int dim, Where at) {
-  return built(table, at, [&] { return ir::gather(table.value(), indices.value(), dim); });
+  return built("gather", at, [&](auto& x, auto& y) { return ir::gather(x, y, dim); }, table, indices);
 }
 Tensor embedding(const Tensor& ids, const Tensor& table, Where at) {
-  return built(table, at, [&] { return ir::gather(table.value(), ids.value(), 0); });
+  return built("embedding", at, [&](auto& x, auto& y) { return ir::gather(x, y, 0); }, table, ids);
 }
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at) {
-  return built(a, at, [&] { return ir::take_along(a.value(), indices.value(), dim); });
+  return built("take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
 }
 Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at) { return concat_of(span_of(parts), dim, at); }
 Tensor concat(const std::vector<Tensor>& parts, int dim, Where at) { return concat_of(parts, dim, at); }
 Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at) { return stack_of(span_of(parts), dim, at); }
 Tensor stack(const std::vector<Tensor>& parts, int dim, Where at) { return stack_of(parts, dim, at); }
 Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at) {
-  return built(a, at, [&] { return ir::pad(a.value(), dim, low, high); });
+  return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
 }
 Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at) {
-  return built(indices, at, [&] { return ir::one_hot(indices.value(), classes, dtype); });
+  return built("one_hot", at, [&](auto& x) { return ir::one_hot(x, classes, dtype); }, indices);
 }
 
-Tensor view_as_complex(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::view_as_complex(a.value()); });
-}
-Tensor view_as_real(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::view_as_real(a.value()); });
-}
-Tensor conj(const Tensor& a, Where at) {
-  return built(a, at, [&] { return ir::conj(a.value()); });
-}
+Tensor view_as_complex(const Tensor& a, Where at) { return built("view_as_complex", at, ir::view_as_complex, a); }
+Tensor view_as_real(const Tensor& a, Where at) { return built("view_as_real", at, ir::view_as_real, a); }
+Tensor conj(const Tensor& a, Where at) { return built("conj", at, ir::conj, a); }
 Tensor polar(const Tensor& radius, const Tensor& angle, Where at) {
-  return built(radius, at, [&] { return ir::polar(radius.value(), angle.value()); });
+  return built("polar", at, ir::polar, radius, angle);
 }
 
 Tensor softmax(const Tensor& a, int dim, Where at) {
-  return built(a, at, [&] { return ir::softmax(a.value(), dim); });
+  return built("softmax", at, [&](auto& x) { return ir::softmax(x, dim); }, a);
 }
 Tensor log_softmax(const Tensor& a, int dim, Where at) {
-  return built(a, at, [&] { return ir::log_softmax(a.value(), dim); });
+  return built("log_softmax", at, [&](auto& x) { return ir::log_softmax(x, dim); }, a);
 }
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, Where at) {
-  return built(x, at, [&] { return ir::layer_norm(x.value(), weight.value(), bias.value(), eps); });
+  return built(
+      "layer_norm", at, [&](auto& a, auto& w, auto& b) { return ir::layer_norm(a, w, b, eps); }, x, weight, bias);
 }
 Tensor rms_norm(const Tensor& x, double eps, Where at) {
-  return built(x, at, [&] { return ir::rms_norm(x.value(), eps); });
+  return built("rms_norm", at, [&](auto& a) { return ir::rms_norm(a, eps); }, x);
 }
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where at) {
-  return built(x, at, [&] { return ir::rms_norm(x.value(), weight.value(), eps); });
+  return built("rms_norm", at, [&](auto& a, auto& w) { return ir::rms_norm(a, w, eps); }, x, weight);
 }
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<std::int64_t> ignore_index,
                      double label_smoothing, Where at) {
-  return built(logits, at,
-               [&] { return ir::cross_entropy(logits.value(), targets.value(), ignore_index, label_smoothing); });
+  return built(
+      "cross_entropy", at, [&](auto& x, auto& y) { return ir::cross_entropy(x, y, ignore_index, label_smoothing); },
+      logits, targets);
 }
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) {
-  return built(a, at, [&] { return ir::dropout(a.value(), random_state.value(), p); });
+  return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
 }
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
                  bool causal, Where at) {
   std::optional<ir::Value> mask_value;
-  if (mask) mask_value = mask->value();
-  return built(q, at, [&] { return ir::attention(q.value(), k.value(), v.value(), mask_value, scale, causal); });
+  if (mask) {
+    detail::check_operands("attention", at, {&q, &*mask});
+    mask_value = mask->value();
+  }
+  return built(
+      "attention", at, [&](auto& x, auto& y, auto& z) { return ir::attention(x, y, z, mask_value, scale, causal); },
+      q, k, v);
 }
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at) {
-  return built(x, at, [&] { return ir::rope(x.value(), cos.value(), sin.value()); });
+  return built("rope", at, ir::rope, x, cos, sin);
 }
 
 }  // namespace lathe

@@ -8,7 +8,7 @@
 
 #include "frontend/tensor.h"
 
-/// The ops of the DSL that read best as functions. Shapes stand in brackets; every rule is that of docs/ir.md.
+/// The ops of the DSL that read best as functions. Shapes stand in brackets; every rule is that of docs/ops.md.
 namespace lathe {
 
 // ---- element-wise, any float shape

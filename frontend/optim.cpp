@@ -1,6 +1,10 @@
 #include "frontend/optim.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
@@ -80,7 +84,44 @@ void add_adamw(const AdamW& adam, const OptimizerStep& step, const Value& parame
   add_adam_step(adam.beta1, adam.beta2, adam.eps, step, parameter, p, ir::cast(gradient, dtype));
 }
 
+using Fault = std::optional<std::string>;
+
+Fault unless_positive(std::string_view name, double value) {
+  if (value >= 0 && std::isfinite(value)) return std::nullopt;
+  return fmt::format("{} is {}, not a finite number of 0 or more", name, value);
+}
+Fault unless_share(std::string_view name, double value) {
+  if (value >= 0 && value < 1) return std::nullopt;
+  return fmt::format("{} is {}, not in [0, 1)", name, value);
+}
+
+Fault first_of(std::initializer_list<Fault> faults) {
+  const auto* const found = std::find_if(faults.begin(), faults.end(), [](const Fault& f) { return f.has_value(); });
+  return found == faults.end() ? std::nullopt : *found;
+}
+
+template <class AnyAdam>
+Fault fault_of_adam(const AnyAdam& adam) {
+  return first_of({adam.lr.fault(), unless_share("beta1", adam.beta1), unless_share("beta2", adam.beta2),
+                   unless_positive("eps", adam.eps), unless_positive("weight_decay", adam.weight_decay)});
+}
+
+Fault fault_of_sgd(const SGD& sgd) {
+  const Fault plain = sgd.nesterov && sgd.momentum == 0 ? Fault("nesterov is set without momentum") : std::nullopt;
+  return first_of({sgd.lr.fault(), unless_positive("momentum", sgd.momentum),
+                   unless_positive("weight_decay", sgd.weight_decay), plain});
+}
+
 }  // namespace
+
+std::optional<std::string> fault_of(const Optimizer& optimizer) {
+  std::string_view name;
+  Fault fault;
+  if (const auto* sgd = std::get_if<SGD>(&optimizer)) name = "SGD", fault = fault_of_sgd(*sgd);
+  if (const auto* adam = std::get_if<Adam>(&optimizer)) name = "Adam", fault = fault_of_adam(*adam);
+  if (const auto* adamw = std::get_if<AdamW>(&optimizer)) name = "AdamW", fault = fault_of_adam(*adamw);
+  return fault ? Fault(fmt::format("{}: {}", name, *fault)) : std::nullopt;
+}
 
 const Schedule& learning_rate(const Optimizer& optimizer) {
   return std::visit([](const auto& kind) -> const Schedule& { return kind.lr; }, optimizer);

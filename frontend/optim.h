@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -44,6 +45,9 @@ struct AdamW {
 using Optimizer = std::variant<SGD, Adam, AdamW>;
 
 const Schedule& learning_rate(const Optimizer& optimizer);
+
+/// "AdamW: beta1 is 1.5, not in [0, 1)": the first option that is no number for it; nothing where all are.
+std::optional<std::string> fault_of(const Optimizer& optimizer);
 
 /// Chooses parameters by name, shape or dtype.
 using ParameterFilter = std::function<bool(const ir::Node& parameter)>;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 #include "ir/ops/functional.h"
 
@@ -11,8 +13,8 @@ namespace lathe {
 
 namespace {
 
-void require(bool condition, std::string_view message) {
-  if (!condition) throw UserError(fmt::format("learning rate: {}", message), "schedule_steps", "count steps from 1");
+void require(bool condition, std::string_view message, std::string_view hint) {
+  if (!condition) throw UserError(fmt::format("learning rate: {}", message), "schedule_steps", hint);
 }
 
 template <class... Handlers>
@@ -25,23 +27,39 @@ Overload(Handlers...) -> Overload<Handlers...>;
 }  // namespace
 
 Schedule Schedule::warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor) {
-  require(warmup >= 0 && total > warmup, fmt::format("{} steps of warm-up in {} steps in all", warmup, total));
+  require(warmup >= 0 && total > warmup, fmt::format("{} steps of warm-up in {} steps in all", warmup, total),
+          "the warm-up takes 0 steps or more, and fewer than all");
   return Schedule(Kind(WarmupCosine{peak, static_cast<double>(warmup), static_cast<double>(total), floor}));
 }
 
 Schedule Schedule::inverse_sqrt(double scale, std::int64_t warmup) {
-  require(warmup >= 1, fmt::format("{} steps of warm-up", warmup));
+  require(warmup >= 1, fmt::format("{} steps of warm-up", warmup), "give 1 or more");
   return Schedule(Kind(InverseSqrt{scale, static_cast<double>(warmup)}));
 }
 
 Schedule Schedule::noam(double factor, std::int64_t d_model, std::int64_t warmup) {
-  require(d_model >= 1, fmt::format("d_model is {}", d_model));
+  require(d_model >= 1, fmt::format("d_model is {}", d_model), "give the width of the model");
   return inverse_sqrt(factor / std::sqrt(static_cast<double>(d_model)), warmup);
 }
 
 Schedule Schedule::step_decay(double rate, std::int64_t every, double gamma) {
-  require(every >= 1, fmt::format("a decay every {} steps", every));
+  require(every >= 1, fmt::format("a decay every {} steps", every), "give 1 or more");
   return Schedule(Kind(StepDecay{rate, static_cast<double>(every), gamma}));
+}
+
+std::optional<std::string> Schedule::fault() const {
+  using Numbers = std::vector<std::pair<std::string_view, double>>;
+  const Numbers numbers = std::visit(
+      Overload{
+          [](const Constant& s) { return Numbers{{"lr", s.rate}}; },
+          [](const WarmupCosine& s) { return Numbers{{"the peak of lr", s.peak}, {"the floor of lr", s.floor}}; },
+          [](const InverseSqrt& s) { return Numbers{{"the scale of lr", s.scale}}; },
+          [](const StepDecay& s) { return Numbers{{"lr", s.rate}, {"gamma", s.gamma}}; }},
+      kind_);
+  for (const auto& [name, value] : numbers)
+    if (!(value >= 0 && std::isfinite(value)))
+      return fmt::format("{} is {}, not a finite number of 0 or more", name, value);
+  return std::nullopt;
 }
 
 ir::Value Schedule::at(const ir::Value& step) const {

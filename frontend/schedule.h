@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <variant>
 
 #include "ir/tensor/builder.h"
@@ -13,7 +15,8 @@ class Schedule {
  public:
   /// Always `rate`.
   Schedule(double rate) : kind_(Constant{rate}) {}  // NOLINT(google-explicit-constructor)
-  /// Up in a line to `peak` at step `warmup`, then down half a cosine to `floor` at step `total`, then `floor`.
+  /// Up in a line to `peak` at step `warmup`, then down half a cosine to `floor` at step `total`, then `floor`. Steps
+  /// that make no sense are errors [schedule_steps].
   static Schedule warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor = 0);
   /// scale * min(step^-0.5, step * warmup^-1.5).
   static Schedule inverse_sqrt(double scale, std::int64_t warmup);
@@ -26,6 +29,9 @@ class Schedule {
   ir::Value at(const ir::Value& step) const;
   /// The same rate as a number.
   double at(std::int64_t step) const;
+
+  /// What it was made of: "lr is -1, not a finite number of 0 or more" where that is so of a rate or factor.
+  std::optional<std::string> fault() const;
 
  private:
   struct Constant {

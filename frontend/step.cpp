@@ -1,20 +1,28 @@
 #include "frontend/step.h"
 
+#include "frontend/built.h"
+
 namespace lathe {
 
-ir::Graph training_step(Graph& g, const Tensor& loss, const Optimizer& optimizer, const TrainingOptions& options,
-                        Where at) {
-  Location line;
+ir::Graph training_step(const Graph& g, const Tensor& loss, const Optimizer& optimizer,
+                        const TrainingOptions& options, Where at) {
+  detail::check_operands("training_step", at, {&loss});
   {
-    const CallSite site(g.builder(), at);
-    if (options.precision == f32)
-      add_training_step(loss.value(), optimizer, options);
-    else
-      add_loss_output(loss.value());
-    line = g.builder().location();
+    const CallSite line(g.builder(at), at);
+    g.builder().require_own("training_step", loss.value());
   }
-  const ir::Graph graph = g.finish();
-  return options.precision == f32 ? graph : training_step(graph, "loss", optimizer, options, line);
+  ir::GraphBuilder builder(g.finish());
+  const ir::GraphBuilder::At scope(builder, g.builder().location());
+  const CallSite site(builder, at);
+  g.builder().require_own("training_step", loss.value());
+  const ir::Value own(builder, loss.value().id());
+  if (options.precision == f32) {
+    add_training_step(own, optimizer, options);
+    return builder.finish();
+  }
+  add_loss_output(own);
+  const Location line = builder.location();
+  return training_step(builder.finish(), "loss", optimizer, options, line);
 }
 
 }  // namespace lathe

@@ -2,38 +2,67 @@
 
 #include <fmt/core.h>
 
+#include "frontend/built.h"
+#include "frontend/graph.h"
 #include "ir/ops/functional.h"
 #include "ir/support/error.h"
 
 namespace lathe {
 
+namespace {
+constexpr std::string_view assign_first = "assign a tensor of a Graph to it before it is used";
+}
+
 namespace detail {
 
-namespace {
 /// A location with a file is pinned by a CallSite; one without only carries the scope.
-Location locate(const Location& current, const Where& at) {
+Location line_of(const ir::GraphBuilder& builder, const Where& at) {
+  const Location& current = builder.location();
   return current.file().empty() ? Location(at, current.scope()) : current;
 }
-}  // namespace
 
-Line::Line(ir::GraphBuilder& builder, const Where& at) : at_(builder, locate(builder.location(), at)) {}
+Line::Line(ir::GraphBuilder& builder, const Where& at) : at_(builder, line_of(builder, at)) {}
 
 Line::Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope)
     : at_(builder, [&] {
-        const Location line = locate(builder.location(), at);
+        const Location line = line_of(builder, at);
         return Location(line.file(), line.line(), scope);
       }()) {}
 
+namespace {
+/// `tensor_of(i)` is the i-th of `count` operands.
+template <class TensorOf>
+void check_each(std::string_view op, const Where& at, std::size_t count, const TensorOf& tensor_of) {
+  const Tensor* first = nullptr;
+  for (std::size_t i = 0; i < count && !first; ++i)
+    if (!tensor_of(i).is_empty()) first = &tensor_of(i);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tensor& operand = tensor_of(i);
+    if (first && !operand.is_empty() && &operand.builder() == &first->builder()) continue;
+    const Location loc = first ? line_of(first->builder(), at) : Location(at);
+    if (operand.is_empty())
+      throw UserError(loc, op,
+                      count == 1 ? "the tensor is empty" : fmt::format("operand {} of {} is empty", i + 1, count),
+                      "tensor_empty", assign_first);
+    const ir::GraphBuilder::At line(first->builder(), loc);
+    first->builder().require_own(op, operand.value());
+  }
+}
+}  // namespace
+
+void check_operands(std::string_view op, const Where& at, std::initializer_list<const Tensor*> operands) {
+  check_each(op, at, operands.size(), [&](std::size_t i) -> const Tensor& { return *operands.begin()[i]; });
+}
+
+void check_operands(std::string_view op, const Where& at, std::span<const Tensor> operands) {
+  check_each(op, at, operands.size(), [&](std::size_t i) -> const Tensor& { return operands[i]; });
+}
+
 }  // namespace detail
 
-namespace {
+using detail::built;
 
-/// Runs `make` at the user's line.
-template <class Make>
-Tensor built(const Tensor& t, const Where& at, Make make) {
-  const detail::Line line(t, at);
-  return Tensor(make());
-}
+namespace {
 
 std::vector<Tensor> tensors(const std::vector<ir::Value>& values) {
   return std::vector<Tensor>(values.begin(), values.end());
@@ -41,116 +70,127 @@ std::vector<Tensor> tensors(const std::vector<ir::Value>& values) {
 
 }  // namespace
 
+Tensor::Tensor(const ir::Value& value) : graph_(value.builder().weak_from_this().lock()), value_(value) {}
+
+Graph Tensor::graph(Where at) const {
+  (void)value(at);
+  auto state = std::dynamic_pointer_cast<detail::GraphState>(graph_);
+  if (!state)
+    throw UserError(Location(at), "tensor", "the tensor belongs to a builder without a Graph", "tensor_graph",
+                    "build it in a Graph");
+  return Graph(std::move(state));
+}
+
+void Tensor::throw_empty(const Where& at) {
+  throw UserError(Location(at), "tensor", "the tensor is empty", "tensor_empty", assign_first);
+}
+
 Dim Tensor::size(int dim, Where at) const {
-  const int i = dim < 0 ? dim + rank() : dim;
-  if (i < 0 || i >= rank())
-    throw UserError(Location(at), "size",
-                    fmt::format("dim {} is out of range for {}", dim, value_.type().to_string()), "dim_range",
-                    rank() == 0 ? "a scalar has no dims" : fmt::format("use {} to {}", -rank(), rank() - 1));
+  const int rank = value(at).rank(), i = dim < 0 ? dim + rank : dim;
+  if (i < 0 || i >= rank)
+    throw UserError(detail::line_of(builder(), at), "size",
+                    fmt::format("dim {} is out of range for {}", dim, value().type().to_string()), "dim_range",
+                    rank == 0 ? "a scalar has no dims" : fmt::format("use {} to {}", -rank, rank - 1));
   return shape()[i];
 }
 
 Tensor Tensor::named(std::string_view name, Where at) const {
-  const std::string& old = value_.node().name;
-  if (!old.empty() && old != name)
-    return built(*this, at, [&] {
-      const ir::Value alias = ir::view(value_, shape());
-      alias.builder().set_name(alias, name);
-      return alias;
-    });
-  builder().set_name(value_, name);
-  return *this;
+  const ir::Value& own = value(at);
+  const std::string& old = own.node().name;
+  if (old.empty() || old == name) {
+    own.builder().set_name(own, name);
+    return *this;
+  }
+  const Tensor alias = view(own.shape(), at);
+  alias.builder().set_name(alias.value(), name);
+  return alias;
 }
 
 Tensor Tensor::view(const Shape& shape, Where at) const {
-  return built(*this, at, [&] { return ir::view(value_, shape); });
+  return built("view", at, [&](auto& a) { return ir::view(a, shape); }, *this);
 }
 Tensor Tensor::reshape(const Shape& shape, Where at) const {
-  return built(*this, at, [&] { return ir::reshape(value_, shape); });
+  return built("reshape", at, [&](auto& a) { return ir::reshape(a, shape); }, *this);
 }
-Tensor Tensor::contiguous(Where at) const {
-  return built(*this, at, [&] { return ir::contiguous(value_); });
-}
+Tensor Tensor::contiguous(Where at) const { return built("contiguous", at, ir::contiguous, *this); }
 Tensor Tensor::transpose(int dim0, int dim1, Where at) const {
-  return built(*this, at, [&] { return ir::transpose(value_, dim0, dim1); });
+  return built("transpose", at, [&](auto& a) { return ir::transpose(a, dim0, dim1); }, *this);
 }
 Tensor Tensor::permute(const std::vector<std::int64_t>& dims, Where at) const {
-  return built(*this, at, [&] { return ir::permute(value_, dims); });
+  return built("permute", at, [&](auto& a) { return ir::permute(a, dims); }, *this);
 }
 Tensor Tensor::expand(const Shape& shape, Where at) const {
-  return built(*this, at, [&] { return ir::expand(value_, shape); });
+  return built("expand", at, [&](auto& a) { return ir::expand(a, shape); }, *this);
 }
 Tensor Tensor::unsqueeze(int dim, Where at) const {
-  return built(*this, at, [&] { return ir::unsqueeze(value_, dim); });
+  return built("unsqueeze", at, [&](auto& a) { return ir::unsqueeze(a, dim); }, *this);
 }
 Tensor Tensor::squeeze(int dim, Where at) const {
-  return built(*this, at, [&] { return ir::squeeze(value_, dim); });
+  return built("squeeze", at, [&](auto& a) { return ir::squeeze(a, dim); }, *this);
 }
 Tensor Tensor::flatten(int first, int last, Where at) const {
-  return built(*this, at, [&] { return ir::flatten(value_, first, last); });
+  return built("flatten", at, [&](auto& a) { return ir::flatten(a, first, last); }, *this);
 }
 Tensor Tensor::slice(int dim, const Dim& start, const Dim& stop, std::int64_t step, Where at) const {
-  return built(*this, at, [&] { return ir::slice(value_, dim, start, stop, step); });
+  return built("slice", at, [&](auto& a) { return ir::slice(a, dim, start, stop, step); }, *this);
 }
 Tensor Tensor::select(int dim, const Dim& index, Where at) const {
-  return built(*this, at, [&] { return ir::select(value_, dim, index); });
+  return built("select", at, [&](auto& a) { return ir::select(a, dim, index); }, *this);
 }
 std::vector<Tensor> Tensor::split(const Dim& size, int dim, Where at) const {
+  detail::check_operands("split", at, {this});
   const detail::Line line(*this, at);
-  return tensors(ir::split(value_, size, dim));
+  return tensors(ir::split(value(), size, dim));
 }
 std::vector<Tensor> Tensor::chunk(std::int64_t chunks, int dim, Where at) const {
+  detail::check_operands("chunk", at, {this});
   const detail::Line line(*this, at);
-  return tensors(ir::chunk(value_, chunks, dim));
+  return tensors(ir::chunk(value(), chunks, dim));
 }
 Tensor Tensor::diagonal(int dim0, int dim1, Where at) const {
-  return built(*this, at, [&] { return ir::diagonal(value_, dim0, dim1); });
+  return built("diagonal", at, [&](auto& a) { return ir::diagonal(a, dim0, dim1); }, *this);
 }
 Tensor Tensor::repeat_interleave(std::int64_t times, int dim, Where at) const {
-  return built(*this, at, [&] { return ir::repeat_interleave(value_, times, dim); });
+  return built("repeat_interleave", at, [&](auto& a) { return ir::repeat_interleave(a, times, dim); }, *this);
 }
 Tensor Tensor::to(DType dtype, Where at) const {
-  return built(*this, at, [&] { return ir::cast(value_, dtype); });
+  return built("to", at, [&](auto& a) { return ir::cast(a, dtype); }, *this);
 }
 
 Tensor Tensor::sum(const Axes& axes, bool keepdim, Where at) const {
-  return built(*this, at, [&] { return ir::sum(value_, axes.dims, keepdim); });
+  return built("sum", at, [&](auto& a) { return ir::sum(a, axes.dims, keepdim); }, *this);
 }
 Tensor Tensor::mean(const Axes& axes, bool keepdim, Where at) const {
-  return built(*this, at, [&] { return ir::mean(value_, axes.dims, keepdim); });
+  return built("mean", at, [&](auto& a) { return ir::mean(a, axes.dims, keepdim); }, *this);
 }
 Tensor Tensor::max(const Axes& axes, bool keepdim, Where at) const {
-  return built(*this, at, [&] { return ir::max(value_, axes.dims, keepdim); });
+  return built("max", at, [&](auto& a) { return ir::max(a, axes.dims, keepdim); }, *this);
 }
 Tensor Tensor::min(const Axes& axes, bool keepdim, Where at) const {
-  return built(*this, at, [&] { return ir::min(value_, axes.dims, keepdim); });
+  return built("min", at, [&](auto& a) { return ir::min(a, axes.dims, keepdim); }, *this);
 }
 Tensor Tensor::var(const Axes& axes, bool keepdim, std::int64_t correction, Where at) const {
-  return built(*this, at, [&] { return ir::var(value_, axes.dims, keepdim, correction); });
+  return built("var", at, [&](auto& a) { return ir::var(a, axes.dims, keepdim, correction); }, *this);
 }
 Tensor Tensor::logsumexp(int dim, bool keepdim, Where at) const {
-  return built(*this, at, [&] { return ir::logsumexp(value_, dim, keepdim); });
+  return built("logsumexp", at, [&](auto& a) { return ir::logsumexp(a, dim, keepdim); }, *this);
 }
 Tensor Tensor::argmax(int dim, Where at) const {
-  return built(*this, at, [&] { return ir::argmax(value_, dim); });
+  return built("argmax", at, [&](auto& a) { return ir::argmax(a, dim); }, *this);
 }
 Tensor Tensor::softmax(int dim, Where at) const {
-  return built(*this, at, [&] { return ir::softmax(value_, dim); });
+  return built("softmax", at, [&](auto& a) { return ir::softmax(a, dim); }, *this);
 }
 Tensor Tensor::log_softmax(int dim, Where at) const {
-  return built(*this, at, [&] { return ir::log_softmax(value_, dim); });
+  return built("log_softmax", at, [&](auto& a) { return ir::log_softmax(a, dim); }, *this);
 }
 Tensor Tensor::masked_fill(const Tensor& mask, double value, Where at) const {
-  return built(*this, at, [&] { return ir::masked_fill(value_, mask.value(), value); });
+  return built("masked_fill", at, [&](auto& a, auto& m) { return ir::masked_fill(a, m, value); }, *this, mask);
 }
-Tensor Tensor::matmul(const Tensor& other, Where at) const {
-  return built(*this, at, [&] { return ir::matmul(value_, other.value()); });
-}
+Tensor Tensor::matmul(const Tensor& other, Where at) const { return built("matmul", at, ir::matmul, *this, other); }
 Tensor Tensor::pow(double exponent, Where at) const {
-  return built(*this, at, [&] { return ir::pow(value_, exponent); });
+  return built("pow", at, [&](auto& a) { return ir::pow(a, exponent); }, *this);
 }
-Tensor Tensor::detach(Where at) const {
-  return built(*this, at, [&] { return ir::stop_gradient(value_); });
-}
+Tensor Tensor::detach(Where at) const { return built("detach", at, ir::stop_gradient, *this); }
 
 }  // namespace lathe

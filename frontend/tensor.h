@@ -1,6 +1,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <source_location>
 #include <string_view>
 #include <type_traits>
@@ -9,6 +11,8 @@
 #include "ir/tensor/builder.h"
 
 namespace lathe {
+
+class Graph;
 
 /// The user's line. Every entry of the DSL ends in `Where at = Where::current()`, so that nodes, errors and profiles
 /// name the line that wrote the op.
@@ -22,23 +26,38 @@ struct Axes {
   std::vector<std::int64_t> dims;
 };
 
-/// A value of a Graph under construction: cheap to copy. The Graph must outlive it. Methods add
-/// ops; all rules are those of docs/ir.md, and every error is raised at the caller's line. Dims count from the end
-/// when negative. Numbers take the tensor's dtype.
+/// A value of a Graph: cheap to copy, and good for as long as it lives, for it keeps what the Graph has built alive.
+/// Methods add ops; all rules are those of docs/ops.md, and every error is raised at the caller's line. Dims count
+/// from the end when negative. Numbers take the tensor's dtype.
+///
+/// A Tensor that was made without a value is empty: any use but assignment throws UserError [tensor_empty]. Tensors
+/// of two graphs do not mix [op_other_graph].
 class Tensor {
  public:
-  explicit Tensor(const ir::Value& value) : value_(value) {}
+  Tensor() = default;
+  /// A value of a builder that belongs to no Graph must not outlive that builder.
+  explicit Tensor(const ir::Value& value);
+  // There are copies alone: what a tensor was moved from still has its value.
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  ~Tensor() = default;
 
-  const ir::Value& value() const { return value_; }
-  ir::GraphBuilder& builder() const { return value_.builder(); }
-  const Shape& shape() const { return value_.shape(); }
-  DType dtype() const { return value_.dtype(); }
-  int rank() const { return value_.rank(); }
+  bool is_empty() const { return !value_; }
+  const ir::Value& value(Where at = Where::current()) const {
+    if (!value_) throw_empty(at);
+    return *value_;
+  }
+  ir::GraphBuilder& builder(Where at = Where::current()) const { return value(at).builder(); }
+  /// The Graph that it belongs to. UserError [tensor_graph] for a value of a builder that belongs to none.
+  Graph graph(Where at = Where::current()) const;
+  const Shape& shape(Where at = Where::current()) const { return value(at).shape(); }
+  DType dtype(Where at = Where::current()) const { return value(at).dtype(); }
+  int rank(Where at = Where::current()) const { return value(at).rank(); }
   /// The size of one dim, name included: x.size(-1). Throws UserError [dim_range].
   Dim size(int dim, Where at = Where::current()) const;
 
-  /// Names the value in dumps; `intermediates` of a run finds it by this name. The first name given wins. Where a
-  /// value already has another name (equal ops are one node), a view of the same shape carries the new one.
+  /// Names the value in dumps, and for ir::interpret_named. The first name given wins. Where a value already has
+  /// another name (equal ops are one node), a view of the same shape carries the new one.
   Tensor named(std::string_view name, Where at = Where::current()) const;
 
   // ---- layout. Views copy nothing.                                                    x: [B, S, h, d]
@@ -79,7 +98,10 @@ class Tensor {
   Tensor detach(Where at = Where::current()) const;  ///< stop_gradient
 
  private:
-  ir::Value value_;
+  [[noreturn]] static void throw_empty(const Where& at);
+
+  std::shared_ptr<ir::GraphBuilder> graph_;  ///< of a Graph: its builder, which `value_` refers to
+  std::optional<ir::Value> value_;
 };
 
 /// A tensor with the line where it stands as an operand: operators cannot take a default argument, conversions can.
@@ -130,14 +152,17 @@ Tensor operator~(const Operand& a);  ///< bool: not
 
 namespace detail {
 
+/// The line of a call: `at`, or that of the CallSite that stands around it.
+Location line_of(const ir::GraphBuilder& builder, const Where& at);
+
 /// While it lives, ops are built at the user's line in the current scope; or at the line that a CallSite holds.
 class Line {
  public:
   Line(ir::GraphBuilder& builder, const Where& at);
-  Line(const Tensor& t, const Where& at) : Line(t.builder(), at) {}
+  Line(const Tensor& t, const Where& at) : Line(t.builder(at), at) {}
   /// Likewise, in the scope of a module: "encoder.0.self".
   Line(ir::GraphBuilder& builder, const Where& at, std::string_view scope);
-  Line(const Tensor& t, const Where& at, std::string_view scope) : Line(t.builder(), at, scope) {}
+  Line(const Tensor& t, const Where& at, std::string_view scope) : Line(t.builder(at), at, scope) {}
 
  private:
   ir::GraphBuilder::At at_;

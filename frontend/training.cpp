@@ -8,6 +8,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "ir/support/float_environment.h"
 #include "passes/autodiff.h"
 #include "passes/mixed_precision.h"
 #include "passes/rebuild.h"
@@ -27,22 +28,28 @@ struct Trained {
   Value gradient;
 };
 
-void check(const Value& loss, const TrainingOptions& options) {
+void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
+  const Location& line = loss.builder().location();
+  const auto require = [&](bool condition, const std::string& message, std::string_view label,
+                           std::string_view hint) {
+    if (condition) return;
+    if (line.known()) throw UserError(line, "training_step", message, label, hint);
+    throw UserError("training_step: " + message, label, hint);
+  };
   if (!is_float(loss.dtype()) || loss.rank() != 0)
     throw UserError(loss.node().loc, "training_step",
                     fmt::format("the loss is {}, not a float scalar", loss.type().to_string()), "train_loss",
                     "take its sum or mean over every dim");
-  if (options.accumulate < 1)
-    throw UserError(fmt::format("training_step: {} micro-batches an update", options.accumulate), "train_options",
-                    "accumulate is 1 or more");
-  if (!(options.clip_norm >= 0))
-    throw UserError(fmt::format("training_step: clipping to the norm {}", options.clip_norm), "train_options",
-                    "clip_norm is 0 (no clipping) or positive");
+  if (const auto fault = fault_of(optimizer))
+    require(false, *fault, "optimizer_options", "frontend/optim.h says what each option does");
+  require(options.accumulate >= 1, fmt::format("{} micro-batches an update", options.accumulate), "train_options",
+          "accumulate is 1 or more");
+  require(options.clip_norm >= 0, fmt::format("clipping to the norm {}", options.clip_norm), "train_options",
+          "clip_norm is 0 (no clipping) or positive");
   const LossScaling& scaling = options.loss_scaling;
-  if (!(scaling.start > 0 && std::isfinite(scaling.start)) || scaling.growth_interval < 1)
-    throw UserError(fmt::format("training_step: a loss scale from {}, doubled after {} steps", scaling.start,
-                                scaling.growth_interval),
-                    "train_options", "the scale is positive, the steps 1 or more");
+  require(scaling.start > 0 && std::isfinite(scaling.start) && scaling.growth_interval >= 1,
+          fmt::format("a loss scale from {}, doubled after {} steps", scaling.start, scaling.growth_interval),
+          "train_options", "the scale is positive, the steps 1 or more");
 }
 
 /// The trainable parameters that the loss depends on, with the gradients of loss * scale.
@@ -138,7 +145,8 @@ OptimizerStep begin_update(GraphBuilder& builder, const Optimizer& optimizer, co
 
 /// Everything but the output of the loss itself.
 void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
-  check(loss, options);
+  check(loss, optimizer, options);
+  const FloatEnvironment environment;
   GraphBuilder& builder = loss.builder();
   std::optional<LossScale> scaling;
   if (options.precision == f16) scaling.emplace(builder, options.loss_scaling);

@@ -43,8 +43,8 @@ struct TrainingOptions {
 /// the dtype of the loss. New states: "optimizer.step" (i64, updates done), those of the optimizer, and with
 /// accumulation "optimizer.micro_step" (i64, runs since the last update). Every state starts at zero. Random states
 /// ({seed, step} read by dropout and other draws) advance by one step a run. Parameters that the loss does not depend
-/// on stay as they are. Throws UserError [train_loss], [train_parameters], [train_options]; the last also for mixed
-/// precision, which rewrites a finished graph: see below.
+/// on stay as they are. Throws UserError [train_loss], [train_parameters], [optimizer_options], [train_options]; the
+/// last also for mixed precision, which rewrites a finished graph: see below.
 void add_training_step(const ir::Value& loss, const Optimizer& optimizer, const TrainingOptions& options = {});
 
 /// Makes the loss the output "loss", unless it is.

@@ -6,6 +6,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "ir/support/visible.h"
 #include "passes/backward.h"
 #include "passes/rebuild.h"
 
@@ -29,7 +30,7 @@ void check_output(const Seed& seed) {
   const Value& output = seed.output;
   if (!is_real_or_complex(output.dtype()))
     fail(output, fmt::format("the output {} has no gradient", describe(output)), "grad_output_dtype",
-         "only float and complex values can be differentiated; cast it first");
+         "only float and complex values can be differentiated; cast it first, as in x.to(f32)");
   if (!seed.cotangent) {
     if (!output.shape().numel().is(1) || is_complex(output.dtype()))
       fail(output, fmt::format("the output {} is not a real scalar, so it needs a cotangent", describe(output)),
@@ -65,7 +66,7 @@ void fail_unused(const GraphBuilder& builder, std::span<const ValueId> outputs, 
     }
   }
   fail(wrt, fmt::format("there is no gradient with respect to {}: {}", describe(wrt), why), "grad_wrt_unused",
-       "leave it out of the list, or ask for zeros (Unused::zeros)");
+       "leave it out of the list");
 }
 
 Value one_like(GraphBuilder& builder, const Value& output) {
@@ -116,7 +117,7 @@ namespace {
 
 [[noreturn]] void unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known) {
   std::string list;
-  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
+  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + visible(each);
   throw UserError(fmt::format("grad: there is no {} named {}", kind, name), "grad_unknown_name",
                   fmt::format("there are: {}", list));
 }

@@ -21,7 +21,7 @@ namespace lathe::ir {
 ///                                         %3 = linear %1, %2 : bf16[n, 4]
 Graph mixed_precision(const Graph& graph, DType narrow);
 
-/// The same as passes, "mixed-bf16" and "mixed-f16": for parse_pipeline, not among all_passes(), which keep results.
+/// The same as passes, "mixed-bf16" and "mixed-f16".
 Pipeline precision_passes();
 
 }  // namespace lathe::ir

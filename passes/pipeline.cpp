@@ -8,6 +8,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/canonicalize.h"
@@ -16,6 +17,7 @@
 #include "passes/cse.h"
 #include "passes/dce.h"
 #include "passes/decompose_complex.h"
+#include "passes/evaluation.h"
 #include "passes/expand.h"
 #include "passes/mixed_precision.h"
 
@@ -34,6 +36,13 @@ Pipeline all_passes(const RowChunks& chunks) {
       {"chunk-rows", "large products that only fold their columns go over rows in chunks",
        [chunks](const Graph& g) { return chunk_rows(g, chunks); }},
   };
+}
+
+Pipeline mode_passes() {
+  Pipeline passes = precision_passes();
+  passes.insert(passes.begin(), {"evaluation", "dropout passes its operand on, for a graph that is not trained",
+                                 [](const Graph& g) { return evaluation(g); }});
+  return passes;
 }
 
 Pipeline default_pipeline(const RowChunks& chunks) {
@@ -70,7 +79,7 @@ std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, con
   std::string names;
   for (const Pass& pass : rest) names += (names.empty() ? "" : ",") + pass.name;
   std::ofstream file(path);
-  file << "// lathe opt --passes=" << names << " " << path << "\n" << print(graph);
+  file << "// lathe opt --passes=" << names << " " << visible(path) << "\n" << print(graph);
   file.close();
   return file ? fmt::format("; to repeat it: lathe opt --passes={} {}", names, path)
               : fmt::format("; the reproducer {} could not be written", path);
@@ -92,7 +101,7 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
 
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
   Pipeline known = all_passes(chunks);
-  for (Pass& pass : precision_passes()) known.push_back(std::move(pass));
+  for (Pass& pass : mode_passes()) known.push_back(std::move(pass));
   Pipeline pipeline;
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());

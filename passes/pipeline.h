@@ -25,6 +25,10 @@ Pipeline default_pipeline(const RowChunks& chunks = {});
 /// Every graph pass that stands alone, by name; `lathe opt` runs any of them.
 Pipeline all_passes(const RowChunks& chunks = {});
 
+/// The passes that change what a graph computes, which are no part of all_passes(): "evaluation"
+/// (passes/evaluation.h), and those of mixed precision.
+Pipeline mode_passes();
+
 void insert_before(Pipeline& pipeline, std::string_view name, Pass pass);
 /// Passes by name, such as "canonicalize,cse". UserError [pass_name] for a name that is none of all_passes().
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks = {});

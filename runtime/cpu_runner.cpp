@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 
+#include "runtime/dim_table.h"
 #include "runtime/machine/arena.h"
 #include "runtime/machine/arena_guard.h"
 #include "runtime/threads/thread_pool.h"
@@ -58,42 +60,39 @@ class RangeRecorder {
 
 class CpuRunner final : public ProgramRunner {
  public:
-  CpuRunner(const Program& program, codegen::CompiledKernels kernels, int threads, const std::vector<bool>* skipped,
-            bool poisons)
-      : program_(program),
-        kernels_(std::move(kernels)),
-        threads_(std::make_unique<ThreadPool>(threads)),
-        skipped_(skipped),
-        poisons_(poisons),
-        constants_(constant_tensors(program)) {}
+  CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options);
 
-  ir::Tensors run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
-                  std::vector<LaunchTime>* times) override;
-  // The states are worked on where the host has them.
-  void state_was_set(const std::string&) override {}
-  void fetch_states(ir::Tensors&) override {}
+  void run(const RunArguments& arguments) override;
+  bool only_reads(std::span<StoredTensor* const> states) const override;
   MemoryPlan memory_plan(const DimBindings& dims) const override {
     return plan_memory(program_, dims, threads_->size());
   }
 
  private:
-  /// Everything that depends on the dims' values: made once for each binding that occurs in a row.
-  struct Bound {
+  /// What a launch asks of the dims: positions in the table of sizes.
+  struct LaunchSizes {
+    std::vector<std::size_t> dims;
+    std::size_t work = 0, flops = 0;
+  };
+  /// Where the temporaries lie. A plan serves every binding under which no temporary is larger than it was planned.
+  struct Planned {
     DimBindings dims;
     MemoryPlan plan;
+    std::vector<std::int64_t> elements;  ///< by block
     Arena arena;
-    struct Call {
-      std::vector<std::vector<void*>> buffers;  ///< by thread; the first serves all of a launch without scratch
-      std::vector<std::int64_t> dims;
-      std::int64_t extent = 0, grain = 1;
-      double gflops = 0;
-    };
-    std::vector<Call> calls;
-    bool valid = false;
+  };
+  /// A launch under one binding of the dims.
+  struct Call {
+    std::vector<std::vector<void*>> buffers;  ///< by thread; the first serves all of a launch without scratch
+    std::vector<std::int64_t> dims;
+    std::int64_t extent = 0, grain = 1;
+    double gflops = 0;
   };
 
   void prepare(const DimBindings& dims);
-  void point_buffers(const ir::Tensors& inputs, ir::Tensors& states, ir::Tensors& outputs);
+  bool has_room() const;
+  void plan(const DimBindings& dims);
+  void point_buffers(const RunArguments& arguments);
   void launch(std::size_t index, RangeRecorder* recorder);
   bool is_scratch(int buffer) const {
     return program_.buffers[static_cast<std::size_t>(buffer)].kind == ProgramBuffer::Kind::scratch;
@@ -102,63 +101,139 @@ class CpuRunner final : public ProgramRunner {
   const Program& program_;
   codegen::CompiledKernels kernels_;
   std::unique_ptr<ThreadPool> threads_;
+  bool poison_;
+  DimBindings reserve_;
   const std::vector<bool>* skipped_;
-  bool poisons_;
   std::map<int, HostTensor> constants_;
-  Bound bound_;
+  std::vector<bool> written_;  ///< by state
+
+  DimTable table_;
+  std::vector<LaunchSizes> launch_sizes_;
+  std::vector<std::size_t> buffer_elements_;  ///< by buffer: the position of its size
+
+  std::optional<DimBindings> bound_;  ///< what the rest was prepared for
+  std::vector<std::int64_t> sizes_;   ///< by position in the table
+  std::optional<Planned> planned_;
+  std::vector<Call> calls_;   ///< by launch
+  std::vector<void*> where_;  ///< by buffer
 };
 
-void CpuRunner::prepare(const DimBindings& dims) {
-  if (bound_.valid && bound_.dims == dims) return;
-  bound_ = {};
-  bound_.dims = dims;
-  bound_.plan = plan_memory(program_, dims, threads_->size());
-  bound_.arena = Arena(static_cast<std::size_t>(std::max<std::int64_t>(bound_.plan.arena_bytes, 64)));
-  for (const Launch& launch : program_.launches) {
-    Bound::Call call;
+CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options)
+    : program_(program),
+      kernels_(std::move(kernels)),
+      threads_(std::make_unique<ThreadPool>(options.threads)),
+      poison_(options.poison || ArenaGuard::always_poisons()),
+      reserve_(options.reserve),
+      skipped_(options.skipped),
+      constants_(constant_tensors(program)),
+      calls_(program.launches.size()),
+      where_(program.buffers.size()) {
+  const std::vector<bool> written = written_buffers(program);
+  for (const Program::Slot& slot : program.states) written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
+  for (const ProgramBuffer& buffer : program.buffers) buffer_elements_.push_back(table_.add(buffer.elements));
+  for (std::size_t l = 0; l < program.launches.size(); ++l) {
+    const Launch& launch = program.launches[l];
+    LaunchSizes& sizes = launch_sizes_.emplace_back();
+    for (const Dim& dim : launch.dims) sizes.dims.push_back(table_.add(dim));
+    sizes.work = table_.add(launch.work);
+    sizes.flops = table_.add(launch.flops);
     const bool scratch =
         std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](int b) { return is_scratch(b); });
-    call.buffers.assign(scratch ? static_cast<std::size_t>(threads_->size()) : 1,
-                        std::vector<void*>(launch.buffers.size()));
-    for (const Dim& dim : launch.dims) call.dims.push_back(dim.evaluate(dims));
-    if (!writes_nothing(program_, launch, dims))
-      call.extent = kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
-    call.grain = grain_of(call.extent, launch.work.evaluate(dims));
-    call.gflops = static_cast<double>(launch.flops.evaluate(dims)) * 1e-9;
-    bound_.calls.push_back(std::move(call));
+    calls_[l].dims.resize(launch.dims.size());
+    calls_[l].buffers.assign(scratch ? static_cast<std::size_t>(threads_->size()) : 1,
+                             std::vector<void*>(launch.buffers.size()));
   }
-  bound_.valid = true;
 }
 
-void CpuRunner::point_buffers(const ir::Tensors& inputs, ir::Tensors& states, ir::Tensors& outputs) {
-  std::vector<void*> where(program_.buffers.size(), nullptr);
-  for (const MemoryPlan::Block& block : bound_.plan.blocks)
-    where[static_cast<std::size_t>(block.buffer)] = bound_.arena.data() + block.offset;
-  // Kernels only read inputs and constants: the cast away of const is for the one signature of all kernels.
-  for (const Program::Slot& slot : program_.inputs)
-    where[static_cast<std::size_t>(slot.buffer)] = const_cast<std::byte*>(inputs.at(slot.name).data());
-  for (const Program::Slot& slot : program_.states)
-    where[static_cast<std::size_t>(slot.buffer)] = states.at(slot.name).data();
-  for (const Program::Slot& slot : program_.outputs) {
-    HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, slot.shape.evaluate(bound_.dims));
-    if (poisons_) poison({tensor.data(), tensor.bytes()}, slot.dtype);
-    where[static_cast<std::size_t>(slot.buffer)] = tensor.data();
+bool CpuRunner::only_reads(std::span<StoredTensor* const> states) const {
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (written_[i] || !states[i]->host_is_current) return false;
+  return true;
+}
+
+/// Whether the plan that there is has room for the sizes as they are.
+bool CpuRunner::has_room() const {
+  if (!planned_) return false;
+  const std::vector<MemoryPlan::Block>& blocks = planned_->plan.blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (sizes_[buffer_elements_[static_cast<std::size_t>(blocks[i].buffer)]] > planned_->elements[i]) return false;
+  return true;
+}
+
+/// Plans for these dims, or for the reserved ones where those are larger.
+void CpuRunner::plan(const DimBindings& dims) {
+  planned_.reset();  // its arena goes before the next one comes
+  DimBindings largest = dims;
+  for (auto& [name, size] : largest)
+    if (const auto reserved = reserve_.find(name); reserved != reserve_.end())
+      size = std::max(size, reserved->second);
+  const auto planned_for = [&](const DimBindings& planned_dims) {
+    Planned& planned = planned_.emplace();
+    planned.dims = planned_dims;
+    planned.plan = memory_plan(planned_dims);
+    for (const MemoryPlan::Block& block : planned.plan.blocks)
+      planned.elements.push_back(
+          program_.buffers[static_cast<std::size_t>(block.buffer)].elements.evaluate(planned_dims));
+  };
+  planned_for(largest);
+  if (!has_room()) planned_for(dims);  // some temporary shrinks as a dim grows
+  planned_->arena = Arena(static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, 64)));
+}
+
+void CpuRunner::prepare(const DimBindings& dims) {
+  if (bound_ == dims) return;
+  bound_.reset();
+  table_.evaluate(dims, sizes_);
+  if (!has_room()) plan(dims);
+  for (std::size_t l = 0; l < calls_.size(); ++l) {
+    Call& call = calls_[l];
+    const LaunchSizes& at = launch_sizes_[l];
+    for (std::size_t d = 0; d < at.dims.size(); ++d) call.dims[d] = sizes_[at.dims[d]];
+    const Launch& launch = program_.launches[l];
+    call.extent = writes_nothing(program_, launch, dims)
+                      ? 0
+                      : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
+    call.grain = grain_of(call.extent, sizes_[at.work]);
+    call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
   }
-  for (auto& [buffer, value] : constants_) where[static_cast<std::size_t>(buffer)] = value.data();
-  for (std::size_t l = 0; l < program_.launches.size(); ++l)
-    for (std::size_t t = 0; t < bound_.calls[l].buffers.size(); ++t)
+  bound_ = dims;
+}
+
+void CpuRunner::point_buffers(const RunArguments& arguments) {
+  const auto at = [&](int buffer) -> void*& { return where_[static_cast<std::size_t>(buffer)]; };
+  for (const MemoryPlan::Block& block : planned_->plan.blocks)
+    at(block.buffer) = planned_->arena.data() + block.offset;
+  // Kernels only read inputs and constants: the cast away of const is for the one signature of all kernels.
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i)
+    at(program_.inputs[i].buffer) = const_cast<std::byte*>(arguments.inputs[i]);
+  for (std::size_t i = 0; i < program_.states.size(); ++i) {
+    at(program_.states[i].buffer) = arguments.states[i]->on_host().data();
+    if (written_[i]) arguments.states[i]->device_is_current = false;
+  }
+  for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+    const auto b = static_cast<std::size_t>(program_.outputs[i].buffer);
+    where_[b] = arguments.outputs[i];
+    if (!poison_) continue;
+    const DType dtype = program_.buffers[b].dtype;
+    poison({arguments.outputs[i], static_cast<std::size_t>(sizes_[buffer_elements_[b]]) * size_in_bytes(dtype)},
+           dtype);
+  }
+  for (auto& [buffer, value] : constants_) at(buffer) = value.data();
+  for (std::size_t l = 0; l < calls_.size(); ++l)
+    for (std::size_t t = 0; t < calls_[l].buffers.size(); ++t)
       for (std::size_t i = 0; i < program_.launches[l].buffers.size(); ++i) {
-        const auto b = static_cast<std::size_t>(program_.launches[l].buffers[i]);
-        void*& pointer = bound_.calls[l].buffers[t][i] = where[b];
-        if (is_scratch(static_cast<int>(b)))
+        const int b = program_.launches[l].buffers[i];
+        void*& pointer = calls_[l].buffers[t][i] = at(b);
+        if (is_scratch(b))
           pointer = static_cast<std::byte*>(pointer) +
-                    static_cast<std::int64_t>(t) * scratch_stride(program_.buffers[b], bound_.dims);
+                    static_cast<std::int64_t>(t) *
+                        scratch_stride(program_.buffers[static_cast<std::size_t>(b)], planned_->dims);
       }
 }
 
 void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
   const Launch& launch = program_.launches[index];
-  const Bound::Call& call = bound_.calls[index];
+  const Call& call = calls_[index];
   const codegen::CompiledKernel& kernel = kernels_[static_cast<std::size_t>(launch.kernel)];
   std::atomic<std::int64_t> failure = 0;
   const auto body = [&](std::int64_t begin, std::int64_t end, int thread) {
@@ -166,7 +241,10 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
     std::int64_t status = 0;
     const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
     kernel.run(call.buffers[own].data(), call.dims.data(), begin, end, &status);
-    if (status != 0) failure = status;
+    // Of all checks that fail the least code stays, whatever the order of the threads.
+    std::int64_t seen = failure;
+    while (status != 0 && (seen == 0 || status < seen) && !failure.compare_exchange_weak(seen, status)) {
+    }
     if (recorder) recorder->add(thread, begin, end, started);
   };
   if (call.extent > call.grain) {
@@ -177,30 +255,27 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
   check_status(launch, failure);
 }
 
-ir::Tensors CpuRunner::run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
-                           std::vector<LaunchTime>* times) {
-  prepare(dims);
-  ir::Tensors outputs;
-  point_buffers(inputs, states, outputs);
-  const ArenaGuard guard(program_, bound_.plan, bound_.dims, bound_.arena.bytes(), poisons_);
+void CpuRunner::run(const RunArguments& arguments) {
+  prepare(arguments.dims);
+  point_buffers(arguments);
+  const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes(), poison_);
   RangeRecorder recorder(Clock::now());
-  for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+  for (std::size_t l = 0; l < calls_.size(); ++l) {
     if (skipped_ && (*skipped_)[l]) continue;
     guard.before_launch(l);
-    const double before = times ? recorder.now() : 0;
-    launch(l, times ? &recorder : nullptr);
-    if (times)
-      times->push_back({static_cast<int>(l), before, recorder.now() - before, bound_.calls[l].gflops,
-                        bound_.calls[l].extent, recorder.take()});
+    const double before = arguments.times ? recorder.now() : 0;
+    launch(l, arguments.times ? &recorder : nullptr);
+    if (arguments.times)
+      arguments.times->push_back({static_cast<int>(l), before, recorder.now() - before, calls_[l].gflops,
+                                  calls_[l].extent, recorder.take()});
   }
-  return outputs;
 }
 
 }  // namespace
 
-std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads,
-                                               const std::vector<bool>* skipped, bool poisons) {
-  return std::make_unique<CpuRunner>(program, std::move(kernels), threads, skipped, poisons);
+std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels,
+                                               const CpuRunnerOptions& options) {
+  return std::make_unique<CpuRunner>(program, std::move(kernels), options);
 }
 
 }  // namespace lathe

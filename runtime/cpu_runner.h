@@ -7,10 +7,17 @@
 
 namespace lathe {
 
-/// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. Runs leave out the
-/// launches that are `skipped` when they start. With `poisons` outputs and temporaries hold NaNs and -1 until they
-/// are written. The program, and `skipped`, must outlive it.
-std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels, int threads,
-                                               const std::vector<bool>* skipped = nullptr, bool poisons = false);
+struct CpuRunnerOptions {
+  int threads = 1;
+  bool poison = false;                         ///< see CompileOptions::poison
+  DimBindings reserve = {};                    ///< see CompileOptions::reserve
+  const std::vector<bool>* skipped = nullptr;  ///< launches that runs leave out if they are set when the run starts
+};
+
+/// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. A binding of the
+/// dims is prepared once, and nothing is allocated in runs that have the dims of the run before; where temporaries
+/// fit the plan of an earlier binding, nothing is planned anew. The program, and `skipped`, must outlive it.
+std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels,
+                                               const CpuRunnerOptions& options);
 
 }  // namespace lathe

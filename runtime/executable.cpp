@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 #include "ir/kernel/printer.h"
-#include "ir/tensor/binding.h"
+#include "ir/support/float_environment.h"
+#include "passes/evaluation.h"
 #include "passes/gpu/lower_gpu.h"
+#include "passes/index_lookups.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
+#include "runtime/argument_binder.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
 #include "runtime/machine/cpu_info.h"
+#include "runtime/parameters/parameter_store.h"
 #include "runtime/tune/tune.h"
 
 namespace lathe {
@@ -31,31 +36,53 @@ struct Executable::Impl {
   Program program;
   CompileSummary summary;
   std::unique_ptr<ProgramRunner> runner;
-  ir::Tensors states;  ///< where the runner has newer ones, fetch_states brings them
+  Parameters parameters;
   std::mutex running;
+  std::unique_ptr<ArgumentBinder> binder;
+  ir::IndexLookups lookups;
 
-  DimBindings bind(const ir::Tensors& inputs) const;
-  ir::Tensors run(const ir::Tensors& inputs, std::vector<LaunchTime>* times) {
-    const std::lock_guard lock(running);
-    return runner->run(bind(inputs), inputs, states, times);
-  }
+  template <class Inputs, class Outputs>
+  void run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  template <class Inputs, class Outputs>
+  void run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  [[noreturn]] void explain_index_error(const UserError& error);
 };
 
-DimBindings Executable::Impl::bind(const ir::Tensors& inputs) const {
-  std::map<std::string, ir::ArgumentShape> shapes;
-  for (const auto& [name, tensor] : inputs) shapes[name] = {tensor.dtype(), tensor.shape()};
-  for (const auto& [name, tensor] : states) {
-    if (shapes.contains(name))
-      throw UserError(fmt::format("{} is a parameter or state of @{}, not an input", name, program.name),
-                      "argument_unknown", "set it with set_state");
-    shapes[name] = {tensor.dtype(), tensor.shape()};
+/// A run holds the store, in shared mode where it changes nothing in it.
+template <class Inputs, class Outputs>
+void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+  const std::lock_guard turn(running);
+  const FloatEnvironment environment;
+  ParameterStore& store = *parameters.store();
+  {
+    const std::shared_lock lock(store.mutex);
+    binder->resolve_states(store);
+    if (runner->only_reads(binder->states())) return run_bound(inputs, outputs, times);
   }
-  for (const Program::Slot& slot : program.states)
-    if (!states.contains(slot.name))
-      throw UserError(fmt::format("the {} {}: {}{} of @{} has no value", slot.is_parameter ? "parameter" : "state",
-                                  slot.name, lathe::name(slot.dtype), slot.shape.to_string(), program.name),
-                      "state_unset", "set it with set_state before the first run");
-  return ir::bind_dims(signature, shapes);
+  const std::lock_guard lock(store.mutex);
+  binder->resolve_states(store);
+  run_bound(inputs, outputs, times);
+}
+
+template <class Inputs, class Outputs>
+void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+  binder->bind(inputs);
+  RunArguments arguments = binder->arguments(outputs);
+  arguments.times = times;
+  try {
+    runner->run(arguments);
+    binder->finish(outputs);
+  } catch (const UserError& error) {
+    if (error.label() != "index_range") throw;
+    explain_index_error(error);
+  }
+}
+
+void Executable::Impl::explain_index_error(const UserError& error) {
+  std::vector<std::string> names;
+  for (const ir::ValueId id : lookups.graph.arguments()) names.push_back(lookups.graph[id].name);
+  ir::throw_index_error(lookups, binder->copies(names), binder->dims());
+  throw error;
 }
 
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -63,57 +90,48 @@ Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
 
-void Executable::set_state(std::string_view name, const HostTensor& value) {
-  for (const Program::Slot& slot : impl_->program.states) {
-    if (slot.name != name) continue;
-    if (slot.dtype != value.dtype())
-      throw UserError(
-          fmt::format("{} is {}, the value given is {}", name, lathe::name(slot.dtype), lathe::name(value.dtype())),
-          "argument_dtype", "cast the value first");
-    bool fits = static_cast<std::int64_t>(slot.shape.rank()) == value.rank();
-    for (int d = 0; fits && d < slot.shape.rank(); ++d)
-      fits = slot.shape[d].value().value_or(value.shape()[static_cast<std::size_t>(d)]) ==
-             value.shape()[static_cast<std::size_t>(d)];
-    if (!fits)
-      throw UserError(fmt::format("{} is {}{}, the value given is {}", name, lathe::name(slot.dtype),
-                                  slot.shape.to_string(), shape_to_string(value.shape())),
-                      "argument_shape", "give a value of that shape");
-    impl_->states[slot.name] = value;
-    impl_->runner->state_was_set(slot.name);
-    return;
-  }
-  throw UserError(fmt::format("@{} has no parameter or state named {}", impl_->program.name, name),
-                  "argument_unknown", "see program().states for their names");
+Executable::Impl& Executable::impl() const {
+  if (!impl_)
+    throw UserError("this Executable was moved to another", "executable_moved",
+                    "use the Executable that it was moved to");
+  return *impl_;
 }
 
-void Executable::set_states(const ir::Tensors& values) {
-  for (const auto& [name, value] : values) set_state(name, value);
+Parameters Executable::parameters() const { return impl().parameters; }
+
+void Executable::use(const Parameters& parameters) {
+  const std::lock_guard running(impl().running);
+  const std::lock_guard lock(parameters.store()->mutex);
+  parameters.store()->attach(impl().program);
+  impl().parameters = parameters;
+  impl().binder->forget_states();
 }
 
-const HostTensor& Executable::state(std::string_view name) const {
-  impl_->runner->fetch_states(impl_->states);
-  const auto at = impl_->states.find(std::string(name));
-  if (at != impl_->states.end()) return at->second;
-  for (const Program::Slot& slot : impl_->program.states)
-    if (slot.name == name)
-      throw UserError(fmt::format("{} of @{} has no value yet", name, impl_->program.name), "state_unset",
-                      "set it with set_state");
-  throw UserError(fmt::format("@{} has no parameter or state named {}", impl_->program.name, name),
-                  "argument_unknown", "see program().states for their names");
+ir::Tensors Executable::run(const ir::Tensors& inputs) {
+  ir::Tensors outputs;
+  impl().run(inputs, outputs, nullptr);
+  return outputs;
 }
 
-const ir::Tensors& Executable::states() const {
-  impl_->runner->fetch_states(impl_->states);
-  return impl_->states;
-}
-ir::Tensors Executable::run(const ir::Tensors& inputs) { return impl_->run(inputs, nullptr); }
+void Executable::run(const InputRefs& inputs, const OutputRefs& outputs) { impl().run(inputs, outputs, nullptr); }
+
 ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times) {
-  return impl_->run(inputs, &times);
+  ir::Tensors outputs;
+  impl().run(inputs, outputs, &times);
+  return outputs;
 }
-const CompileSummary& Executable::summary() const { return impl_->summary; }
-const Program& Executable::program() const { return impl_->program; }
-MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl_->runner->memory_plan(dims); }
-DimBindings Executable::bind(const ir::Tensors& inputs) const { return impl_->bind(inputs); }
+
+DimBindings Executable::bind(const ir::Tensors& inputs) const {
+  const std::lock_guard running(impl().running);
+  ParameterStore& store = *impl().parameters.store();
+  const std::shared_lock lock(store.mutex);
+  impl().binder->resolve_states(store);
+  return impl().binder->bind(inputs);
+}
+
+const CompileSummary& Executable::summary() const { return impl().summary; }
+const Program& Executable::program() const { return impl().program; }
+MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
 
 namespace {
 
@@ -129,7 +147,8 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   codegen::CompiledKernels kernels = cpu_kernels(options, program);
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
-  return make_cpu_runner(program, std::move(kernels), threads_of(options), nullptr, options.poison);
+  return make_cpu_runner(program, std::move(kernels),
+                         {.threads = threads_of(options), .poison = options.poison, .reserve = options.reserve});
 }
 
 /// The GPU that a program is to run on.
@@ -161,7 +180,8 @@ TuneMachine cpu_to_tune(const CompileOptions& options) {
           .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {
-                return make_cpu_runner(program, cpu_kernels(options, program), threads_of(options), &skipped);
+                return make_cpu_runner(program, cpu_kernels(options, program),
+                                       {.threads = threads_of(options), .skipped = &skipped});
               }};
 }
 
@@ -189,9 +209,14 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 
 }  // namespace
 
-Executable compile(const ir::Graph& graph, const CompileOptions& options) {
+Executable compile(const ir::Graph& given, const CompileOptions& options) {
+  if (options.threads < 0)
+    throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
+  const FloatEnvironment environment;
+  const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
   impl->signature = signature_of(graph);
+  impl->lookups = ir::index_lookups(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
 
   auto start = Clock::now();
@@ -219,7 +244,10 @@ Executable compile(const ir::Graph& graph, const CompileOptions& options) {
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
-  return Executable(std::move(impl));
+  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program);
+  Executable executable(std::move(impl));
+  executable.use(options.parameters.value_or(Parameters()));
+  return executable;
 }
 
 }  // namespace lathe

@@ -9,29 +9,42 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/support/host_tensor.h"
+#include "ir/support/tensor_ref.h"
 #include "ir/tensor/interpreter.h"
 #include "passes/lowering/options.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
 #include "runtime/cuda/platform.h"
 #include "runtime/launch_time.h"
+#include "runtime/parameters/parameters.h"
 #include "runtime/target.h"
 #include "runtime/tune/tune_options.h"
 
 namespace lathe {
 
+/// What a graph is compiled for: to train, as it is written, or to be evaluated, without dropout
+/// (passes/evaluation.h).
+enum class Mode : std::uint8_t { training, evaluation };
+
 struct CompileOptions {
   Target target = Target::host();
-  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU
+  Mode mode = Mode::training;
+  /// The store of parameters and states to work on; nothing: a new one of its own.
+  std::optional<Parameters> parameters = {};
+  /// Sizes that unknown dims are expected to reach: memory is planned for these at once, so that runs of any smaller
+  /// sizes plan and allocate nothing.
+  DimBindings reserve = {};
+  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU [thread_count]
   codegen::ObjectStore* cache =
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
   LowerOptions lower = {};
+  /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
+  /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.
+  bool poison = false;
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;
-  /// For tests, on a CPU: outputs and temporaries hold NaNs and -1 until they are written.
-  bool poison = false;
 };
 
 struct CompileSummary {
@@ -45,26 +58,37 @@ struct CompileSummary {
   std::optional<TuneReport> tuned;  ///< where it was asked for
 };
 
-/// A compiled graph with its parameters and states. Sizes are bound by the arguments of each run; nothing is compiled
-/// again for other sizes. Runs of one executable take turns. Results are the same bits for any number of threads.
+/// A compiled graph, which works on a store of parameters and states. Sizes are bound by the arguments of each run;
+/// nothing is compiled again for other sizes. Runs of one executable take turns, and so do runs of several on one
+/// store where some of them update it. Results are the same bits for any number of threads,
+/// and in any floating-point environment of the caller (rounding, FTZ, DAZ, traps), which a run leaves as it was.
+///
+/// Its functions may be called from several threads. After it was moved from, an executable can be destroyed or
+/// assigned to; any other use throws UserError [executable_moved].
 class Executable {
  public:
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
 
-  /// Sets a parameter or state. Throws UserError [argument_unknown], [argument_dtype], [argument_shape].
-  void set_state(std::string_view name, const HostTensor& value);
-  void set_states(const ir::Tensors& values);
-  /// A parameter or state as it is now [argument_unknown], [state_unset].
-  const HostTensor& state(std::string_view name) const;
-  const ir::Tensors& states() const;
+  /// The values that it works on: set them before the first run, read them after any.
+  Parameters parameters() const;
+  /// Works on another store from now on. UserError [parameters_conflict] where a value there has another type.
+  void use(const Parameters& parameters);
 
   /// Runs the graph once: outputs by name. Updated states keep their new values for the next run. Throws the
   /// UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and those of
-  /// run-time checks such as an index out of range, which names the user's line; states may be half updated after
-  /// that one.
+  /// run-time checks such as [index_range], which names the index, its position, the input and the user's line;
+  /// states may be half updated after that one. Results are found by at(), which knows the names that there are
+  /// [tensor_unknown].
   ir::Tensors run(const ir::Tensors& inputs);
+
+  /// The same on the caller's memory: inputs are read where they lie, outputs are written to where they are to lie; a
+  /// run computes all outputs, and keeps no reference to any of this memory. Arrays that are not dense and row-major
+  /// are copied on the way. A run that has the sizes of the run before allocates nothing. Further UserErrors:
+  /// [output_unknown], [output_missing], [output_type], [output_overlap] for an output that shares memory with
+  /// another argument or result, [argument_strides], [argument_alignment].
+  void run(const InputRefs& inputs, const OutputRefs& outputs);
 
   /// The same, timed launch by launch.
   ir::Tensors run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times);
@@ -79,13 +103,14 @@ class Executable {
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);
   struct Impl;
+  Impl& impl() const;
   explicit Executable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
-/// Passes, lowering and code generation. Throws UserErrors of the passes; for Target::cuda() also [driver_missing],
-/// [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture asked for; with `tune`
-/// [tune_dims].
+/// Passes, lowering and code generation. Throws UserErrors of the passes, [parameters_conflict]; for Target::cuda()
+/// also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture
+/// asked for; with `tune` [tune_dims].
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

@@ -1,5 +1,7 @@
 #include "runtime/program_runner.h"
 
+#include <algorithm>
+
 #include "ir/support/error.h"
 
 namespace lathe {
@@ -8,8 +10,23 @@ void check_status(const Launch& launch, std::int64_t code) {
   if (code == 0) return;
   const auto at = static_cast<std::size_t>(code - 1);
   const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
-  throw UserError(launch.loc, launch.names.empty() ? std::string("kernel") : launch.names.front(), message,
+  const auto looks_up = [](const std::string& name) {
+    return name.find(" gather") != std::string::npos || name.find(" scatter_add") != std::string::npos;
+  };
+  const auto named = std::find_if(launch.names.begin(), launch.names.end(), looks_up);
+  throw UserError(launch.loc, named == launch.names.end() ? "an op that looks up elements" : *named, message,
                   "index_range", "look at the integers that are passed in");
+}
+
+std::vector<bool> written_buffers(const Program& program) {
+  std::vector<bool> written(program.buffers.size());
+  for (const Launch& launch : program.launches) {
+    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i)
+      if (kernel.buffers[i].access != kernel::Access::read)
+        written[static_cast<std::size_t>(launch.buffers[i])] = true;
+  }
+  return written;
 }
 
 std::map<int, HostTensor> constant_tensors(const Program& program) {

@@ -31,7 +31,7 @@ struct Target {
   /// An NVIDIA GPU: "sm_90a" and the like, or the architecture of the device that is there. UserError [unknown_arch].
   static Target cuda(std::string_view arch = {});
   /// "host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "cuda" or "cuda:" and an architecture, such as "cuda:sm_90a".
-  /// UserError [unknown_cpu], [unknown_arch] otherwise.
+  /// UserError [unknown_target], [unknown_arch] otherwise; [unknown_cpu] for what a comma adds.
   static Target named(std::string_view name);
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 
+#include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
@@ -101,7 +102,7 @@ void bench_graph(const Options& options, int threads, double peak) {
   std::string text = fmt::format(
       "graph @{}: {} ops, {} kernels in {} launches; compiled {} in {:.2f} s, {} from the cache; arena {}, arguments "
       "{}\n",
-      graph.name, summary.ops, summary.kernels, summary.launches, summary.compiled,
+      visible(graph.name), summary.ops, summary.kernels, summary.launches, summary.compiled,
       summary.pass_seconds + summary.lower_seconds + summary.codegen_seconds, summary.from_cache,
       format_bytes(plan.arena_bytes), format_bytes(plan.argument_bytes));
   executable.run(inputs);

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "tools/drawing.h"
 #include "tools/node_kind.h"
@@ -45,7 +46,7 @@ struct Cluster {
 };
 
 void write(const Cluster& cluster, const std::string& title, int& number, std::string& text) {
-  if (!title.empty()) text += fmt::format("subgraph cluster_{} {{ label={};\n", number++, dot_quoted(title));
+  if (!title.empty()) text += fmt::format("subgraph cluster_{} {{ label={};\n", number++, dot_quoted(visible(title)));
   text += cluster.lines;
   for (const auto& [name, inner] : cluster.inner) write(inner, name, number, text);
   if (!title.empty()) text += "}\n";
@@ -55,7 +56,7 @@ std::string node_line(const ir::Graph& graph, ir::ValueId id, const std::string&
   const ir::Node& node = graph[id];
   std::string text = node.op->as<ir::Argument>() ? fmt::format("{} {}", node.op->name.value, label)
                                                  : fmt::format("{} = {}", label, node.op->name.value);
-  if (!node.name.empty() && !node.op->as<ir::Argument>()) text += "\n" + node.name;
+  if (!node.name.empty() && !node.op->as<ir::Argument>()) text += "\n" + visible(node.name);
   if (node.loc.known()) text += "\n" + node.loc.to_string();
   return fmt::format("v{} [label={}, fillcolor=\"{}\"];\n", id.index, dot_quoted(text), fill(node_kind(*node.op)));
 }
@@ -83,14 +84,14 @@ std::string dot_text(const ir::Graph& graph) {
   std::string outputs;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::Output& output = graph.outputs[i];
-    outputs +=
-        fmt::format("o{} [label={}, shape=oval];\nv{} -> o{} [label={}];\n", i, dot_quoted("output " + output.name),
-                    output.value.index, i, dot_quoted(ir::print_type(graph[output.value].type)));
+    outputs += fmt::format("o{} [label={}, shape=oval];\nv{} -> o{} [label={}];\n", i,
+                           dot_quoted("output " + visible(output.name)), output.value.index, i,
+                           dot_quoted(ir::print_type(graph[output.value].type)));
   }
   for (const ir::Update& update : graph.updates)
     edges += fmt::format("v{} -> v{} [style=dashed, constraint=false, label=\"update\"];\n", update.value.index,
                          update.state.index);
-  std::string text = fmt::format("digraph {} {{\n", dot_quoted(graph.name));
+  std::string text = fmt::format("digraph {} {{\n", dot_quoted(visible(graph.name)));
   text += "node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];\nedge [fontsize=9];\n";
   int number = 0;
   write(root, "", number, text);

@@ -30,7 +30,7 @@ ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Ar
     if (graph[graph.find_argument(name)].op->name.value == "input")
       inputs.emplace(name, tensor);
     else
-      executable.set_state(name, tensor);
+      executable.parameters().set(name, tensor);
   }
   return inputs;
 }
@@ -42,7 +42,7 @@ ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const Ex
   ir::Tensors results = executable.run(inputs);
   for (const ir::Update& update : graph.updates) {
     const std::string& name = graph[update.state].name;
-    if (!results.emplace(name, executable.state(name)).second)
+    if (!results.emplace(name, executable.parameters().get(name)).second)
       throw UserError("an output and an updated state are both called " + name, "result_name", "rename the output");
   }
   return results;

@@ -8,6 +8,7 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/parser.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 
 namespace lathe::tools {

@@ -29,8 +29,13 @@ void run(const Options& options) {
   request.wrt = options.wrt;
   request.keep_outputs = !options.only;
   request.unused = options.zeros ? ir::Unused::zeros : ir::Unused::error;
-  const ir::Graph graph = ir::dce(ir::differentiate(load_graph(options.file), request));
-  write_text(options.output, ir::print(graph, {.locations = !options.no_locations}));
+  try {
+    const ir::Graph graph = ir::dce(ir::differentiate(load_graph(options.file), request));
+    write_text(options.output, ir::print(graph, {.locations = !options.no_locations}));
+  } catch (const UserError& error) {
+    if (error.label() != "grad_wrt_unused") throw;
+    throw error.with_note("or give --zeros, which makes its gradient zero");
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string list_passes() {
   for (const ir::Pass& pass : ir::default_pipeline()) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
   text += "every pass for --passes:\n";
   ir::Pipeline every = ir::all_passes();
-  for (ir::Pass& pass : ir::precision_passes()) every.push_back(std::move(pass));
+  for (ir::Pass& pass : ir::mode_passes()) every.push_back(std::move(pass));
   for (const ir::Pass& pass : every) text += fmt::format("  {:<20} {}\n", pass.name, pass.doc);
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/explain.h"
 #include "ir/tensor/matcher.h"
 #include "ir/tensor/op.h"
@@ -106,7 +107,7 @@ std::string html_page(const ir::Graph& graph) {
     script += part;
   std::string page(embedded::page_html);
   // The data goes in last: it may contain anything, marks included.
-  replace(page, "{{title}}", escaped_html(graph.name));
+  replace(page, "{{title}}", escaped_html(visible(graph.name)));
   replace(page, "{{css}}", std::string(embedded::page_css));
   const std::string data = script_json(graph_json(graph));
   const auto at = page.find("{{data}}");

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "ir/support/visible.h"
 #include "passes/convert_dtype.h"
 #include "runtime/files/safetensors.h"
 #include "tools/arguments.h"
@@ -34,7 +35,7 @@ void run(const Options& options) {
     return;
   }
   std::string text;
-  for (const auto& [name, tensor] : results) text += fmt::format("{} {}\n", name, tensor.to_string());
+  for (const auto& [name, tensor] : results) text += fmt::format("{} {}\n", visible(name), tensor.to_string());
   write_text("-", text);
 }
 

@@ -1,4 +1,5 @@
 #include "runtime/trace/trace.h"
+#include "ir/support/visible.h"
 
 #include <fmt/core.h>
 
@@ -56,7 +57,7 @@ void run(const Options& options) {
   }
   if (!options.output.empty()) write_text(options.output, chrome_trace_json(trace));
   if (options.output != "-")
-    write_text("-", fmt::format("graph @{} on {}: ", graph.name, machine_name(machine, threads)) +
+    write_text("-", fmt::format("graph @{} on {}: ", visible(graph.name), machine_name(machine, threads)) +
                         top_table(trace, options.top));
 }
 

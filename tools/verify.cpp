@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/printer.h"
 #include "passes/convert_dtype.h"
@@ -100,8 +101,8 @@ void run(const Options& options) {
     const double limit = allowed(options, result_dtype(graph, name));
     const bool good = found.error <= limit;
     wrong += good ? 0 : 1;
-    text += fmt::format("{:<5} {:<24} relative error {:.2e} (at most {:.0e}){}{}\n", good ? "ok" : "WRONG", name,
-                        found.error, limit, good ? "" : "  worst at ", good ? "" : found.worst);
+    text += fmt::format("{:<5} {:<24} relative error {:.2e} (at most {:.0e}){}{}\n", good ? "ok" : "WRONG",
+                        visible(name), found.error, limit, good ? "" : "  worst at ", good ? "" : found.worst);
   }
   write_text("-", text);
   if (wrong == 0) return;

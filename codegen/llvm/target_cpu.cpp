@@ -15,6 +15,7 @@
 
 #include "codegen/llvm/amx_permission.h"
 #include "ir/support/error.h"
+#include "ir/support/nearest.h"
 
 namespace lathe::codegen {
 
@@ -34,7 +35,7 @@ TargetCpu base_of(std::string_view name) {
   if (name == "x86-64-v3") return {cpu, v3, 256};
   if (name == "x86-64-v4") return {cpu, v3 + std::string(v4_features), 512};
   throw UserError(fmt::format("there is no target CPU named \"{}\"", name), "unknown_cpu",
-                  "give x86-64-v2, x86-64-v3 or x86-64-v4, or leave it out for this machine's CPU");
+                  fmt::format("give one of {}", list_of(TargetCpu::names())));
 }
 
 /// The parts of "+avx2,+fma"; none of nothing.
@@ -71,6 +72,11 @@ TargetCpu TargetCpu::host() {
       target.has("avx512f") && target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl");
   target.vector_bits = avx512 ? 512 : target.has("avx2") ? 256 : 128;
   return target;
+}
+
+std::span<const std::string_view> TargetCpu::names() {
+  static constexpr std::string_view all[] = {"host", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return all;
 }
 
 TargetCpu TargetCpu::named(std::string_view name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct TargetCpu {
   /// "host", "x86-64-v2" (SSE4.2), "x86-64-v3" (AVX2, FMA) or "x86-64-v4" (AVX-512), and what it has more or less:
   /// "host,-amx-bf16", "x86-64-v4,+avx512bf16,+amx-tile,+amx-bf16"; UserError [unknown_cpu] otherwise.
   static TargetCpu named(std::string_view name);
+  /// The names that `named` takes, before a comma.
+  static std::span<const std::string_view> names();
   /// Whether code for this target runs on the present CPU.
   bool runs_here() const;
   /// Whether `features` holds "+feature".

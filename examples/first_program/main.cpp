@@ -53,7 +53,7 @@ int main() try {
   const auto initializers = g.initializers();
   const ir::Graph step = training_step(g, loss, AdamW{.lr = 3e-3});  // forward, backward and update: one graph
   Executable exe = compile(step, {.target = Target::host()});
-  exe.set_states(initial_values(step, initializers, /*seed=*/1));
+  exe.parameters().set(initial_values(step, initializers, /*seed=*/1));
 
   std::mt19937 random(1);
   for (int i = 1; i <= 200; ++i) {

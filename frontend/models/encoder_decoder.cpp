@@ -25,56 +25,57 @@ nn::NormOptions norm(const EncoderDecoderConfig& config) { return {.dtype = conf
 
 }  // namespace
 
-EncoderDecoder::EncoderDecoder(Graph& g, const EncoderDecoderConfig& config)
-    : g_(g),
+EncoderDecoder::EncoderDecoder(const Module& parent, const EncoderDecoderConfig& config, Where at)
+    : Module(parent),
       config_(config),
-      src_embedding_(g, "src_embedding", config.src_vocab, config.d_model, table(config)),
-      tgt_embedding_(g, "tgt_embedding", config.tgt_vocab, config.d_model, table(config)),
-      generator_(g, "generator", config.d_model, config.tgt_vocab,
-                 {.dtype = config.dtype, .weight = Init::xavier_uniform()}),
-      dropout_(g, config.dropout) {
-  for (int i = 0; i < config.layers; ++i) encoder_.push_back(encoder_layer(i));
-  for (int i = 0; i < config.layers; ++i) decoder_.push_back(decoder_layer(i));
+      src_embedding_(*this, "src_embedding", config.src_vocab, config.d_model, table(config), at),
+      tgt_embedding_(*this, "tgt_embedding", config.tgt_vocab, config.d_model, table(config), at),
+      generator_(*this, "generator", config.d_model, config.tgt_vocab,
+                 {.dtype = config.dtype, .weight = Init::xavier_uniform()}, at),
+      dropout_(config.dropout, at) {
+  for (int i = 0; i < config.layers; ++i) encoder_.emplace_back(*this, fmt::format("encoder.{}", i), config, at);
+  for (int i = 0; i < config.layers; ++i) decoder_.emplace_back(*this, fmt::format("decoder.{}", i), config, at);
   if (config.pre_norm) {
-    encoder_norm_.emplace(g, "encoder.norm", config.d_model, norm(config));
-    decoder_norm_.emplace(g, "decoder.norm", config.d_model, norm(config));
+    encoder_norm_.emplace(*this, "encoder.norm", config.d_model, norm(config), at);
+    decoder_norm_.emplace(*this, "decoder.norm", config.d_model, norm(config), at);
   }
 }
 
-EncoderDecoder::EncoderLayer EncoderDecoder::encoder_layer(int i) const {
-  const auto scope = g_.scope(fmt::format("encoder.{}", i));
-  const Dim& d = config_.d_model;
-  return {.self = nn::MultiHeadAttention(g_, "self", d, config_.h, attention(config_)),
-          .ffn = nn::FeedForward(g_, "ffn", d, config_.d_ff, feed_forward(config_)),
-          .norm1 = nn::LayerNorm(g_, "norm1", d, norm(config_)),
-          .norm2 = nn::LayerNorm(g_, "norm2", d, norm(config_))};
+EncoderDecoder::EncoderLayer::EncoderLayer(const Module& parent, std::string_view name,
+                                           const EncoderDecoderConfig& config, const Where& at)
+    : Module(parent, name, "EncoderLayer"),
+      self(*this, "self", config.d_model, config.h, attention(config), at),
+      ffn(*this, "ffn", config.d_model, config.d_ff, feed_forward(config), at),
+      norm1(*this, "norm1", config.d_model, norm(config), at),
+      norm2(*this, "norm2", config.d_model, norm(config), at) {}
+
+EncoderDecoder::DecoderLayer::DecoderLayer(const Module& parent, std::string_view name,
+                                           const EncoderDecoderConfig& config, const Where& at)
+    : Module(parent, name, "DecoderLayer"),
+      self(*this, "self", config.d_model, config.h, attention(config), at),
+      cross(*this, "cross", config.d_model, config.h, attention(config), at),
+      ffn(*this, "ffn", config.d_model, config.d_ff, feed_forward(config), at),
+      norm1(*this, "norm1", config.d_model, norm(config), at),
+      norm2(*this, "norm2", config.d_model, norm(config), at),
+      norm3(*this, "norm3", config.d_model, norm(config), at) {}
+
+Tensor EncoderDecoder::source_mask(const Tensor& src, Where at) const {
+  const Operand ids(src, at);
+  return (ids != config_.pad).unsqueeze(1).unsqueeze(2).to(i64);  // [B, 1, 1, S]
 }
 
-EncoderDecoder::DecoderLayer EncoderDecoder::decoder_layer(int i) const {
-  const auto scope = g_.scope(fmt::format("decoder.{}", i));
-  const Dim& d = config_.d_model;
-  return {.self = nn::MultiHeadAttention(g_, "self", d, config_.h, attention(config_)),
-          .cross = nn::MultiHeadAttention(g_, "cross", d, config_.h, attention(config_)),
-          .ffn = nn::FeedForward(g_, "ffn", d, config_.d_ff, feed_forward(config_)),
-          .norm1 = nn::LayerNorm(g_, "norm1", d, norm(config_)),
-          .norm2 = nn::LayerNorm(g_, "norm2", d, norm(config_)),
-          .norm3 = nn::LayerNorm(g_, "norm3", d, norm(config_))};
+Tensor EncoderDecoder::target_mask(const Tensor& tgt, Where at) const {
+  const Operand ids(tgt, at);
+  const Dim T = tgt.size(1, at);
+  const Tensor words = (ids != config_.pad).unsqueeze(1).unsqueeze(2);  // [B, 1, 1, T]
+  return (words & tgt.graph(at).causal_mask(T, T)).to(i64);             // [B, 1, T, T]
 }
 
-Tensor EncoderDecoder::source_mask(const Tensor& src) const {
-  return (src != config_.pad).unsqueeze(1).unsqueeze(2).to(i64);  // [B, 1, 1, S]
-}
-
-Tensor EncoderDecoder::target_mask(const Tensor& tgt) const {
-  const Dim T = tgt.size(1);
-  const Tensor words = (tgt != config_.pad).unsqueeze(1).unsqueeze(2);  // [B, 1, 1, T]
-  return (words & g_.causal_mask(T, T)).to(i64);                        // [B, 1, T, T]
-}
-
-Tensor EncoderDecoder::embed(const nn::Embedding& table, const Tensor& ids) const {
+Tensor EncoderDecoder::embed(const nn::Embedding& table, const Tensor& ids, const Where& at) const {
   const double scale = std::sqrt(static_cast<double>(config_.d_model.value().value_or(1)));
-  const Tensor positions = nn::sinusoidal_positions(g_, ids.size(1), config_.d_model, config_.dtype);  // [S, d_model]
-  return dropout_(table(ids) * scale + positions);  // [B, S, d_model]
+  const Tensor positions =
+      nn::sinusoidal_positions(ids.graph(at), ids.size(1, at), config_.d_model, config_.dtype);  // [S, d_model]
+  return dropout_(table(ids, at) * scale + positions);                                           // [B, S, d_model]
 }
 
 template <class Sublayer>
@@ -82,10 +83,10 @@ Tensor EncoderDecoder::residual(const nn::LayerNorm& norm, const Tensor& x, Subl
   return config_.pre_norm ? x + dropout_(sublayer(norm(x))) : norm(x + dropout_(sublayer(x)));
 }
 
-Tensor EncoderDecoder::encode(const Tensor& src, const Tensor& mask) const {
-  Tensor x = embed(src_embedding_, src).named("encoder_input");  // [B, S, d_model]
+Tensor EncoderDecoder::encode(const Tensor& src, const Tensor& mask, Where at) const {
+  Tensor x = embed(src_embedding_, src, at).named("encoder_input");  // [B, S, d_model]
   for (std::size_t i = 0; i < encoder_.size(); ++i) {
-    const auto scope = g_.scope(fmt::format("encoder.{}", i));
+    const auto scope = x.graph().scope(fmt::format("encoder.{}", i));
     const EncoderLayer& layer = encoder_[i];
     x = residual(layer.norm1, x, [&](const Tensor& y) { return layer.self(y, y, mask); });
     x = residual(layer.norm2, x, [&](const Tensor& y) { return layer.ffn(y); });
@@ -94,11 +95,11 @@ Tensor EncoderDecoder::encode(const Tensor& src, const Tensor& mask) const {
   return (encoder_norm_ ? (*encoder_norm_)(x) : x).named("memory");
 }
 
-Tensor EncoderDecoder::decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask) const {
-  const Tensor mask = target_mask(tgt);
-  Tensor y = embed(tgt_embedding_, tgt);  // [B, T, d_model]
+Tensor EncoderDecoder::decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask, Where at) const {
+  const Tensor mask = target_mask(tgt, at);
+  Tensor y = embed(tgt_embedding_, tgt, at);  // [B, T, d_model]
   for (std::size_t i = 0; i < decoder_.size(); ++i) {
-    const auto scope = g_.scope(fmt::format("decoder.{}", i));
+    const auto scope = y.graph().scope(fmt::format("decoder.{}", i));
     const DecoderLayer& layer = decoder_[i];
     y = residual(layer.norm1, y, [&](const Tensor& z) { return layer.self(z, z, mask); });
     y = residual(layer.norm2, y, [&](const Tensor& z) { return layer.cross(z, memory, source_mask); });
@@ -108,16 +109,16 @@ Tensor EncoderDecoder::decode(const Tensor& tgt, const Tensor& memory, const Ten
   return decoder_norm_ ? (*decoder_norm_)(y) : y;
 }
 
-Tensor EncoderDecoder::logits(const Tensor& src, const Tensor& tgt) const {
-  const Tensor mask = source_mask(src);
-  return generator_(decode(tgt, encode(src, mask), mask)).named("logits");  // [B, T, tgt_vocab]
+Tensor EncoderDecoder::logits(const Tensor& src, const Tensor& tgt, Where at) const {
+  const Tensor mask = source_mask(src, at);
+  return generator_(decode(tgt, encode(src, mask, at), mask, at)).named("logits");  // [B, T, tgt_vocab]
 }
 
-Tensor EncoderDecoder::loss(const Tensor& src, const Tensor& tgt) const {
-  const Dim length = tgt.size(1);                    // T + 1
-  const Tensor given = tgt.slice(1, 0, length - 1);  // [B, T]
-  const Tensor following = tgt.slice(1, 1, length);  // [B, T]
-  return cross_entropy(logits(src, given), following, config_.pad, config_.label_smoothing);
+Tensor EncoderDecoder::loss(const Tensor& src, const Tensor& tgt, Where at) const {
+  const Dim length = tgt.size(1, at);                       // T + 1
+  const Tensor given = tgt.slice(1, 0, length - 1, 1, at);  // [B, T]
+  const Tensor following = tgt.slice(1, 1, length, 1, at);  // [B, T]
+  return cross_entropy(logits(src, given, at), following, config_.pad, config_.label_smoothing, at);
 }
 
 }  // namespace lathe::models

@@ -15,50 +15,54 @@ struct EncoderDecoderConfig {
   std::int64_t pad = 0;  ///< the token that fills short rows: never attended to, never a target
   bool pre_norm = true;  ///< x + f(norm(x)) and a norm after each stack, or norm(x + f(x))
   nn::Activation activation = nn::Activation::relu;
-  double dropout = 0;  ///< 0.1 in the paper; 0 for inference
+  double dropout = 0;  ///< 0.1 in the paper
   double label_smoothing = 0;
   double norm_eps = 1e-6;
   DType dtype = f32;
 };
 
 /// The encoder-decoder Transformer (Vaswani et al. 2017): sinusoidal positions, embeddings scaled by sqrt(d_model),
-/// N layers a side, padding and causal masks by masked_fill(-1e9), a linear generator.
-class EncoderDecoder {
+/// N layers a side, padding and causal masks by masked_fill(-1e9), a linear generator. Errors about src and tgt, at
+/// run time too, name the caller's line.
+class EncoderDecoder : public nn::Module {
  public:
-  EncoderDecoder(Graph& g, const EncoderDecoderConfig& config);
+  explicit EncoderDecoder(const EncoderDecoderConfig& config, Where at = Where::current())
+      : EncoderDecoder(Module("EncoderDecoder"), config, at) {}
+  /// As part of a larger model, or within a graph.
+  EncoderDecoder(const Module& parent, const EncoderDecoderConfig& config, Where at = Where::current());
 
   /// i64 [B, 1, 1, S]: 1 where src [B, S] is a word.
-  Tensor source_mask(const Tensor& src) const;
+  Tensor source_mask(const Tensor& src, Where at = Where::current()) const;
   /// i64 [B, 1, T, T]: 1 where tgt [B, T] is a word that is not later than the query.
-  Tensor target_mask(const Tensor& tgt) const;
+  Tensor target_mask(const Tensor& tgt, Where at = Where::current()) const;
   /// src [B, S] -> memory [B, S, d_model].
-  Tensor encode(const Tensor& src, const Tensor& mask) const;
+  Tensor encode(const Tensor& src, const Tensor& mask, Where at = Where::current()) const;
   /// tgt [B, T], memory [B, S, d_model] -> [B, T, d_model].
-  Tensor decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask) const;
+  Tensor decode(const Tensor& tgt, const Tensor& memory, const Tensor& source_mask,
+                Where at = Where::current()) const;
   /// src [B, S], tgt [B, T] -> logits [B, T, tgt_vocab] of the token after each of tgt.
-  Tensor logits(const Tensor& src, const Tensor& tgt) const;
+  Tensor logits(const Tensor& src, const Tensor& tgt, Where at = Where::current()) const;
   /// tgt [B, T+1]: each token but the last predicts the next; the mean over targets that are not padding.
-  Tensor loss(const Tensor& src, const Tensor& tgt) const;
+  Tensor loss(const Tensor& src, const Tensor& tgt, Where at = Where::current()) const;
 
  private:
-  struct EncoderLayer {
+  struct EncoderLayer : nn::Module {
+    EncoderLayer(const Module& parent, std::string_view name, const EncoderDecoderConfig& config, const Where& at);
     nn::MultiHeadAttention self;
     nn::FeedForward ffn;
     nn::LayerNorm norm1, norm2;
   };
-  struct DecoderLayer {
+  struct DecoderLayer : nn::Module {
+    DecoderLayer(const Module& parent, std::string_view name, const EncoderDecoderConfig& config, const Where& at);
     nn::MultiHeadAttention self, cross;
     nn::FeedForward ffn;
     nn::LayerNorm norm1, norm2, norm3;
   };
-  EncoderLayer encoder_layer(int i) const;
-  DecoderLayer decoder_layer(int i) const;
   /// ids [B, S] -> [B, S, d_model]
-  Tensor embed(const nn::Embedding& table, const Tensor& ids) const;
+  Tensor embed(const nn::Embedding& table, const Tensor& ids, const Where& at) const;
   template <class Sublayer>
   Tensor residual(const nn::LayerNorm& norm, const Tensor& x, Sublayer sublayer) const;
 
-  Graph& g_;
   EncoderDecoderConfig config_;
   nn::Embedding src_embedding_, tgt_embedding_;
   std::vector<EncoderLayer> encoder_;

@@ -20,46 +20,43 @@ nn::LinearOptions conv1d(const GptConfig& config, const Init& weight) {
   return {.dtype = config.dtype, .in_out = true, .weight = weight};
 }
 
-Dim head_size(const GptConfig& config) {
+Dim head_size(const GptConfig& config, const Where& at) {
   const auto size = config.d_model.divided_by(config.h);
   if (!size || !size->value())
-    throw UserError(
-        fmt::format("gpt: {} cannot be split into {} heads", config.d_model.to_string(), config.h.to_string()),
-        "attention_heads", "make d_model a multiple of h");
+    throw UserError(Location(at), "gpt",
+                    fmt::format("{} cannot be split into {} heads", config.d_model.to_string(), config.h.to_string()),
+                    "attention_heads", "make d_model a multiple of h");
   return Dim("d_k", *size);
 }
 
 }  // namespace
 
-Gpt::Gpt(Graph& g, const GptConfig& config)
-    : g_(g),
+Gpt::Gpt(const Module& parent, const GptConfig& config, Where at)
+    : Module(parent),
       config_(config),
-      d_k_(head_size(config)),
-      wte_(g, "wte", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
-      wpe_(g, "wpe", config.context, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
-      ln_f_(g, "ln_f", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}),
-      dropout_(g, config.dropout) {
-  for (int i = 0; i < config.layers; ++i) blocks_.push_back(block(i));
+      d_k_(head_size(config, at)),
+      wte_(*this, "wte", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}, at),
+      wpe_(*this, "wpe", config.context, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}, at),
+      ln_f_(*this, "ln_f", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
+      dropout_(config.dropout, at) {
+  for (int i = 0; i < config.layers; ++i) blocks_.emplace_back(*this, fmt::format("h.{}", i), config, at);
 }
 
-Gpt::Block Gpt::block(int i) const {
-  const auto scope = g_.scope(fmt::format("h.{}", i));
-  const Dim& d = config_.d_model;
-  const nn::NormOptions norm{.dtype = config_.dtype, .eps = config_.norm_eps};
-  const Init residual = residual_init(config_);
-  return {.ln_1 = nn::LayerNorm(g_, "ln_1", d, norm),
-          .ln_2 = nn::LayerNorm(g_, "ln_2", d, norm),
-          .c_attn = nn::Linear(g_, "attn.c_attn", d, d * 3, conv1d(config_, Init::normal(0.02))),
-          .c_proj = nn::Linear(g_, "attn.c_proj", d, d, conv1d(config_, residual)),
-          .mlp = nn::FeedForward(g_, "mlp", d, config_.d_ff ? *config_.d_ff : Dim("d_ff", d * 4),
-                                 {.dtype = config_.dtype,
-                                  .activation = nn::Activation::gelu_tanh,
-                                  .in_out = true,
-                                  .up = "c_fc",
-                                  .down = "c_proj",
-                                  .up_init = Init::normal(0.02),
-                                  .down_init = residual})};
-}
+Gpt::Block::Block(const Module& parent, std::string_view name, const GptConfig& config, const Where& at)
+    : Module(parent, name, "GptBlock"),
+      ln_1(*this, "ln_1", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
+      ln_2(*this, "ln_2", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
+      c_attn(*this, "attn.c_attn", config.d_model, config.d_model * 3, conv1d(config, Init::normal(0.02)), at),
+      c_proj(*this, "attn.c_proj", config.d_model, config.d_model, conv1d(config, residual_init(config)), at),
+      mlp(*this, "mlp", config.d_model, config.d_ff ? *config.d_ff : Dim("d_ff", config.d_model * 4),
+          {.dtype = config.dtype,
+           .activation = nn::Activation::gelu_tanh,
+           .in_out = true,
+           .up = "c_fc",
+           .down = "c_proj",
+           .up_init = Init::normal(0.02),
+           .down_init = residual_init(config)},
+          at) {}
 
 Tensor Gpt::attention(const Block& block, const Tensor& x, const Tensor& forbidden) const {
   const auto qkv = block.c_attn(x).split(config_.d_model, -1);  // 3 x [B, T, d_model]
@@ -72,25 +69,29 @@ Tensor Gpt::attention(const Block& block, const Tensor& x, const Tensor& forbidd
   return block.c_proj(nn::merge_heads(matmul(dropout_(weights), v), config_.d_model));  // [B, T, d_model]
 }
 
-Tensor Gpt::logits(const Tensor& tokens) const {
-  const Dim T = tokens.size(1);
-  Tensor x = dropout_(wte_(tokens) + wpe_.table().slice(0, 0, T));  // [B, T, d_model]
-  const Tensor forbidden = ~g_.causal_mask(T, T);                   // [T, T]
+Tensor Gpt::logits(const Tensor& tokens, Where at) const {
+  const Graph g = tokens.graph(at);
+  const Dim T = tokens.size(1, at);
+  const Tensor positions = wpe_.table().in(g).slice(0, 0, T, 1, at);  // [T, d_model]
+  Tensor x = dropout_(wte_(tokens, at) + positions);                  // [B, T, d_model]
+  const Tensor forbidden = ~g.causal_mask(T, T);                      // [T, T]
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const auto scope = g_.scope(fmt::format("h.{}", i));
+    const auto scope = g.scope(fmt::format("h.{}", i));
     const Block& block = blocks_[i];
     x = x + dropout_(attention(block, block.ln_1(x), forbidden));
     x = x + dropout_(block.mlp(block.ln_2(x)));
     x = x.named(fmt::format("block_{}", i));
   }
-  return linear(ln_f_(x), wte_.table()).named("logits");  // [B, T, vocab]
+  return linear(ln_f_(x), wte_.table().in(g)).named("logits");  // [B, T, vocab]
 }
 
-Tensor Gpt::loss(const Tensor& tokens) const {
-  const Dim length = tokens.size(1);  // T + 1
-  return loss(tokens.slice(1, 0, length - 1), tokens.slice(1, 1, length));
+Tensor Gpt::loss(const Tensor& tokens, Where at) const {
+  const Dim length = tokens.size(1, at);  // T + 1
+  return loss(tokens.slice(1, 0, length - 1, 1, at), tokens.slice(1, 1, length, 1, at), at);
 }
 
-Tensor Gpt::loss(const Tensor& tokens, const Tensor& targets) const { return cross_entropy(logits(tokens), targets); }
+Tensor Gpt::loss(const Tensor& tokens, const Tensor& targets, Where at) const {
+  return cross_entropy(logits(tokens, at), targets, {}, 0, at);
+}
 
 }  // namespace lathe::models

@@ -20,28 +20,31 @@ struct GptConfig {
 
 /// A decoder-only Transformer as GPT-2 is built (Radford et al. 2019): learned positions, norms before each sublayer,
 /// one projection for q, k and v, tanh GELU, the embedding table as output weights. Parameters carry GPT-2's names.
-class Gpt {
+/// Errors about tokens and targets, at run time too, name the caller's line.
+class Gpt : public nn::Module {
  public:
-  Gpt(Graph& g, const GptConfig& config);
+  /// Throws UserError [attention_heads] where h does not divide d_model.
+  explicit Gpt(const GptConfig& config, Where at = Where::current()) : Gpt(Module("Gpt"), config, at) {}
+  /// As part of a larger model, or within a graph.
+  Gpt(const Module& parent, const GptConfig& config, Where at = Where::current());
 
   /// tokens i64 [B, T], T <= context -> logits [B, T, vocab] of the token after each.
-  Tensor logits(const Tensor& tokens) const;
+  Tensor logits(const Tensor& tokens, Where at = Where::current()) const;
   /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
-  Tensor loss(const Tensor& tokens) const;
+  Tensor loss(const Tensor& tokens, Where at = Where::current()) const;
   /// tokens and targets [B, T].
-  Tensor loss(const Tensor& tokens, const Tensor& targets) const;
+  Tensor loss(const Tensor& tokens, const Tensor& targets, Where at = Where::current()) const;
 
  private:
-  struct Block {
+  struct Block : nn::Module {
+    Block(const Module& parent, std::string_view name, const GptConfig& config, const Where& at);
     nn::LayerNorm ln_1, ln_2;
     nn::Linear c_attn, c_proj;
     nn::FeedForward mlp;
   };
-  Block block(int i) const;
   /// Causal self-attention: [B, T, d_model] -> [B, T, d_model].
   Tensor attention(const Block& block, const Tensor& x, const Tensor& forbidden) const;
 
-  Graph& g_;
   GptConfig config_;
   Dim d_k_;
   nn::Embedding wte_, wpe_;

@@ -18,39 +18,44 @@ nn::NormOptions norm(const LlamaConfig& config) {
   return {.dtype = config.dtype, .eps = config.norm_eps, .flat = true};
 }
 
-Dim groups_of(const LlamaConfig& config) {
+/// h * head_dim, under the name of d_model where it is as large.
+Dim joined_heads(const LlamaConfig& config) {
+  const Dim width = config.h * config.head_dim;
+  return width == config.d_model ? config.d_model : width;
+}
+Dim key_width(const LlamaConfig& config) { return Dim("d_kv", config.kv_heads * config.head_dim); }
+
+Dim groups_of(const LlamaConfig& config, const Where& at) {
   const auto groups = config.h.divided_by(config.kv_heads);
   if (!groups)
     throw UserError(
-        fmt::format("llama: {} heads cannot share {} key heads", config.h.to_string(), config.kv_heads.to_string()),
+        Location(at), "llama",
+        fmt::format("{} heads cannot share {} key heads", config.h.to_string(), config.kv_heads.to_string()),
         "attention_heads", "make h a multiple of kv_heads");
   return Dim("groups", *groups);
 }
 
 }  // namespace
 
-Llama::Llama(Graph& g, const LlamaConfig& config)
-    : g_(g),
+Llama::Llama(const Module& parent, const LlamaConfig& config, Where at)
+    : Module(parent),
       config_(config),
-      groups_(groups_of(config)),
-      embed_(g, "embed", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}),
-      norm_(g, "norm", config.d_model, norm(config)),
-      lm_head_(g, "lm_head", config.d_model, config.vocab, projection(config)) {
-  for (int i = 0; i < config.layers; ++i) blocks_.push_back(block(i));
+      groups_(groups_of(config, at)),
+      embed_(*this, "embed", config.vocab, config.d_model, {.dtype = config.dtype, .table = Init::normal(0.02)}, at),
+      norm_(*this, "norm", config.d_model, norm(config), at),
+      lm_head_(*this, "lm_head", config.d_model, config.vocab, projection(config), at) {
+  for (int i = 0; i < config.layers; ++i) blocks_.emplace_back(*this, fmt::format("layers.{}", i), config, at);
 }
 
-Llama::Block Llama::block(int i) const {
-  const auto scope = g_.scope(fmt::format("layers.{}", i));
-  const Dim &d = config_.d_model, q = config_.h * config_.head_dim, kv("d_kv", config_.kv_heads * config_.head_dim);
-  const auto options = projection(config_);
-  return {.input_norm = nn::RmsNorm(g_, "input_norm", d, norm(config_)),
-          .post_norm = nn::RmsNorm(g_, "post_norm", d, norm(config_)),
-          .q_proj = nn::Linear(g_, "q_proj", d, q == d ? d : q, options),
-          .k_proj = nn::Linear(g_, "k_proj", d, kv, options),
-          .v_proj = nn::Linear(g_, "v_proj", d, kv, options),
-          .o_proj = nn::Linear(g_, "o_proj", q == d ? d : q, d, options),
-          .mlp = nn::SwiGlu(g_, d, config_.d_ff, config_.dtype)};
-}
+Llama::Block::Block(const Module& parent, std::string_view name, const LlamaConfig& config, const Where& at)
+    : Module(parent, name, "LlamaBlock"),
+      input_norm(*this, "input_norm", config.d_model, norm(config), at),
+      post_norm(*this, "post_norm", config.d_model, norm(config), at),
+      q_proj(*this, "q_proj", config.d_model, joined_heads(config), projection(config), at),
+      k_proj(*this, "k_proj", config.d_model, key_width(config), projection(config), at),
+      v_proj(*this, "v_proj", config.d_model, key_width(config), projection(config), at),
+      o_proj(*this, "o_proj", joined_heads(config), config.d_model, projection(config), at),
+      mlp(*this, "", config.d_model, config.d_ff, {.dtype = config.dtype, .flat = true}, at) {}
 
 Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
                         const Tensor& forbidden) const {
@@ -61,17 +66,17 @@ Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTab
   const Tensor keys = nn::repeat_heads(k, groups_), values = nn::repeat_heads(v, groups_);  // [B, h, T, hd]
   const Tensor scores = matmul(q, keys.transpose(-2, -1)) / std::sqrt(static_cast<double>(hd.value().value_or(1)));
   const Tensor weights = scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()).softmax(-1);
-  return block.o_proj(nn::merge_heads(matmul(weights, values), block.o_proj.weight().size(1)));  // [B, T, d_model]
+  return block.o_proj(nn::merge_heads(matmul(weights, values), block.o_proj.weight().shape()[1]));  // [B, T, d_model]
 }
 
-Tensor Llama::logits(const Tensor& tokens) const {
-  const Dim T = tokens.size(1);
-  const nn::RotaryTables rotary =
-      nn::rotary_tables(g_, T, config_.head_dim, config_.dtype, config_.theta);  // [T, hd]
-  const Tensor forbidden = ~g_.causal_mask(T, T);                                // [T, T]
-  Tensor x = embed_(tokens);                                                     // [B, T, d_model]
+Tensor Llama::logits(const Tensor& tokens, Where at) const {
+  const Graph g = tokens.graph(at);
+  const Dim T = tokens.size(1, at);
+  const nn::RotaryTables rotary = nn::rotary_tables(g, T, config_.head_dim, config_.dtype, config_.theta);  // [T, hd]
+  const Tensor forbidden = ~g.causal_mask(T, T);                                                            // [T, T]
+  Tensor x = embed_(tokens, at);  // [B, T, d_model]
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const auto scope = g_.scope(fmt::format("layers.{}", i));
+    const auto scope = g.scope(fmt::format("layers.{}", i));
     const Block& block = blocks_[i];
     x = x + attention(block, block.input_norm(x), rotary, forbidden);
     x = x + block.mlp(block.post_norm(x));
@@ -80,9 +85,11 @@ Tensor Llama::logits(const Tensor& tokens) const {
   return lm_head_(norm_(x)).named("logits");  // [B, T, vocab]
 }
 
-Tensor Llama::loss(const Tensor& tokens) const {
-  const Dim length = tokens.size(1);  // T + 1
-  return cross_entropy(logits(tokens.slice(1, 0, length - 1)), tokens.slice(1, 1, length));
+Tensor Llama::loss(const Tensor& tokens, Where at) const {
+  const Dim length = tokens.size(1, at);                       // T + 1
+  const Tensor given = tokens.slice(1, 0, length - 1, 1, at);  // [B, T]
+  const Tensor following = tokens.slice(1, 1, length, 1, at);  // [B, T]
+  return cross_entropy(logits(given, at), following, {}, 0, at);
 }
 
 }  // namespace lathe::models

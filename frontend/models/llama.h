@@ -19,28 +19,31 @@ struct LlamaConfig {
 };
 
 /// A decoder-only Transformer as Llama is built (Touvron et al. 2023): RMS norms, rotary embedding in the half-split
-/// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own.
-class Llama {
+/// layout, grouped-query heads by expand and reshape, SwiGLU, an output layer of its own. Errors about tokens, at run
+/// time too, name the caller's line.
+class Llama : public nn::Module {
  public:
-  Llama(Graph& g, const LlamaConfig& config);
+  /// Throws UserError [attention_heads] where kv_heads does not divide h.
+  explicit Llama(const LlamaConfig& config, Where at = Where::current()) : Llama(Module("Llama"), config, at) {}
+  /// As part of a larger model, or within a graph.
+  Llama(const Module& parent, const LlamaConfig& config, Where at = Where::current());
 
   /// tokens i64 [B, T] -> logits [B, T, vocab] of the token after each.
-  Tensor logits(const Tensor& tokens) const;
+  Tensor logits(const Tensor& tokens, Where at = Where::current()) const;
   /// tokens [B, T+1]: each but the last predicts the next; the mean over all.
-  Tensor loss(const Tensor& tokens) const;
+  Tensor loss(const Tensor& tokens, Where at = Where::current()) const;
 
  private:
-  struct Block {
+  struct Block : nn::Module {
+    Block(const Module& parent, std::string_view name, const LlamaConfig& config, const Where& at);
     nn::RmsNorm input_norm, post_norm;
     nn::Linear q_proj, k_proj, v_proj, o_proj;
-    nn::SwiGlu mlp;
+    nn::GatedFeedForward mlp;
   };
-  Block block(int i) const;
   /// [B, T, d_model] -> [B, T, d_model]
   Tensor attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
                    const Tensor& forbidden) const;
 
-  Graph& g_;
   LlamaConfig config_;
   Dim groups_;  ///< query heads for each key head
   nn::Embedding embed_;

@@ -41,7 +41,7 @@ Tensor llama_attention(Graph& g, const LlamaAttentionConfig& config) {
   const Tensor mask = where(g.causal_mask(S, S), 0, never);  // [S, S]
   const Tensor scores = matmul(q_norm, keys.transpose(2, 3)) * (1 / std::sqrt(static_cast<double>(*D.value())));
   const Tensor weights = (scores + mask).softmax(-1).named("weights");  // [B, H, S, S]
-  const Tensor kept = nn::Dropout(g, config.dropout)(weights);
+  const Tensor kept = nn::Dropout(config.dropout)(weights);
   const Tensor attended = matmul(kept, values).named("attn_output");                  // [B, H, S, D]
   const Tensor final = linear(nn::merge_heads(attended, hidden), Wo).named("final");  // [B, S, hidden]
   g.output("final", final);

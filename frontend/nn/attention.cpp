@@ -27,8 +27,6 @@ LinearOptions projection(const AttentionOptions& options) {
   return {.dtype = options.dtype, .bias = options.bias, .weight = Init::xavier_uniform()};
 }
 
-std::string under(std::string_view module, std::string_view name) { return fmt::format("{}.{}", module, name); }
-
 }  // namespace
 
 Tensor split_heads(const Tensor& x, const Dim& h, const Dim& d, Where at) {
@@ -45,30 +43,30 @@ Tensor repeat_heads(const Tensor& x, const Dim& times, Where at) {
   return x.unsqueeze(2, at).expand({B, kv, times, S, d}, at).reshape({B, kv * times, S, d}, at);
 }
 
-MultiHeadAttention::MultiHeadAttention(Graph& g, std::string_view name, const Dim& d_model, const Dim& h,
+MultiHeadAttention::MultiHeadAttention(const Module& parent, std::string_view name, const Dim& d_model, const Dim& h,
                                        const AttentionOptions& options, Where at)
-    : path_(g.path(name)),
+    : Module(parent, name, "MultiHeadAttention"),
       h_(h),
       d_k_(options.d_k ? *options.d_k : head_size(d_model, h, "d_k", at)),
       d_v_(options.d_v ? *options.d_v : head_size(d_model, h, "d_v", at)),
       scale_(std::sqrt(static_cast<double>(d_k_.value().value_or(1)))),
       fill_(options.fill),
-      q_(g, under(name, "q"), d_model, joined(h_, d_k_, d_model), projection(options), at),
-      k_(g, under(name, "k"), d_model, joined(h_, d_k_, d_model), projection(options), at),
-      v_(g, under(name, "v"), d_model, joined(h_, d_v_, d_model), projection(options), at),
-      o_(g, under(name, "o"), joined(h_, d_v_, d_model), d_model, projection(options), at),
-      dropout_(g, options.dropout, at) {}
+      q_(*this, "q", d_model, joined(h_, d_k_, d_model), projection(options), at),
+      k_(*this, "k", d_model, joined(h_, d_k_, d_model), projection(options), at),
+      v_(*this, "v", d_model, joined(h_, d_v_, d_model), projection(options), at),
+      o_(*this, "o", joined(h_, d_v_, d_model), d_model, projection(options), at),
+      dropout_(options.dropout, at) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& source, const std::optional<Tensor>& mask,
                                       Where at) const {
-  const CallSite line(query, at, path_);
+  const CallSite line(query, at, path());
   const Tensor q = split_heads(q_(query), h_, d_k_);                              // [B, h, S, d_k]
   const Tensor k = split_heads(k_(source), h_, d_k_);                             // [B, h, T, d_k]
   const Tensor v = split_heads(v_(source), h_, d_v_);                             // [B, h, T, d_v]
   const Tensor scores = matmul(q, k.transpose(-2, -1)) / scale_;                  // [B, h, S, T]
   const Tensor allowed = mask ? masked_fill(scores, *mask == 0, fill_) : scores;  // [B, h, S, T]
   const Tensor weights = dropout_(softmax(allowed, -1));                          // [B, h, S, T]
-  return o_(merge_heads(matmul(weights, v), o_.weight().size(1)));                // [B, S, d_model]
+  return o_(merge_heads(matmul(weights, v), o_.weight().shape()[1]));             // [B, S, d_model]
 }
 
 }  // namespace lathe::nn

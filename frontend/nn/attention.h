@@ -24,10 +24,10 @@ struct AttentionOptions {
 };
 
 /// Multi-head attention (Vaswani et al. 2017, 3.2) over projections q, k, v and o.
-class MultiHeadAttention {
+class MultiHeadAttention : public Module {
  public:
   /// Throws UserError [attention_heads] where d_k or d_v is not given and h does not divide d_model.
-  MultiHeadAttention(Graph& g, std::string_view name, const Dim& d_model, const Dim& h,
+  MultiHeadAttention(const Module& parent, std::string_view name, const Dim& d_model, const Dim& h,
                      const AttentionOptions& options = {}, Where at = Where::current());
   /// query [B, S, d_model], source [B, T, d_model]; mask: integers or bools that broadcast to [B, h, S, T], where 0
   /// forbids a pair. Gives [B, S, d_model].
@@ -35,7 +35,6 @@ class MultiHeadAttention {
                     Where at = Where::current()) const;
 
  private:
-  std::string path_;
   Dim h_, d_k_, d_v_;
   double scale_, fill_;
   Linear q_, k_, v_, o_;

@@ -1,7 +1,5 @@
 #include "frontend/nn/feed_forward.h"
 
-#include <fmt/core.h>
-
 #include "frontend/ops.h"
 
 namespace lathe::nn {
@@ -12,39 +10,53 @@ Tensor activate(Activation activation, const Tensor& x, Where at) {
     case Activation::gelu: return gelu(x, false, at);
     case Activation::gelu_tanh: return gelu(x, true, at);
     case Activation::silu: return silu(x, at);
+    case Activation::tanh: return tanh(x, at);
   }
   throw InternalError("an activation out of range");
 }
 
-FeedForward::FeedForward(Graph& g, std::string_view name, const Dim& d, const Dim& d_ff,
+FeedForward::FeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
                          const FeedForwardOptions& options, Where at)
-    : path_(g.path(name)),
+    : Module(parent, name, "FeedForward"),
       activation_(options.activation),
-      up_(g, fmt::format("{}.{}", name, options.up), d, d_ff,
+      up_(*this, options.up, d, d_ff,
           {.dtype = options.dtype, .bias = options.bias, .in_out = options.in_out, .weight = options.up_init}, at),
-      down_(g, fmt::format("{}.{}", name, options.down), d_ff, d,
+      down_(*this, options.down, d_ff, d,
             {.dtype = options.dtype, .bias = options.bias, .in_out = options.in_out, .weight = options.down_init},
             at),
-      dropout_(g, options.dropout, at) {}
+      dropout_(options.dropout, at) {}
 
 Tensor FeedForward::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
+  const CallSite line(x, at, path());
   return down_(dropout_(activate(activation_, up_(x))));  // [.., d_ff] -> [.., d]
 }
 
 namespace {
-LinearOptions flat(DType dtype) { return {.dtype = dtype, .bias = false, .flat = true}; }
+LinearOptions layer(const GatedFeedForwardOptions& options) {
+  return {.dtype = options.dtype, .bias = options.bias, .flat = options.flat};
+}
+
+std::optional<Linear> layer_if(bool wanted, const Module& parent, std::string_view name, const Dim& in,
+                               const Dim& out, const GatedFeedForwardOptions& options, const Where& at) {
+  return wanted ? std::optional(Linear(parent, name, in, out, layer(options), at)) : std::nullopt;
+}
 }  // namespace
 
-SwiGlu::SwiGlu(Graph& g, const Dim& d, const Dim& d_ff, DType dtype, Where at)
-    : path_(g.scope_path()),
-      gate_(g, "gate_proj", d, d_ff, flat(dtype), at),
-      up_(g, "up_proj", d, d_ff, flat(dtype), at),
-      down_(g, "down_proj", d_ff, d, flat(dtype), at) {}
+GatedFeedForward::GatedFeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
+                                   const GatedFeedForwardOptions& options, Where at)
+    : Module(parent, name, "GatedFeedForward"),
+      activation_(options.activation),
+      d_ff_(d_ff),
+      stacked_(layer_if(options.stacked, *this, "gate_up_proj", d, d_ff * 2, options, at)),
+      gate_(layer_if(!options.stacked, *this, options.gate, d, d_ff, options, at)),
+      up_(layer_if(!options.stacked, *this, options.up, d, d_ff, options, at)),
+      down_(*this, options.down, d_ff, d, layer(options), at) {}
 
-Tensor SwiGlu::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
-  return down_(silu(gate_(x)) * up_(x));  // [.., d]
+Tensor GatedFeedForward::operator()(const Tensor& x, Where at) const {
+  const CallSite line(x, at, path());
+  if (!stacked_) return down_(activate(activation_, (*gate_)(x)) * (*up_)(x));  // [.., d]
+  const Tensor both = (*stacked_)(x);                                           // [.., 2*d_ff]
+  return down_(activate(activation_, both.slice(-1, 0, d_ff_)) * both.slice(-1, d_ff_, d_ff_ * 2));
 }
 
 }  // namespace lathe::nn

@@ -8,7 +8,7 @@
 
 namespace lathe::nn {
 
-enum class Activation { relu, gelu, gelu_tanh, silu };
+enum class Activation { relu, gelu, gelu_tanh, silu, tanh };
 Tensor activate(Activation activation, const Tensor& x, Where at = Where::current());
 
 struct FeedForwardOptions {
@@ -22,29 +22,39 @@ struct FeedForwardOptions {
 };
 
 /// down(activation(up(x))): [.., d] -> [.., d_ff] -> [.., d].
-class FeedForward {
+class FeedForward : public Module {
  public:
-  FeedForward(Graph& g, std::string_view name, const Dim& d, const Dim& d_ff, const FeedForwardOptions& options = {},
-              Where at = Where::current());
+  FeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
+              const FeedForwardOptions& options = {}, Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
  private:
-  std::string path_;
   Activation activation_;
   Linear up_, down_;
   Dropout dropout_;
 };
 
-/// down(silu(gate(x)) * up(x)), without biases (Shazeer 2020): [.., d] -> [.., d_ff] -> [.., d]. The weights are
-/// "gate_proj", "up_proj" and "down_proj" in the current scope.
-class SwiGlu {
+struct GatedFeedForwardOptions {
+  DType dtype = f32;
+  Activation activation = Activation::silu;
+  bool bias = false;
+  bool flat = false;     ///< weights are named as their layers: "gate_proj" instead of "gate_proj.weight"
+  bool stacked = false;  ///< one layer "gate_up_proj" gives both, the gate first
+  std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
+};
+
+/// down(activation(gate(x)) * up(x)) (Shazeer 2020): [.., d] -> [.., d_ff] -> [.., d].
+class GatedFeedForward : public Module {
  public:
-  SwiGlu(Graph& g, const Dim& d, const Dim& d_ff, DType dtype = f32, Where at = Where::current());
+  GatedFeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
+                   const GatedFeedForwardOptions& options = {}, Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
  private:
-  std::string path_;
-  Linear gate_, up_, down_;
+  Activation activation_;
+  Dim d_ff_;
+  std::optional<Linear> stacked_, gate_, up_;
+  Linear down_;
 };
 
 }  // namespace lathe::nn

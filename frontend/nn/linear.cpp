@@ -1,7 +1,5 @@
 #include "frontend/nn/linear.h"
 
-#include <fmt/core.h>
-
 #include <cmath>
 
 #include "frontend/ops.h"
@@ -9,9 +7,8 @@
 namespace lathe::nn {
 
 namespace {
-std::string member(std::string_view module, std::string_view name, bool flat) {
-  return flat ? std::string(module) : fmt::format("{}.{}", module, name);
-}
+/// A flat parameter is named as its module.
+std::string_view weight_name(bool flat) { return flat ? "" : "weight"; }
 
 /// The automatic start takes the last dim for the inputs, which an [in, out] weight has first.
 Init weight_init(const LinearOptions& options, const Dim& in) {
@@ -21,29 +18,31 @@ Init weight_init(const LinearOptions& options, const Dim& in) {
 }
 }  // namespace
 
-Linear::Linear(Graph& g, std::string_view name, const Dim& in, const Dim& out, const LinearOptions& options, Where at)
-    : path_(g.path(name)),
+Linear::Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
+               const LinearOptions& options, Where at)
+    : Module(parent, name, "Linear"),
       in_out_(options.in_out),
-      weight_(g.parameter(member(name, "weight", options.flat), options.dtype,
-                          options.in_out ? Shape{in, out} : Shape{out, in}, weight_init(options, in), at)) {
-  if (options.bias) bias_ = g.parameter(fmt::format("{}.bias", name), options.dtype, {out}, Init::zeros(), at);
+      weight_(declare(weight_name(options.flat), options.dtype, options.in_out ? Shape{in, out} : Shape{out, in},
+                      weight_init(options, in), at)) {
+  if (options.bias) bias_ = declare("bias", options.dtype, {out}, Init::zeros(), at);
 }
 
 Tensor Linear::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
-  if (!in_out_) return bias_ ? linear(x, weight_, *bias_) : linear(x, weight_);
-  const Tensor y = matmul(x, weight_);  // [.., out]
-  return bias_ ? y + *bias_ : y;
+  const CallSite line(x, at, path());
+  const Tensor weight = weight_.as(x);
+  if (!in_out_) return bias_ ? linear(x, weight, bias_->as(x)) : linear(x, weight);
+  const Tensor y = matmul(x, weight);  // [.., out]
+  return bias_ ? y + bias_->as(x) : y;
 }
 
-Embedding::Embedding(Graph& g, std::string_view name, const Dim& count, const Dim& d, const EmbeddingOptions& options,
-                     Where at)
-    : path_(g.path(name)),
-      table_(g.parameter(member(name, "weight", options.flat), options.dtype, {count, d}, options.table, at)) {}
+Embedding::Embedding(const Module& parent, std::string_view name, const Dim& count, const Dim& d,
+                     const EmbeddingOptions& options, Where at)
+    : Module(parent, name, "Embedding"),
+      table_(declare(weight_name(options.flat), options.dtype, {count, d}, options.table, at)) {}
 
 Tensor Embedding::operator()(const Tensor& ids, Where at) const {
-  const CallSite line(ids, at, path_);
-  return embedding(ids, table_);
+  const CallSite line(ids, at, path());
+  return embedding(ids, table_.in(ids));
 }
 
 }  // namespace lathe::nn

@@ -4,11 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/graph.h"
+#include "frontend/nn/module.h"
 
-/// Modules: objects that declare parameters in a graph when made and add ops when called. A module's parameters are
-/// named by the scopes it is made in and its own name: nn::Linear(g, "q", ..) in scope "encoder.0.self" declares
-/// "encoder.0.self.q.weight". Errors in a module name the line that called it.
+/// Modules of one layer. A module's parameters are named by its parents' names and its own: nn::Linear(self, "q", ..)
+/// of a parent "encoder.0.self" declares "encoder.0.self.q.weight". Errors in a module name the line that called it.
 namespace lathe::nn {
 
 struct LinearOptions {
@@ -20,20 +19,19 @@ struct LinearOptions {
 };
 
 /// y = x W^T + b: [.., in] -> [.., out].
-class Linear {
+class Linear : public Module {
  public:
-  Linear(Graph& g, std::string_view name, const Dim& in, const Dim& out, const LinearOptions& options = {},
-         Where at = Where::current());
+  Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
+         const LinearOptions& options = {}, Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
-  const Tensor& weight() const { return weight_; }
-  const std::optional<Tensor>& bias() const { return bias_; }
+  const Parameter& weight() const { return weight_; }
+  const std::optional<Parameter>& bias() const { return bias_; }
 
  private:
-  std::string path_;
   bool in_out_;
-  Tensor weight_;
-  std::optional<Tensor> bias_;
+  Parameter weight_;
+  std::optional<Parameter> bias_;
 };
 
 struct EmbeddingOptions {
@@ -43,16 +41,15 @@ struct EmbeddingOptions {
 };
 
 /// A row of the table for each id: i64 [..] -> [.., d].
-class Embedding {
+class Embedding : public Module {
  public:
-  Embedding(Graph& g, std::string_view name, const Dim& count, const Dim& d, const EmbeddingOptions& options = {},
-            Where at = Where::current());
+  Embedding(const Module& parent, std::string_view name, const Dim& count, const Dim& d,
+            const EmbeddingOptions& options = {}, Where at = Where::current());
   Tensor operator()(const Tensor& ids, Where at = Where::current()) const;
-  const Tensor& table() const { return table_; }  ///< [count, d]
+  const Parameter& table() const { return table_; }  ///< [count, d]
 
  private:
-  std::string path_;
-  Tensor table_;
+  Parameter table_;
 };
 
 }  // namespace lathe::nn

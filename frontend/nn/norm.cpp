@@ -6,35 +6,38 @@
 
 namespace lathe::nn {
 
-LayerNorm::LayerNorm(Graph& g, std::string_view name, const Dim& d, const NormOptions& options, Where at)
-    : path_(g.path(name)),
+LayerNorm::LayerNorm(const Module& parent, std::string_view name, const Dim& d, const NormOptions& options, Where at)
+    : Module(parent, name, "LayerNorm"),
       eps_(options.eps),
-      weight_(g.parameter(fmt::format("{}.weight", name), options.dtype, {d}, Init::ones(), at)),
-      bias_(g.parameter(fmt::format("{}.bias", name), options.dtype, {d}, Init::zeros(), at)) {}
+      weight_(declare("weight", options.dtype, {d}, Init::ones(), at)),
+      bias_(declare("bias", options.dtype, {d}, Init::zeros(), at)) {}
 
 Tensor LayerNorm::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
-  return layer_norm(x, weight_, bias_, eps_);
+  const CallSite line(x, at, path());
+  return layer_norm(x, weight_.as(x), bias_.as(x), eps_);
 }
 
-RmsNorm::RmsNorm(Graph& g, std::string_view name, const Dim& d, const NormOptions& options, Where at)
-    : path_(g.path(name)),
+RmsNorm::RmsNorm(const Module& parent, std::string_view name, const Dim& d, const NormOptions& options, Where at)
+    : Module(parent, name, "RmsNorm"),
       eps_(options.eps),
-      weight_(g.parameter(options.flat ? std::string(name) : fmt::format("{}.weight", name), options.dtype, {d},
-                          Init::ones(), at)) {}
+      unit_offset_(options.unit_offset),
+      weight_(declare(options.flat ? "" : "weight", options.dtype, {d},
+                      options.unit_offset ? Init::zeros() : Init::ones(), at)) {}
 
 Tensor RmsNorm::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path_);
-  return rms_norm(x, weight_, eps_);
+  const CallSite line(x, at, path());
+  const Tensor weight = weight_.as(x);
+  return rms_norm(x, unit_offset_ ? weight + 1 : weight, eps_);
 }
 
-Dropout::Dropout(Graph& g, double rate, Where at) : rate_(rate) {
+Dropout::Dropout(double rate, Where at) : rate_(rate) {
   if (!(rate >= 0 && rate < 1))
     throw UserError(Location(at), "dropout", fmt::format("the rate is {}", rate), "dropout_rate",
                     "give a rate from 0 up to, but not including, 1");
-  if (rate > 0) state_ = g.random_state(at);
 }
 
-Tensor Dropout::operator()(const Tensor& x, Where at) const { return state_ ? dropout(x, *state_, rate_, at) : x; }
+Tensor Dropout::operator()(const Tensor& x, Where at) const {
+  return rate_ > 0 ? dropout(x, x.graph(at).random_state(at), rate_, at) : x;
+}
 
 }  // namespace lathe::nn

@@ -21,7 +21,7 @@ TensorType to_complex_infer(const InferContext& ctx) {
   if (!dtype)
     ctx.fail("dtype_kind",
              fmt::format("the parts of complex numbers must be f32 or f64, not {}", rules::describe(ctx, 0)),
-             "cast them, as in cast(x, f32)");
+             "cast them, as in x.to(f32)");
   const auto message =
       fmt::format("the last dim of {} must have size 2: real and imaginary part", rules::describe(ctx, 0));
   const std::string_view hint = "view it as [.., n, 2] first";
@@ -81,7 +81,7 @@ TensorType polar_infer(const InferContext& ctx) {
   if (!dtype)
     ctx.fail("dtype_kind",
              fmt::format("the parts of complex numbers must be f32 or f64, not {}", rules::describe(ctx, 0)),
-             "cast them, as in cast(x, f32)");
+             "cast them, as in x.to(f32)");
   return TensorType::contiguous(*dtype, type.shape);
 }
 

@@ -16,7 +16,7 @@ using Operands = std::span<const HostTensor* const>;
 void require_indices(const InferContext& ctx, int operand) {
   ctx.require(is_integer(ctx.operand(operand).dtype), "index_dtype",
               fmt::format("indices must be i64 or i32, not {}", rules::describe(ctx, operand)),
-              "cast them, as in cast(indices, i64)");
+              "cast them, as in indices.to(i64)");
 }
 
 /// The index at position k, checked against the size of the dim that it runs over.
@@ -24,8 +24,9 @@ std::int64_t checked_index(const Node& node, const HostTensor& indices, std::int
   const std::int64_t index = indices.get_int(k);
   if (index < 0 || index >= size)
     throw UserError(node.loc, node.op->name.value,
-                    fmt::format("index {} is out of range for a dim of size {}", index, size), "index_range",
-                    size > 0 ? fmt::format("use 0 to {}", size - 1) : std::string("the dim is empty"));
+                    fmt::format("index {} at {} is out of range for a dim of size {}", index,
+                                shape_to_string(position_of(indices.shape(), k)), size),
+                    "index_range", size > 0 ? fmt::format("use 0 to {}", size - 1) : std::string("the dim is empty"));
   return index;
 }
 

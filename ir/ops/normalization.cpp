@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "ir/ops/composite.h"
 
 namespace lathe::ir {
@@ -9,7 +11,7 @@ namespace {
 constexpr AttrSpec softmax_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim that sums to 1"}};
 constexpr AttrSpec norm_attrs[] = {{"eps", AttrKind::real, false, 1e-5, "added to the variance or mean square"}};
 constexpr std::string_view softmax_labels[] = {"dtype_kind", "dim_range"};
-constexpr std::string_view norm_labels[] = {"dtype_kind", "dtype_match", "norm_rank", "norm_weight"};
+constexpr std::string_view norm_labels[] = {"dtype_kind", "dtype_match", "norm_rank", "norm_eps", "norm_weight"};
 
 TensorType infer_softmax(const InferContext& ctx) {
   rules::require_kind(ctx, 0, rules::floats);
@@ -57,6 +59,9 @@ TensorType infer_norm(const InferContext& ctx) {
   const TensorType& x = ctx.operand(0);
   ctx.require(x.rank() >= 1, "norm_rank", fmt::format("{} has no dim to normalise", rules::describe(ctx, 0)),
               "give a tensor with at least one dim");
+  const double eps = ctx.attr<double>("eps");
+  ctx.require(eps >= 0 && std::isfinite(eps), "norm_eps", fmt::format("eps is {}", eps),
+              "give a finite number of 0 or more");
   const Dim& features = x.shape[x.rank() - 1];
   Shape shape = x.shape;
   for (int i = 1; i < ctx.arity(); ++i) {

@@ -42,7 +42,7 @@ TensorType infer_matmul(const InferContext& ctx) {
   for (int i = 0; i < 2; ++i) {
     rules::require_kind(ctx, i, rules::reals);
     ctx.require(ctx.operand(i).rank() >= 1, "matmul_rank", fmt::format("{} is a scalar", rules::describe(ctx, i)),
-                "multiply by a scalar with mul");
+                "multiply by a scalar with *");
     ctx.require(ctx.operand(i).rank() <= most_dims, "matmul_rank",
                 fmt::format("operand {} has {} dims", i, ctx.operand(i).rank()), "at most 32 dims can be multiplied");
   }

@@ -24,8 +24,8 @@ std::string kinds_text(unsigned kinds) {
 }
 
 std::string_view cast_hint(unsigned kinds) {
-  if (kinds & floats) return "cast it first, as in cast(x, f32)";
-  if (kinds & integers) return "cast it first, as in cast(x, i64)";
+  if (kinds & floats) return "cast it first, as in x.to(f32)";
+  if (kinds & integers) return "cast it first, as in x.to(i64)";
   if (kinds == booleans) return "compare it with a number first, as in x != 0";
   return "view_as_complex makes complex numbers of pairs of reals";
 }
@@ -100,7 +100,7 @@ DType require_same_dtype(const InferContext& ctx, int first) {
   for (int i = first + 1; i < ctx.arity(); ++i)
     if (ctx.operand(i).dtype != dtype)
       ctx.fail("dtype_match", fmt::format("{} and {} differ in dtype", describe(ctx, first), describe(ctx, i)),
-               fmt::format("no dtype is promoted silently: cast one of them, as in cast(x, {})", name(dtype)));
+               fmt::format("no dtype is promoted silently: cast one of them, as in x.to({})", name(dtype)));
   return dtype;
 }
 

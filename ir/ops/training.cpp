@@ -123,7 +123,7 @@ TensorType infer_dropout(const InferContext& ctx) {
   ctx.require(p >= 0 && p <= 1, "dropout_p", fmt::format("p is {}", p), "a probability lies in 0 .. 1");
   const TensorType& state = ctx.operand(1);
   ctx.require(state.dtype == i64 && state.shape == Shape{2}, "dropout_state",
-              fmt::format("{} is no random state", rules::describe(ctx, 1)), "give i64[2]: {seed, step}");
+              fmt::format("{} is no random state", rules::describe(ctx, 1)), "give the random_state() of the Graph, an i64[2] that holds {seed, step}");
   const TensorType& a = ctx.operand(0);
   return TensorType::contiguous(a.dtype, a.shape);
 }

@@ -42,7 +42,7 @@ TensorType infer_attention(const InferContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     ctx.require(ctx.operand(i).dtype == q.dtype, "dtype_match",
                 fmt::format("{} and {} differ in dtype", rules::describe(ctx, 0), rules::describe(ctx, i)),
-                "no dtype is promoted silently: cast one of them");
+                fmt::format("no dtype is promoted silently: cast one of them, as in x.to({})", name(q.dtype)));
     ctx.require(ctx.operand(i).rank() >= 2, "attention_rank",
                 fmt::format("{} has fewer than two dims", rules::describe(ctx, i)),
                 "the last two dims are positions and features");

@@ -204,7 +204,7 @@ TensorType squeeze_infer(const InferContext& ctx) {
   ctx.require_equal(
       result.shape[d], 1, "squeeze_size",
       fmt::format("dim {} of {} has size {}, not 1", d, rules::describe(ctx, 0), result.shape[d].to_string()),
-      "only a dim of size 1 can go; select(x, dim, index) picks one index of a larger one");
+      "only a dim of size 1 can go; x.select(dim, index) picks one index of a larger one");
   std::vector<Dim> dims = result.shape.dims();
   dims.erase(dims.begin() + d);
   result.shape = Shape(std::move(dims));

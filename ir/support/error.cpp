@@ -2,13 +2,18 @@
 
 #include <fmt/core.h>
 
+#include "ir/support/visible.h"
+
 namespace lathe {
 
 namespace {
-std::string with_hint(std::string text, std::string_view label, std::string_view hint) {
-  if (!label.empty()) text += fmt::format("  [{}]", label);
-  if (!hint.empty()) text += fmt::format("\n  {}", hint);
-  return text;
+/// The whole text of an error. It holds names and paths of any origin, so nothing in it may command a terminal, and
+/// its message is one line.
+std::string with_hint(std::string_view text, std::string_view label, std::string_view hint) {
+  std::string result = visible(text);
+  if (!label.empty()) result += fmt::format("  [{}]", label);
+  if (!hint.empty()) result += fmt::format("\n  {}", visible_lines(hint));
+  return result;
 }
 }  // namespace
 
@@ -19,9 +24,11 @@ UserError::UserError(const Location& at, std::string_view op, std::string_view m
       label_(label) {}
 
 UserError::UserError(std::string_view message, std::string_view label, std::string_view hint)
-    : Error(with_hint(std::string(message), label, hint)), label_(label) {}
+    : Error(with_hint(message, label, hint)), label_(label) {}
 
-UserError UserError::with_note(std::string_view note) const { return {*this, fmt::format("{}\n  {}", what(), note)}; }
+UserError UserError::with_note(std::string_view note) const {
+  return {*this, fmt::format("{}\n  {}", what(), visible(note))};
+}
 
 ParseError::ParseError(std::string_view file, int line, int column, std::string_view message, std::string_view hint)
     : Error(with_hint(fmt::format("{}:{}:{}: {}", file, line, column, message), {}, hint)),
@@ -29,7 +36,7 @@ ParseError::ParseError(std::string_view file, int line, int column, std::string_
       column_(column) {}
 
 InternalError::InternalError(std::string_view message)
-    : Error(fmt::format("internal error in Lathe: {} (please report this)", message)) {}
+    : Error(fmt::format("internal error in Lathe: {} (please report this)", visible_lines(message))) {}
 
 void detail::assert_failed(const char* condition, const char* file, int line) {
   throw InternalError(fmt::format("{}:{}: {}", file, line, condition));

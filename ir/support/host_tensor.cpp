@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "ir/support/float_environment.h"
 
 namespace lathe {
 
@@ -145,6 +146,13 @@ std::int64_t count_elements(const std::vector<std::int64_t>& shape) {
   return empty ? 0 : count;
 }
 
+std::vector<std::int64_t> position_of(const std::vector<std::int64_t>& shape, std::int64_t i) {
+  std::vector<std::int64_t> position(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0; i /= std::max<std::int64_t>(1, shape[d]))
+    position[d] = i % std::max<std::int64_t>(1, shape[d]);
+  return position;
+}
+
 std::string shape_to_string(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += fmt::format("{}{}", i ? ", " : "", shape[i]);
@@ -171,6 +179,7 @@ HostTensor::HostTensor(HostTensor&& other) noexcept
       shape_(std::exchange(other.shape_, {0})),
       numel_(std::exchange(other.numel_, 0)),
       storage_(std::move(other.storage_)),
+      owner_(std::move(other.owner_)),
       data_(std::exchange(other.data_, nullptr)) {}
 
 HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
@@ -179,8 +188,23 @@ HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
   shape_ = std::exchange(other.shape_, {0});
   numel_ = std::exchange(other.numel_, 0);
   storage_ = std::move(other.storage_);
+  owner_ = std::move(other.owner_);
   data_ = std::exchange(other.data_, nullptr);
   return *this;
+}
+
+HostTensor HostTensor::borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
+                              std::shared_ptr<const void> owner) {
+  HostTensor tensor(dtype, {0});
+  tensor.shape_ = std::move(shape);
+  tensor.numel_ = count_elements(tensor.shape_);
+  if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(dtype) != 0)
+    throw UserError(fmt::format("{}{} at an address that is not a multiple of {} bytes", name(dtype),
+                                shape_to_string(tensor.shape_), size_in_bytes(dtype)),
+                    "host_tensor_alignment", "copy the elements to aligned memory");
+  tensor.owner_ = std::move(owner);
+  tensor.data_ = tensor.numel_ > 0 ? data : nullptr;
+  return tensor;
 }
 
 void HostTensor::allocate() {
@@ -214,7 +238,26 @@ void HostTensor::check_index(std::int64_t i) const {
                     "host_tensor_index");
 }
 
+std::int64_t HostTensor::offset(std::initializer_list<std::int64_t> position,
+                                const std::source_location& where) const {
+  const auto fail = [&](const std::string& why) {
+    throw UserError(
+        Location(where), "at",
+        fmt::format("position {} of {}{}: {}", shape_to_string(position), name(dtype_), shape_to_string(shape_), why),
+        "host_tensor_index", "give one index for each dim, from 0 to its size less 1");
+  };
+  if (std::cmp_not_equal(position.size(), rank())) fail(fmt::format("it has {} dims", rank()));
+  std::int64_t at = 0;
+  for (std::size_t d = 0; d < shape_.size(); ++d) {
+    const std::int64_t i = position.begin()[d];
+    if (i < 0 || i >= shape_[d]) fail(fmt::format("dim {} has size {}", d, shape_[d]));
+    at = at * shape_[d] + i;
+  }
+  return at;
+}
+
 HostTensor HostTensor::from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype) {
+  const FloatEnvironment environment;
   HostTensor tensor(dtype, std::move(shape));
   if (values.size() != static_cast<std::size_t>(tensor.numel_))
     throw UserError(fmt::format("{} values for shape {}", values.size(), shape_to_string(tensor.shape_)),
@@ -286,6 +329,7 @@ void HostTensor::set_complex(std::int64_t i, std::complex<double> value) {
 
 HostTensor HostTensor::cast(DType dtype) const {
   if (dtype == dtype_) return *this;
+  const FloatEnvironment environment;
   HostTensor result(dtype, shape_);
   if (is_complex(dtype_)) {
     if (!is_complex(dtype)) not_possible(dtype_, fmt::format("cast() to {}", name(dtype)));

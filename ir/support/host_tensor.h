@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -34,7 +36,7 @@ constexpr bool holds(DType dtype) {
 
 /// A dense row-major array in host memory, zero at first, its storage aligned to 64 bytes. A value: a copy has its
 /// own storage. Rank 0 is one element. Misuse throws UserError: [host_tensor_dtype], [host_tensor_index],
-/// [host_tensor_shape]; [out_of_memory].
+/// [host_tensor_shape], [host_tensor_alignment]; [out_of_memory].
 class HostTensor {
  public:
   /// f32[0].
@@ -52,6 +54,12 @@ class HostTensor {
   static HostTensor from_ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& values,
                               DType dtype = i64);
   static HostTensor scalar(double value, DType dtype = f32);
+  /// An array over memory that is not its own: the elements at `data`, dense and row-major, at a multiple of the
+  /// element's size. It keeps `owner` alive; where that is null, the caller keeps the memory. Copies have their own.
+  static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
+                           std::shared_ptr<const void> owner = nullptr);
+  /// Whether the memory is somebody else's.
+  bool is_borrowed() const { return data_ != nullptr && !storage_; }
 
   DType dtype() const { return dtype_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
@@ -78,6 +86,16 @@ class HostTensor {
   double get(std::int64_t i) const;
   std::int64_t get_int(std::int64_t i) const;
   std::complex<double> get_complex(std::int64_t i) const;
+
+  /// The number of the element at a position, one index for each dim: t.get_int(t.offset({0, 2})). Throws UserError
+  /// [host_tensor_index] at the caller's line.
+  std::int64_t offset(std::initializer_list<std::int64_t> position,
+                      const std::source_location& where = std::source_location::current()) const;
+  /// The element at a position, as get() gives it: t.at({0, 2}).
+  double at(std::initializer_list<std::int64_t> position,
+            const std::source_location& where = std::source_location::current()) const {
+    return get(offset(position, where));
+  }
 
   /// Stores a value converted to the dtype as cast() says. set_int() is exact for i64; set_complex() wants a complex
   /// dtype, set() takes any.
@@ -111,12 +129,16 @@ class HostTensor {
   DType dtype_ = f32;
   std::vector<std::int64_t> shape_;
   std::int64_t numel_ = 0;
-  std::unique_ptr<void, Free> storage_;
+  std::unique_ptr<void, Free> storage_;  ///< its own memory
+  std::shared_ptr<const void> owner_;    ///< of borrowed memory
   std::byte* data_ = nullptr;
 };
 
 /// The number of elements of a shape. UserError [host_tensor_shape] if a dim is negative or the product overflows.
 std::int64_t count_elements(const std::vector<std::int64_t>& shape);
+
+/// The indices of element i in row-major order, one for each dim.
+std::vector<std::int64_t> position_of(const std::vector<std::int64_t>& shape, std::int64_t i);
 
 /// "[2, 3]"
 std::string shape_to_string(const std::vector<std::int64_t>& shape);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "ir/support/visible.h"
+
 namespace lathe {
 
 namespace {
@@ -31,7 +33,9 @@ std::string Location::to_string() const {
   return (gradient_ ? "gradient of " : "") + place();
 }
 
-std::string Location::place() const { return known() ? fmt::format("{}:{}", file(), line_) : "an unknown line"; }
+std::string Location::place() const {
+  return known() ? fmt::format("{}:{}", visible(file()), line_) : "an unknown line";
+}
 
 bool Location::operator==(const Location& other) const {
   return file() == other.file() && line_ == other.line_ && scope() == other.scope() && gradient_ == other.gradient_;

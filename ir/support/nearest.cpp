@@ -1,6 +1,7 @@
 #include "ir/support/nearest.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -25,6 +26,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+bool same_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 }  // namespace
 
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates) {
@@ -35,13 +41,21 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
   for (const std::string_view candidate : candidates) {
     const std::size_t length = std::max(word.size(), candidate.size());
     if (candidate.size() > longest) continue;
-    const std::size_t d = distance(word, candidate);
+    // Letters of the wrong case are the likeliest mistake.
+    const std::size_t d = same_but_for_case(word, candidate) ? 0 : distance(word, candidate);
     if (d * 3 <= std::max<std::size_t>(length, 3) && (!best || d < best_distance)) {
       best = candidate;
       best_distance = d;
     }
   }
   return best;
+}
+
+std::string list_of(std::span<const std::string_view> names) {
+  constexpr std::size_t most = 12;
+  if (names.empty()) return "none";
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.first(most), ", "), names.size() - most);
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {

@@ -12,6 +12,9 @@ namespace lathe {
 /// one); nothing where none is close (more than a third of the longer word differs). The first of equals wins.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
 
+/// "loss, logits and 30 more": some of the names, "none" where there are none.
+std::string list_of(std::span<const std::string_view> names);
+
 /// "did you mean 'softmax'?", or empty.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 

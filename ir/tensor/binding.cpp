@@ -26,16 +26,25 @@ struct Place {
   std::string to_string() const { return fmt::format("dim {} of {}", dim, argument->name); }
 };
 
+/// What the caller of `name` may have meant: an argument that is not given.
+std::string offer(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments, std::string_view name) {
+  std::vector<std::string_view> missing, inputs;
+  for (const ValueId id : graph.arguments()) {
+    const Node& node = graph[id];
+    if (!arguments.contains(node.name)) missing.push_back(node.name);
+    if (node.op->name.value == "input") inputs.push_back(node.name);
+  }
+  const std::string better = did_you_mean(name, missing);
+  return better.empty() ? fmt::format("its inputs are: {}", list_of(inputs)) : better;
+}
+
 void check_names(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
-  std::vector<std::string_view> names;
-  for (const ValueId id : graph.arguments()) names.push_back(graph[id].name);
-  const std::set<std::string_view> known(names.begin(), names.end());
+  std::set<std::string_view> known;
+  for (const ValueId id : graph.arguments()) known.insert(graph[id].name);
   for (const auto& [name, given] : arguments)
-    if (!known.contains(name)) {
-      const std::string better = did_you_mean(name, names);
+    if (!known.contains(name))
       throw UserError(fmt::format("@{} has no argument {}", graph.name, name), "argument_unknown",
-                      better.empty() ? fmt::format("it takes: {}", fmt::join(names, ", ")) : better);
-    }
+                      offer(graph, arguments, name));
   for (const ValueId id : graph.arguments())
     if (!arguments.contains(graph[id].name))
       throw UserError(fmt::format("the argument {} of @{} is missing", graph[id].name, graph.name),

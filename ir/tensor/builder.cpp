@@ -81,6 +81,35 @@ const Node& Value::node() const { return builder_->graph()[id_]; }
 
 GraphBuilder::GraphBuilder(std::string_view name) { graph_.name = name; }
 
+GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  for (const ValueId id : all_values(graph_)) {
+    const Node& node = graph_[id];
+    if (node.op->as<Argument>())
+      arguments_.emplace(node.name, id);
+    else
+      pure_.add(hash_of(node), id);
+    reserve_stream(node);
+  }
+  for (const Update& update : graph_.updates) updated_.insert(update.state.index);
+}
+
+void GraphBuilder::require_own(std::string_view op, const Value& value) const {
+  if (&value.builder() == this) return;
+  const Node& node = value.node();
+  const std::string what = node.name.empty() ? fmt::format("the {}", node.op->name.value) : node.name;
+  const std::string& theirs = value.builder().graph().name;
+  throw UserError(location_, op,
+                  fmt::format("{} ({}) belongs to {}graph @{}, not to @{}", what, node.loc.place(),
+                              theirs == graph_.name ? "another " : "", theirs, graph_.name),
+                  "op_other_graph", "build all operands with one Graph");
+}
+
+/// Streams that are drawn from later differ from this node's.
+void GraphBuilder::reserve_stream(const Node& node) {
+  if (const Attribute* stream = node.attrs.find("stream"))
+    next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
+}
+
 Value GraphBuilder::insert(Node node) {
   const ValueId id{graph_.size()};
   if (!node.op->as<Argument>()) {
@@ -103,11 +132,7 @@ Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attribute
   Node node{
       .op = &op, .operands = {}, .attrs = conform(op, attrs, location_), .type = {}, .loc = location_, .name = {}};
   for (const Value& operand : operands) {
-    if (&operand.builder() != this)
-      throw UserError(
-          location_, op.name.value,
-          fmt::format("an operand belongs to graph @{}, not to @{}", operand.builder().graph().name, graph_.name),
-          "op_other_graph", "build every operand with the same Graph");
+    require_own(op.name.value, operand);
     node.operands.push_back(operand.id());
   }
   std::vector<DimCheck> checks;
@@ -132,11 +157,18 @@ Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, c
                               .type = TensorType::contiguous(dtype, shape),
                               .loc = location_,
                               .name = std::string(name)});
-  arguments_.insert(value.node().name);  // which stays where it is: nodes do not move, arguments keep their names
+  arguments_.emplace(value.node().name,
+                     value.id());  // the name stays where it is: nodes do not move, arguments keep their names
   return value;
 }
 
+std::optional<Value> GraphBuilder::find_argument(std::string_view name) {
+  const auto found = arguments_.find(name);
+  return found == arguments_.end() ? std::nullopt : std::optional(Value(*this, found->second));
+}
+
 void GraphBuilder::output(std::string_view name, const Value& value) {
+  require_own("output", value);
   for (const Output& output : graph_.outputs)
     if (output.name == name)
       throw UserError(location_, "output", fmt::format("there is an output named {} already", name), "output_name",
@@ -145,6 +177,8 @@ void GraphBuilder::output(std::string_view name, const Value& value) {
 }
 
 void GraphBuilder::update(const Value& state, const Value& value) {
+  require_own("update", state);
+  require_own("update", value);
   const Node& target = state.node();
   if (!target.op->as<Argument>() || target.op->name.value == "input")
     throw UserError(location_, "update", "only a parameter or a state can be updated", "update_target",
@@ -163,8 +197,7 @@ void GraphBuilder::update(const Value& state, const Value& value) {
 Value GraphBuilder::copy(const Node& node, std::span<const Value> operands) {
   const At at(*this, node.loc);
   if (node.op->as<Argument>()) return argument(*node.op, node.name, node.type.dtype, node.type.shape);
-  if (const Attribute* stream = node.attrs.find("stream"))
-    next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
+  reserve_stream(node);
   const Value value = add(*node.op, operands, node.attrs);
   set_name(value, node.name);
   return value;
@@ -172,8 +205,7 @@ Value GraphBuilder::copy(const Node& node, std::span<const Value> operands) {
 
 Value GraphBuilder::copy_as_typed(const Node& node, std::span<const Value> operands) {
   if (node.op->as<Argument>()) return copy(node, operands);
-  if (const Attribute* stream = node.attrs.find("stream"))
-    next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
+  reserve_stream(node);
   Node copied{.op = node.op, .operands = {}, .attrs = node.attrs, .type = node.type, .loc = node.loc, .name = {}};
   copied.operands.reserve(operands.size());
   for (const Value& operand : operands) copied.operands.push_back(operand.id());

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -30,14 +33,17 @@ class Value {
 
 /// Makes graphs. Each op is checked against its record as it is added, and equal pure ops become one node
 /// (hash-consing), so a graph never computes the same thing twice.
-class GraphBuilder {
+class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
  public:
   explicit GraphBuilder(std::string_view name);
+  /// Goes on with a graph: its values keep their ids.
+  explicit GraphBuilder(Graph graph);
+  virtual ~GraphBuilder() = default;
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
   /// Adds one op at the current location. Fills attribute defaults, runs the shape rule. Throws UserError for wrong
-  /// arity [op_arity], attributes [op_attribute], shapes and dtypes (the rule's labels).
+  /// arity [op_arity], attributes [op_attribute], shapes and dtypes (the rule's labels), and [op_other_graph].
   Value add(const Op& op, std::span<const Value> operands, Attributes attrs = {});
   Value add(const Op& op, std::initializer_list<Value> operands, Attributes attrs = {}) {
     return add(op, std::span<const Value>(operands.begin(), operands.size()), std::move(attrs));
@@ -45,9 +51,11 @@ class GraphBuilder {
 
   /// An argument: `op` is one of ops::input, ops::parameter, ops::state. Names are unique in a graph [argument_name].
   Value argument(const Op& op, std::string_view name, DType dtype, const Shape& shape);
+  /// The argument of that name, if there is one.
+  std::optional<Value> find_argument(std::string_view name);
 
   /// Declares outputs and updates. An update keeps dtype and shape [update_type]; a state is updated at most once
-  /// [update_twice]; output names are unique [output_name].
+  /// [update_twice]; output names are unique [output_name]. Values of other builders are errors [op_other_graph].
   void output(std::string_view name, const Value& value);
   void update(const Value& state, const Value& value);
 
@@ -61,6 +69,9 @@ class GraphBuilder {
 
   /// The user's name for a value, shown in dumps. The first name wins.
   void set_name(const Value& value, std::string_view name);
+
+  /// Throws UserError [op_other_graph], at the current location, for a value of another builder.
+  void require_own(std::string_view op, const Value& value) const;
 
   const Graph& graph() const { return graph_; }
   /// The finished graph; the builder is empty afterwards.
@@ -88,12 +99,13 @@ class GraphBuilder {
 
  private:
   Value insert(Node node);
+  void reserve_stream(const Node& node);
 
   Graph graph_;
   Location location_;
-  NodeTable pure_;                                  // for hash-consing
-  std::unordered_set<std::string_view> arguments_;  // names
-  std::unordered_set<std::int32_t> updated_;        // states
+  NodeTable pure_;                                           // for hash-consing
+  std::unordered_map<std::string_view, ValueId> arguments_;  // by name
+  std::unordered_set<std::int32_t> updated_;                 // states
   std::int64_t next_stream_ = 0;
 };
 

@@ -225,7 +225,7 @@ std::int64_t Dim::evaluate(const DimBindings& bindings) const {
       const auto at = bindings.find(name);
       if (at == bindings.end())
         throw UserError(fmt::format("dim {} has no value", name), "dim_unbound",
-                        "bind it by passing an input whose shape names it");
+                        "give its size, or an argument whose shape names it");
       for (int i = 0; i < power; ++i) product = checked_mul(product, at->second);
     }
     sum = checked_add(sum, product);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/layers.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/printer.h"
@@ -61,7 +62,7 @@ void walk(const Graph& graph, const std::vector<ValueId>& values, std::string_vi
     for (const std::size_t stop = i + shown_of_a_line; i < stop; ++i) show(values[i]);
     const Location& loc = graph[values[i]].loc;
     skip(fmt::format("{} more {} of {}{}{}", end - i, noun, loc.to_string(), loc.scope().empty() ? "" : " in ",
-                     loc.scope()),
+                     visible(loc.scope())),
          i, end);
     i = end;
   }
@@ -86,7 +87,7 @@ class Story {
       : graph_(graph), options_(options), labels_(value_labels(graph)) {}
 
   std::string tell() {
-    text_ = fmt::format("graph @{}: ", graph_.name);
+    text_ = fmt::format("graph @{}: ", visible(graph_.name));
     std::string counts;
     for (const std::string_view op : {"input", "parameter", "state"})
       if (const std::string count = count_text(graph_, op); !count.empty()) counts += count + ", ";
@@ -103,7 +104,7 @@ class Story {
   std::string title(ValueId id) const {
     const Node& node = graph_[id];
     const std::string& label = labels_[static_cast<std::size_t>(id.index)];
-    return node.op->as<Argument>() || node.name.empty() ? label : label + " " + node.name;
+    return node.op->as<Argument>() || node.name.empty() ? label : label + " " + visible(node.name);
   }
 
   void measure(const std::vector<ValueId>& ids) {
@@ -129,7 +130,7 @@ class Story {
                                    print_type(node.type), type_);
     if (node.loc.known()) {
       line += "  " + node.loc.to_string();
-      if (!node.loc.scope().empty()) line += fmt::format(" in {}", node.loc.scope());
+      if (!node.loc.scope().empty()) line += fmt::format(" in {}", visible(node.loc.scope()));
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text_ += line + "\n";
@@ -140,8 +141,8 @@ class Story {
     const auto name = [&](ValueId id) { return labels_[static_cast<std::size_t>(id.index)]; };
     if (!graph_.outputs.empty() || !graph_.updates.empty()) text_ += "\nwhat goes out\n";
     for (const Output& output : graph_.outputs)
-      text_ +=
-          fmt::format("  output {}: {} {}\n", output.name, name(output.value), print_type(graph_[output.value].type));
+      text_ += fmt::format("  output {}: {} {}\n", visible(output.name), name(output.value),
+                           print_type(graph_[output.value].type));
     for (const Update& update : graph_.updates)
       text_ += fmt::format("  {} becomes {}\n", name(update.state), name(update.value));
     if (!graph_.checks.empty()) text_ += "\nwhat is checked when the dims are known\n";

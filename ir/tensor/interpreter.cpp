@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "ir/support/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/evaluate.h"
@@ -118,6 +119,7 @@ HostTensor presented(HostTensor value, DType dtype, bool round) {
 
 std::vector<HostTensor> interpret_values(const Graph& graph, const Tensors& arguments,
                                          std::span<const ValueId> values, const InterpretOptions& options) {
+  const FloatEnvironment environment;
   std::map<std::string, ArgumentShape> shapes;
   for (const auto& [name, tensor] : arguments) shapes.insert({name, {tensor.dtype(), tensor.shape()}});
   const DimBindings bindings = bind_dims(graph, shapes, options.dims);

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <map>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "ir/support/host_tensor.h"
 #include "ir/tensor/graph.h"
+#include "ir/support/tensors.h"
 
 /// The meaning of the tensor IR, computed plainly: the reference that passes and backends are compared with.
 ///
@@ -16,7 +14,7 @@
 /// included.
 namespace lathe::ir {
 
-using Tensors = std::map<std::string, HostTensor>;
+using lathe::Tensors;
 
 struct InterpretOptions {
   /// Round each value to its dtype. Without, floats stay f64 (and complex c128) to the end, results included.

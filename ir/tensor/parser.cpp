@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/support/float_environment.h"
 #include "ir/support/nearest.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/parser_detail.h"
@@ -267,6 +268,7 @@ auto parse_all(std::string_view text, std::string_view file, Parse&& parse) {
 }  // namespace
 
 Graph parse_graph(std::string_view text, std::string_view file, const ParseLimits& limits) {
+  const FloatEnvironment environment;
   const Source source(text, file);
   if (text.size() > limits.bytes)
     throw ParseError(file, 1, 1,

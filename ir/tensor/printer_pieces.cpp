@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/printer.h"
 
@@ -50,18 +51,12 @@ std::string print_real(double value) {
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\')
-      result += {'\\', c};
-    else if (c == '\n')
-      result += "\\n";
-    else if (c == '\t')
-      result += "\\t";
-    else if (byte < 0x20 || byte == 0x7f)
-      result += fmt::format("\\x{:02x}", byte);
-    else
-      result += c;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::string_view shown = text.substr(0, character.bytes);
+    if (shown == "\"" || shown == "\\") result += '\\';
+    result += character.hidden ? visible(shown) : std::string(shown);
+    text.remove_prefix(character.bytes);
   }
   return result + "\"";
 }

@@ -9,6 +9,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/ops/list.h"
+#include "ir/support/visible.h"
 #include "passes/fusion/attention.h"
 #include "passes/fusion/explain_attention.h"
 #include "passes/fusion/prepare.h"
@@ -162,7 +163,7 @@ class Lowering {
 
   std::string describe(ValueId id) const {
     const Node& node = graph_[id];
-    return fmt::format("%{} {}{}", id.index, node.op->name.value, node.name.empty() ? "" : " " + node.name);
+    return fmt::format("%{} {}{}", id.index, node.op->name.value, node.name.empty() ? "" : " " + visible(node.name));
   }
 
   void place_arguments() {
@@ -170,7 +171,7 @@ class Lowering {
       const Node& node = graph_[id];
       const bool input = node.op == &ops::input;
       const int b = add_buffer({.kind = input ? ProgramBuffer::Kind::input : ProgramBuffer::Kind::state,
-                                .name = node.name,
+                                .name = visible(node.name),
                                 .dtype = node.type.dtype,
                                 .elements = node.type.shape.numel(),
                                 .data = {},
@@ -185,7 +186,7 @@ class Lowering {
     for (const Output& output : graph_.outputs) {
       const TensorType& type = graph_[output.value].type;
       const int b = add_buffer({.kind = ProgramBuffer::Kind::output,
-                                .name = output.name,
+                                .name = visible(output.name),
                                 .dtype = type.dtype,
                                 .elements = type.shape.numel(),
                                 .data = {},
@@ -334,7 +335,7 @@ class Lowering {
     auto [kernel, launch, touched, candidates] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value),
                                                                  buffer(state), graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
-    launch.names = {"copy " + graph_[state].name};
+    launch.names = {"copy " + visible(graph_[state].name)};
     launch.loc = graph_[value].loc;
     launch.kernel = kernel_id(std::move(kernel));
     program_.launches.push_back(std::move(launch));

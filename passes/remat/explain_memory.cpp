@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "ir/support/visible.h"
 #include "passes/lowering/lower.h"
 #include "passes/memory/memory_plan.h"
 
@@ -46,8 +47,8 @@ std::string explain_memory(const ir::Graph& graph, const VectorTarget& target, c
   const Program within = lower(graph, target, options);
   options.memory.reset();
   const Cost before = cost_of(lower(graph, target, options), budget), after = cost_of(within, budget);
-  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", graph.name, with_dims(budget.dims),
-                                 takes(before), format_bytes(budget.bytes), takes(after));
+  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name),
+                                 with_dims(budget.dims), takes(before), format_bytes(budget.bytes), takes(after));
   if (within.recomputed.empty()) return text + "nothing is computed again\n";
   text += "computed again for late readers, and what all takes then:\n";
   for (const RecomputedKind& kind : within.recomputed)

@@ -115,8 +115,8 @@ struct GemmPlan {
   int rest = 0;
 };
 
-/// What is known when a product is compiled. `cheap` operands are plain loads of compute-typed elements, so that
-/// loading one element several times costs little; others convert or compute.
+/// What is known when a product is compiled. Where `lhs_cheap` or `rhs_cheap`, the operand is plain loads of
+/// compute-typed elements, so that loading one element several times costs little; others convert or compute.
 struct GemmQuery {
   DType compute = f32;
   int vector_bits = 512;

@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <ctime>
 #include <memory>
+#include <span>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace lathe::cache {
@@ -18,8 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view temporary_prefix = ".new-", digits = "0123456789";
+
 struct Entry {
   std::string name;
+  bool temporary = false;
   std::uint64_t bytes = 0;
   timespec modified{};
 };
@@ -30,7 +35,33 @@ bool older(const Entry& a, const Entry& b) {
   return a.name < b.name;
 }
 
-std::vector<Entry> list_files(const FileDescriptor& directory) {
+bool all_of(std::string_view text, std::string_view allowed) {
+  return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+bool is_entry_name(std::string_view name) { return name.size() == 64 && all_of(name, "0123456789abcdef"); }
+
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with(temporary_prefix)) return false;
+  name.remove_prefix(temporary_prefix.size());
+  const auto dash = name.find('-');
+  return dash != std::string_view::npos && all_of(name.substr(0, dash), digits) &&
+         all_of(name.substr(dash + 1), digits);
+}
+
+/// Whether the file begins as an entry does; of one that is being written, as much as there is of it.
+bool has_magic(const FileDescriptor& directory, const Entry& entry) {
+  const FileDescriptor file(
+      ::openat(directory.get(), entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  std::string start(entry_magic.size(), '\0');
+  const std::int64_t count = file.is_open() ? read_at(file.get(), std::as_writable_bytes(std::span(start)), 0) : -1;
+  if (count < 0) return false;
+  start.resize(static_cast<std::size_t>(count));
+  return entry.temporary ? entry_magic.starts_with(start) : start == entry_magic;
+}
+
+/// What the cache has written and left there.
+std::vector<Entry> list_entries(const FileDescriptor& directory) {
   struct Close {
     void operator()(DIR* stream) const { ::closedir(stream); }
   };
@@ -43,10 +74,15 @@ std::vector<Entry> list_files(const FileDescriptor& directory) {
     return entries;
   }
   while (const dirent* item = ::readdir(stream.get())) {
+    Entry entry{.name = item->d_name, .temporary = is_temporary_name(item->d_name)};
     struct stat status{};
-    if (::fstatat(directory.get(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+    if ((!entry.temporary && !is_entry_name(entry.name)) ||
+        ::fstatat(directory.get(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+        !has_magic(directory, entry))
       continue;
-    entries.push_back({item->d_name, static_cast<std::uint64_t>(status.st_size), status.st_mtim});
+    entry.bytes = static_cast<std::uint64_t>(status.st_size);
+    entry.modified = status.st_mtim;
+    entries.push_back(std::move(entry));
   }
   return entries;
 }
@@ -59,6 +95,10 @@ bool create_folders(const fs::path& path) {
 }
 
 }  // namespace
+
+std::string temporary_name(std::int64_t process, std::uint64_t number) {
+  return fmt::format("{}{}-{}", temporary_prefix, process, number);
+}
 
 bool is_private(const struct stat& status, mode_t kind) {
   return (status.st_mode & S_IFMT) == kind && status.st_uid == ::geteuid() &&
@@ -87,12 +127,17 @@ FileDescriptor open_private_folder(const fs::path& path, std::string& reason) {
   return directory;
 }
 
+FileDescriptor open_own_folder(const fs::path& given, std::string& reason) {
+  const FileDescriptor outer = open_private_folder(given, reason);
+  return outer.is_open() ? open_private_folder(given / own_folder, reason) : FileDescriptor();
+}
+
 Trimmed trim_folder(const FileDescriptor& directory, std::uint64_t limit, std::uint64_t target) {
   constexpr std::time_t stale_seconds = 3600;
-  std::vector<Entry> entries = list_files(directory);
+  std::vector<Entry> entries = list_entries(directory);
   const std::time_t now = ::time(nullptr);
   std::erase_if(entries, [&](const Entry& entry) {
-    if (!entry.name.starts_with(temporary_prefix)) return false;
+    if (!entry.temporary) return false;
     if (now - entry.modified.tv_sec > stale_seconds) ::unlinkat(directory.get(), entry.name.c_str(), 0);
     return true;
   });

@@ -11,8 +11,13 @@
 
 namespace lathe::cache {
 
-/// Names of files that are being written.
-inline constexpr std::string_view temporary_prefix = ".new-";
+/// The folder below the one that the user names. Nothing outside of it is written, listed or removed.
+inline constexpr std::string_view own_folder = "lathe-objects";
+
+/// An entry is called by 64 hex digits and begins with `entry_magic`; one that is being written is called
+/// ".new-<pid>-<n>". Only what has such a name and such a beginning counts as the cache's own.
+inline constexpr std::string_view entry_magic = "LATHEC1\n";
+std::string temporary_name(std::int64_t process, std::uint64_t number);
 
 /// Of that kind (S_IFDIR, S_IFREG), owned by this user, and writable to nobody else.
 bool is_private(const struct stat& status, mode_t kind);
@@ -21,12 +26,15 @@ bool is_private(const struct stat& status, mode_t kind);
 /// result is closed and `reason` says why.
 FileDescriptor open_private_folder(const std::filesystem::path& path, std::string& reason);
 
+/// The same for `given` and for `own_folder` in it, which is what is opened.
+FileDescriptor open_own_folder(const std::filesystem::path& given, std::string& reason);
+
 struct Trimmed {
   std::uint64_t bytes_left = 0;
   std::int64_t removed = 0;
 };
-/// If the files hold more than `limit` bytes, removes those last modified longest ago until at most `target` are
-/// left. Removes temporary files older than an hour too.
+/// If the entries hold more than `limit` bytes, removes those last modified longest ago until at most `target` are
+/// left. Removes temporary files older than an hour too. Files of anybody else neither count nor go.
 Trimmed trim_folder(const FileDescriptor& directory, std::uint64_t limit, std::uint64_t target);
 
 }  // namespace lathe::cache

@@ -19,12 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An entry: magic, length of the bytes (8, little-endian), SHA-256 of key, zero and bytes (32), the bytes.
-constexpr std::string_view magic = "LATHEC1\n";
-constexpr std::size_t header_bytes = 8 + 8 + 32;
+/// An entry: magic (8), length of the bytes (8, little-endian), SHA-256 of key, zero and bytes (32), the bytes.
+constexpr std::size_t header_bytes = cache::entry_magic.size() + 8 + 32;
 
 std::string make_header(const std::string& key, std::string_view bytes) {
-  std::string header(magic);
+  std::string header(cache::entry_magic);
   for (int i = 0; i < 8; ++i) header += static_cast<char>(static_cast<std::uint64_t>(bytes.size()) >> (8 * i));
   Sha256 hash;
   hash.update(key);
@@ -42,8 +41,10 @@ std::filesystem::path default_cache_dir(std::string_view home, std::string_view 
   return {};
 }
 
-DiskCache::DiskCache(std::filesystem::path folder, std::uint64_t max_bytes)
-    : folder_(std::move(folder)), max_bytes_(max_bytes), directory_(cache::open_private_folder(folder_, reason_)) {}
+DiskCache::DiskCache(const std::filesystem::path& folder, std::uint64_t max_bytes)
+    : folder_(folder.empty() ? folder : folder / cache::own_folder),
+      max_bytes_(max_bytes),
+      directory_(cache::open_own_folder(folder, reason_)) {}
 
 DiskCache::~DiskCache() = default;
 
@@ -97,7 +98,7 @@ void DiskCache::put(const std::string& key, std::string_view bytes) {
 }
 
 bool DiskCache::write_entry(const std::string& key, const std::string& file_name, std::string_view bytes) {
-  const std::string temporary = fmt::format("{}{}-{}", cache::temporary_prefix, ::getpid(), next_temporary_++);
+  const std::string temporary = cache::temporary_name(::getpid(), next_temporary_++);
   ::unlinkat(directory_.get(), temporary.c_str(), 0);  // of a killed process that had this id
   FileDescriptor file(
       ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

@@ -27,12 +27,13 @@ struct DiskCacheStats {
 /// carries its length and the SHA-256 of key and bytes, and one that does not fit is removed and not found. Since
 /// compiled code from here is run, the folder must be the user's own and writable to nobody else; otherwise the cache
 /// is disabled: it finds nothing, stores nothing, and says why. Neither get() nor put() throws for want of a good
-/// disk. Any number of threads and processes may share a folder.
+/// disk. Any number of threads and processes may share a folder. Entries lie in a folder of the cache's own below the
+/// one that is named; files that it did not write stay as they are, wherever they lie.
 class DiskCache final : public codegen::ObjectStore {
  public:
-  /// Creates the folder (mode 0700) where it is missing. The entries used longest ago go when all together exceed
-  /// `max_bytes`. An empty path disables the cache.
-  explicit DiskCache(std::filesystem::path folder, std::uint64_t max_bytes = std::uint64_t{1} << 30);
+  /// Creates the folder and its own below it (mode 0700) where they are missing. The entries used longest ago go when
+  /// all together exceed `max_bytes`. An empty path disables the cache.
+  explicit DiskCache(const std::filesystem::path& folder, std::uint64_t max_bytes = std::uint64_t{1} << 30);
   ~DiskCache() override;
 
   std::optional<std::string> get(const std::string& key) override;
@@ -41,6 +42,7 @@ class DiskCache final : public codegen::ObjectStore {
   bool enabled() const { return directory_.is_open(); }
   /// Why it is disabled; empty if it is not.
   const std::string& disabled_reason() const { return reason_; }
+  /// Where the entries lie.
   const std::filesystem::path& folder() const { return folder_; }
   DiskCacheStats stats() const;
 

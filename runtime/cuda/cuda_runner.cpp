@@ -15,6 +15,31 @@ namespace {
 
 constexpr std::size_t status_bytes = sizeof(std::uint64_t);
 
+/// A stored tensor in the memory of a GPU.
+class GpuTensor final : public DeviceTensor {
+ public:
+  GpuTensor(std::shared_ptr<const Platform> platform, std::size_t bytes)
+      : platform_(std::move(platform)),
+        context_(*platform_->driver, platform_->device),
+        memory_(*platform_->driver, bytes) {}
+
+  void copy_to(HostTensor& host) override {
+    if (host.bytes() == 0) return;
+    context_.make_current();
+    const Stream stream(*platform_->driver);
+    platform_->driver->copy_to_host(host.data(), memory_.address(), host.bytes(), stream.handle());
+    platform_->driver->synchronize(stream.handle());
+  }
+
+  const Platform* platform() const { return platform_.get(); }
+  const DeviceMemory& memory() const { return memory_; }
+
+ private:
+  std::shared_ptr<const Platform> platform_;
+  Context context_;
+  DeviceMemory memory_;
+};
+
 class CudaRunner final : public ProgramRunner {
  public:
   CudaRunner(const Program& program, std::span<const CompiledKernel> kernels,
@@ -29,32 +54,27 @@ class CudaRunner final : public ProgramRunner {
     for (std::size_t k = 0; k < kernels.size(); ++k) kernels_.emplace_back(driver_, program.kernels[k], kernels[k]);
     for (auto& [buffer, value] : constant_tensors(program)) {
       const DeviceMemory& memory = constants_.emplace(buffer, DeviceMemory(driver_, value.bytes())).first->second;
-      to_device(memory, value);
+      to_device(memory, value.data(), value.bytes());
       stream_.synchronize();  // the value goes
     }
-    for (const Launch& launch : program.launches)
-      for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-        if (kernel_of(launch).buffers[i].access != kernel::Access::read) written_.insert(launch.buffers[i]);
+    const std::vector<bool> written = written_buffers(program);
+    for (const Program::Slot& slot : program.states)
+      written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
   }
 
-  ir::Tensors run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
-                  std::vector<LaunchTime>* times) override;
-  void state_was_set(const std::string& name) override { states_[name].on_device = states_[name].newer = false; }
-  void fetch_states(ir::Tensors& states) override;
+  void run(const RunArguments& arguments) override;
+  // Values move to the device in runs.
+  bool only_reads(std::span<StoredTensor* const>) const override { return false; }
   MemoryPlan memory_plan(const DimBindings& dims) const override { return plan_memory(program_, dims); }
 
  private:
-  struct State {
-    std::optional<DeviceMemory> memory;
-    bool on_device = false;  ///< the device has the host's value, or a newer one
-    bool newer = false;      ///< the device's is newer
-  };
   /// Everything that depends on the dims' values.
   struct Bound {
     DimBindings dims;
     MemoryPlan plan;
     DeviceMemory arena, status;         ///< a status word for each launch
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs, by buffer
+    std::map<int, std::size_t> bytes;   ///< of their elements
     std::vector<std::vector<std::int64_t>> launch_dims;
     std::vector<bool> wide;   ///< by launch: its indices may be beyond 32 bits
     std::vector<bool> empty;  ///< by launch: it writes nothing and is left out
@@ -64,17 +84,18 @@ class CudaRunner final : public ProgramRunner {
   const kernel::Kernel& kernel_of(const Launch& launch) const {
     return program_.kernels[static_cast<std::size_t>(launch.kernel)];
   }
-  void to_device(const DeviceMemory& memory, const HostTensor& value) {
-    if (value.bytes() > 0) driver_.copy_to_device(memory.address(), value.data(), value.bytes(), stream_.handle());
+  void to_device(const DeviceMemory& memory, const std::byte* data, std::size_t bytes) {
+    if (bytes > 0) driver_.copy_to_device(memory.address(), data, bytes, stream_.handle());
   }
-  void to_host(HostTensor& value, const DeviceMemory& memory) {
-    if (value.bytes() > 0) driver_.copy_to_host(value.data(), memory.address(), value.bytes(), stream_.handle());
+  void to_host(std::byte* data, std::size_t bytes, const DeviceMemory& memory) {
+    if (bytes > 0) driver_.copy_to_host(data, memory.address(), bytes, stream_.handle());
   }
   std::size_t bytes_of(int buffer, const DimBindings& dims) const {
     return static_cast<std::size_t>(buffer_bytes(program_.buffers[static_cast<std::size_t>(buffer)], dims));
   }
 
-  void send_states(const ir::Tensors& states, const DimBindings& dims);
+  GpuTensor* on_this_gpu(const StoredTensor& state) const;
+  void send_states(std::span<StoredTensor* const> states, const DimBindings& dims);
   void bind(const DimBindings& dims);
   void choose_indices(Bound& bound);
   std::vector<Driver::Pointer> addresses() const;
@@ -91,9 +112,9 @@ class CudaRunner final : public ProgramRunner {
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
   std::map<int, LoadedKernel> wide_kernels_;  ///< with wide indices, by number
-  std::set<int> written_;                     ///< buffers
+  std::vector<bool> written_;                 ///< by state
   std::map<int, DeviceMemory> constants_;
-  std::map<std::string, State> states_;
+  std::vector<Driver::Pointer> states_;  ///< by slot: where the states of this run lie
   std::unique_ptr<Bound> bound_;
 };
 
@@ -108,21 +129,36 @@ auto with_plan(const MemoryPlan& plan, const Program& program, const F& allocate
   }
 }
 
-void CudaRunner::send_states(const ir::Tensors& states, const DimBindings& dims) {
-  for (const Program::Slot& slot : program_.states) {
-    State& state = states_[slot.name];
-    if (state.on_device) continue;
-    const HostTensor& value = states.at(slot.name);
-    const std::size_t bytes = std::max(value.bytes(), bytes_of(slot.buffer, dims));
-    if (!state.memory || state.memory->bytes() != bytes) {
-      bound_.reset();  // the graph has the old address
-      state.memory.reset();
-      with_plan(memory_plan(dims), program_, [&] { state.memory.emplace(driver_, bytes); });
+GpuTensor* CudaRunner::on_this_gpu(const StoredTensor& state) const {
+  auto* tensor = dynamic_cast<GpuTensor*>(state.device.get());
+  return tensor && tensor->platform() == platform_.get() ? tensor : nullptr;
+}
+
+/// Brings the states to this GPU, where the graph of all launches knows them by their addresses.
+void CudaRunner::send_states(std::span<StoredTensor* const> states, const DimBindings& dims) {
+  std::vector<Driver::Pointer> addresses;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    StoredTensor& state = *states[i];
+    const HostTensor& value = state.host;
+    const std::size_t bytes = std::max(value.bytes(), bytes_of(program_.states[i].buffer, dims));
+    GpuTensor* tensor = on_this_gpu(state);
+    if (!tensor || tensor->memory().bytes() != bytes) {
+      state.on_host();
+      state.device.reset();
+      state.device_is_current = false;
+      with_plan(memory_plan(dims), program_, [&] {
+        auto made = std::make_shared<GpuTensor>(platform_, bytes);
+        tensor = made.get();
+        state.device = std::move(made);
+      });
     }
-    to_device(*state.memory, value);
-    state.on_device = true;
-    state.newer = false;
+    if (!state.device_is_current) to_device(tensor->memory(), value.data(), value.bytes());
+    state.device_is_current = true;
+    addresses.push_back(tensor->memory().address());
   }
+  if (addresses == states_) return;
+  states_ = std::move(addresses);
+  if (bound_) bound_->graph.reset();  // it has the old ones
 }
 
 void CudaRunner::bind(const DimBindings& dims) {
@@ -135,13 +171,17 @@ void CudaRunner::bind(const DimBindings& dims) {
                                            .arena = {driver_, static_cast<std::size_t>(plan.arena_bytes)},
                                            .status = {driver_, status_bytes * program_.launches.size()},
                                            .slots = {},
+                                           .bytes = {},
                                            .launch_dims = {},
                                            .wide = {},
                                            .empty = {},
                                            .graph = std::nullopt});
     for (const auto* slots : {&program_.inputs, &program_.outputs})
-      for (const Program::Slot& slot : *slots)
+      for (const Program::Slot& slot : *slots) {
         bound->slots.emplace(slot.buffer, DeviceMemory(driver_, bytes_of(slot.buffer, dims)));
+        bound->bytes.emplace(slot.buffer, static_cast<std::size_t>(count_elements(slot.shape.evaluate(dims))) *
+                                              size_in_bytes(slot.dtype));
+      }
     return bound;
   });
   for (const Launch& launch : program_.launches) {
@@ -187,7 +227,7 @@ std::vector<Driver::Pointer> CudaRunner::addresses() const {
     at(block.buffer) = bound_->arena.address() + static_cast<std::uint64_t>(block.offset);
   for (const auto* slots : {&program_.inputs, &program_.outputs})
     for (const Program::Slot& slot : *slots) at(slot.buffer) = bound_->slots.at(slot.buffer).address();
-  for (const Program::Slot& slot : program_.states) at(slot.buffer) = states_.at(slot.name).memory->address();
+  for (std::size_t i = 0; i < program_.states.size(); ++i) at(program_.states[i].buffer) = states_[i];
   for (const auto& [buffer, memory] : constants_) at(buffer) = memory.address();
   return where;
 }
@@ -237,17 +277,19 @@ void CudaRunner::check_statuses() {
   for (std::size_t l = 0; l < codes.size(); ++l) check_status(program_.launches[l], codes[l]);
 }
 
-ir::Tensors CudaRunner::run(const DimBindings& dims, const ir::Tensors& inputs, ir::Tensors& states,
-                            std::vector<LaunchTime>* times) {
+void CudaRunner::run(const RunArguments& arguments) {
   context_.make_current();
-  send_states(states, dims);
-  bind(dims);
-  for (const Program::Slot& slot : program_.inputs) to_device(bound_->slots.at(slot.buffer), inputs.at(slot.name));
+  send_states(arguments.states, arguments.dims);
+  bind(arguments.dims);
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+    const int buffer = program_.inputs[i].buffer;
+    to_device(bound_->slots.at(buffer), arguments.inputs[i], bound_->bytes.at(buffer));
+  }
   if (bound_->status.bytes() > 0) driver_.fill(bound_->status.address(), 0, bound_->status.bytes(), stream_.handle());
-  for (const Program::Slot& slot : program_.states)
-    if (written_.contains(slot.buffer)) states_.at(slot.name).newer = true;
-  if (times) {
-    launch_timed(*times);
+  for (std::size_t i = 0; i < program_.states.size(); ++i)
+    if (written_[i]) arguments.states[i]->host_is_current = false;
+  if (arguments.times) {
+    launch_timed(*arguments.times);
   } else if (std::find(bound_->empty.begin(), bound_->empty.end(), false) != bound_->empty.end()) {
     if (!bound_->graph) {
       const auto where = addresses();
@@ -258,21 +300,12 @@ ir::Tensors CudaRunner::run(const DimBindings& dims, const ir::Tensors& inputs, 
     }
     bound_->graph->launch(stream_);
   }
-  ir::Tensors outputs;
-  for (const Program::Slot& slot : program_.outputs)
-    to_host(outputs[slot.name] = HostTensor(slot.dtype, slot.shape.evaluate(dims)), bound_->slots.at(slot.buffer));
+  for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+    const int buffer = program_.outputs[i].buffer;
+    to_host(arguments.outputs[i], bound_->bytes.at(buffer), bound_->slots.at(buffer));
+  }
   stream_.synchronize();
   check_statuses();
-  return outputs;
-}
-
-void CudaRunner::fetch_states(ir::Tensors& states) {
-  if (std::none_of(states_.begin(), states_.end(), [](const auto& s) { return s.second.newer; })) return;
-  context_.make_current();
-  for (auto& [name, state] : states_)
-    if (state.newer) to_host(states.at(name), *state.memory);
-  stream_.synchronize();
-  for (auto& [name, state] : states_) state.newer = false;
 }
 
 }  // namespace

@@ -1,23 +1,21 @@
 #include "runtime/files/checkpoint.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/file_lock.h"
+#include "runtime/files/finite.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe {
@@ -28,25 +26,33 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view tensors_file = "tensors.safetensors", state_file = "state.json",
-                           manifest_file = "manifest.json", work_prefix = ".work-";
+                           manifest_file = "manifest.json", work_prefix = ".work-", lock_file = ".lock";
 constexpr std::uint64_t max_json_bytes = 64 << 20;
 constexpr int format_version = 1;
+
+constexpr std::uint64_t largest_number = 999'999'999'999;
+constexpr std::chrono::seconds patience(30);
 
 struct Numbered {
   std::uint64_t number = 0;
   fs::path folder;
 };
 
-/// The number of a folder called "<number>-step-<step>".
-std::optional<std::uint64_t> folder_number(const std::string& name) {
+/// The number of a folder called "<number>-step-<step>"; one that is larger than any counts as `largest_number`.
+std::optional<std::uint64_t> folder_number(std::string_view name) {
   std::uint64_t number = 0, step = 0;
   const char* const end = name.data() + name.size();
   const auto first = std::from_chars(name.data(), end, number);
   constexpr std::string_view middle = "-step-";
-  if (first.ec != std::errc() || !std::string_view(first.ptr, end).starts_with(middle)) return std::nullopt;
+  if (first.ptr == name.data() || !std::string_view(first.ptr, end).starts_with(middle)) return std::nullopt;
   const auto second = std::from_chars(first.ptr + middle.size(), end, step);
   if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
-  return number;
+  return first.ec == std::errc() ? std::min(number, largest_number) : largest_number;
+}
+
+[[noreturn]] void no_number_after(const fs::path& folder) {
+  throw UserError(fmt::format("{} has the largest number of a checkpoint: none could come after it", folder.string()),
+                  "checkpoint_number", "give it another name, or move it elsewhere");
 }
 
 /// Newest first.
@@ -58,25 +64,8 @@ std::vector<Numbered> numbered_folders(const fs::path& root) {
   if (code && code != std::errc::no_such_file_or_directory)
     throw UserError(fmt::format("cannot list {}: {}", root.string(), code.message()), "file_open");
   std::ranges::sort(found, std::greater(), &Numbered::number);
+  if (!found.empty() && found.front().number == largest_number) no_number_after(found.front().folder);
   return found;
-}
-
-/// Holds the right to change a store until destroyed, or the process dies.
-FileDescriptor lock_store(const fs::path& root) {
-  const fs::path path = root / ".lock";
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
-  const auto fail = [&](std::string_view label, std::string_view why) {
-    throw UserError(fmt::format("cannot lock {}: {}", path.string(), why), label);
-  };
-  if (!file.is_open()) fail("file_write", std::generic_category().message(errno));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) fail("file_write", std::generic_category().message(errno));
-    if (std::chrono::steady_clock::now() > deadline)
-      fail("checkpoint_locked", "another process has been saving there for 30 s");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return file;
 }
 
 /// Creates what is missing of the path, durably.
@@ -89,27 +78,48 @@ void create_folder(const fs::path& path) {
   sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
+/// Whether a folder is one that a store made, and holds nothing but what it put there.
+bool holds_own_files_only(const fs::path& folder) {
+  std::error_code code;
+  if (fs::symlink_status(folder, code).type() != fs::file_type::directory) return false;
+  for (fs::directory_iterator item(folder, code), end; !code && item != end; item.increment(code)) {
+    const std::string name = item->path().filename().string();
+    const bool known =
+        name == tensors_file || name == state_file || name == manifest_file || AtomicFile::is_temporary_name(name);
+    if (!known || fs::symlink_status(item->path(), code).type() != fs::file_type::regular) return false;
+  }
+  return !code;
+}
+
 /// Removes a checkpoint so that a kill half-way leaves no folder that looks like one. Failure does no harm.
 void discard(const fs::path& folder) {
+  if (!holds_own_files_only(folder)) return;
   const fs::path hidden = folder.parent_path() / (std::string(work_prefix) + folder.filename().string());
-  std::error_code ignored;
-  fs::remove_all(hidden, ignored);
-  fs::rename(folder, hidden, ignored);
-  fs::remove_all(hidden, ignored);
+  std::error_code code;
+  if (holds_own_files_only(hidden)) fs::remove_all(hidden, code);
+  fs::rename(folder, hidden, code);
+  if (!code) fs::remove_all(hidden, code);
 }
 
 /// Removes what a killed process left. The store is locked, so nobody is at work there.
-void remove_leftovers(const fs::path& root) {
+void remove_half_made(const fs::path& root) {
   std::vector<fs::path> leftovers;
   std::error_code ignored;
-  for (fs::directory_iterator item(root, ignored), end; !ignored && item != end; item.increment(ignored))
-    if (item->path().filename().string().starts_with(work_prefix)) leftovers.push_back(item->path());
-  for (const fs::path& path : leftovers) fs::remove_all(path, ignored);
+  for (fs::directory_iterator item(root, ignored), end; !ignored && item != end; item.increment(ignored)) {
+    const std::string name = item->path().filename().string();
+    if (name.starts_with(work_prefix) && folder_number(std::string_view(name).substr(work_prefix.size())))
+      leftovers.push_back(item->path());
+  }
+  for (const fs::path& path : leftovers)
+    if (holds_own_files_only(path)) fs::remove_all(path, ignored);
 }
 
-std::string state_text(const CheckpointMeta& meta) {
+std::string state_text(const CheckpointMeta& meta, std::span<const TensorView> records) {
+  json names = json::array();
+  for (const TensorView& record : records) names.push_back(record.name);
   const json state{{"format", format_version}, {"step", meta.step},     {"data_position", meta.data_position},
-                   {"ir_hash", meta.ir_hash},  {"config", meta.config}, {"values", meta.values}};
+                   {"ir_hash", meta.ir_hash},  {"config", meta.config}, {"values", meta.values},
+                   {"records", names}};
   try {
     return state.dump(2) + "\n";
   } catch (const json::exception&) {
@@ -138,7 +148,7 @@ T field(const json& object, const char* name, const fs::path& file) {
   if (!object.is_object() || found == object.end()) invalid(file, fmt::format("'{}' is missing", name));
   const bool fits = std::is_integral_v<T>            ? found->is_number_integer()
                     : std::is_same_v<T, std::string> ? found->is_string()
-                                                     : found->is_object();
+                                                     : found->is_structured();
   if (!fits) invalid(file, fmt::format("'{}' has the wrong type", name));
   try {
     return found->get<T>();
@@ -147,21 +157,38 @@ T field(const json& object, const char* name, const fs::path& file) {
   }
 }
 
+/// A count, which is zero or more.
+std::int64_t count_field(const json& object, const char* name, const fs::path& file) {
+  const auto value = field<std::int64_t>(object, name, file);
+  const bool wraps = object.at(name).is_number_unsigned() && value < 0;
+  if (wraps) invalid(file, fmt::format("'{}' is {}, which is too large", name, object.at(name).dump()));
+  if (value < 0) invalid(file, fmt::format("'{}' is {}, which is negative", name, value));
+  return value;
+}
+
 void check_format(const json& object, const fs::path& file) {
   const auto version = field<std::int64_t>(object, "format", file);
   if (version != format_version)
     invalid(file, fmt::format("format {} is not the {} that this program knows", version, format_version));
 }
 
-CheckpointMeta read_state(const fs::path& file) {
+struct State {
+  CheckpointMeta meta;
+  std::vector<std::string> records;
+};
+
+State read_state(const fs::path& file) {
   const json state = parse_strict_json(read_file(file, max_json_bytes), file.string());
   check_format(state, file);
   using Strings = std::map<std::string, std::string>;
-  return {.step = field<std::int64_t>(state, "step", file),
-          .data_position = field<std::int64_t>(state, "data_position", file),
-          .ir_hash = field<std::string>(state, "ir_hash", file),
-          .config = field<Strings>(state, "config", file),
-          .values = field<Strings>(state, "values", file)};
+  State result{.meta = {.step = count_field(state, "step", file),
+                        .data_position = count_field(state, "data_position", file),
+                        .ir_hash = field<std::string>(state, "ir_hash", file),
+                        .config = field<Strings>(state, "config", file),
+                        .values = field<Strings>(state, "values", file)},
+               .records = {}};
+  if (state.contains("records")) result.records = field<std::vector<std::string>>(state, "records", file);
+  return result;
 }
 
 void check_digest(const fs::path& path, const json& entry, const fs::path& manifest) {
@@ -191,26 +218,46 @@ Checkpoint load_checked(const fs::path& folder) {
     if (entry == files.end()) invalid(manifest_path, fmt::format("{} is missing", name));
     check_digest(folder / name, *entry, manifest_path);
   }
+  State state = read_state(folder / state_file);
   return {.folder = folder,
-          .meta = read_state(folder / state_file),
+          .meta = std::move(state.meta),
           .tensors = SafetensorsFile::open(folder / tensors_file),
+          .records = std::move(state.records),
           .warnings = {}};
+}
+
+void check_finite(std::span<const TensorView> states, std::string_view where) {
+  if (const auto found = find_not_finite(states))
+    throw UserError(fmt::format("{}{}{}", where, where.empty() ? "" : ": ", found->to_string()),
+                    "checkpoint_not_finite");
 }
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(std::filesystem::path root, int keep) : root_(std::move(root)), keep_(keep) {
+CheckpointStore::CheckpointStore(std::filesystem::path root, int keep, States states)
+    : root_(std::move(root)), keep_(keep), states_(states) {
   if (keep < 1) throw UserError(fmt::format("{} checkpoints to keep are fewer than 1", keep), "checkpoint_keep");
 }
 
-std::filesystem::path CheckpointStore::save(const CheckpointMeta& meta, std::span<const TensorView> tensors) const {
-  if (meta.step < 0) throw UserError(fmt::format("step {} is negative", meta.step), "checkpoint_metadata");
-  const std::string state = state_text(meta);
+std::filesystem::path CheckpointStore::save(const CheckpointMeta& meta, std::span<const TensorView> states,
+                                            std::span<const TensorView> records) const {
+  if (meta.step < 0 || meta.data_position < 0)
+    throw UserError(fmt::format("step {} or data position {} is negative", meta.step, meta.data_position),
+                    "checkpoint_metadata");
+  if (states_ == States::finite) check_finite(states, {});
+  const std::string state = state_text(meta, records);
+  std::vector<TensorView> tensors(states.begin(), states.end());
+  tensors.insert(tensors.end(), records.begin(), records.end());
   create_folder(root_);
-  const FileDescriptor lock = lock_store(root_);
-  remove_leftovers(root_);
+  const auto lock = FileLock::take(root_ / lock_file, patience);
+  if (!lock)
+    throw UserError(fmt::format("{}: {} has been saving there for {} s", root_.string(),
+                                FileLock::holder(root_ / lock_file), patience.count()),
+                    "checkpoint_locked");
+  remove_half_made(root_);
   const std::vector<Numbered> present = numbered_folders(root_);
   const std::uint64_t number = present.empty() ? 1 : present.front().number + 1;
+  if (number == largest_number) no_number_after(present.front().folder);
   const std::string name = fmt::format("{:08}-step-{}", number, meta.step);
 
   const fs::path work = root_ / (std::string(work_prefix) + name);
@@ -234,6 +281,12 @@ std::filesystem::path CheckpointStore::save(const CheckpointMeta& meta, std::spa
   return root_ / name;
 }
 
+void CheckpointStore::remove_leftovers() const {
+  std::error_code code;
+  if (!fs::is_directory(root_, code)) return;
+  if (FileLock::take(root_ / lock_file)) remove_half_made(root_);
+}
+
 std::vector<std::filesystem::path> CheckpointStore::list() const {
   std::vector<fs::path> folders;
   for (Numbered& found : numbered_folders(root_)) folders.push_back(std::move(found.folder));
@@ -249,6 +302,7 @@ std::optional<Checkpoint> CheckpointStore::load_newest() const {
     for (const fs::path& folder : folders) {
       try {
         Checkpoint checkpoint = load_checkpoint(folder);
+        check(checkpoint);
         checkpoint.warnings = std::move(warnings);
         return checkpoint;
       } catch (const UserError& error) {
@@ -256,9 +310,18 @@ std::optional<Checkpoint> CheckpointStore::load_newest() const {
       }
     }
     if (attempt < 3 && list() != folders) continue;
-    throw UserError(fmt::format("{} has {} checkpoints, and none is valid:\n  {}", root_.string(), folders.size(),
-                                fmt::join(warnings, "\n  ")),
-                    "checkpoint_invalid", "remove or rename the folder to start afresh");
+    throw UserError(fmt::format("{} has {} checkpoints, and none is valid", root_.string(), folders.size()),
+                    "checkpoint_invalid",
+                    fmt::format("{}\n  remove or rename the folder to start afresh", fmt::join(warnings, "\n  ")));
+  }
+}
+
+void CheckpointStore::check(const Checkpoint& checkpoint) const {
+  if (states_ == States::any) return;
+  for (const std::string& name : checkpoint.tensors.names()) {
+    if (std::ranges::find(checkpoint.records, name) != checkpoint.records.end()) continue;
+    const HostTensor tensor = checkpoint.tensors.tensor(name);
+    check_finite(std::vector{view_of(name, tensor)}, "checkpoint " + checkpoint.folder.string());
   }
 }
 
@@ -267,7 +330,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& folder) {
     return load_checked(folder);
   } catch (const UserError& error) {
     if (error.label() == "checkpoint_invalid") throw;
-    throw UserError(fmt::format("checkpoint {}: {}", folder.string(), error.what()), "checkpoint_invalid");
+    throw UserError(fmt::format("checkpoint {} cannot be read", folder.string()), "checkpoint_invalid", error.what());
   }
 }
 

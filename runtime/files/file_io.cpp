@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "ir/support/visible.h"
 
 namespace lathe {
 
@@ -101,52 +102,14 @@ void sync_directory(const std::filesystem::path& path) {
 
 std::string quote(std::string_view text) {
   constexpr std::size_t limit = 80;
-  if (text.size() > limit) return quote(text.substr(0, limit)) + "...";
   std::string result = "'";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\'' || c == '\\')
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      result += c;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view shown = text.substr(at, first_character(text.substr(at)).bytes);
+    if (at + shown.size() > limit) return result + "'...";
+    result += shown == "'" ? "\\x27" : shown == "\\" ? "\\x5c" : visible(shown);
+    at += shown.size();
   }
   return result + "'";
-}
-
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  const std::string prefix = fmt::format(".{}.{}.", path_.filename().string(), ::getpid());
-  for (int attempt = 0; !file_.is_open(); ++attempt) {
-    temporary_ = path_.parent_path() / fmt::format("{}{}.tmp", prefix, attempt);
-    file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file_.is_open() && errno != EEXIST) {
-      const int code = errno;
-      temporary_.clear();
-      errno = code;
-      fail("create");
-    }
-  }
-}
-
-AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-void AtomicFile::fail(std::string_view action) const {
-  throw UserError(fmt::format("cannot {} {}: {}", action, path_.string(), error_text(errno)), "file_write");
-}
-
-void AtomicFile::write(std::span<const std::byte> bytes) {
-  if (!write_all(file_.get(), bytes)) fail("write");
-  hash_.update(bytes);
-  size_ += bytes.size();
-}
-
-AtomicFile::Written AtomicFile::commit() {
-  if (::fsync(file_.get()) != 0) fail("sync");
-  file_.close();
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename to");
-  temporary_.clear();
-  sync_directory(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));
-  return {size_, hash_.finish()};
 }
 
 }  // namespace lathe

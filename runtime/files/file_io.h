@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/files/sha256.h"
-
 namespace lathe {
 
 /// Owns a file descriptor.
@@ -47,33 +45,5 @@ void sync_directory(const std::filesystem::path& path);
 
 /// Text for messages: quoted, control characters escaped, cut to 80 characters.
 std::string quote(std::string_view text);
-
-/// A file that appears at `path` only when complete: bytes go to a hidden neighbour, commit() makes them durable,
-/// renames the neighbour and makes the rename durable. Without commit() nothing is left. UserError [file_write].
-class AtomicFile {
- public:
-  explicit AtomicFile(std::filesystem::path path);
-  ~AtomicFile();
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-
-  void write(std::span<const std::byte> bytes);
-  void write(std::string_view bytes) { write(std::as_bytes(std::span(bytes))); }
-
-  struct Written {
-    std::uint64_t size = 0;
-    Sha256Digest sha256{};
-  };
-  Written commit();
-
- private:
-  [[noreturn]] void fail(std::string_view action) const;
-
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  FileDescriptor file_;
-  Sha256 hash_;
-  std::uint64_t size_ = 0;
-};
 
 }  // namespace lathe

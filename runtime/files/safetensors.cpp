@@ -17,7 +17,7 @@ namespace lathe {
 
 namespace {
 
-/// A file mapped read-only, at the first need.
+/// A file mapped at the first need; what is written there stays in this process.
 class LazyMapping {
  public:
   LazyMapping() = default;
@@ -27,15 +27,15 @@ class LazyMapping {
     if (address_) ::munmap(address_, size_);
   }
 
-  const std::byte* get(const FileDescriptor& file, std::uint64_t size, const std::string& path) {
+  std::byte* get(const FileDescriptor& file, std::uint64_t size, const std::string& path) {
     const std::lock_guard lock(mutex_);
     if (!address_) {
-      void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+      void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
       if (address == MAP_FAILED)
         throw UserError(fmt::format("{}: cannot map {} bytes", path, size), "safetensors_read");
       address_ = address, size_ = size;
     }
-    return static_cast<const std::byte*>(address_);
+    return static_cast<std::byte*>(address_);
   }
 
  private:
@@ -94,6 +94,10 @@ struct SafetensorsFile::Content {
   std::unordered_map<std::string, Item, StringHash, std::equal_to<>> items;
   std::map<std::string, std::string> metadata;
   mutable LazyMapping mapping;
+
+  std::byte* mapped(const TensorInfo& info) const {
+    return mapping.get(file, size, path.string()) + data_start + info.begin;
+  }
 };
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -158,8 +162,15 @@ HostTensor SafetensorsFile::tensor(std::string_view name) const {
 std::span<const std::byte> SafetensorsFile::view(std::string_view name) const {
   const TensorInfo& info = this->info(name);
   if (info.begin == info.end) return {};
-  const std::byte* base = content_->mapping.get(content_->file, content_->size, content_->path.string());
-  return {base + content_->data_start + info.begin, info.end - info.begin};
+  return {content_->mapped(info), info.end - info.begin};
+}
+
+HostTensor SafetensorsFile::mapped(std::string_view name) const {
+  const TensorInfo& info = this->info(name);
+  if (info.begin == info.end || info.dtype == boolean) return tensor(name);
+  std::byte* data = content_->mapped(info);
+  if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(info.dtype) != 0) return tensor(name);
+  return HostTensor::borrow(info.dtype, info.shape, data, content_);
 }
 
 }  // namespace lathe

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
-#include "ir/support/host_tensor.h"
+#include "ir/support/tensors.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 
 namespace lathe {
@@ -54,6 +55,10 @@ class SafetensorsFile {
   /// The tensor's bytes in the mapped file, of any alignment. They live as long as some copy of this object, and may
   /// be read only while nobody shortens the file: tensor() has no such condition.
   std::span<const std::byte> view(std::string_view name) const;
+  /// The tensor where it lies in the mapped file, which it keeps open, under the condition of view(). It may be
+  /// written to: pages that are written become the process's own, the file stays as it is. A tensor that does not lie
+  /// at a multiple of its element's size is copied, and so is a BOOL.
+  HostTensor mapped(std::string_view name) const;
   /// The strings of "__metadata__".
   const std::map<std::string, std::string>& metadata() const;
 
@@ -77,8 +82,7 @@ TensorView view_of(std::string name, const HostTensor& tensor);
 /// [safetensors_duplicate], [safetensors_limit], [safetensors_field] for names that cannot be written.
 AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                                       const std::map<std::string, std::string>& metadata = {});
-AtomicFile::Written write_safetensors(const std::filesystem::path& path,
-                                      const std::map<std::string, HostTensor>& tensors,
+AtomicFile::Written write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
                                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace lathe

@@ -101,8 +101,7 @@ AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::sp
   return file.commit();
 }
 
-AtomicFile::Written write_safetensors(const std::filesystem::path& path,
-                                      const std::map<std::string, HostTensor>& tensors,
+AtomicFile::Written write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
                                       const std::map<std::string, std::string>& metadata) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) views.push_back(view_of(name, tensor));

@@ -21,11 +21,11 @@ namespace lathe {
 namespace {
 
 #ifdef LATHE_ADDRESS_SANITIZER
-constexpr bool guards = true;
+constexpr bool address_sanitizer = true;
 void close(std::span<std::byte> memory) { __asan_poison_memory_region(memory.data(), memory.size()); }
 void open(std::span<std::byte> memory) { __asan_unpoison_memory_region(memory.data(), memory.size()); }
 #else
-constexpr bool guards = false;
+constexpr bool address_sanitizer = false;
 void close(std::span<std::byte>) {}
 void open(std::span<std::byte>) {}
 #endif
@@ -36,10 +36,12 @@ void poison(std::span<std::byte> memory, DType dtype) {
   if (!memory.empty()) std::memset(memory.data(), dtype == boolean ? 1 : 0xff, memory.size());
 }
 
+bool ArenaGuard::always_poisons() { return address_sanitizer; }
+
 ArenaGuard::~ArenaGuard() { open(arena_); }
 
 void ArenaGuard::before_launch(std::size_t launch) const {
-  if (!guards && !poisons_) return;
+  if (!poisoned_ && !address_sanitizer) return;
   close(arena_);
   const std::vector<int>& used = program_.launches[launch].buffers;
   for (const MemoryPlan::Block& block : plan_.blocks) {

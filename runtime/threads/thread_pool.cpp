@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "ir/support/float_environment.h"
 #include "runtime/machine/cpu_info.h"
 
 namespace lathe {
@@ -190,6 +191,7 @@ void ThreadPool::wait_until_done() {
 }
 
 void ThreadPool::worker_main(int thread) {
+  const FloatEnvironment environment;
   std::uint32_t seen = 0;
   while (true) {
     for (int i = 0; i < spins_ && call_.load(std::memory_order_relaxed) == seen; ++i) relax();

@@ -52,8 +52,8 @@ class Writer {
                          {"fma_peak_gflops", rounded(trace_.machine.flops * 1e-9)},
                          {"read_bandwidth_gbs", rounded(trace_.machine.bytes * 1e-9)}}},
                        {"traceEvents", std::move(events_)}};
-    // Names come from users: bytes that are no UTF-8 become the replacement character.
-    return text.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    // Names come from users: all but ASCII is escaped, and bytes that are no UTF-8 become the replacement character.
+    return text.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/ops/list.h"
+#include "ir/support/visible.h"
 #include "ir/tensor/op.h"
 
 namespace lathe {
@@ -85,8 +86,8 @@ Role role_of(const Program& program, const Launch& launch) {
   for (std::size_t i = 0; i < std::min(ops.size(), most); ++i) role.ops += (i ? ", " : "") + ops[i];
   if (ops.size() > most) role.ops += ", ...";
   const std::string updated = updated_parameter(program, launch);
-  role.where =
-      updated.empty() ? without_layer_numbers(launch.loc.scope()) : "update of " + without_layer_numbers(updated);
+  role.where = visible(updated.empty() ? without_layer_numbers(launch.loc.scope())
+                                       : "update of " + without_layer_numbers(updated));
   if (launch.loc.known()) role.source = launch.loc.to_string();
   return role;
 }

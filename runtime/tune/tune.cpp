@@ -57,14 +57,18 @@ class MachineTimer {
  public:
   MachineTimer(const Program& program, const DimBindings& dims, const TuneMachine& machine)
       : dims_(dims), skipped_(program.launches.size()), runner_(machine.make_runner(program, skipped_)) {
-    for (const Program::Slot& slot : program.inputs) inputs_.emplace(slot.name, made_up(slot, dims));
-    for (const Program::Slot& slot : program.states) states_.emplace(slot.name, made_up(slot, dims));
+    for (const Program::Slot& slot : program.inputs) inputs_.push_back(made_up(slot, dims));
+    for (const Program::Slot& slot : program.states) states_.push_back({.host = made_up(slot, dims)});
+    for (const Program::Slot& slot : program.outputs) outputs_.emplace_back(slot.dtype, slot.shape.evaluate(dims));
+    for (const HostTensor& input : inputs_) where_inputs_.push_back(input.data());
+    for (StoredTensor& state : states_) where_states_.push_back(&state);
+    for (HostTensor& output : outputs_) where_outputs_.push_back(output.data());
   }
 
   std::vector<double> operator()(const std::vector<bool>& skipped) {
     skipped_ = skipped;
     std::vector<LaunchTime> times;
-    runner_->run(dims_, inputs_, states_, &times);
+    runner_->run({dims_, where_inputs_, where_states_, where_outputs_, &times});
     std::vector<double> seconds(skipped.size());
     for (const LaunchTime& time : times) seconds[static_cast<std::size_t>(time.launch)] = time.seconds;
     return seconds;
@@ -74,7 +78,11 @@ class MachineTimer {
   const DimBindings& dims_;
   std::vector<bool> skipped_;
   std::unique_ptr<ProgramRunner> runner_;
-  ir::Tensors inputs_, states_;
+  std::vector<HostTensor> inputs_, outputs_;
+  std::vector<StoredTensor> states_;
+  std::vector<const std::byte*> where_inputs_;
+  std::vector<StoredTensor*> where_states_;
+  std::vector<std::byte*> where_outputs_;
 };
 
 class Tuner {

@@ -62,14 +62,14 @@ Trained train(DType precision, const CompileOptions& options) {
   const ir::Graph step = training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9},
                                        {.clip_norm = 1.0, .precision = precision});
   Executable executable = compile(step, options);
-  executable.set_states(initial_values(step, forward.initializers, 7));
+  executable.parameters().set(initial_values(step, forward.initializers, 7));
   Trained trained;
   for (const std::int64_t length : {9, 9, 13}) {
     HostTensor tokens(i64, {2, length + 1});
     for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
     trained.results = executable.run({{"tokens", tokens}});
   }
-  for (const auto& [name, value] : executable.states()) trained.results.insert_or_assign(name, value);
+  for (const auto& [name, value] : executable.parameters().values()) trained.results.insert_or_assign(name, value);
   for (const kernel::Kernel& kernel : executable.program().kernels)
     trained.on_tensor_cores += std::any_of(kernel.values.begin(), kernel.values.end(),
                                            [](const auto& in) { return in.op == kernel::Opcode::mma; });

@@ -1,4 +1,9 @@
+#include <limits>
+
 #include "frontend/lathe.h"
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
 #include "tests/frontend/dsl_errors.h"
 
 namespace lathe::test {
@@ -11,6 +16,10 @@ Tensor x23(Graph& g) { return g.input("x", f32, {2, 3}); }
 Tensor x(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("x", dtype, shape); }
 Tensor y(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("y", dtype, shape); }
 Tensor z(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("z", dtype, shape); }
+
+Tensor w(Graph& g) { return g.parameter("w", f32, {}); }
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
 // One row, one line: the line of the row is the line of its op.
 // clang-format off
@@ -84,7 +93,68 @@ const std::vector<DslError> table = {
     {__LINE__, "output_name", "y", [](Graph& g) { const Tensor a = x23(g); g.output("y", a); g.output("y", a); }},
     {__LINE__, "update_type", "f32[3]", [](Graph& g) { g.update(g.state("s", f32, {2}), y(g, {3})); }},
     {__LINE__, "grad_scalar", "[2, 3]", [](Graph& g) { const Tensor a = x23(g); grad(exp(a), {a}); }},
+    {__LINE__, "argument_unknown", "'y'", [](Graph& g) { g.parameter("y", f32, {2}); g.set_initializer("Y", Init::zeros()); }},
     {__LINE__, "grad_wrt_unused", "y", [](Graph& g) { grad(x(g, {}), {g.input("y", f32, {2})}); }},
+    // options
+    {__LINE__, "norm_eps", "eps is -1", [](Graph& g) { rms_norm(x23(g), -1); }},
+    {__LINE__, "norm_eps", "eps is inf", [](Graph& g) { nn::LayerNorm(g, "ln", 3, {.eps = infinity})(x23(g)); }},
+    {__LINE__, "dropout_rate", "rate is 1", [](Graph&) { nn::Dropout(1); }},
+    {__LINE__, "dropout_rate", "rate is nan", [](Graph& g) { nn::MultiHeadAttention(g, "a", 4, 2, {.dropout = nan}); }},
+    {__LINE__, "dropout_rate", "rate is -0.1", [](Graph& g) { models::Gpt(g, {.dropout = -0.1}); }},
+    {__LINE__, "dropout_rate", "rate is 2", [](Graph& g) { models::EncoderDecoder(g, {.dropout = 2}); }},
+    {__LINE__, "attention_heads", "10", [](Graph& g) { nn::MultiHeadAttention(g, "a", Dim{"d", 10}, 3); }},
+    {__LINE__, "attention_heads", "7 heads", [](Graph& g) { models::Gpt(g, {.h = 7}); }},
+    {__LINE__, "attention_heads", "4 key heads", [](Graph& g) { models::Llama(g, {.h = 6, .kv_heads = 4}); }},
+    {__LINE__, "attention_heads", "7 heads", [](Graph& g) { models::EncoderDecoder(g, {.h = 7}); }},
+    {__LINE__, "positions_even", "3", [](Graph& g) { nn::sinusoidal_positions(g, B, 3); }},
+    {__LINE__, "train_loss", "f32[2, 3]", [](Graph& g) { training_step(g, x23(g) * 1, SGD{}); }},
+    {__LINE__, "train_parameters", "no trainable parameter", [](Graph& g) { training_step(g, x(g, {}) * 1, SGD{}); }},
+    {__LINE__, "train_options", "norm -1", [](Graph& g) { training_step(g, w(g), SGD{}, {.clip_norm = -1}); }},
+    {__LINE__, "train_options", "norm nan", [](Graph& g) { training_step(g, w(g), SGD{}, {.clip_norm = nan}); }},
+    {__LINE__, "train_options", "0 micro-batches", [](Graph& g) { training_step(g, w(g), SGD{}, {.accumulate = 0}); }},
+    {__LINE__, "optimizer_options", "SGD: lr is -0.1", [](Graph& g) { training_step(g, w(g), SGD{.lr = -0.1}); }},
+    {__LINE__, "optimizer_options", "SGD: lr is nan", [](Graph& g) { training_step(g, w(g), SGD{.lr = nan}, {.precision = bf16}); }},
+    {__LINE__, "optimizer_options", "momentum is -1", [](Graph& g) { training_step(g, w(g), SGD{.momentum = -1}); }},
+    {__LINE__, "optimizer_options", "without momentum", [](Graph& g) { training_step(g, w(g), SGD{.nesterov = true}); }},
+    {__LINE__, "optimizer_options", "Adam: lr is inf", [](Graph& g) { training_step(g, w(g), Adam{.lr = infinity}); }},
+    {__LINE__, "optimizer_options", "beta1 is 1, not in [0, 1)", [](Graph& g) { training_step(g, w(g), Adam{.beta1 = 1}); }},
+    {__LINE__, "optimizer_options", "beta2 is nan", [](Graph& g) { training_step(g, w(g), AdamW{.beta2 = nan}); }},
+    {__LINE__, "optimizer_options", "eps is -1e-08", [](Graph& g) { training_step(g, w(g), AdamW{.eps = -1e-8}); }},
+    {__LINE__, "optimizer_options", "weight_decay is -1", [](Graph& g) { training_step(g, w(g), AdamW{.weight_decay = -1}); }},
+    {__LINE__, "optimizer_options", "peak of lr is -1", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::warmup_cosine(-1, 1, 9)}); }},
+    {__LINE__, "optimizer_options", "floor of lr is nan", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::warmup_cosine(1, 1, 9, nan)}); }},
+    {__LINE__, "optimizer_options", "scale of lr is -", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::noam(-1, 4, 9)}); }},
+    {__LINE__, "optimizer_options", "gamma is inf", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::step_decay(1, 2, infinity)}); }},
+    // tensors without a value
+    {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().shape(); }},
+    {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().size(0); }},
+    {__LINE__, "tensor_empty", "tensor:", [](Graph&) { Tensor().named("h"); }},
+    {__LINE__, "tensor_empty", "softmax: the tensor", [](Graph&) { Tensor().softmax(-1); }},
+    {__LINE__, "tensor_empty", "add: operand 1 of 2", [](Graph& g) { Tensor() + x23(g); }},
+    {__LINE__, "tensor_empty", "matmul: operand 2 of 2", [](Graph& g) { matmul(x23(g), Tensor()); }},
+    {__LINE__, "tensor_empty", "concat: operand 3 of 3", [](Graph& g) { concat({x23(g), y(g, {2, 3}), Tensor()}, 0); }},
+    {__LINE__, "tensor_empty", "split: the tensor", [](Graph&) { Tensor().split(2, 0); }},
+    {__LINE__, "tensor_empty", "attention:", [](Graph& g) { const Tensor a = x(g, {2, d}); attention(a, a, a, Tensor(), 1, false); }},
+    {__LINE__, "tensor_empty", "tensor:", [](Graph& g) { nn::Linear(g, "fc", 2, 3)(Tensor()); }},
+    {__LINE__, "tensor_empty", "output: the tensor", [](Graph& g) { g.output("y", Tensor()); }},
+    {__LINE__, "tensor_empty", "update: operand 2 of 2", [](Graph& g) { g.update(g.state("s", f32, {2}), Tensor()); }},
+    {__LINE__, "tensor_empty", "grad: operand 2 of 2", [](Graph& g) { grad(x(g, {}), {Tensor()}); }},
+    {__LINE__, "tensor_empty", "training_step:", [](Graph& g) { training_step(g, Tensor(), SGD{}); }},
+    // tensors of two graphs, and a graph that was moved from
+    {__LINE__, "op_other_graph", "x (dsl_errors_table.cpp:", [](Graph& g) { Graph o("other"); y(g, {2, 3}) + x23(o); }},
+    {__LINE__, "op_other_graph", "the exp (", [](Graph& g) { Graph o("other"); where(x(g, {2}, boolean), exp(y(o, {2})), 1.0); }},
+    {__LINE__, "op_other_graph", "another graph @wrong", [](Graph& g) { Graph o("wrong"); y(g, {2, 3}) + x23(o); }},
+    {__LINE__, "op_other_graph", "to graph @other, not to @wrong", [](Graph& g) { Graph o("other"); stack({y(g, {2, 3}), x23(o)}, 0); }},
+    {__LINE__, "op_other_graph", "@other", [](Graph& g) { Graph o("other"); const Tensor a = y(g, {2, d}); attention(a, a, a, x(o, {2, 2}, boolean), 1, false); }},
+    {__LINE__, "op_other_graph", "output", [](Graph& g) { Graph o("other"); g.input("y", f32, {}); g.output("x", x(o, {})); }},
+    {__LINE__, "op_other_graph", "update", [](Graph& g) { Graph o("other"); g.update(o.state("s", f32, {}), o.constant(1, f32)); }},
+    {__LINE__, "op_other_graph", "grad", [](Graph& g) { Graph o("other"); grad(x(g, {}), {y(o, {})}); }},
+    {__LINE__, "op_other_graph", "training_step", [](Graph& g) { Graph o("other"); training_step(g, x(o, {}), SGD{}); }},
+    {__LINE__, "graph_moved", "moved", [](Graph& g) { const Graph now = std::move(g); g.input("x", f32, {}); }},
+    {__LINE__, "graph_moved", "moved", [](Graph& g) { g.random_state(); const Graph now = std::move(g); g.random_state(); }},
+    {__LINE__, "graph_moved", "moved", [](Graph& g) { const Graph now = std::move(g); (void)g.finish(); }},
+    {__LINE__, "graph_moved", "moved", [](Graph& g) { const Graph now = std::move(g); (void)g.scope("a"); }},
+    {__LINE__, "graph_moved", "moved", [](Graph& g) { const Tensor a = x(g, {}); const Graph now = std::move(g); training_step(g, a, SGD{}); }},
 };
 // clang-format on
 

@@ -82,7 +82,8 @@ TEST_CASE("scopes name parameters and locations; modules name the line that call
     const auto first = g.scope("0");
     CHECK(g.scope_path() == "encoder.0");
     const nn::Linear fc(g, "fc", d, 4);
-    CHECK(node(fc.weight()).name == "encoder.0.fc.weight");
+    CHECK(fc.weight().name() == "encoder.0.fc.weight");
+    CHECK(node(fc.weight().in(g)).name == "encoder.0.fc.weight");
     const int line = __LINE__ + 1;
     const Tensor y = fc(x);
     CHECK(node(y).loc.line() == line);
@@ -95,6 +96,26 @@ TEST_CASE("scopes name parameters and locations; modules name the line that call
   const int line = __LINE__ + 1;
   const std::string text = message_of([&] { norm(wrong); });
   CHECK(text.find("dsl_test.cpp:" + std::to_string(line)) == 0);
+}
+
+TEST_CASE("states are named by their scopes as parameters are, but for the one random state") {
+  Graph g{"states"};
+  const nn::Dropout outside(0.5);
+  for (const std::string layer : {"0", "1"}) {
+    const auto scope = g.scope("layers." + layer);
+    const Tensor keys = g.state("keys", f32, {2}, Init::ones());
+    CHECK(node(keys).name == "layers." + layer + ".keys");
+    CHECK(g.random_state().value().id() == g.random_state().value().id());
+    g.set_initializer("layers." + layer + ".keys", Init::constant(3));
+  }
+  const ir::Tensors starts = initial_values(g.finish(), g.initializers(), 5);
+  REQUIRE(starts.size() == 3);
+  CHECK(starts.at("layers.1.keys").get(1) == 3);
+  CHECK(starts.at("rng").get_int(0) == 5);
+  // Where the random state is first asked for does not matter.
+  Graph inner{"inner"};
+  const auto scope = inner.scope("block");
+  CHECK(node(inner.random_state()).name == "rng");
 }
 
 TEST_CASE("a value that has a name already is named again by a view of it") {
@@ -110,7 +131,7 @@ TEST_CASE("a value that has a name already is named again by a view of it") {
 TEST_CASE("a random state is one state that moves on by itself") {
   Graph g{"random"};
   const Tensor x = g.input("x", f32, {64});
-  const nn::Dropout drop(g, 0.5), never(g, 0);
+  const nn::Dropout drop(0.5), never(0);
   CHECK(never(x).value().id() == x.value().id());
   g.output("a", drop(x));
   g.output("b", drop(x));
@@ -124,7 +145,7 @@ TEST_CASE("a random state is one state that moves on by itself") {
   arguments.insert_or_assign("rng", first.at("rng"));
   const auto second = ir::interpret(graph, arguments);
   CHECK_FALSE(first.at("a").same_bits(second.at("a")));
-  CHECK_THROWS_AS(nn::Dropout(g, 1.0), UserError);
+  CHECK_THROWS_AS(nn::Dropout(1.0), UserError);
 }
 
 TEST_CASE("a graph of the DSL prints its parameters by their scopes") {
@@ -135,6 +156,19 @@ TEST_CASE("a graph of the DSL prints its parameters by their scopes") {
   const std::string text = ir::print(g.finish());
   CHECK(text.find("%fc.weight: f32[d=4, d=4]") != std::string::npos);
   CHECK(text.find("f32[B, d=4]") != std::string::npos);
+}
+
+TEST_CASE("the parameters of a graph are there to differentiate by") {
+  Graph g{"parameters"};
+  const Tensor x = g.input("x", f64, {2});
+  const auto scope = g.scope("layer");
+  const Tensor w = g.parameter("w", f64, {2}), b = g.parameter("b", f64, {});
+  g.state("runs", f64, {});
+  const std::vector<Tensor> found = g.parameters();
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].value().id() == w.value().id());
+  CHECK(node(found[1]).name == "layer.b");
+  CHECK(grad((x * w + b).sum(), g.parameters())[1].shape() == Shape{});
 }
 
 TEST_CASE("gradients are tensors: a Hessian-vector product is the gradient of a gradient") {

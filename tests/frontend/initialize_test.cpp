@@ -26,6 +26,23 @@ Moments moments(const HostTensor& t) {
 
 }  // namespace
 
+TEST_CASE("a parameter whose size is not known asks for the size") {
+  Graph g{"unknown"};
+  const int line = __LINE__ + 1;
+  g.parameter("table", f32, {Dim{"rows"} * 2, 3});
+  const ir::Graph graph = g.finish();
+  CHECK(initial_values(graph, g.initializers(), 1, {{"rows", 4}}).at("table").shape()[0] == 8);
+  try {
+    initial_values(graph, g.initializers(), 1);
+    FAIL("no error");
+  } catch (const UserError& error) {
+    CHECK(error.label() == "dim_unbound");
+    CHECK(error.location().line() == line);
+    CHECK_THAT(error.what(), Catch::Contains("the size rows of the parameter table: f32[2*rows, 3] is not known") &&
+                                 Catch::Contains("bindings") && !Catch::Contains("input"));
+  }
+}
+
 TEST_CASE("initial values have the moments of their distributions") {
   const std::vector<std::int64_t> sizes{200, 300};
   const auto of = [&](const Init& init) { return moments(initial_value(init, "w", f64, sizes, 5)); };
@@ -58,7 +75,7 @@ TEST_CASE("every parameter and state of a training step starts somewhere") {
   Graph g{"step"};
   const Dim B{"B"}, d{"d", 4};
   const nn::Linear fc(g, "fc", d, d, {.weight = Init::ones()});
-  const Tensor y = nn::Dropout(g, 0.1)(fc(g.input("x", f32, {B, d})));
+  const Tensor y = nn::Dropout(0.1)(fc(g.input("x", f32, {B, d})));
   const auto loss = square(y).mean();
   const auto initializers = g.initializers();
   const ir::Graph graph = training_step(g, loss, AdamW{});

@@ -89,7 +89,7 @@ TEST_CASE("a feed-forward block and SwiGLU give back the width") {
     const auto scope = g.scope(std::to_string(static_cast<int>(activation)));
     CHECK(nn::FeedForward(g, "ffn", d, f, {.activation = activation})(x).shape() == x.shape());
   }
-  CHECK(nn::SwiGlu(g, d, f)(x).shape() == x.shape());
+  CHECK(nn::GatedFeedForward(g, "mlp", d, f)(x).shape() == x.shape());
 }
 
 TEST_CASE("the encoder-decoder hides padding and the future from the decoder") {
@@ -129,12 +129,19 @@ TEST_CASE("a sequence longer than GPT's context is an error when dims are bound"
                               .d_model = Dim{"d_model", 8},
                               .h = Dim{"h", 2},
                               .layers = 1});
-  g.output("loss", model.loss(g.input("tokens", i64, {Dim{"B"}, Dim{"T"} + 1})));
+  const Tensor tokens = g.input("tokens", i64, {Dim{"B"}, Dim{"T"} + 1});
+  const int line = __LINE__ + 1;
+  g.output("loss", model.loss(tokens));
   const auto initializers = g.initializers();
   const ir::Graph graph = g.finish();
   ir::Tensors arguments = initial_values(graph, initializers, 3);
   arguments.insert_or_assign("tokens", HostTensor(i64, {2, 5}));
   CHECK(ir::interpret(graph, arguments).at("loss").get(0) == Approx(std::log(5.0)).margin(0.1));
   arguments.insert_or_assign("tokens", HostTensor(i64, {2, 6}));
-  CHECK_THROWS_WITH(ir::interpret(graph, arguments), Catch::Contains("gpt.cpp"));
+  const std::string here = "nn_test.cpp:" + std::to_string(line);
+  CHECK_THROWS_WITH(ir::interpret(graph, arguments), Catch::StartsWith(here + ": ") && Catch::Contains("context=4"));
+  HostTensor wrong(i64, {2, 5});
+  wrong.set_int(wrong.offset({1, 2}), 5);
+  arguments.insert_or_assign("tokens", wrong);
+  CHECK_THROWS_WITH(ir::interpret(graph, arguments), Catch::StartsWith(here + ": gather: index 5 at [1, 2]"));
 }

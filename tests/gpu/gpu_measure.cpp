@@ -58,7 +58,7 @@ class Measuring {
   std::string times(const Case& c) const {
     Executable executable = compile(c.graph, options_);
     const CompileSummary& s = executable.summary();
-    executable.set_states(c.states);
+    executable.parameters().set(c.states);
     const auto run = [&] {
       const auto start = Clock::now();
       executable.run(c.inputs);

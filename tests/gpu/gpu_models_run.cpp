@@ -35,7 +35,7 @@ Model encoder_decoder() { return training(models::loss_graph(lathe::test::small_
 /// captured graph.
 ir::Tensors train(const Model& model, const CompileOptions& options, bool traced = false) {
   Executable executable = compile(model.step, options);
-  executable.set_states(initial_values(model.step, model.initializers, 7));
+  executable.parameters().set(initial_values(model.step, model.initializers, 7));
   ir::Tensors results;
   for (const auto& [batch, length] : {std::pair{3, 20}, {3, 20}, {5, 9}, {8, 33}}) {
     ir::Tensors inputs;
@@ -46,7 +46,7 @@ ir::Tensors train(const Model& model, const CompileOptions& options, bool traced
     std::vector<LaunchTime> times;
     results = traced ? executable.run_traced(inputs, times) : executable.run(inputs);
   }
-  for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+  for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
 }
 

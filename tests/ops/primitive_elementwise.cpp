@@ -118,7 +118,7 @@ TEST_CASE("element-wise errors name shapes, label and hint") {
         "  [broadcast]\n  sizes aligned from the last dim must be equal or 1; unsqueeze inserts a dim of size 1");
   const Value wide = t.builder.argument(ops::input, "wide", f64, {h});
   CHECK(error_label([&] { mul(a, wide); }, &text) == "dtype_match");
-  CHECK(text.find("cast(x, f32)") != std::string::npos);
+  CHECK(text.find("x.to(f32)") != std::string::npos);
   CHECK(error_label([&] { logical_not(a); }) == "dtype_kind");
   CHECK(error_label([&] { exp(lt(a, a)); }) == "dtype_kind");
   CHECK(error_label([&] { rem(a, a); }) == "dtype_kind");

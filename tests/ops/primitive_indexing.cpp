@@ -32,7 +32,8 @@ TEST_CASE("an index out of range is an error at the op's line") {
   const Value looked_up = gather(table, t.input(HostTensor::from_ints({2}, {0, 3})));
   std::string text;
   CHECK(error_label([&] { t.run(looked_up); }, &text) == "index_range");
-  CHECK(text == "model.cpp:7: gather: index 3 is out of range for a dim of size 3  [index_range]\n  use 0 to 2");
+  CHECK(text ==
+        "model.cpp:7: gather: index 3 at [1] is out of range for a dim of size 3  [index_range]\n  use 0 to 2");
   const Value negative = gather(table, t.input(HostTensor::from_ints({1}, {-1})));
   CHECK(error_label([&] { t.run(negative); }) == "index_range");
 }

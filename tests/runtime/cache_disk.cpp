@@ -64,11 +64,13 @@ TEST_CASE("disk cache: what is put is found, by this process and the next") {
     CHECK(mode_of(entry_of(cache, "key")) == 0600);
   }
   CHECK(mode_of(folder) == 0700);
+  CHECK(mode_of(folder / "lathe-objects") == 0700);
   CHECK(mode_of(scratch / "a") == 0700);
   DiskCache cache(folder);
   CHECK(cache.get("key") == "newer");
   CHECK_FALSE(cache.get("../../etc/passwd").has_value());
-  CHECK(count_files(folder) == 2);
+  CHECK(count_files(cache.folder()) == 2);
+  CHECK(count_files(folder) == 1);
 }
 
 TEST_CASE("disk cache: a damaged entry is not found, and removed") {
@@ -163,6 +165,16 @@ TEST_CASE("disk cache: an unfit folder disables it with a reason, and nothing th
     folder /= "d";
     says = "cannot be created";
   }
+  SECTION("whose own folder is writable to others") {
+    fs::create_directories(folder / "lathe-objects");
+    fs::permissions(folder / "lathe-objects", fs::perms::others_write, fs::perm_options::add);
+    says = "lathe-objects: others may write";
+  }
+  SECTION("whose own folder is a link") {
+    fs::create_directories(folder);
+    fs::create_directory_symlink(scratch.path(), folder / "lathe-objects");
+    says = "link";
+  }
   SECTION("of another user") {
     if (::geteuid() == 0) {
       fs::create_directory(folder);
@@ -175,6 +187,7 @@ TEST_CASE("disk cache: an unfit folder disables it with a reason, and nothing th
   DiskCache cache(folder);
   CHECK_FALSE(cache.enabled());
   CHECK_THAT(cache.disabled_reason(), Contains(says));
+  CHECK(cache.folder().empty() == folder.empty());
   cache.put("key", "bytes");
   CHECK_FALSE(cache.get("key").has_value());
 }
@@ -200,7 +213,7 @@ TEST_CASE("disk cache: what was used longest ago goes first when it is full") {
     }
     CHECK(cache.stats().evicted == 0);
     CHECK(cache.get("0") == kilobyte);  // now the latest
-    spit(cache.folder() / ".new-1-1", "left by a killed process");
+    spit(cache.folder() / ".new-1-1", "LATHEC1\nleft by a killed process");
     set_age(cache.folder() / ".new-1-1", 7200);
     cache.put("10", kilobyte);
     CHECK(cache.stats().evicted == 3);  // down to 7/8
@@ -212,8 +225,42 @@ TEST_CASE("disk cache: what was used longest ago goes first when it is full") {
   }
   DiskCache smaller(scratch / "c", 4200);
   smaller.put("one", kilobyte);
-  CHECK(count_files(scratch / "c") == 3);
+  CHECK(count_files(smaller.folder()) == 3);
   CHECK(smaller.get("one") == kilobyte);
+}
+
+TEST_CASE("disk cache: only what it wrote counts, and only that goes") {
+  const ScratchFolder scratch;
+  const fs::path given = scratch / "home", own = given / "lathe-objects";
+  const std::string digest(64, 'a'), much(5000, 'x');
+  fs::create_directories(own);
+  for (const fs::path& folder : {given, scratch.path()}) fs::permissions(folder, fs::perms::owner_all);
+  fs::permissions(own, fs::perms::owner_all);
+  // Other people's files: above, of any name in its folder, of its names but not its beginning, and the reverse.
+  const std::vector<fs::path> others = {
+      given / "thesis.tex",      given / digest,    own / "notes.txt",       own / digest,
+      own / ".new-notes",        own / ".new-17-4", own / (digest + ".bak"), own / ".new-1-2-3.c",
+      own / std::string(64, 'A')};
+  for (const fs::path& path : others) {
+    spit(path, path.filename().string().size() > 64 ? "LATHEC1\n" + much : much);
+    set_age(path, 100'000);
+  }
+  fs::create_directory(own / std::string(64, 'b'));
+  fs::create_symlink(given / "thesis.tex", own / std::string(64, 'c'));
+  DiskCache cache(given, 3500);  // three entries of 1048
+  const std::string kilobyte(1000, 'x');
+  for (int i = 0; i < 3; ++i) cache.put(std::to_string(i), kilobyte);
+  CHECK(cache.stats().evicted == 0);
+  for (int i = 0; i < 3; ++i) CHECK(cache.get(std::to_string(i)) == kilobyte);
+  for (int i = 3; i < 9; ++i) cache.put(std::to_string(i), kilobyte);
+  CHECK(cache.stats().evicted > 0);
+  CHECK(cache.get("8") == kilobyte);
+  for (const fs::path& path : others) {
+    INFO(path);
+    CHECK(fs::file_size(path) >= much.size());
+  }
+  CHECK(fs::is_directory(own / std::string(64, 'b')));
+  CHECK(fs::is_symlink(own / std::string(64, 'c')));
 }
 
 TEST_CASE("disk cache: threads and processes share a folder") {

@@ -12,15 +12,19 @@ using lathe::test::MemoryStore;
 namespace {
 
 /// Compiles and runs a graph with one integer argument; the label of the error, or "" where there is none. The
-/// interpreter must agree.
+/// interpreter must agree, and the text name the index of the input that is out of range.
 std::string label_with(const ir::Graph& graph, const ir::Tensors& others, const std::vector<std::int64_t>& shape,
-                       const std::vector<std::int64_t>& indices) {
+                       const std::vector<std::int64_t>& indices, std::string_view says = "") {
   static MemoryStore store;
   ir::Tensors arguments = others;
   arguments["indices"] = HostTensor::from_ints(shape, indices);
   Executable exe = compile(graph, {.threads = 1, .cache = &store});
-  const std::string label = test::error_label([&] { exe.run(arguments); });
+  std::string text;
+  const std::string label = test::error_label([&] { exe.run(arguments); }, &text);
   CHECK(label == test::error_label([&] { ir::interpret(graph, arguments); }));
+  INFO(text);
+  CHECK(text.find(says) != std::string::npos);
+  if (!says.empty()) CHECK(text.find("compiled_index_errors.cpp:") == 0);
   return label;
 }
 
@@ -42,8 +46,10 @@ TEST_CASE("take_along never reads another row") {
   const ir::Graph graph = g.finish();
   const ir::Tensors others = {{"a", numbers({2, 20})}};
   CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, 0, 19}).empty());
-  CHECK(label_with(graph, others, {2, 3}, {0, 20, 5, 1, 0, 19}) == "index_range");   // the second row's first
-  CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, -1, 19}) == "index_range");  // the first row's last
+  CHECK(label_with(graph, others, {2, 3}, {0, 20, 5, 1, 0, 19}, "index 20 at [0, 1] of the input indices") ==
+        "index_range");  // the second row's first
+  CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, -1, 19}, "index -1 at [1, 1] of the input indices") ==
+        "index_range");  // the first row's last
 }
 
 TEST_CASE("an embedding, its gradient and a table made of numbers check their indices") {
@@ -59,8 +65,8 @@ TEST_CASE("an embedding, its gradient and a table made of numbers check their in
   const ir::Graph graph = g.finish();
   const ir::Tensors others = {{"table", numbers({6, 20})}};
   CHECK(label_with(graph, others, {3}, {0, 5, 5}).empty());
-  CHECK(label_with(graph, others, {3}, {0, 6, 5}) == "index_range");
-  CHECK(label_with(graph, others, {3}, {-1, 0, 5}) == "index_range");
+  CHECK(label_with(graph, others, {3}, {0, 6, 5}, "index 6 at [1] of the input indices") == "index_range");
+  CHECK(label_with(graph, others, {3}, {-1, 0, 5}, "index -1 at [0] of the input indices") == "index_range");
 }
 
 TEST_CASE("an index of updates that are summed where they are read is checked") {
@@ -70,8 +76,8 @@ TEST_CASE("an index of updates that are summed where they are read is checked") 
   const ir::Graph graph = g.finish();
   const ir::Tensors others = {{"table", numbers({20, 8})}};
   CHECK(label_with(graph, others, {3}, {0, 19, 19}).empty());
-  CHECK(label_with(graph, others, {3}, {0, 20, 19}) == "index_range");
-  CHECK(label_with(graph, others, {3}, {-1, 0, 19}) == "index_range");
+  CHECK(label_with(graph, others, {3}, {0, 20, 19}, "index 20 at [1] of the input indices") == "index_range");
+  CHECK(label_with(graph, others, {3}, {-1, 0, 19}, "index -1 at [0] of the input indices") == "index_range");
 }
 
 TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
@@ -85,8 +91,22 @@ TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
     const ir::Graph graph = g.finish();
     const ir::Tensors others = {{"logits", numbers({3, 37})}};
     CHECK(label_with(graph, others, {3}, {0, 36, 7}).empty());
-    CHECK(label_with(graph, others, {3}, {0, 37, 7}) == "index_range");
-    CHECK(label_with(graph, others, {3}, {0, -1, 7}) == "index_range");
-    CHECK(label_with(graph, others, {3}, {0, -100, 7}) == (ignores ? "" : "index_range"));
+    CHECK(label_with(graph, others, {3}, {0, 37, 7}, "cross_entropy: index 37 at [1] of the input indices") ==
+          "index_range");
+    CHECK(label_with(graph, others, {3}, {0, -1, 7}, "cross_entropy: index -1 at [1] of the input indices") ==
+          "index_range");
+    CHECK(label_with(graph, others, {3}, {0, -100, 7}, ignores ? "" : "ignore_index for targets") ==
+          (ignores ? "" : "index_range"));
   }
+}
+
+TEST_CASE("where only the run itself knows the index, the error names its lookup") {
+  Graph g("decode");
+  const Tensor table = g.input("table", f32, {6, 8});
+  const Tensor scores = matmul(g.input("x", f32, {3, 8}), table.transpose(0, 1));  // [3, 6]
+  const int line = __LINE__ + 1;
+  g.output("y", gather(table, scores.argmax(-1) + g.input("indices", i64, {3})));
+  const std::string here = "compiled_index_errors.cpp:" + std::to_string(line) + ": gather: an index is out of range";
+  const ir::Tensors others = {{"table", numbers({6, 8})}, {"x", numbers({3, 8})}};
+  CHECK(label_with(g.finish(), others, {3}, {0, 9, 0}, here) == "index_range");
 }

@@ -46,14 +46,14 @@ std::int64_t peak(const Executable& executable) {
 
 /// Two steps, the second at another size: results and all states.
 ir::Tensors train(Executable& executable, const Model& model) {
-  executable.set_states(initial_values(model.step, model.initializers, 7));
+  executable.parameters().set(initial_values(model.step, model.initializers, 7));
   ir::Tensors results;
   for (const auto& [batch, length] : {std::pair<std::int64_t, std::int64_t>{4, 48}, {3, 21}}) {
     HostTensor tokens(i64, {batch, length + 1});
     for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
     results = executable.run({{"tokens", tokens}});
   }
-  for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+  for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
 }
 

@@ -58,12 +58,12 @@ Executable compiled(const Model& model, const RowChunks& chunks, int threads = 2
 
 /// Two steps: results and all states.
 ir::Tensors train(Executable& executable, const Model& model) {
-  executable.set_states(initial_values(model.step, model.initializers, 7));
+  executable.parameters().set(initial_values(model.step, model.initializers, 7));
   HostTensor tokens(i64, {6, 17});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 61 % 509);
   executable.run({{"tokens", tokens}});
   ir::Tensors results = executable.run({{"tokens", tokens}});
-  for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+  for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
 }
 

@@ -60,10 +60,10 @@ const std::vector<std::pair<std::int64_t, std::int64_t>> batches = {{3, 20}, {5,
 /// A training step for each batch, all from one start: the last results, and every state.
 ir::Tensors train(const Model& model, const CompileOptions& options) {
   Executable executable = compile(model.step, options);
-  executable.set_states(initial_values(model.step, model.initializers, 7));
+  executable.parameters().set(initial_values(model.step, model.initializers, 7));
   ir::Tensors results;
   for (const auto& [batch, length] : batches) results = executable.run(tokens(model, batch, length));
-  for (const auto& [name, value] : executable.states()) results.insert_or_assign(name, value);
+  for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
 }
 
@@ -138,18 +138,19 @@ TEST_CASE("training in f16 skips steps that overflow, and goes on from its state
   lathe::test::MemoryStore store;
   const auto start = [&] { return compile(model.step, {.threads = 2, .cache = &store}); };
   Executable straight = start();
-  straight.set_states(initial_values(model.step, model.initializers, 7));
+  straight.parameters().set(initial_values(model.step, model.initializers, 7));
   int skipped = 0, taken = 0;
   for (int i = 0; i < 24; ++i) {
     Executable resumed = start();
-    resumed.set_states(straight.states());
-    const HostTensor before = straight.state("optimizer.step");
+    resumed.parameters().set(straight.parameters().values());
+    const HostTensor before = straight.parameters().get("optimizer.step");
     const ir::Tensors results = straight.run(tokens(model, 3, 20)), again = resumed.run(tokens(model, 3, 20));
     const bool skips = results.at("skipped").get(0) != 0;
     (skips ? skipped : taken) += 1;
-    CHECK(straight.state("optimizer.step").same_bits(before) == skips);
+    CHECK(straight.parameters().get("optimizer.step").same_bits(before) == skips);
     for (const auto& [name, value] : results) CHECK(again.at(name).same_bits(value));
-    for (const auto& [name, value] : straight.states()) CHECK(resumed.state(name).same_bits(value));
+    for (const auto& [name, value] : straight.parameters().values())
+      CHECK(resumed.parameters().get(name).same_bits(value));
   }
   CHECK(skipped > 5);
   CHECK(taken > 5);

@@ -1,5 +1,7 @@
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <thread>
 
 #include "tests/runtime/check_compiled.h"
 
@@ -36,8 +38,14 @@ struct WrongCall {
 const std::vector<WrongCall>& wrong_calls() {
   static const std::vector<WrongCall> all = {
       {"argument_missing", {"x", "@model", "f32[n, 4]"}, [](Call& c) { c.inputs.erase("x"); }},
-      {"argument_unknown", {"xx", "did you mean"}, [](Call& c) { c.inputs.emplace("xx", HostTensor(f32, {1})); }},
-      {"argument_unknown", {"w", "set_state"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
+      {"argument_unknown", {"xx", "its inputs are"}, [](Call& c) { c.inputs.emplace("xx", HostTensor(f32, {1})); }},
+      {"argument_unknown",
+       {"xx", "did you mean 'x'?"},
+       [](Call& c) {
+         c.inputs.erase("x");
+         c.inputs.emplace("xx", HostTensor(f32, {2, 4}));
+       }},
+      {"argument_unknown", {"w", "parameters()"}, [](Call& c) { c.inputs.emplace("w", HostTensor(f32, {5, 4})); }},
       {"argument_dtype",
        {"x", "f32[n, 4]", "f64[2, 4]"},
        [](Call& c) { c.inputs.at("x") = HostTensor(f64, {2, 4}); }},
@@ -47,15 +55,29 @@ const std::vector<WrongCall>& wrong_calls() {
        [](Call& c) { c.inputs.at("x") = HostTensor(f32, {2, 3}); }},
       {"dim_conflict", {"n", "3", "2"}, [](Call& c) { c.inputs.at("y") = HostTensor(f32, {3, 3}); }},
       {"dim_conflict", {"2*n", "5", "z"}, [](Call& c) { c.inputs.at("z") = HostTensor(f32, {5}); }},
-      {"index_range", {"model.cpp:9", "gather"}, [](Call& c) { c.inputs.at("i").set_int(1, 5); }},
-      {"index_range", {"model.cpp:9", "gather"}, [](Call& c) { c.inputs.at("i").set_int(2, -1); }},
-      {"argument_unknown", {"v", "@model"}, [](Call& c) { c.executable.set_state("v", HostTensor(f32, {4})); }},
-      {"argument_unknown", {"x", "@model"}, [](Call& c) { c.executable.set_state("x", HostTensor(f32, {2, 4})); }},
-      {"argument_dtype", {"s", "f32", "i64"}, [](Call& c) { c.executable.set_state("s", HostTensor(i64, {4})); }},
+      {"argument_unknown",
+       {"qqqq", "its inputs are: x, y, i, z"},
+       [](Call& c) { c.inputs.emplace("qqqq", HostTensor()); }},
+      {"index_range",
+       {"model.cpp:9: gather: index 5 at [1] of the input i is out of range for a dim of size 5", "use 0 to 4"},
+       [](Call& c) { c.inputs.at("i").set_int(1, 5); }},
+      {"index_range",
+       {"model.cpp:9: gather: index -1 at [2] of the input i"},
+       [](Call& c) { c.inputs.at("i").set_int(2, -1); }},
+      {"argument_unknown",
+       {"weights", "no parameter or state"},
+       [](Call& c) { c.executable.parameters().set("weights", HostTensor(f32, {4})); }},
+      {"argument_unknown", {"did you mean 'w'?"}, [](Call& c) { (void)c.executable.parameters().get("W"); }},
+      {"argument_unknown",
+       {"no parameter or state", "x"},
+       [](Call& c) { c.executable.parameters().set("x", HostTensor(f32, {2, 4})); }},
+      {"argument_dtype",
+       {"s", "f32", "i64"},
+       [](Call& c) { c.executable.parameters().set("s", HostTensor(i64, {4})); }},
       {"argument_shape",
        {"w", "[5, 4]", "[4, 5]"},
-       [](Call& c) { c.executable.set_state("w", HostTensor(f32, {4, 5})); }},
-      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.state("nothing"); }},
+       [](Call& c) { c.executable.parameters().set("w", HostTensor(f32, {4, 5})); }},
+      {"argument_unknown", {"nothing"}, [](Call& c) { (void)c.executable.parameters().get("nothing"); }},
   };
   return all;
 }
@@ -84,9 +106,9 @@ TEST_CASE("an executable names what does not fit, and runs again after it") {
   const auto [unset, unset_text] = error_of_call([&] { executable.run(right_inputs()); });
   CHECK(unset == "state_unset");
   CHECK(unset_text.find("parameter w: f32[5, 4] of @model has no value") != std::string::npos);
-  CHECK(error_of_call([&] { (void)executable.state("s"); }).first == "state_unset");
-  executable.set_state("w", HostTensor(f32, {5, 4}));
-  executable.set_state("s", HostTensor(f32, {4}));
+  CHECK(error_of_call([&] { (void)executable.parameters().get("s"); }).first == "state_unset");
+  executable.parameters().set("w", HostTensor(f32, {5, 4}));
+  executable.parameters().set("s", HostTensor(f32, {4}));
   for (const WrongCall& wrong : wrong_calls()) {
     const auto [label, text] = error_of_call([&] {
       Call call{executable, right_inputs()};
@@ -101,6 +123,69 @@ TEST_CASE("an executable names what does not fit, and runs again after it") {
     }
     CHECK(executable.run(right_inputs()).at("g").shape() == std::vector<std::int64_t>{3, 4});
   }
+}
+
+TEST_CASE("a result that is not there is an error that names those that are") {
+  Executable executable = compile(parse(model), {.threads = 1});
+  executable.parameters().set({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
+  const auto [label, text] = error_of_call([&] { (void)executable.run(right_inputs()).at("loss"); });
+  CHECK(label == "tensor_unknown");
+  CHECK(text.find("there are: g, l, y, z") != std::string::npos);
+}
+
+TEST_CASE("an executable that was moved from says so, and may be assigned to") {
+  Executable first = compile(parse(model), {.threads = 1});
+  Executable second = std::move(first);
+  second.parameters().set({{"w", HostTensor(f32, {5, 4})}, {"s", HostTensor(f32, {4})}});
+  CHECK(second.run(right_inputs()).size() == 4);
+  std::vector<LaunchTime> times;
+  // NOLINTBEGIN(bugprone-use-after-move): what was moved from is promised to throw
+  const std::function<void()> uses[] = {
+      [&] { first.run(right_inputs()); },   [&] { first.run_traced(right_inputs(), times); },
+      [&] { (void)first.parameters(); },    [&] { first.use(second.parameters()); },
+      [&] { (void)first.summary(); },       [&] { (void)first.program(); },
+      [&] { (void)first.memory_plan({}); }, [&] { (void)first.bind({}); }};
+  // NOLINTEND(bugprone-use-after-move)
+  for (const auto& use : uses) CHECK(error_of_call(use).first == "executable_moved");
+  first = std::move(second);
+  CHECK(first.run(right_inputs()).size() == 4);
+}
+
+TEST_CASE("a number of threads below zero is an error") {
+  const auto [label, text] = error_of_call([] { (void)compile(parse(model), {.threads = -1}); });
+  CHECK(label == "thread_count");
+  CHECK(text.find("-1 threads") != std::string::npos);
+}
+
+TEST_CASE("states that are set beside runs on another thread are seen whole or not at all") {
+  // Every value that is set has equal elements, and a run keeps them equal, as long as nobody sees half of one. The
+  // sines take long enough for many values to be set meanwhile.
+  constexpr std::int64_t size = 1 << 17;
+  Executable executable = compile(parse(R"(graph @kept(state %s: f64[131072]) {
+  %1 = sin %s
+  %2 = max %1 {dims=[0]}
+  %3 = min %1 {dims=[0]}
+  %4 = sub %2, %3
+  %5 = neg %s
+  output "spread" %4
+  update %s <- %5
+})"),
+                                  {.threads = 2});
+  const auto filled = [](double x) { return HostTensor::from({size}, std::vector<double>(size, x), f64); };
+  const HostTensor three = filled(3), one = filled(1);
+  executable.parameters().set("s", three);
+  std::atomic<bool> done = false;
+  std::thread setter([&] {
+    for (int i = 0; !done; ++i) executable.parameters().set("s", i % 2 == 0 ? one : three);
+  });
+  double spread = 0;
+  for (int i = 0; i < 200; ++i) {
+    spread = std::max(spread, executable.run({}).at("spread").get(0));
+    std::this_thread::yield();
+  }
+  done = true;
+  setter.join();
+  CHECK(spread == 0);
 }
 
 TEST_CASE("sizes that no argument tells, and relations that only a run can check, name the user's line") {

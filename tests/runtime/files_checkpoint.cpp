@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <random>
 
+#include "runtime/files/file_lock.h"
+#include "runtime/files/sha256.h"
 #include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
@@ -136,6 +141,153 @@ TEST_CASE("checkpoint: damage is found, named, and passed over") {
   const auto none = failure_of([&] { (void)store.load_newest(); });
   CHECK(none.label == "checkpoint_invalid");
   CHECK_THAT(none.text, Contains("00000001-step-1") && Contains("00000002-step-2"));
+}
+
+/// Writes a checkpoint's file anew, and its manifest so that it fits.
+void replace_file(const fs::path& folder, const std::string& name, const std::string& text) {
+  spit(folder / name, text);
+  const std::string manifest = slurp(folder / "manifest.json");
+  const auto at = manifest.find('"' + name + '"'), end = manifest.find('}', at);
+  REQUIRE(end != std::string::npos);
+  spit(folder / "manifest.json", manifest.substr(0, at) + '"' + name +
+                                     "\": {\"bytes\": " + std::to_string(text.size()) + ", \"sha256\": \"" +
+                                     sha256_hex(text) + "\"" + manifest.substr(end));
+}
+
+TEST_CASE("checkpoint: a state that no run can have had is refused, though its digest is right") {
+  const ScratchFolder folder;
+  const CheckpointStore store(folder.path());
+  save(store, 1);
+  const fs::path newest = save(store, 2);
+  const std::string state = slurp(newest / "state.json");
+  const auto with = [&](const std::string& name, const std::string& value) {
+    const auto at = state.find('"' + name + '"'), end = state.find_first_of(",\n", at);
+    REQUIRE(end != std::string::npos);
+    return state.substr(0, at) + '"' + name + "\": " + value + state.substr(end);
+  };
+  std::string says;
+  SECTION("a negative step") {
+    replace_file(newest, "state.json", with("step", "-3"));
+    says = "'step' is -3, which is negative";
+  }
+  SECTION("a negative position") {
+    replace_file(newest, "state.json", with("data_position", "-1"));
+    says = "'data_position' is -1, which is negative";
+  }
+  SECTION("a step of more than 63 bits") {
+    replace_file(newest, "state.json", with("step", "18446744073709551615"));
+    says = "'step' is 18446744073709551615, which is too large";
+  }
+  SECTION("a step that is no whole number") {
+    replace_file(newest, "state.json", with("step", "2.5"));
+    says = "'step' has the wrong type";
+  }
+  const auto failure = failure_of([&] { (void)load_checkpoint(newest); });
+  CHECK(failure.label == "checkpoint_invalid");
+  CHECK_THAT(failure.text, Contains("state.json") && Contains(says));
+  CHECK(store.load_newest()->meta.step == 1);
+}
+
+TEST_CASE("checkpoint: states that are not finite are neither saved nor gone on from") {
+  const ScratchFolder folder;
+  const CheckpointStore store(folder.path());
+  const CheckpointStore inspected(folder.path(), 2, CheckpointStore::States::any);
+  save(store, 1);
+  for (const DType dtype : {f64, f32, bf16, f16, c64, c128})
+    for (const double value : {NAN, INFINITY, -INFINITY}) {
+      HostTensor bad(dtype, {3000, 2});
+      if (is_complex(dtype))
+        bad.set_complex(4321, {1, value});
+      else
+        bad.set(4321, value);
+      const HostTensor count = HostTensor::from_ints({2}, {-1, 7});
+      const std::vector states{view_of("w", weights(2)), view_of("n", count), view_of("bad", bad)};
+      const auto failure = failure_of([&] { store.save(meta_of(2), std::span(states).subspan(1)); });
+      CHECK(failure.label == "checkpoint_not_finite");
+      CHECK_THAT(failure.text, Contains("'bad' is ") && Contains("at [2160, 1]"));
+      // As a record it may be saved, and as a state by a store that is told so.
+      store.save(meta_of(1), std::span(states).subspan(1, 1), std::span(states).subspan(2));
+      CHECK(store.load_newest()->meta.step == 1);
+      CHECK(store.load_newest()->records == std::vector<std::string>{"bad"});
+      inspected.save(meta_of(2), std::span(states).subspan(1));
+      const auto loaded = store.load_newest();
+      REQUIRE(loaded.has_value());
+      CHECK(loaded->meta.step == 1);
+      REQUIRE(loaded->warnings.size() == 1);
+      CHECK_THAT(loaded->warnings[0], Contains("step-2") && Contains("'bad' is ") && Contains("[2160, 1]"));
+      CHECK(inspected.load_newest()->meta.step == 2);
+    }
+  HostTensor largest(f32, {2});
+  largest.set(0, std::numeric_limits<float>::max());
+  largest.set(1, std::numeric_limits<float>::denorm_min());
+  store.save(meta_of(3), std::vector{view_of("w", largest)});
+  CHECK(store.load_newest()->meta.step == 3);
+}
+
+TEST_CASE("checkpoint: the largest number is an error, not the start of another count") {
+  const ScratchFolder folder;
+  const CheckpointStore store(folder.path());
+  const fs::path saved = save(store, 5);
+  for (const std::string name : {"18446744073709551615-step-5", "18446744073709551614-step-5", "999999999999-step-5",
+                                 "99999999999999999999999999-step-5"}) {
+    fs::rename(saved, folder / name);
+    for (const auto& use :
+         {std::function<void()>([&] { save(store, 6); }), std::function<void()>([&] { (void)store.load_newest(); }),
+          std::function<void()>([&] { (void)store.list(); })}) {
+      const auto failure = failure_of(use);
+      CHECK(failure.label == "checkpoint_number");
+      CHECK_THAT(failure.text, Contains(name));
+    }
+    fs::rename(folder / name, saved);
+  }
+  fs::rename(saved, folder / "999999999998-step-5");
+  CHECK(store.load_newest()->meta.step == 5);
+  CHECK(failure_of([&] { save(store, 6); }).label == "checkpoint_number");
+  CHECK(store.load_newest()->meta.step == 5);
+}
+
+TEST_CASE("checkpoint: only what a store wrote is removed") {
+  const ScratchFolder folder;
+  const CheckpointStore store(folder.path());
+  const fs::path first = save(store, 1), second = save(store, 2);
+  spit(first / "notes.txt", "the best so far");
+  fs::create_directory(folder / ".work-mine");
+  fs::create_directory(folder / ".work-00000001-step-9");
+  spit(folder / ".work-00000001-step-9" / "state.json", "{");
+  spit(folder / ".work-00000001-step-9" / ".state.json.17-0.lathe-tmp", "{");
+  fs::create_directory(folder / ".work-00000002-step-9");
+  spit(folder / ".work-00000002-step-9" / "mine.txt", "");
+  fs::create_directory(folder / "elsewhere");
+  spit(folder / "elsewhere" / "state.json", "{}");
+  fs::create_directory_symlink(folder / "elsewhere", folder / "00000000-step-0");
+  for (const std::int64_t step : {3, 4, 5}) save(store, step);
+  CHECK(slurp(first / "notes.txt") == "the best so far");
+  CHECK(load_checkpoint(first).meta.step == 1);
+  CHECK_FALSE(fs::exists(second));
+  CHECK(fs::exists(folder / ".work-mine"));
+  CHECK(fs::exists(folder / ".work-00000002-step-9" / "mine.txt"));
+  CHECK_FALSE(fs::exists(folder / ".work-00000001-step-9"));
+  CHECK(fs::exists(folder / "elsewhere" / "state.json"));
+}
+
+TEST_CASE("checkpoint: what a killed process left half-made goes when asked, unless another is saving") {
+  const ScratchFolder folder;
+  const CheckpointStore store(folder / "run"), nowhere(folder / "nowhere");
+  nowhere.remove_leftovers();
+  CHECK_FALSE(fs::exists(folder / "nowhere"));
+  save(store, 1);
+  const fs::path half = folder / "run" / ".work-00000002-step-2";
+  fs::create_directory(half);
+  spit(half / "tensors.safetensors", "half");
+  {
+    const auto lock = FileLock::take(folder / "run" / ".lock");
+    REQUIRE(lock.has_value());
+    store.remove_leftovers();
+    CHECK(fs::exists(half));
+  }
+  store.remove_leftovers();
+  CHECK_FALSE(fs::exists(half));
+  CHECK(store.load_newest()->meta.step == 1);
 }
 
 TEST_CASE("checkpoint: what cannot be saved leaves the store as it was") {

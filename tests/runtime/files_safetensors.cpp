@@ -35,8 +35,8 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
   return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
-std::map<std::string, HostTensor> one_of_each_dtype() {
-  std::map<std::string, HostTensor> tensors;
+Tensors one_of_each_dtype() {
+  Tensors tensors;
   for (const DType dtype : all_dtypes) {
     HostTensor tensor(dtype, {2, 3});
     for (std::int64_t i = 0; i < 6; ++i) tensor.set(i, static_cast<double>(i) - 2.5);

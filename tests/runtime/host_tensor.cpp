@@ -51,6 +51,21 @@ TEST_CASE("rank 0 is one element and a zero dim none") {
   CHECK(HostTensor(HostTensor(f32, {0})).same_bits(HostTensor()));
 }
 
+TEST_CASE("elements are found by their position, which must lie in the tensor") {
+  const HostTensor a = HostTensor::from({2, 3}, {0, 1, 2, 3, 4, 5});
+  CHECK(a.at({1, 2}) == 5);
+  CHECK(a.offset({1, 0}) == 3);
+  CHECK(HostTensor::scalar(7).at({}) == 7);
+  CHECK(position_of({2, 3}, 4) == std::vector<std::int64_t>{1, 1});
+  CHECK(position_of({}, 0).empty());
+  const std::string line = "host_tensor.cpp:" + std::to_string(__LINE__ + 1);
+  CHECK_THROWS_WITH(a.at({0, 3}),
+                    Catch::StartsWith(line) && Catch::Contains("[0, 3] of f32[2, 3]: dim 1 has size 3"));
+  CHECK_THROWS_WITH(a.at({-1, 0}), Catch::Contains("position [-1, 0] of f32[2, 3]: dim 0 has size 2"));
+  CHECK_THROWS_WITH(a.at({1}), Catch::Contains("position [1] of f32[2, 3]: it has 2 dims"));
+  CHECK(label_of([&] { (void)a.offset({2, 0}); }) == "host_tensor_index");
+}
+
 TEST_CASE("elements are seen with their own type only") {
   HostTensor a = HostTensor::from({2}, {1.5, -2}, f32);
   CHECK(a.as<float>()[1] == -2.0f);

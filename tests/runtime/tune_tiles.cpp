@@ -178,7 +178,7 @@ TEST_CASE("tune: every candidate gives the same bits") {
   const auto run = [&](int candidate) {
     tuning.fast = candidate;
     Executable executable = tuning.compiled();
-    for (const char* name : {"w", "u", "v"}) executable.set_state(name, arguments.at(name));
+    for (const char* name : {"w", "u", "v"}) executable.parameters().set(name, arguments.at(name));
     for (const int number : chosen(executable)) tried.insert(number);
     return executable.run({{"x", arguments.at("x")}}).at("y");
   };

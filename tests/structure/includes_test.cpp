@@ -24,6 +24,8 @@ const std::vector<Layer>& layers() {
       {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
       {"passes/", {"passes/", "ir/"}},
+      // Models of files: the DSL and the runtime together.
+      {"frontend/pretrained/", {"frontend/", "runtime/", "ir/support/"}},
       // Training steps are made of gradients.
       {"frontend/",
        {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff.h", "passes/mixed_precision.h",
@@ -60,10 +62,14 @@ struct Foreign {
 
 const std::vector<Foreign>& foreign() {
   static const std::vector<Foreign> all{
-      {"llvm", {"codegen/llvm"}, true},      {"cuda", {"codegen/cuda"}, true},
-      {"nvrtc", {"codegen/cuda"}, true},     {"CLI/", {"tools", "tests/fuzz"}, true},
-      {"catch2/", {"tests"}, true},          {"nlohmann/", {"runtime", "tools", "tests"}, true},
-      {"openssl/", {"runtime"}, false},      {"pcre2", {"runtime/text"}, false},
+      {"llvm", {"codegen/llvm"}, true},
+      {"cuda", {"codegen/cuda"}, true},
+      {"nvrtc", {"codegen/cuda"}, true},
+      {"CLI/", {"tools", "tests/fuzz"}, true},
+      {"catch2/", {"tests"}, true},
+      {"nlohmann/", {"runtime", "tools", "tests", "frontend/pretrained"}, true},
+      {"openssl/", {"runtime"}, false},
+      {"pcre2", {"runtime/text"}, false},
       {"utf8proc", {"runtime/text"}, false},
   };
   return all;

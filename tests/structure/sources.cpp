@@ -54,6 +54,19 @@ const std::vector<SourceFile>& source_files() {
   return files;
 }
 
+const std::vector<SourceFile>& pages() {
+  static const std::vector<SourceFile> files = [] {
+    std::vector<SourceFile> all{read(root() / "README.md")};
+    for (const auto& entry : fs::recursive_directory_iterator(root() / "docs"))
+      if (entry.path().extension() == ".md") all.push_back(read(entry.path()));
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    return all;
+  }();
+  return files;
+}
+
+bool is_file(const std::string& path) { return fs::is_regular_file(root() / path); }
+
 std::vector<Include> includes(const SourceFile& file) {
   std::vector<Include> found;
   int number = 0;

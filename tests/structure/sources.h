@@ -26,6 +26,12 @@ struct SourceFile {
 /// What is written by people: code, build files, scripts, the page of the command. Golden data is left out.
 const std::vector<SourceFile>& source_files();
 
+/// The pages that people read: README.md and docs/.
+const std::vector<SourceFile>& pages();
+
+/// Whether there is a file of this path, from the root of the tree.
+bool is_file(const std::string& path);
+
 struct Include {
   int line;
   std::string target;  ///< "ir/tensor/dim.h", "vector"

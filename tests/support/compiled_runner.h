@@ -23,10 +23,10 @@ class CompiledProgram : public Program {
       if (inputs_.contains(name))
         inputs.emplace(name, value);
       else
-        executable_.set_state(name, value);
+        executable_.parameters().set(name, value);
     }
     ir::Tensors results = executable_.run(inputs);
-    for (const std::string& name : updated_) results.insert_or_assign(name, executable_.state(name));
+    for (const std::string& name : updated_) results.insert_or_assign(name, executable_.parameters().get(name));
     return results;
   }
 

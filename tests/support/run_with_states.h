@@ -8,11 +8,11 @@ namespace lathe::test {
 /// the interpreter names them, where it gives them).
 inline ir::Tensors run_with_states(Executable& executable, ir::Tensors arguments) {
   for (const Program::Slot& slot : executable.program().states) {
-    executable.set_state(slot.name, arguments.at(slot.name));
+    executable.parameters().set(slot.name, arguments.at(slot.name));
     arguments.erase(slot.name);
   }
   ir::Tensors results = executable.run(arguments);
-  for (const auto& [name, value] : executable.states()) results.emplace(name, value);
+  for (const auto& [name, value] : executable.parameters().values()) results.emplace(name, value);
   return results;
 }
 

@@ -64,7 +64,8 @@ TEST_CASE("the errors of docs/ir.md are what the parser says", "[docs]") {
     INFO("docs/ir.md:" << all[i].line);
     REQUIRE(i + 1 < all.size());
     REQUIRE(all[i + 1].kind == "text");
-    const std::string said = ir::test::error_text([&] { static_cast<void>(parse_graph(all[i].text, "example.lathe")); });
+    const std::string said =
+        ir::test::error_text([&] { static_cast<void>(parse_graph(all[i].text, "example.lathe")); });
     CHECK(said + "\n" == all[i + 1].text);
   }
   CHECK(errors >= 5);

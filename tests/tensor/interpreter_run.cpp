@@ -53,6 +53,40 @@ TEST_CASE("any value can be had, by id or by name") {
   CHECK(named.at("y").get(0) == 4);
 }
 
+TEST_CASE("a result that is not there is an error that names those that are") {
+  const Tensors results{{"loss", HostTensor::scalar(1)}, {"logits", HostTensor::scalar(2)}};
+  CHECK(results.at("loss").get(0) == 1);
+  std::string text;
+  const int line = __LINE__ + 1;
+  CHECK(error_label([&] { (void)results.at("logit"); }, &text) == "tensor_unknown");
+  CHECK(text == "interpreter_run.cpp:" + std::to_string(line) +
+                    ": at: there is no tensor named logit  [tensor_unknown]\n"
+                    "  there are: logits, loss; did you mean 'logits'?");
+  CHECK(error_label([&] { (void)Tensors().at("y"); }, &text) == "tensor_unknown");
+  CHECK(text.find("there are: none") != std::string::npos);
+  Tensors many;
+  for (int i = 0; i < 100; ++i) many.emplace("weight" + std::to_string(i), HostTensor());
+  many.at("weight7") = HostTensor::scalar(3);
+  CHECK(many.at("weight7").get(0) == 3);
+  CHECK(error_label([&] { (void)many.at("y"); }, &text) == "tensor_unknown");
+  CHECK(text.find(" and 88 more") != std::string::npos);
+}
+
+TEST_CASE("an argument that is not known is not answered with one that is given") {
+  GraphBuilder b("g");
+  const Value x = b.argument(ops::input, "x", f64, {2});
+  b.output("y", add(x, b.argument(ops::parameter, "weight", f64, {2})));
+  const HostTensor two(f64, {2});
+  std::string text;
+  CHECK(error_label([&] { interpret(b.graph(), {{"xx", two}}); }, &text) == "argument_unknown");
+  CHECK(text.find("did you mean 'x'?") != std::string::npos);
+  CHECK(error_label([&] { interpret(b.graph(), {{"x", two}, {"xx", two}}); }, &text) == "argument_unknown");
+  CHECK(text.find("did you mean") == std::string::npos);
+  CHECK(text.find("its inputs are: x") != std::string::npos);
+  CHECK(error_label([&] { interpret(b.graph(), {{"x", two}, {"wieght", two}}); }, &text) == "argument_unknown");
+  CHECK(text.find("did you mean 'weight'?") != std::string::npos);
+}
+
 TEST_CASE("nothing that no result needs is computed") {
   GraphBuilder b("g");
   const Value x = b.argument(ops::input, "x", f64, {2});

@@ -247,7 +247,7 @@ TEST_CASE("grad gives a graph with the gradients as outputs", "[tools]") {
 TEST_CASE("run computes outputs and updated states", "[tools]") {
   const Scratch scratch;
   const std::string file = scratch.write("small.lathe", test::small_program);
-  std::map<std::string, HostTensor> arguments;
+  Tensors arguments;
   arguments.emplace("x", HostTensor::from({2, 4}, {1, 0, 0, 0, 0, 2, 0, 0}));
   arguments.emplace("w", HostTensor::from({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
   arguments.emplace("runs", HostTensor::from_ints({}, {41}));
@@ -270,8 +270,7 @@ TEST_CASE("run computes outputs and updated states", "[tools]") {
   check_refused(run_lathe(scratch, "run " + file), "[argument_missing]");
   check_refused(run_lathe(scratch, "run " + file + " --random --dim n"), "[dim_option]");
   check_refused(run_lathe(scratch, "run " + file + " --random --dim m=3"), "no unknown dim of this name");
-  write_safetensors(scratch.path("other.safetensors"),
-                    std::map<std::string, HostTensor>{{"y", HostTensor(f32, {1})}});
+  write_safetensors(scratch.path("other.safetensors"), Tensors{{"y", HostTensor(f32, {1})}});
   check_refused(run_lathe(scratch, "run " + file + " --random -i " + scratch.path("other.safetensors")),
                 "[argument_unknown]");
   check_refused(run_lathe(scratch, "run " + file + " -i " + file), "[safetensors");

@@ -68,7 +68,7 @@ std::function<double()> peak_probe(int threads) {
 
 Measured measure_op(const OpCase& made, int threads) {
   Executable executable = compile(made.graph, {.threads = threads});
-  executable.set_states(made.states);
+  executable.parameters().set(made.states);
   return measure(executable, {}, peak_probe(threads));
 }
 
@@ -119,7 +119,7 @@ void memory_bound(const TableOptions& options) {
     double bytes = 0;
     for (const Sweep& sweep : made.sweeps) bytes += sweep.bytes();
     Executable executable = compile(made.graph, {.threads = options.threads});
-    executable.set_states(made.states);
+    executable.parameters().set(made.states);
     made.states.clear();
     const Measured m = measure(executable, made.inputs, [&] { return measure_floor(pool, made.sweeps, 3); });
     print_line(fmt::format("{} {}x{}", op.name, rows, columns), time_text(m.seconds),
@@ -155,7 +155,7 @@ void steps(const TableOptions& options) {
     Executable executable = compile(step, {.threads = options.threads, .cache = &cache});
     const CompileSummary cold = executable.summary();
     const CompileSummary warm = compile(step, {.threads = options.threads, .cache = &cache}).summary();
-    executable.set_states(initial_values(step, model.initializers, 1));
+    executable.parameters().set(initial_values(step, model.initializers, 1));
     const MemoryPlan plan = executable.memory_plan(executable.bind(model.inputs));
     const Measured m = measure(executable, model.inputs, peak_probe(options.threads), 4);
 
@@ -181,7 +181,7 @@ void decode(const TableOptions& options) {
   for (const std::int64_t context : {256, 1024}) {
     const StepCase made = gpt2_decode_case(context);
     Executable executable = compile(made.forward, {.threads = options.threads});
-    executable.set_states(initial_values(made.forward, made.initializers, 1));
+    executable.parameters().set(initial_values(made.forward, made.initializers, 1));
     const Measured m = measure(executable, made.inputs, [&] {
       return measure_read_bandwidth(options.threads, bandwidth_probe_bytes(), 0.05).best;
     });

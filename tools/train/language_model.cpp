@@ -10,43 +10,34 @@ namespace lathe::tools {
 
 namespace {
 
-enum class Purpose { loss, logits };
-
-/// Adds the model and its output to the graph.
-void add_model(Graph& g, const ModelSettings& s, double dropout, Purpose purpose) {
+/// Both graphs of a model.
+template <class Model>
+LanguageModel graphs_of(const Model& model, const std::string& name) {
   const Dim B("B"), T("T");
-  const Tensor tokens = g.input("tokens", i64, {B, purpose == Purpose::loss ? T + 1 : T});
-  const auto finish = [&](const auto& model) {
-    if (purpose == Purpose::loss)
-      g.output("loss", model.loss(tokens));
-    else
-      g.output("logits", model.logits(tokens));
-  };
-  const Dim vocab("vocab", s.vocab), d_model("d_model", s.d_model), h("h", s.heads);
-  if (s.model == "llama") {
-    finish(models::Llama(g, {.vocab = vocab,
-                             .d_model = d_model,
-                             .d_ff = Dim("d_ff", s.d_model * 8 / 3 / 16 * 16),
-                             .h = h,
-                             .kv_heads = Dim("kv_heads", s.heads),
-                             .head_dim = Dim("head_dim", s.d_model / s.heads),
-                             .layers = static_cast<int>(s.layers)}));
-  } else {
-    finish(models::Gpt(g, {.vocab = vocab,
-                           .context = Dim("context", s.context),
-                           .d_model = d_model,
-                           .h = h,
-                           .layers = static_cast<int>(s.layers),
-                           .dropout = dropout}));
-  }
+  Graph loss(name), logits(name + "_generate");
+  loss.output("loss", model.loss(loss.input("tokens", i64, {B, T + 1})));
+  logits.output("logits", model.logits(logits.input("tokens", i64, {B, T})));
+  return {.model = model, .forward = loss.finish(), .step = {}, .generate = logits.finish()};
 }
 
-ir::Graph build(const std::string& name, const ModelSettings& s, double dropout, Purpose purpose,
-                std::vector<Initializer>* initializers = nullptr) {
-  Graph g(name);
-  add_model(g, s, dropout, purpose);
-  if (initializers) *initializers = g.initializers();
-  return g.finish();
+LanguageModel build(const ModelSettings& s) {
+  const Dim vocab("vocab", s.vocab), d_model("d_model", s.d_model), h("h", s.heads);
+  if (s.model == "llama")
+    return graphs_of(models::Llama({.vocab = vocab,
+                                    .d_model = d_model,
+                                    .d_ff = Dim("d_ff", s.d_model * 8 / 3 / 16 * 16),
+                                    .h = h,
+                                    .kv_heads = Dim("kv_heads", s.heads),
+                                    .head_dim = Dim("head_dim", s.d_model / s.heads),
+                                    .layers = static_cast<int>(s.layers)}),
+                     s.model);
+  return graphs_of(models::Gpt({.vocab = vocab,
+                                .context = Dim("context", s.context),
+                                .d_model = d_model,
+                                .h = h,
+                                .layers = static_cast<int>(s.layers),
+                                .dropout = s.dropout}),
+                   s.model);
 }
 
 }  // namespace
@@ -72,10 +63,7 @@ LanguageModel build_language_model(const ModelSettings& model, const OptimizerSe
     throw UserError(
         fmt::format("{} steps of warm-up leave none of {} steps to train", optimizer.warmup_steps(), optimizer.steps),
         "train_warmup", "give more --steps or fewer --warmup");
-  LanguageModel m;
-  m.forward = build(model.model, model, model.dropout, Purpose::loss, &m.initializers);
-  m.evaluate = build(model.model + "_evaluate", model, 0, Purpose::loss);
-  m.generate = build(model.model + "_generate", model, 0, Purpose::logits);
+  LanguageModel m = build(model);
   const AdamW adamw{.lr = optimizer.steps == 1 ? Schedule(optimizer.lr)
                                                : Schedule::warmup_cosine(optimizer.lr, optimizer.warmup_steps(),
                                                                          optimizer.steps, optimizer.lr / 10),

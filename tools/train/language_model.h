@@ -4,8 +4,7 @@
 #include <map>
 #include <string>
 
-#include "frontend/graph.h"
-#include "frontend/initialize.h"
+#include "frontend/nn/module.h"
 #include "frontend/schedule.h"
 #include "ir/tensor/graph.h"
 
@@ -30,13 +29,13 @@ struct OptimizerSettings {
   }
 };
 
-/// The graphs of a decoder-only language model, dims of batch and sequence unknown.
+/// A decoder-only language model and its graphs, dims of batch and sequence unknown. To evaluate, compile `forward`
+/// with Mode::evaluation.
 struct LanguageModel {
-  ir::Graph forward;   ///< tokens i64 [B, T+1] -> "loss", for reading
+  nn::Module model;
+  ir::Graph forward;   ///< tokens i64 [B, T+1] -> "loss"
   ir::Graph step;      ///< the same with backward and AdamW, in the precision asked for
-  ir::Graph evaluate;  ///< tokens i64 [B, T+1] -> "loss", without dropout, in f32
-  ir::Graph generate;  ///< tokens i64 [B, T] -> "logits" [B, T, vocab], without dropout
-  std::vector<Initializer> initializers;
+  ir::Graph generate;  ///< tokens i64 [B, T] -> "logits" [B, T, vocab]
 };
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer);
 

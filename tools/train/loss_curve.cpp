@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/support/visible.h"
+
 namespace lathe::tools {
 
 namespace {
@@ -93,7 +95,7 @@ std::string legend(bool validation) {
 
 std::string escaped(const std::string& text) {
   std::string safe;
-  for (const char c : text) {
+  for (const char c : visible(text)) {
     if (c == '&')
       safe += "&amp;";
     else if (c == '<')

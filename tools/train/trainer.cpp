@@ -8,6 +8,7 @@
 #include <csignal>
 #include <optional>
 
+#include "frontend/initialize.h"
 #include "frontend/text/corpus.h"
 #include "ir/tensor/explain.h"
 #include "runtime/cache/disk_cache.h"
@@ -115,18 +116,20 @@ class Trainer {
   void prepare_model() {
     LanguageModel model = build_language_model(s_.model, s_.optimizer);
     fmt::print("\n{}\n", ir::print_short(model.forward));
-    initializers_ = model.initializers;
+    model_ = model.model;
     step_graph_ = model.step;
     CompileOptions options = compile_options(s_.target);
     options.threads = s_.threads;
     options.cache = cache_.enabled() ? &cache_ : nullptr;
     options.lower = s_.lower;
+    options.parameters = weights_;
     CompileOptions training = options;
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
     training.lower.memory = memory_budget(s_.memory_budget, sizes);
     training.tune = tune_options(s_.tune, sizes);
     exe_.emplace(compile(sized_for_chunks(model.step, s_.lower, sizes), training));
-    evaluate_.emplace(compile(model.evaluate, options));
+    options.mode = Mode::evaluation;
+    evaluate_.emplace(compile(model.forward, options));
     generate_.emplace(compile(model.generate, options));
     print_summary();
   }
@@ -145,12 +148,9 @@ class Trainer {
   }
 
   void restore_or_start() {
-    exe_->set_states(initial_values(step_graph_, initializers_, s_.seed));
-    std::int64_t parameters = 0;
-    for (const auto& slot : exe_->program().states)
-      if (slot.is_parameter) parameters += exe_->state(slot.name).numel();
+    weights_.set(initial_values(step_graph_, model_.initializers(), s_.seed));
     fmt::print("{} parameters; batches of {} x {} characters; {} steps\n",
-               format_count(static_cast<double>(parameters)), s_.batch, s_.model.context, s_.optimizer.steps);
+               format_count(static_cast<double>(model_.count())), s_.batch, s_.model.context, s_.optimizer.steps);
     if (!checkpoint_) return;
     const CheckpointMeta& meta = checkpoint_->meta;
     for (const auto& [name, value] : s_.model.to_strings()) {
@@ -160,8 +160,7 @@ class Trainer {
                                   at->second, name, value),
                       "train_resume", "give the same settings, another --output, or --fresh to start anew");
     }
-    for (const auto& slot : exe_->program().states)
-      exe_->set_state(slot.name, checkpoint_->tensors.tensor(slot.name));
+    for (const auto& slot : exe_->program().states) weights_.set(slot.name, checkpoint_->tensors.tensor(slot.name));
     const auto history = [&](const char* steps, const char* losses, std::vector<CurvePoint>& curve) {
       const HostTensor at = checkpoint_->tensors.tensor(steps), loss = checkpoint_->tensors.tensor(losses);
       for (std::int64_t i = 0; i < at.numel(); ++i) curve.push_back({at.get_int(i), loss.get(i)});
@@ -204,7 +203,6 @@ class Trainer {
 
   /// The mean over at most `batches` batches of the validation text.
   double validation_loss(std::int64_t batches) {
-    for (const auto& slot : evaluate_->program().states) evaluate_->set_state(slot.name, exe_->state(slot.name));
     const text::BatchSampler sampler(corpus_->validation, s_.batch, s_.model.context, s_.seed);
     batches = std::min(batches, std::max<std::int64_t>(1, sampler.windows() / s_.batch));
     double sum = 0;
@@ -229,7 +227,7 @@ class Trainer {
     std::vector<TensorView> tensors = {view_of("history.step", steps), view_of("history.loss", losses),
                                        view_of("history.validation_step", validation_steps),
                                        view_of("history.validation_loss", validation_losses)};
-    for (const auto& [name, value] : exe_->states()) tensors.push_back(view_of(name, value));
+    for (const std::string& name : weights_.names()) tensors.push_back(view_of(name, weights_.get(name)));
     CheckpointMeta meta{
         .step = step_, .data_position = step_, .ir_hash = {}, .config = s_.model.to_strings(), .values = {}};
     meta.config["characters"] = corpus_->vocabulary.characters();
@@ -253,7 +251,6 @@ class Trainer {
 
   void sample() {
     if (s_.sample <= 0) return;
-    for (const auto& slot : generate_->program().states) generate_->set_state(slot.name, exe_->state(slot.name));
     std::vector<std::int64_t> tokens = corpus_->vocabulary.encode(s_.prompt.empty() ? "\n" : s_.prompt);
     Sampler sampler(s_.sampling, s_.seed);
     fmt::print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature,
@@ -277,8 +274,9 @@ class Trainer {
   std::string raw_, text_hash_;
   std::optional<Checkpoint> checkpoint_;
   std::optional<text::Corpus> corpus_;
-  std::vector<Initializer> initializers_;
+  nn::Module model_;
   ir::Graph step_graph_;
+  Parameters weights_;
   std::optional<Executable> exe_, evaluate_, generate_;
   std::vector<CurvePoint> training_, validation_;
   std::int64_t step_ = 0;

@@ -1,0 +1,166 @@
+#include "frontend/nn/module.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "frontend/initialize.h"
+#include "ir/ops/list.h"
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+
+namespace lathe::nn {
+
+struct Module::Node {
+  std::string path, name, kind;
+  std::optional<Graph> graph;                                 ///< where parameters are declared at once
+  std::shared_ptr<std::set<std::string, std::less<>>> taken;  ///< names of all parameters of the tree
+  std::vector<Parameter> parameters;                          ///< its own
+  std::vector<Module> children;
+};
+
+namespace {
+
+std::string join(std::string_view path, std::string_view name) {
+  if (path.empty() || name.empty()) return std::string(path.empty() ? name : path);
+  return fmt::format("{}.{}", path, name);
+}
+
+void collect(const Module& module, std::vector<Parameter>& all) {
+  all.insert(all.end(), module.own_parameters().begin(), module.own_parameters().end());
+  for (const Module& child : module.children()) collect(child, all);
+}
+
+template <class Choose>
+ParameterFilter filter(const Module& module, const Choose& choose) {
+  std::set<std::string> names;
+  for (const Parameter& parameter : module.parameters())
+    if (choose(parameter)) names.insert(parameter.name());
+  return [names = std::move(names)](const ir::Node& node) { return names.contains(node.name); };
+}
+
+}  // namespace
+
+Tensor Parameter::in(const Graph& graph) const {
+  if (const auto found = graph.builder().find_argument(info_->name)) {
+    const ir::TensorType& type = found->type();
+    if (found->node().op == &ir::ops::parameter && type.dtype == info_->dtype && type.shape == info_->shape)
+      return Tensor(*found);
+    throw UserError(info_->loc, "parameter",
+                    fmt::format("@{} has an argument {} already, of type {}, not {}{}", graph.ir().name, info_->name,
+                                type.to_string(), lathe::name(info_->dtype), info_->shape.to_string()),
+                    "argument_name", "give the module or the argument another name");
+  }
+  const ir::GraphBuilder::At at(graph.builder(), info_->loc);
+  const ir::Value made = graph.builder().argument(ir::ops::parameter, info_->name, info_->dtype, info_->shape);
+  graph.state_->initializers.push_back({info_->name, info_->init});
+  return Tensor(made);
+}
+
+Tensor Parameter::as(const Tensor& like, Where at) const {
+  const Tensor parameter = in(like, at);
+  return parameter.dtype() == like.dtype(at) ? parameter : parameter.to(like.dtype(), at);
+}
+
+Module::Module(std::string_view kind) : node_(std::make_shared<Node>()) {
+  node_->kind = kind;
+  node_->taken = std::make_shared<std::set<std::string, std::less<>>>();
+}
+
+Module::Module(const Graph& graph) : Module() {
+  node_->path = graph.scope_path();
+  node_->graph = graph;
+}
+
+Module::Module(const Module& parent, std::string_view name, std::string_view kind)
+    : node_(std::make_shared<Node>(Node{.path = join(parent.path(), name),
+                                        .name = std::string(name),
+                                        .kind = std::string(kind),
+                                        .graph = parent.node_->graph,
+                                        .taken = parent.node_->taken,
+                                        .parameters = {},
+                                        .children = {}})) {
+  parent.node_->children.push_back(*this);
+}
+
+Parameter Module::declare(std::string_view name, DType dtype, const Shape& shape, const Init& init, const Where& at) {
+  const std::string full = join(path(), name);
+  if (full.empty() || !node_->taken->insert(full).second)
+    throw UserError(Location(at), "parameter",
+                    full.empty() ? std::string("a parameter needs a name")
+                                 : fmt::format("the model has a parameter named {} already", full),
+                    "parameter_name", "give each parameter and sub-module a name of its own");
+  Parameter made({.name = full, .dtype = dtype, .shape = shape, .init = init, .loc = Location(at)});
+  node_->parameters.push_back(made);
+  if (node_->graph) {
+    // In a graph the line may be that of the caller of a library function.
+    const detail::Line line(node_->graph->builder(), at);
+    made.info_->loc = node_->graph->builder().location();
+    (void)made.in(*node_->graph);
+  }
+  return made;
+}
+
+const std::string& Module::path() const { return node_->path; }
+const std::string& Module::name() const { return node_->name; }
+const std::string& Module::kind() const { return node_->kind; }
+const std::vector<Module>& Module::children() const { return node_->children; }
+const std::vector<Parameter>& Module::own_parameters() const { return node_->parameters; }
+
+std::vector<Parameter> Module::parameters() const {
+  std::vector<Parameter> all;
+  collect(*this, all);
+  return all;
+}
+
+Parameter Module::parameter(std::string_view name) const {
+  const std::vector<Parameter> all = parameters();
+  std::vector<std::string_view> names;
+  for (const Parameter& parameter : all) {
+    if (parameter.name() == name) return parameter;
+    names.push_back(parameter.name());
+  }
+  const std::string near = did_you_mean(name, names);
+  throw UserError(fmt::format("the {} has no parameter named {}", kind(), name), "parameter_unknown",
+                  near.empty() ? "print_tree() shows their names" : near);
+}
+
+void Module::freeze(bool frozen) const {
+  for (const Parameter& parameter : parameters()) parameter.freeze(frozen);
+}
+
+void Module::set_group(std::string_view group) const {
+  for (const Parameter& parameter : parameters()) parameter.set_group(group);
+}
+
+std::int64_t Module::count() const {
+  std::int64_t sum = 0;
+  for (const Parameter& parameter : parameters()) sum += parameter.shape().numel().evaluate({});
+  return sum;
+}
+
+std::vector<Initializer> Module::initializers() const {
+  std::vector<Initializer> all;
+  for (const Parameter& parameter : parameters()) all.push_back({parameter.name(), parameter.init()});
+  return all;
+}
+
+std::map<std::string, HostTensor> Module::initial_values(std::uint64_t seed) const {
+  std::map<std::string, HostTensor> values;
+  for (const Parameter& parameter : parameters())
+    values.emplace(parameter.name(), initial_value(parameter.init(), parameter.name(), parameter.dtype(),
+                                                   parameter.shape().evaluate({}), seed));
+  return values;
+}
+
+ParameterFilter trainable(const Module& module) {
+  return filter(module, [](const Parameter& parameter) { return !parameter.is_frozen(); });
+}
+
+ParameterFilter in_group(const Module& module, std::string_view group) {
+  return filter(module, [&](const Parameter& parameter) { return parameter.group() == group; });
+}
+
+}  // namespace lathe::nn

@@ -1,0 +1,116 @@
+#include "frontend/nn/self_attention.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+
+#include "frontend/nn/attention.h"
+#include "frontend/ops.h"
+
+namespace lathe::nn {
+
+/// bool [T, T] or [B, 1, T, T]: query i sees key j.
+Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> window) const {
+  Tensor sees = g.causal_mask(length_, length_);  // [T, T]
+  if (window) sees = sees & ~g.causal_mask(length_, length_, -*window);
+  if (!mask_) return sees;
+  const Tensor words = (*mask_ != 0).unsqueeze(1).unsqueeze(2);                         // [B, 1, 1, T]
+  const Tensor itself = g.arange(length_, i64).unsqueeze(1) == g.arange(length_, i64);  // [T, T]
+  return sees & (words | itself);
+}
+
+Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
+                                Where at) const {
+  const CallSite line(q, at);
+  Tensor scores = matmul(q, k.transpose(-2, -1)) * options.scale;  // [B, h, T, T]
+  if (options.soft_cap != 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
+  const Tensor forbidden = ~allowed(q.graph(), options.window);
+  return matmul(softmax(scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), -1), v);
+}
+
+namespace {
+
+LinearOptions projection(const SelfAttentionOptions& o, bool bias) {
+  return {.dtype = o.dtype, .bias = bias, .in_out = o.in_out};
+}
+
+/// A layer that gives `heads` heads.
+std::optional<Linear> projection_if(bool wanted, const Module& parent, std::string_view name, const Dim& heads,
+                                    const SelfAttentionOptions& o, const Where& at) {
+  if (!wanted) return std::nullopt;
+  return Linear(parent, name, o.hidden, heads * o.d, projection(o, o.bias), at);
+}
+
+Dim groups_of(const SelfAttentionOptions& o, const Where& at) {
+  const auto groups = o.h.divided_by(o.kv);
+  if (!groups)
+    throw UserError(Location(at), "attention",
+                    fmt::format("{} heads cannot share {} key heads", o.h.to_string(), o.kv.to_string()),
+                    "attention_heads", "make h a multiple of kv");
+  return Dim("groups", *groups);
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(const Module& parent, std::string_view name, const SelfAttentionOptions& options,
+                             Where at)
+    : Module(parent, name, "SelfAttention"),
+      options_(options),
+      groups_(groups_of(options, at)),
+      stacked_(projection_if(options.projections != Projections::separate, *this, options.stacked_name,
+                             options.h + options.kv * 2, options, at)),
+      q_(projection_if(options.projections == Projections::separate, *this, options.q_name, options.h, options, at)),
+      k_(projection_if(options.projections == Projections::separate, *this, options.k_name, options.kv, options, at)),
+      v_(projection_if(options.projections == Projections::separate, *this, options.v_name, options.kv, options, at)),
+      o_(*this, options.o_name, options.h * options.d, options.hidden, projection(options, options.o_bias), at) {
+  const Dim &h = options.h, &kv = options.kv, &d = options.d;
+  if (options.norm == QueryNorm::none) return;
+  const bool head = options.norm == QueryNorm::head;
+  q_norm_.emplace(*this, "q_norm", head ? d : h * d, options.norm_options, at);
+  k_norm_.emplace(*this, "k_norm", head ? d : kv * d, options.norm_options, at);
+}
+
+/// [B, T, heads * d] -> [B, heads, T, d]
+Tensor SelfAttention::query_heads(const Tensor& x, const Dim& heads, const std::optional<RmsNorm>& norm) const {
+  if (options_.norm == QueryNorm::all) return split_heads((*norm)(x), heads, options_.d);
+  const Tensor split = split_heads(x, heads, options_.d);
+  return norm ? (*norm)(split) : split;
+}
+
+SelfAttention::Heads SelfAttention::project(const Tensor& x) const {
+  const Dim &h = options_.h, &kv = options_.kv, &d = options_.d;
+  Tensor q, k, v;  // [B, T, h*d], [B, T, kv*d] twice
+  switch (options_.projections) {
+    case Projections::separate: q = (*q_)(x), k = (*k_)(x), v = (*v_)(x); break;
+    case Projections::stacked: {
+      const Tensor all = (*stacked_)(x);
+      q = all.slice(-1, 0, h * d);
+      k = all.slice(-1, h * d, (h + kv) * d);
+      v = all.slice(-1, (h + kv) * d, (h + kv * 2) * d);
+      break;
+    }
+    case Projections::interleaved: {
+      const Tensor all = (*stacked_)(x).view({x.size(0), x.size(1), h, d * 3}).transpose(1, 2);  // [B, h, T, 3*d]
+      return {all.slice(-1, 0, d), all.slice(-1, d, d * 2), all.slice(-1, d * 2, d * 3)};
+    }
+  }
+  return {query_heads(q, h, q_norm_), query_heads(k, kv, k_norm_), split_heads(v, kv, d)};
+}
+
+Tensor SelfAttention::operator()(const Tensor& x, const AttentionContext& context,
+                                 const std::optional<RotaryTables>& tables, Where at) const {
+  const CallSite line(x, at, path());
+  Heads heads = project(x);
+  if (tables) {
+    heads.q = rotate(heads.q, *tables);
+    heads.k = rotate(heads.k, *tables);
+  }
+  if (!(options_.h == options_.kv)) {
+    heads.k = repeat_heads(heads.k, groups_);  // [B, h, T, d]
+    heads.v = repeat_heads(heads.v, groups_);
+  }
+  const Tensor attended = context.attend(heads.q, heads.k, heads.v, options_.attention);  // [B, h, T, d]
+  return o_(merge_heads(attended, options_.h * options_.d));                              // [B, T, hidden]
+}
+
+}  // namespace lathe::nn

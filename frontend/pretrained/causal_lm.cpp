@@ -1,0 +1,94 @@
+#include "frontend/pretrained/causal_lm.h"
+
+#include <fmt/core.h>
+
+#include "frontend/ops.h"
+#include "frontend/pretrained/options.h"
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+struct Family {
+  std::string_view model_type;
+  std::unique_ptr<CausalLm> (*make)(const Config&);
+  std::vector<std::string> ignored = {};
+  std::string prefix = {};
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all{
+      {"llama", make_llama, {"*.rotary_emb.inv_freq"}},
+      {"mistral", make_llama, {"*.rotary_emb.inv_freq"}},
+      {"qwen2", make_llama, {"*.rotary_emb.inv_freq"}},
+      {"qwen3", make_llama},
+      {"mixtral", make_mixtral},
+      {"phi3", make_phi3},
+      {"olmo2", make_olmo2},
+      {"gemma2", make_gemma},
+      {"gemma3_text", make_gemma},
+      {"gpt_neox", make_gpt_neox, {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"}},
+      {"gpt2", make_gpt2, {"*.attn.bias", "*.attn.masked_bias"}, "transformer."},
+  };
+  return all;
+}
+
+bool tie_by_default(const Config& config) {
+  const std::string family = config.text("model_type");
+  return family == "gpt2" || family.starts_with("gemma");
+}
+
+}  // namespace
+
+CausalLm::CausalLm(const Config& config, const Names& names, std::string_view kind)
+    : Module(kind),
+      embed_(*this, names.embed, size(config, "vocab_size", "vocab"),
+             size(config, config.has("hidden_size") ? "hidden_size" : "n_embd", "hidden"),
+             {.dtype = stored_dtype(config), .flat = false}) {
+  if (config.boolean("tie_word_embeddings", tie_by_default(config))) return;
+  head_.emplace(*this, names.head, embed_.table().shape()[1], embed_.table().shape()[0],
+                nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
+}
+
+Tensor CausalLm::embed(const TokenInputs& inputs, const Tensor&) const {
+  return embed_(inputs.ids).to(inputs.dtype);  // [B, T, hidden]
+}
+
+Tensor CausalLm::head(const Tensor& x) const {
+  return head_ ? (*head_)(x) : linear(x, embed_.table().as(x));  // [B, T, vocab]
+}
+
+std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
+  const Dim T = inputs.ids.size(1);
+  const Tensor positions = inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
+  Call call{.context = nn::AttentionContext(T, inputs.mask), .tables = {}};
+  for (const nn::RopeOptions& rope : ropes())
+    call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype));
+  std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};
+  for (int i = 0; i < layers(); ++i)
+    states.push_back(layer(i, states.back(), call).named(fmt::format("hidden_{}", i + 1)));
+  states.back() = final_norm(states.back());
+  return states;
+}
+
+Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
+  const Dim T = inputs.ids.size(1);
+  return cross_entropy(logits(inputs).slice(1, 0, T - 1), labels.slice(1, 1, T), -100);
+}
+
+MadeCausalLm make_causal_lm(const Config& config) {
+  const std::string type = config.text("model_type");
+  std::vector<std::string_view> known;
+  std::string list;
+  for (const Family& family : families()) {
+    if (family.model_type == type) return {family.make(config), family.ignored, family.prefix};
+    known.push_back(family.model_type);
+    list += (list.empty() ? "" : ", ") + std::string(family.model_type);
+  }
+  const std::string near = did_you_mean(type, known);
+  config.reject("model_type", near.empty() ? fmt::format("Lathe knows {}", list) : near);
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/self_attention.h"
+#include "frontend/pretrained/config.h"
+
+/// Decoder-only language models as Hugging Face's files describe them: a family is a file of its own, made of the
+/// blocks of frontend/nn, and a line in causal_lm.cpp.
+namespace lathe::pretrained {
+
+/// What a language model reads in one call.
+struct TokenInputs {
+  Tensor ids;                            ///< i64 [B, T]
+  std::optional<Tensor> mask = {};       ///< i64 [B, T]: 0 for padding; none: no padding
+  std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: 0, 1, 2, ...
+  DType dtype = f32;                     ///< to compute in, whatever the weights are stored in
+};
+
+/// What all layers of a call share.
+struct Call {
+  nn::AttentionContext context;
+  std::vector<nn::RotaryTables> tables = {};  ///< one for each of the family's ropes
+};
+
+/// A language model: embedding, layers, norm, output layer.
+class CausalLm : public nn::Module {
+ public:
+  virtual ~CausalLm() = default;
+
+  /// The embeddings, the output of each layer, of the last one after the final norm: [B, T, hidden] each.
+  std::vector<Tensor> hidden_states(const TokenInputs& inputs) const;
+  /// [B, T, vocab], of the token after each.
+  Tensor logits(const TokenInputs& inputs) const { return head(hidden_states(inputs).back()); }
+  /// The mean over labels i64 [B, T] other than -100, each the token at its place: logits[i] predicts labels[i + 1].
+  Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
+
+  /// The parameter that is the table of the output layer too; nothing where that has its own.
+  std::optional<nn::Parameter> tied() const { return head_ ? std::nullopt : std::optional(embed_.table()); }
+
+ protected:
+  struct Names {
+    std::string_view embed, norm, head;
+  };
+  CausalLm(const Config& config, const Names& names, std::string_view kind);
+
+  /// Rotary embeddings that the layers choose from; none for models that know positions otherwise.
+  virtual std::vector<nn::RopeOptions> ropes() const { return {}; }
+  virtual Dim rotary_dim() const { return 0; }
+  virtual Tensor embed(const TokenInputs& inputs, const Tensor& positions) const;
+  virtual int layers() const = 0;
+  virtual Tensor layer(int index, const Tensor& x, const Call& call) const = 0;
+  virtual Tensor final_norm(const Tensor& x) const = 0;
+  virtual Tensor head(const Tensor& x) const;
+
+  const nn::Embedding& embedding() const { return embed_; }
+
+ private:
+  nn::Embedding embed_;
+  std::optional<nn::Linear> head_;
+};
+
+/// A model whose layers are of one kind: Layer(parent, config, index) is called as layer(x, call). Norm is that
+/// before the output layer.
+template <class Layer, class Norm>
+class DecoderStack : public CausalLm {
+ public:
+  struct Options {
+    Names names;
+    std::string_view kind;
+    nn::NormOptions norm;
+    std::string_view layers_key = "num_hidden_layers";
+    std::vector<nn::RopeOptions> ropes = {};
+    Dim rotary_dim = 0;
+  };
+  DecoderStack(const Config& config, const Options& options)
+      : CausalLm(config, options.names, options.kind),
+        norm_(*this, options.names.norm, embedding().table().shape()[1], options.norm),
+        ropes_(options.ropes),
+        rotary_dim_(options.rotary_dim) {
+    const std::int64_t count = config.integer(options.layers_key);
+    if (count < 1 || count > 10000) config.reject(options.layers_key, "a model has from 1 to 10000 layers");
+    for (int i = 0; i < static_cast<int>(count); ++i) layers_.emplace_back(*this, config, i);
+  }
+
+ private:
+  std::vector<nn::RopeOptions> ropes() const final { return ropes_; }
+  Dim rotary_dim() const final { return rotary_dim_; }
+  int layers() const final { return static_cast<int>(layers_.size()); }
+  Tensor layer(int i, const Tensor& x, const Call& call) const final {
+    return layers_[static_cast<std::size_t>(i)](x, call);
+  }
+  Tensor final_norm(const Tensor& x) const final { return norm_(x); }
+
+  Norm norm_;
+  std::vector<nn::RopeOptions> ropes_;
+  Dim rotary_dim_;
+  std::vector<Layer> layers_;
+};
+
+/// A model of the family that config.json names as its model_type, and the tensors that files of the family carry and
+/// the model does not need. UserError [config_value] for an unknown family or option.
+struct MadeCausalLm {
+  std::unique_ptr<CausalLm> model;
+  std::vector<std::string> ignored;  ///< names, or their ends where they start with '*'
+  std::string prefix;                ///< that older files leave out of all names but the output layer's
+};
+MadeCausalLm make_causal_lm(const Config& config);
+
+// The families.
+std::unique_ptr<CausalLm> make_llama(const Config& config);  ///< Llama, Mistral, Qwen2, Qwen3
+std::unique_ptr<CausalLm> make_mixtral(const Config& config);
+std::unique_ptr<CausalLm> make_phi3(const Config& config);
+std::unique_ptr<CausalLm> make_olmo2(const Config& config);
+std::unique_ptr<CausalLm> make_gemma(const Config& config);  ///< Gemma 2, Gemma 3 (text)
+std::unique_ptr<CausalLm> make_gpt_neox(const Config& config);
+std::unique_ptr<CausalLm> make_gpt2(const Config& config);
+
+}  // namespace lathe::pretrained

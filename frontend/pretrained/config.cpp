@@ -1,0 +1,109 @@
+#include "frontend/pretrained/config.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ir/support/error.h"
+#include "runtime/files/strict_json.h"
+
+namespace lathe::pretrained {
+
+struct Config::Json {
+  nlohmann::json value;
+
+  /// Null where there is no such key, or its value is null.
+  const nlohmann::json* find(std::string_view key) const {
+    const auto at = value.find(std::string(key));
+    return at == value.end() || at->is_null() ? nullptr : &*at;
+  }
+};
+
+namespace {
+
+[[noreturn]] void wrong_type(const std::string& name, std::string_view key, const nlohmann::json& value,
+                             std::string_view wanted) {
+  throw UserError(fmt::format("{}: {} is {}, not {}", name, key, value.dump(), wanted), "config_type",
+                  "correct the file");
+}
+
+const nlohmann::json& required(const nlohmann::json* found, const std::string& name, std::string_view key) {
+  if (!found) throw UserError(fmt::format("{}: {} is missing", name, key), "config_missing", "is it the right file?");
+  return *found;
+}
+
+std::int64_t as_integer(const nlohmann::json& value, const std::string& name, std::string_view key) {
+  if (!value.is_number_integer()) wrong_type(name, key, value, "an integer");
+  return value.get<std::int64_t>();
+}
+double as_real(const nlohmann::json& value, const std::string& name, std::string_view key) {
+  if (!value.is_number()) wrong_type(name, key, value, "a number");
+  return value.get<double>();
+}
+std::string as_text(const nlohmann::json& value, const std::string& name, std::string_view key) {
+  if (!value.is_string()) wrong_type(name, key, value, "a string");
+  return value.get<std::string>();
+}
+
+}  // namespace
+
+Config Config::parse(std::string_view json, std::string_view file) {
+  auto parsed = std::make_shared<Json>(Json{parse_strict_json(json, file)});
+  if (!parsed->value.is_object())
+    throw UserError(fmt::format("{} holds no JSON object", file), "json", "is it the right file?");
+  return Config(std::move(parsed), std::string(file));
+}
+
+bool Config::has(std::string_view key) const { return json_->find(key) != nullptr; }
+
+std::int64_t Config::integer(std::string_view key) const {
+  return as_integer(required(json_->find(key), name_, key), name_, key);
+}
+std::int64_t Config::integer(std::string_view key, std::int64_t fallback) const {
+  return has(key) ? integer(key) : fallback;
+}
+double Config::real(std::string_view key) const {
+  return as_real(required(json_->find(key), name_, key), name_, key);
+}
+double Config::real(std::string_view key, double fallback) const { return has(key) ? real(key) : fallback; }
+bool Config::boolean(std::string_view key, bool fallback) const {
+  const nlohmann::json* found = json_->find(key);
+  if (!found) return fallback;
+  if (!found->is_boolean()) wrong_type(name_, key, *found, "true or false");
+  return found->get<bool>();
+}
+std::string Config::text(std::string_view key) const {
+  return as_text(required(json_->find(key), name_, key), name_, key);
+}
+std::string Config::text(std::string_view key, std::string_view fallback) const {
+  return has(key) ? text(key) : std::string(fallback);
+}
+
+std::vector<double> Config::reals(std::string_view key) const {
+  const nlohmann::json& list = required(json_->find(key), name_, key);
+  if (!list.is_array()) wrong_type(name_, key, list, "a list of numbers");
+  std::vector<double> values;
+  for (const nlohmann::json& item : list) values.push_back(as_real(item, name_, key));
+  return values;
+}
+
+std::vector<std::string> Config::texts(std::string_view key) const {
+  const nlohmann::json& list = required(json_->find(key), name_, key);
+  if (!list.is_array()) wrong_type(name_, key, list, "a list of strings");
+  std::vector<std::string> values;
+  for (const nlohmann::json& item : list) values.push_back(as_text(item, name_, key));
+  return values;
+}
+
+Config Config::object(std::string_view key) const {
+  const nlohmann::json& found = required(json_->find(key), name_, key);
+  if (!found.is_object()) wrong_type(name_, key, found, "an object");
+  return Config(std::make_shared<Json>(Json{found}), fmt::format("{}: {}", name_, key));
+}
+
+void Config::reject(std::string_view key, std::string_view why) const {
+  const nlohmann::json* found = json_->find(key);
+  throw UserError(fmt::format("{}: {} is {}", name_, key, found ? found->dump() : "absent"), "config_value", why);
+}
+
+}  // namespace lathe::pretrained

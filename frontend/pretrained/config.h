@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lathe::pretrained {
+
+/// A configuration as a config.json holds it: an object of numbers, texts, lists and objects. A key whose value is
+/// null counts as absent. UserErrors name the file and the key: [json], [config_missing], [config_type].
+class Config {
+ public:
+  /// `file` is for messages. The text must be a JSON object.
+  static Config parse(std::string_view json, std::string_view file);
+
+  bool has(std::string_view key) const;
+
+  std::int64_t integer(std::string_view key) const;
+  std::int64_t integer(std::string_view key, std::int64_t fallback) const;
+  double real(std::string_view key) const;
+  double real(std::string_view key, double fallback) const;
+  bool boolean(std::string_view key, bool fallback) const;
+  std::string text(std::string_view key) const;
+  std::string text(std::string_view key, std::string_view fallback) const;
+  std::vector<double> reals(std::string_view key) const;
+  std::vector<std::string> texts(std::string_view key) const;
+  Config object(std::string_view key) const;
+
+  /// The file, and where in it this object is: "config.json: rope_parameters".
+  const std::string& name() const { return name_; }
+  /// Throws UserError [config_value]: "config.json: hidden_act is 'mish'; ...".
+  [[noreturn]] void reject(std::string_view key, std::string_view why) const;
+
+ private:
+  struct Json;
+  Config(std::shared_ptr<const Json> json, std::string name) : json_(std::move(json)), name_(std::move(name)) {}
+
+  std::shared_ptr<const Json> json_;
+  std::string name_;
+};
+
+}  // namespace lathe::pretrained

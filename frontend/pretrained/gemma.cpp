@@ -1,0 +1,91 @@
+// Gemma 2 and Gemma 3, text: norms before and after each sublayer that multiply by 1 + w, embeddings times the root
+// of the width, layers with a window between those without; Gemma 2 caps scores, Gemma 3 norms q and k and has two
+// rotary bases.
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "frontend/ops.h"
+#include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/options.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+nn::NormOptions norm(const Config& config) {
+  return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-6), .unit_offset = true};
+}
+
+bool is_gemma3(const Config& config) { return config.text("model_type") == "gemma3_text"; }
+
+nn::SelfAttentionOptions attention(const Config& config, int layer) {
+  nn::SelfAttentionOptions options = attention_options(config);
+  options.bias = options.o_bias = config.boolean("attention_bias", false);
+  options.norm = is_gemma3(config) ? nn::QueryNorm::head : nn::QueryNorm::none;
+  options.norm_options = norm(config);
+  options.attention = {.scale = 1 / std::sqrt(config.real("query_pre_attn_scalar", 256)),
+                       .soft_cap = config.real("attn_logit_softcapping", 0),
+                       .window = window_of(config, layer)};
+  return options;
+}
+
+struct Layer : nn::Module {
+  Layer(const Module& parent, const Config& config, int i)
+      : Module(parent, fmt::format("model.layers.{}", i), "GemmaLayer"),
+        is_full(!window_of(config, i)),
+        self_attn(*this, "self_attn", attention(config, i)),
+        mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
+            {.dtype = stored_dtype(config), .activation = activation(config, "hidden_activation")}),
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
+        post_attention(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
+        pre_feedforward(*this, "pre_feedforward_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
+        post_feedforward(*this, "post_feedforward_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+
+  Tensor operator()(const Tensor& x, const Call& call) const {
+    const nn::RotaryTables& tables = is_full ? call.tables.front() : call.tables.back();
+    const Tensor y = x + post_attention(self_attn(input_norm(x), call.context, tables));
+    return y + post_feedforward(mlp(pre_feedforward(y)));
+  }
+
+  bool is_full;
+  nn::SelfAttention self_attn;
+  nn::GatedFeedForward mlp;
+  nn::RmsNorm input_norm, post_attention, pre_feedforward, post_feedforward;
+};
+
+/// Of full layers first, of those with a window last.
+std::vector<nn::RopeOptions> ropes_of(const Config& config) {
+  std::vector<nn::RopeOptions> ropes{rope_options(config, "full_attention")};
+  if (is_gemma3(config)) ropes.push_back(rope_options(config, "sliding_attention"));
+  return ropes;
+}
+
+class Gemma final : public DecoderStack<Layer, nn::RmsNorm> {
+ public:
+  explicit Gemma(const Config& config)
+      : DecoderStack(config, {.names = {"model.embed_tokens", "model.norm", "lm_head"},
+                              .kind = "Gemma",
+                              .norm = norm(config),
+                              .ropes = ropes_of(config),
+                              .rotary_dim = attention_options(config).d}),
+        embedding_scale_(std::sqrt(config.real("hidden_size"))),
+        cap_(config.real("final_logit_softcapping", 0)) {}
+
+ private:
+  Tensor embed(const TokenInputs& inputs, const Tensor& positions) const override {
+    return CausalLm::embed(inputs, positions) * embedding_scale_;
+  }
+  Tensor head(const Tensor& x) const override {
+    const Tensor logits = CausalLm::head(x);
+    return cap_ == 0 ? logits : tanh(logits / cap_) * cap_;
+  }
+
+  double embedding_scale_, cap_;
+};
+
+}  // namespace
+
+std::unique_ptr<CausalLm> make_gemma(const Config& config) { return std::make_unique<Gemma>(config); }
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,84 @@
+// GPT-2 (Radford et al. 2019): learned positions, layer norms before each sublayer, weights as [in, out].
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/options.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+Dim width(const Config& config) { return size(config, "n_embd", "hidden"); }
+
+nn::NormOptions norm(const Config& config) {
+  return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_epsilon", 1e-5)};
+}
+
+nn::SelfAttentionOptions attention(const Config& config, int layer) {
+  const Dim hidden = width(config), h = size(config, "n_head", "h");
+  const auto d = hidden.divided_by(h);
+  if (!d) config.reject("n_head", fmt::format("{} must be a multiple of it", hidden.to_string()));
+  double scale = config.boolean("scale_attn_weights", true) ? 1 / std::sqrt(static_cast<double>(*d->value())) : 1;
+  if (config.boolean("scale_attn_by_inverse_layer_idx", false)) scale /= layer + 1;
+  return {.hidden = hidden,
+          .h = h,
+          .kv = h,
+          .d = Dim("d", *d),
+          .dtype = stored_dtype(config),
+          .projections = nn::Projections::stacked,
+          .o_name = "c_proj",
+          .stacked_name = "c_attn",
+          .bias = true,
+          .o_bias = true,
+          .in_out = true,
+          .attention = {.scale = scale}};
+}
+
+struct Layer : nn::Module {
+  Layer(const Module& parent, const Config& config, int i)
+      : Module(parent, fmt::format("transformer.h.{}", i), "Gpt2Layer"),
+        attn(*this, "attn", attention(config, i)),
+        mlp(*this, "mlp", width(config), config.has("n_inner") ? size(config, "n_inner", "d_ff") : width(config) * 4,
+            {.dtype = stored_dtype(config),
+             .activation = activation(config, "activation_function"),
+             .in_out = true,
+             .up = "c_fc",
+             .down = "c_proj"}),
+        ln_1(*this, "ln_1", width(config), norm(config)),
+        ln_2(*this, "ln_2", width(config), norm(config)) {}
+
+  Tensor operator()(const Tensor& x, const Call& call) const {
+    const Tensor y = x + attn(ln_1(x), call.context);
+    return y + mlp(ln_2(y));
+  }
+
+  nn::SelfAttention attn;
+  nn::FeedForward mlp;
+  nn::LayerNorm ln_1, ln_2;
+};
+
+class Gpt2 final : public DecoderStack<Layer, nn::LayerNorm> {
+ public:
+  explicit Gpt2(const Config& config)
+      : DecoderStack(config, {.names = {"transformer.wte", "transformer.ln_f", "lm_head"},
+                              .kind = "Gpt2",
+                              .norm = norm(config),
+                              .layers_key = "n_layer"}),
+        wpe_(*this, "transformer.wpe", size(config, "n_positions", "context"), width(config),
+             {.dtype = stored_dtype(config), .flat = false}) {}
+
+ private:
+  Tensor embed(const TokenInputs& inputs, const Tensor& positions) const override {
+    return CausalLm::embed(inputs, positions) + wpe_(positions).to(inputs.dtype);
+  }
+
+  nn::Embedding wpe_;
+};
+
+}  // namespace
+
+std::unique_ptr<CausalLm> make_gpt2(const Config& config) { return std::make_unique<Gpt2>(config); }
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,61 @@
+// GPT-NeoX (Black et al. 2022): layer norms with biases, q, k and v of each head side by side, rotary embedding of a
+// part of each head, attention and feed-forward side by side.
+#include <fmt/core.h>
+
+#include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/options.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+nn::NormOptions norm(const Config& config) {
+  return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_eps", 1e-5)};
+}
+
+nn::SelfAttentionOptions attention(const Config& config) {
+  nn::SelfAttentionOptions options = attention_options(config);
+  options.projections = nn::Projections::interleaved;
+  options.stacked_name = "query_key_value";
+  options.o_name = "dense";
+  options.bias = options.o_bias = config.boolean("attention_bias", true);
+  return options;
+}
+
+struct Layer : nn::Module {
+  Layer(const Module& parent, const Config& config, int i)
+      : Module(parent, fmt::format("gpt_neox.layers.{}", i), "GptNeoXLayer"),
+        is_parallel(config.boolean("use_parallel_residual", true)),
+        attention_layer(*this, "attention", attention(config)),
+        mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
+            {.dtype = stored_dtype(config),
+             .activation = activation(config, "hidden_act"),
+             .up = "dense_h_to_4h",
+             .down = "dense_4h_to_h"}),
+        input_norm(*this, "input_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
+        post_norm(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+
+  Tensor operator()(const Tensor& x, const Call& call) const {
+    const Tensor y = x + attention_layer(input_norm(x), call.context, call.tables[0]);
+    return y + mlp(post_norm(is_parallel ? x : y));
+  }
+
+  bool is_parallel;
+  nn::SelfAttention attention_layer;
+  nn::FeedForward mlp;
+  nn::LayerNorm input_norm, post_norm;
+};
+
+}  // namespace
+
+std::unique_ptr<CausalLm> make_gpt_neox(const Config& config) {
+  using Stack = DecoderStack<Layer, nn::LayerNorm>;
+  return std::make_unique<Stack>(
+      config, Stack::Options{.names = {"gpt_neox.embed_in", "gpt_neox.final_layer_norm", "embed_out"},
+                             .kind = "GptNeoX",
+                             .norm = norm(config),
+                             .ropes = {rope_options(config)},
+                             .rotary_dim = rotary_dim(config)});
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,53 @@
+// OLMo 2 (OLMo Team 2024): norms after each sublayer, and of all of q and all of k before they are split into heads.
+#include <fmt/core.h>
+
+#include "frontend/pretrained/causal_lm.h"
+#include "frontend/pretrained/options.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+nn::NormOptions norm(const Config& config) {
+  return {.dtype = stored_dtype(config), .eps = config.real("rms_norm_eps", 1e-5)};
+}
+
+nn::SelfAttentionOptions attention(const Config& config) {
+  nn::SelfAttentionOptions options = attention_options(config);
+  options.bias = options.o_bias = config.boolean("attention_bias", false);
+  options.norm = nn::QueryNorm::all;
+  options.norm_options = norm(config);
+  return options;
+}
+
+struct Layer : nn::Module {
+  Layer(const Module& parent, const Config& config, int i)
+      : Module(parent, fmt::format("model.layers.{}", i), "Olmo2Layer"),
+        self_attn(*this, "self_attn", attention(config)),
+        mlp(*this, "mlp", size(config, "hidden_size", "hidden"), size(config, "intermediate_size", "d_ff"),
+            {.dtype = stored_dtype(config), .activation = activation(config, "hidden_act")}),
+        post_attention(*this, "post_attention_layernorm", size(config, "hidden_size", "hidden"), norm(config)),
+        post_feedforward(*this, "post_feedforward_layernorm", size(config, "hidden_size", "hidden"), norm(config)) {}
+
+  Tensor operator()(const Tensor& x, const Call& call) const {
+    const Tensor y = x + post_attention(self_attn(x, call.context, call.tables[0]));
+    return y + post_feedforward(mlp(y));
+  }
+
+  nn::SelfAttention self_attn;
+  nn::GatedFeedForward mlp;
+  nn::RmsNorm post_attention, post_feedforward;
+};
+
+}  // namespace
+
+std::unique_ptr<CausalLm> make_olmo2(const Config& config) {
+  using Stack = DecoderStack<Layer, nn::RmsNorm>;
+  return std::make_unique<Stack>(config, Stack::Options{.names = {"model.embed_tokens", "model.norm", "lm_head"},
+                                                        .kind = "Olmo2",
+                                                        .norm = norm(config),
+                                                        .ropes = {rope_options(config)},
+                                                        .rotary_dim = attention_options(config).d});
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,165 @@
+#include "frontend/pretrained/options.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "ir/support/error.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+/// The object that describes rotary embedding, in either spelling; nothing where the file has none.
+std::optional<Config> rope_object(const Config& config, std::string_view kind) {
+  if (config.has("rope_parameters")) {
+    const Config parameters = config.object("rope_parameters");
+    if (!kind.empty() && parameters.has(kind)) return parameters.object(kind);
+    return parameters;
+  }
+  if (config.has("rope_scaling")) return config.object("rope_scaling");
+  return std::nullopt;
+}
+
+nn::RopeOptions::Scaling scaling_of(const Config& rope) {
+  using Scaling = nn::RopeOptions::Scaling;
+  const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";
+  const std::string type = rope.text(key, "default");
+  if (type == "default") return Scaling::none;
+  if (type == "linear") return Scaling::linear;
+  if (type == "dynamic") return Scaling::dynamic;
+  if (type == "yarn") return Scaling::yarn;
+  if (type == "llama3") return Scaling::llama3;
+  if (type == "longrope" || type == "su") return Scaling::longrope;
+  rope.reject(key, "Lathe knows default, linear, dynamic, yarn, llama3 and longrope");
+}
+
+std::optional<double> real_if(const Config& config, std::string_view key) {
+  return config.has(key) ? std::optional(config.real(key)) : std::nullopt;
+}
+
+double theta_of(const Config& config, const std::optional<Config>& rope, std::string_view kind) {
+  if (rope && rope->has("rope_theta")) return rope->real("rope_theta");
+  if (kind == "sliding_attention" && config.has("rope_local_base_freq")) return config.real("rope_local_base_freq");
+  if (config.has("rope_theta")) return config.real("rope_theta");
+  return config.real("rotary_emb_base", 10000);
+}
+
+/// Older files of models with a pattern say every how many layers one attends to everything.
+bool is_full_by_pattern(const Config& config, int layer) {
+  const std::string family = config.text("model_type");
+  if (family == "gemma2") return layer % 2 == 1;
+  if (family == "gemma3_text") {
+    const std::int64_t pattern =
+        config.integer("sliding_window_pattern", config.integer("_sliding_window_pattern", 6));
+    if (pattern < 1) config.reject("sliding_window_pattern", "it must be 1 or more");
+    return (layer + 1) % pattern == 0;
+  }
+  if (family.starts_with("qwen"))
+    return !config.boolean("use_sliding_window", false) || layer < config.integer("max_window_layers", 28);
+  return false;
+}
+
+}  // namespace
+
+DType stored_dtype(const Config& config) {
+  const std::string_view key = config.has("dtype") ? "dtype" : "torch_dtype";
+  const std::string dtype = config.text(key, "float32");
+  if (dtype == "float32") return f32;
+  if (dtype == "bfloat16") return bf16;
+  if (dtype == "float16") return f16;
+  if (dtype == "float64") return f64;
+  config.reject(key, "Lathe reads weights of float64, float32, bfloat16 and float16");
+}
+
+nn::Activation activation(const Config& config, std::string_view key) {
+  const std::string name = config.text(key);
+  if (name == "silu" || name == "swish") return nn::Activation::silu;
+  if (name == "gelu") return nn::Activation::gelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return nn::Activation::gelu_tanh;
+  if (name == "relu") return nn::Activation::relu;
+  if (name == "tanh") return nn::Activation::tanh;
+  config.reject(key, "Lathe knows silu, gelu, gelu_new, gelu_pytorch_tanh, relu and tanh");
+}
+
+Dim size(const Config& config, std::string_view key, std::string_view name) {
+  const std::int64_t value = config.integer(key);
+  if (value < 1 || value > (std::int64_t{1} << 31)) config.reject(key, "a size is from 1 to 2^31");
+  return Dim(name, value);
+}
+
+nn::SelfAttentionOptions attention_options(const Config& config) {
+  const Dim hidden = size(config, "hidden_size", "hidden"), h = size(config, "num_attention_heads", "h");
+  const Dim kv = config.has("num_key_value_heads") ? size(config, "num_key_value_heads", "kv") : h;
+  if (!config.has("head_dim") && !hidden.divided_by(h))
+    config.reject("num_attention_heads", fmt::format("{} must be a multiple of it", hidden.to_string()));
+  const Dim d = config.has("head_dim") ? size(config, "head_dim", "d") : Dim("d", *hidden.divided_by(h));
+  if (!h.divided_by(kv))
+    config.reject("num_key_value_heads", fmt::format("{} must be a multiple of it", h.to_string()));
+  return {.hidden = hidden,
+          .h = h,
+          .kv = kv,
+          .d = d,
+          .dtype = stored_dtype(config),
+          .attention = {.scale = 1 / std::sqrt(static_cast<double>(*d.value()))}};
+}
+
+nn::RopeOptions rope_options(const Config& config, std::string_view kind) {
+  const std::optional<Config> rope = rope_object(config, kind);
+  nn::RopeOptions options{.theta = theta_of(config, rope, kind)};
+  // Older files scale the layers that see everything alone.
+  if (!rope || (kind == "sliding_attention" && !config.has("rope_parameters"))) return options;
+  options.scaling = scaling_of(*rope);
+  options.max_length = config.integer("max_position_embeddings", 0);
+  options.original_length = rope->integer("original_max_position_embeddings",
+                                          config.integer("original_max_position_embeddings", options.max_length));
+  using Scaling = nn::RopeOptions::Scaling;
+  const bool needs_length = options.scaling != Scaling::none && options.scaling != Scaling::linear;
+  if (needs_length && (options.max_length < 1 || options.original_length < 1))
+    config.reject("max_position_embeddings", "the scaling of rotary embedding needs the length that was trained for");
+  if (options.scaling == Scaling::longrope) {
+    options.short_factor = rope->reals("short_factor");
+    options.long_factor = rope->reals("long_factor");
+    options.factor =
+        rope->real("factor", static_cast<double>(options.max_length) / static_cast<double>(options.original_length));
+  } else if (options.scaling != Scaling::none) {
+    options.factor = rope->real("factor");
+    if (!(options.factor > 0)) rope->reject("factor", "it must be positive");
+  }
+  options.low_frequency = rope->real("low_freq_factor", options.low_frequency);
+  options.high_frequency = rope->real("high_freq_factor", options.high_frequency);
+  options.beta_fast = rope->real("beta_fast", options.beta_fast);
+  options.beta_slow = rope->real("beta_slow", options.beta_slow);
+  options.truncate = rope->boolean("truncate", true);
+  options.attention_factor = real_if(*rope, "attention_factor");
+  options.mscale = real_if(*rope, "mscale");
+  options.mscale_all_dim = real_if(*rope, "mscale_all_dim");
+  return options;
+}
+
+Dim rotary_dim(const Config& config) {
+  const std::optional<Config> rope = rope_object(config, {});
+  const double share = rope && rope->has("partial_rotary_factor")
+                           ? rope->real("partial_rotary_factor")
+                           : config.real("partial_rotary_factor", config.real("rotary_pct", 1));
+  if (!(share > 0 && share <= 1)) config.reject("partial_rotary_factor", "it is above 0 and at most 1");
+  const Dim d = attention_options(config).d;
+  return share == 1 ? d : Dim("rotary", static_cast<std::int64_t>(static_cast<double>(*d.value()) * share));
+}
+
+std::optional<std::int64_t> window_of(const Config& config, int layer) {
+  if (!config.has("sliding_window")) return std::nullopt;
+  bool full = is_full_by_pattern(config, layer);
+  if (config.has("layer_types")) {
+    const std::vector<std::string> types = config.texts("layer_types");
+    if (static_cast<std::size_t>(layer) >= types.size())
+      config.reject("layer_types", fmt::format("it has no entry for layer {}", layer));
+    full = types[static_cast<std::size_t>(layer)] == "full_attention";
+  }
+  if (full) return std::nullopt;
+  const std::int64_t window = config.integer("sliding_window");
+  if (window < 1) config.reject("sliding_window", "a window is 1 or more");
+  return window;
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,218 @@
+#include "runtime/argument_binder.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+
+namespace lathe {
+
+namespace {
+
+std::string describe(DType dtype, const std::vector<std::int64_t>& shape) {
+  return fmt::format("{}{}", name(dtype), shape_to_string(shape));
+}
+
+void check_strides(std::string_view name, const std::vector<std::int64_t>& shape,
+                   const std::vector<std::int64_t>& strides) {
+  if (strides.empty() || strides.size() == shape.size()) return;
+  throw UserError(fmt::format("{} has {} strides for the shape {}", name, strides.size(), shape_to_string(shape)),
+                  "argument_strides", "give one stride a dim, or none for row-major order");
+}
+
+void check_alignment(std::string_view name, DType dtype, const std::vector<std::int64_t>& shape, const void* data) {
+  if (reinterpret_cast<std::uintptr_t>(data) % size_in_bytes(dtype) == 0) return;
+  throw UserError(fmt::format("{}: {} lies at an address that is not a multiple of {} bytes", name,
+                              describe(dtype, shape), size_in_bytes(dtype)),
+                  "argument_alignment", "copy the elements to aligned memory");
+}
+
+/// Where an array lies, from the lowest byte to behind the highest.
+std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
+  const auto size = static_cast<std::int64_t>(size_in_bytes(tensor.dtype));
+  if (count_elements(tensor.shape) == 0) return {tensor.data, tensor.data};
+  if (tensor.strides.empty()) return {tensor.data, tensor.data + count_elements(tensor.shape) * size};
+  std::int64_t low = 0, high = 0;
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    const std::int64_t reach = (tensor.shape[d] - 1) * tensor.strides[d];
+    (reach < 0 ? low : high) += reach;
+  }
+  return {tensor.data + low * size, tensor.data + (high + 1) * size};
+}
+
+}  // namespace
+
+ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& program)
+    : signature_(signature),
+      program_(program),
+      given_(program.inputs.size()),
+      inputs_(program.inputs.size()),
+      outputs_(program.outputs.size()),
+      dense_inputs_(program.inputs.size()),
+      dense_outputs_(program.outputs.size()),
+      input_shapes_(program.inputs.size()),
+      output_shapes_(program.outputs.size()) {}
+
+void ArgumentBinder::resolve_states(ParameterStore& store) {
+  if (store_ == &store && version_ == store.version) return;
+  store_ = nullptr;
+  bound_ = false;
+  states_ = store.resolve(program_);
+  store_ = &store;
+  version_ = store.version;
+}
+
+/// Whether these inputs have the types that dims_ was made of.
+bool ArgumentBinder::is_as_before() const {
+  if (!bound_) return false;
+  for (std::size_t i = 0; i < given_.size(); ++i)
+    if (given_[i].dtype != program_.inputs[i].dtype || *given_[i].shape != input_shapes_[i]) return false;
+  return true;
+}
+
+void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs) {
+  bound_ = false;
+  auto shapes = inputs;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const std::string& name = program_.states[i].name;
+    if (shapes.contains(name))
+      throw UserError(fmt::format("{} is a parameter or state of @{}, not an input", name, program_.name),
+                      "argument_unknown", "set it in the executable's parameters()");
+    shapes[name] = {states_[i]->host.dtype(), states_[i]->host.shape()};
+  }
+  dims_ = ir::bind_dims(signature_, shapes);
+  for (std::size_t i = 0; i < given_.size(); ++i) input_shapes_[i] = *given_[i].shape;
+  for (std::size_t i = 0; i < output_shapes_.size(); ++i)
+    output_shapes_[i] = program_.outputs[i].shape.evaluate(dims_);
+  bound_ = true;
+}
+
+template <class Inputs, class See>
+const DimBindings& ArgumentBinder::bind_all(const Inputs& inputs, const See& see) {
+  bool complete = inputs.size() == program_.inputs.size();
+  for (std::size_t i = 0; complete && i < given_.size(); ++i) {
+    const auto found = inputs.find(program_.inputs[i].name);
+    complete = found != inputs.end();
+    if (complete) given_[i] = see(found->second);
+  }
+  if (complete && is_as_before()) return dims_;
+  std::map<std::string, ir::ArgumentShape> shapes;
+  for (const auto& [name, tensor] : inputs) shapes[name] = {see(tensor).dtype, *see(tensor).shape};
+  bind_anew(shapes);
+  return dims_;
+}
+
+const DimBindings& ArgumentBinder::bind(const ir::Tensors& inputs) {
+  bind_all(inputs, [](const HostTensor& t) { return Given{t.dtype(), &t.shape(), t.data()}; });
+  for (std::size_t i = 0; i < given_.size(); ++i) inputs_[i] = given_[i].data;
+  return dims_;
+}
+
+const DimBindings& ArgumentBinder::bind(const InputRefs& inputs) {
+  for (const auto& [name, tensor] : inputs) {
+    check_strides(name, tensor.shape, tensor.strides);
+    check_alignment(name, tensor.dtype, tensor.shape, tensor.data);
+  }
+  bind_all(inputs, [](const ConstTensorRef& t) { return Given{t.dtype, &t.shape, t.data}; });
+  for (std::size_t i = 0; i < given_.size(); ++i) inputs_[i] = dense(inputs.find(program_.inputs[i].name)->second, i);
+  return dims_;
+}
+
+/// The elements in row-major order: where they are, or in a copy.
+const std::byte* ArgumentBinder::dense(const ConstTensorRef& tensor, std::size_t slot) {
+  if (is_row_major(tensor.shape, tensor.strides)) return tensor.data;
+  HostTensor& copy = dense_inputs_[slot];
+  if (copy.dtype() != tensor.dtype || copy.shape() != tensor.shape) copy = HostTensor(tensor.dtype, tensor.shape);
+  gather(tensor, copy.data());
+  return copy.data();
+}
+
+RunArguments ArgumentBinder::arguments(ir::Tensors& outputs) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Program::Slot& slot = program_.outputs[i];
+    HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, output_shapes_[i]);
+    outputs_[i] = tensor.data();
+  }
+  return arguments();
+}
+
+RunArguments ArgumentBinder::arguments(const OutputRefs& outputs) {
+  const auto& slots = program_.outputs;
+  for (const auto& [name, tensor] : outputs) {
+    if (std::any_of(slots.begin(), slots.end(), [&](const auto& slot) { return slot.name == name; })) continue;
+    std::vector<std::string_view> known;
+    for (const Program::Slot& slot : slots) known.push_back(slot.name);
+    throw UserError(fmt::format("@{} has no output {}", program_.name, name), "output_unknown",
+                    did_you_mean(name, known));
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto found = outputs.find(slots[i].name);
+    if (found == outputs.end())
+      throw UserError(fmt::format("no memory is given for the output {} of @{}", slots[i].name, program_.name),
+                      "output_missing",
+                      fmt::format("it is {} in this run", describe(slots[i].dtype, output_shapes_[i])));
+    const TensorRef& tensor = found->second;
+    check_strides(slots[i].name, tensor.shape, tensor.strides);
+    if (tensor.dtype != slots[i].dtype || tensor.shape != output_shapes_[i])
+      throw UserError(fmt::format("the output {} is {} in this run, the memory given is for {}", slots[i].name,
+                                  describe(slots[i].dtype, output_shapes_[i]), describe(tensor.dtype, tensor.shape)),
+                      "output_type", "give memory of that type and shape");
+    check_alignment(slots[i].name, tensor.dtype, tensor.shape, tensor.data);
+    outputs_[i] = tensor.data;
+    if (is_row_major(tensor.shape, tensor.strides)) continue;
+    HostTensor& copy = dense_outputs_[i];
+    if (copy.dtype() != tensor.dtype || copy.shape() != tensor.shape) copy = HostTensor(tensor.dtype, tensor.shape);
+    outputs_[i] = copy.data();
+  }
+  check_overlaps(outputs);
+  return arguments();
+}
+
+/// Outputs are written while inputs, states and other outputs are still in use.
+void ArgumentBinder::check_overlaps(const OutputRefs& outputs) const {
+  using Range = std::pair<const std::byte*, const std::byte*>;
+  const auto check = [&](std::string_view output, const Range& mine, std::string_view other, const Range& range) {
+    if (mine.first < range.second && range.first < mine.second)
+      throw UserError(
+          fmt::format("the memory given for the output {} of @{} overlaps {}", output, program_.name, other),
+          "output_overlap", "give it memory of its own");
+  };
+  for (auto at = outputs.begin(); at != outputs.end(); ++at) {
+    const Range mine = extent(at->second);
+    for (auto other = outputs.begin(); other != at; ++other)
+      check(at->first, mine, other->first, extent(other->second));
+    for (std::size_t i = 0; i < given_.size(); ++i)
+      check(at->first, mine, program_.inputs[i].name,
+            {inputs_[i], inputs_[i] + static_cast<std::size_t>(count_elements(input_shapes_[i])) *
+                                          size_in_bytes(program_.inputs[i].dtype)});
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      const HostTensor& state = states_[i]->host;
+      check(at->first, mine, program_.states[i].name, {state.data(), state.data() + state.bytes()});
+    }
+  }
+}
+
+ir::Tensors ArgumentBinder::copies(std::span<const std::string> names) const {
+  ir::Tensors found;
+  for (const std::string& name : names) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (program_.inputs[i].name == name)
+        gather({program_.inputs[i].dtype, input_shapes_[i], inputs_[i]},
+               (found[name] = HostTensor(program_.inputs[i].dtype, input_shapes_[i])).data());
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      if (program_.states[i].name == name) found[name] = states_[i]->on_host();
+  }
+  return found;
+}
+
+void ArgumentBinder::finish(const OutputRefs& outputs) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const TensorRef& tensor = outputs.find(program_.outputs[i].name)->second;
+    if (outputs_[i] != tensor.data) scatter(outputs_[i], tensor);
+  }
+}
+
+}  // namespace lathe

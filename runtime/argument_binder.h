@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/support/tensor_ref.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/interpreter.h"
+#include "passes/lowering/program.h"
+#include "runtime/parameters/parameter_store.h"
+#include "runtime/program_runner.h"
+
+namespace lathe {
+
+/// Makes of what a caller gives for a run what a runner takes: every argument in the order of the program's slots,
+/// and the dims that they bind. What the shapes of the run before have told is kept: a run of the same shapes
+/// allocates nothing here.
+class ArgumentBinder {
+ public:
+  /// `signature` and `program` must outlive it.
+  ArgumentBinder(const ir::Graph& signature, const Program& program);
+
+  /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset].
+  void resolve_states(ParameterStore& store);
+  std::span<StoredTensor* const> states() const { return states_; }
+  /// The next run works on another store.
+  void forget_states() { store_ = nullptr; }
+
+  /// Takes the inputs of the next run. UserErrors of ir::bind_dims, [argument_strides].
+  const DimBindings& bind(const ir::Tensors& inputs);
+  const DimBindings& bind(const InputRefs& inputs);
+
+  /// What the runner takes: outputs are made anew, or lie where the caller says. UserErrors [output_unknown],
+  /// [output_missing], [output_type], [output_overlap], [argument_strides].
+  RunArguments arguments(ir::Tensors& outputs);
+  RunArguments arguments(const OutputRefs& outputs);
+  /// Copies of the arguments of this run that have these names.
+  ir::Tensors copies(std::span<const std::string> names) const;
+  const DimBindings& dims() const { return dims_; }
+  /// After the run: brings outputs that are not dense to where the caller wants them.
+  void finish(const OutputRefs& outputs);
+  void finish(const ir::Tensors&) {}
+
+ private:
+  struct Given {
+    DType dtype;
+    const std::vector<std::int64_t>* shape;
+    const std::byte* data;
+  };
+  template <class Inputs, class See>
+  const DimBindings& bind_all(const Inputs& inputs, const See& see);
+  bool is_as_before() const;
+  void bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs);
+  const std::byte* dense(const ConstTensorRef& tensor, std::size_t slot);
+  void check_overlaps(const OutputRefs& outputs) const;
+  RunArguments arguments() const { return {dims_, inputs_, states_, outputs_}; }
+
+  const ir::Graph& signature_;
+  const Program& program_;
+  const ParameterStore* store_ = nullptr;
+  std::uint64_t version_ = 0;          ///< of the store that states_ are found in
+  std::vector<StoredTensor*> states_;  ///< by slot
+  std::vector<Given> given_;           ///< inputs of this run, by slot
+  std::vector<const std::byte*> inputs_;
+  std::vector<std::byte*> outputs_;
+  std::vector<HostTensor> dense_inputs_, dense_outputs_;  ///< copies of what is not row-major, by slot
+
+  bool bound_ = false;
+  DimBindings dims_;
+  std::vector<std::vector<std::int64_t>> input_shapes_, output_shapes_;  ///< that belong to dims_
+};
+
+}  // namespace lathe

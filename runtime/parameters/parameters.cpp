@@ -1,0 +1,179 @@
+#include "runtime/parameters/parameters.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/parameters/parameter_store.h"
+
+namespace lathe {
+
+namespace {
+
+std::string describe(const Program::Slot& slot) {
+  return fmt::format("{}{}", name(slot.dtype), slot.shape.to_string());
+}
+
+bool fits(const Program::Slot& slot, const std::vector<std::int64_t>& shape) {
+  if (static_cast<std::size_t>(slot.shape.rank()) != shape.size()) return false;
+  for (int d = 0; d < slot.shape.rank(); ++d) {
+    const std::int64_t size = shape[static_cast<std::size_t>(d)];
+    if (slot.shape[d].value().value_or(size) != size) return false;
+  }
+  return true;
+}
+
+/// Whether some value fits both.
+bool agree(const Program::Slot& a, const Program::Slot& b) {
+  if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+  for (int d = 0; d < a.shape.rank(); ++d)
+    if (a.shape[d].equals(b.shape[d]) == Dim::Answer::no) return false;
+  return true;
+}
+
+void check_type(const ParameterStore::Declaration& declared, const HostTensor& value, std::string_view label) {
+  const Program::Slot& slot = declared.slot;
+  const bool dtype = slot.dtype == value.dtype();
+  if (dtype && fits(slot, value.shape())) return;
+  throw UserError(fmt::format("{} is {} in @{}, the value is {}{}", slot.name, describe(slot), declared.program,
+                              name(value.dtype()), shape_to_string(value.shape())),
+                  !label.empty() ? label
+                  : dtype        ? "argument_shape"
+                                 : "argument_dtype",
+                  dtype ? "give a value of that shape" : "cast the value first");
+}
+
+}  // namespace
+
+void ParameterStore::attach(const Program& program) {
+  for (const Program::Slot& slot : program.states) {
+    const auto found = declared.find(slot.name);
+    if (found != declared.end()) {
+      const Program::Slot& other = found->second.slot;
+      if (!agree(other, slot))
+        throw UserError(fmt::format("{} is {} in @{} and {} in @{}", slot.name, describe(other),
+                                    found->second.program, describe(slot), program.name),
+                        "parameters_conflict", "give executables of different models stores of their own");
+      continue;
+    }
+    const Declaration declaration{slot, program.name};
+    if (const auto value = values.find(slot.name); value != values.end())
+      check_type(declaration, value->second.host, "parameters_conflict");
+    declared.emplace(slot.name, declaration);
+  }
+}
+
+std::vector<StoredTensor*> ParameterStore::resolve(const Program& program) {
+  std::vector<StoredTensor*> found;
+  for (const Program::Slot& slot : program.states) {
+    const auto at = values.find(slot.name);
+    if (at == values.end())
+      throw UserError(fmt::format("the {} {}: {} of @{} has no value", slot.is_parameter ? "parameter" : "state",
+                                  slot.name, describe(slot), program.name),
+                      "state_unset", "set it in the executable's parameters() before the first run");
+    found.push_back(&at->second);
+  }
+  return found;
+}
+
+void ParameterStore::missing(std::string_view name) const {
+  if (declared.contains(name))
+    throw UserError(fmt::format("{} of @{} has no value yet", name, declared.find(name)->second.program),
+                    "state_unset", "set it first");
+  std::vector<std::string_view> known;
+  for (const auto& [other, slot] : declared) known.push_back(other);
+  for (const auto& [other, value] : values)
+    if (!declared.contains(other)) known.push_back(other);
+  const std::string near = did_you_mean(name, known);
+  throw UserError(fmt::format("there is no parameter or state named {}", name), "argument_unknown",
+                  near.empty() ? fmt::format("there are {}; names() lists them", known.size()) : near);
+}
+
+void ParameterStore::set(std::string_view name, HostTensor value) {
+  const auto declaration = declared.find(name);
+  if (declaration != declared.end())
+    check_type(declaration->second, value, {});
+  else if (!declared.empty() && !values.contains(name))
+    missing(name);
+  StoredTensor& stored = values.try_emplace(std::string(name)).first->second;
+  stored.host = std::move(value);
+  stored.host_is_current = true;
+  stored.device_is_current = false;
+  ++version;
+}
+
+Parameters::Parameters() : store_(std::make_shared<ParameterStore>()) {}
+
+Parameters::Parameters(ir::Tensors values) : Parameters() { set(std::move(values)); }
+
+Parameters Parameters::load(const std::filesystem::path& file) {
+  const SafetensorsFile opened = SafetensorsFile::open(file);
+  Parameters parameters;
+  for (const std::string& name : opened.names()) parameters.store_->set(name, opened.mapped(name));
+  return parameters;
+}
+
+void Parameters::save(const std::filesystem::path& file) const {
+  const std::lock_guard lock(store_->mutex);
+  std::vector<TensorView> tensors;
+  for (auto& [name, stored] : store_->values) tensors.push_back(view_of(name, stored.on_host()));
+  write_safetensors(file, tensors);
+}
+
+bool Parameters::contains(std::string_view name) const {
+  const std::shared_lock lock(store_->mutex);
+  return store_->values.contains(name);
+}
+
+std::vector<std::string> Parameters::names() const {
+  const std::shared_lock lock(store_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, stored] : store_->values) names.push_back(name);
+  return names;
+}
+
+const HostTensor& Parameters::get(std::string_view name) const {
+  const std::lock_guard lock(store_->mutex);
+  const auto found = store_->values.find(name);
+  if (found == store_->values.end()) store_->missing(name);
+  return found->second.on_host();
+}
+
+void Parameters::set(std::string_view name, HostTensor value) {
+  const std::lock_guard lock(store_->mutex);
+  store_->set(name, std::move(value));
+}
+
+void Parameters::set(ir::Tensors values) {
+  const std::lock_guard lock(store_->mutex);
+  for (auto& [name, value] : values) store_->set(name, std::move(value));
+}
+
+void Parameters::erase(std::string_view name) {
+  const std::lock_guard lock(store_->mutex);
+  const auto found = store_->values.find(name);
+  if (found == store_->values.end()) store_->missing(name);
+  store_->values.erase(found);
+  ++store_->version;
+}
+
+ir::Tensors Parameters::values() const {
+  const std::lock_guard lock(store_->mutex);
+  ir::Tensors copies;
+  for (auto& [name, stored] : store_->values) copies.emplace(name, stored.on_host());
+  return copies;
+}
+
+std::int64_t Parameters::bytes() const {
+  const std::shared_lock lock(store_->mutex);
+  std::int64_t sum = 0;
+  for (const auto& [name, stored] : store_->values) sum += static_cast<std::int64_t>(stored.host.bytes());
+  return sum;
+}
+
+}  // namespace lathe

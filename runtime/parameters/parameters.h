@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/support/host_tensor.h"
+#include "ir/tensor/interpreter.h"
+
+namespace lathe {
+
+struct ParameterStore;
+
+/// The values of parameters and states, by name. They live apart from the executables that work on them: executables
+/// for training, evaluation, prefill and decoding share one store, so weights are held once, and a store outlives a
+/// change of graph. Values are on the host, on a device, or on both; reading one brings the newest to the host.
+///
+///   Parameters weights = Parameters::load("model.safetensors");
+///   Executable step = compile(training, {.parameters = weights});
+///   Executable evaluate = compile(forward, {.parameters = weights});
+///
+/// A copy is the same store. Calls from several threads, and runs that work on one store, take turns; runs that
+/// update nothing go side by side.
+class Parameters {
+ public:
+  /// An empty store.
+  Parameters();
+  /// Takes values by name.
+  explicit Parameters(ir::Tensors values);
+  /// The tensors of a .safetensors file, where they lie in the mapped file: nothing is read before it is used, and
+  /// what runs write stays in memory. The file must not be shortened while the store lives. UserErrors of
+  /// SafetensorsFile.
+  static Parameters load(const std::filesystem::path& file);
+  /// Writes every value to a .safetensors file, which appears whole or not at all. UserErrors of write_safetensors.
+  void save(const std::filesystem::path& file) const;
+
+  bool contains(std::string_view name) const;
+  /// Sorted.
+  std::vector<std::string> names() const;
+  /// A value as it is now. The reference is good until the value is set or erased; a run that updates it writes
+  /// there. UserError [argument_unknown], [state_unset] for one that executables work on and that was never set.
+  const HostTensor& get(std::string_view name) const;
+  /// Sets one value or several. Once executables work on the store, names that neither they nor the store have are
+  /// refused [argument_unknown], and so are values of other types than theirs [argument_dtype], [argument_shape].
+  void set(std::string_view name, HostTensor value);
+  void set(ir::Tensors values);
+  /// Takes a value out. UserError [argument_unknown].
+  void erase(std::string_view name);
+  /// Copies of all values.
+  ir::Tensors values() const;
+  /// What all values take in host memory or in mapped files.
+  std::int64_t bytes() const;
+
+  /// Whether both are the same store.
+  bool operator==(const Parameters& other) const { return store_ == other.store_; }
+
+  /// What executables work on.
+  const std::shared_ptr<ParameterStore>& store() const { return store_; }
+
+ private:
+  std::shared_ptr<ParameterStore> store_;
+};
+
+}  // namespace lathe

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "runtime/text/tokenizer/decode/decoder.h"
+
+namespace lathe::text {
+
+/// A stage that looks at whole tokens.
+class TokenStage : public DecodeStage {
+ public:
+  explicit TokenStage(std::unique_ptr<DecodeStage> next) : next_(std::move(next)) {}
+
+  void push(std::string_view fragment) final { token_.append(fragment); }
+  void end_token() final {
+    take(std::exchange(token_, {}));
+    is_first_ = false;
+  }
+  void finish() final {
+    end();
+    next_->finish();
+  }
+
+ protected:
+  virtual void take(std::string token) = 0;
+  /// Before the end is passed on.
+  virtual void end() {}
+
+  void put(std::string_view token) {
+    next_->push(token);
+    next_->end_token();
+  }
+  bool is_first() const { return is_first_; }
+  DecodeStage& next() { return *next_; }
+
+ private:
+  std::unique_ptr<DecodeStage> next_;
+  std::string token_;
+  bool is_first_ = true;
+};
+
+/// A decoder whose stage is made of its settings.
+template <class Stage, class Settings>
+class StageDecoder : public Decoder {
+ public:
+  explicit StageDecoder(Settings settings) : settings_(std::move(settings)) {}
+  std::unique_ptr<DecodeStage> start(std::unique_ptr<DecodeStage> next) const override {
+    return std::make_unique<Stage>(std::move(next), settings_);
+  }
+
+ private:
+  Settings settings_;
+};
+
+/// `text` with each `from` replaced; an empty one stands before each character and at the end.
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
+
+}  // namespace lathe::text

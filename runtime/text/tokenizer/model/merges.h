@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/text/tokenizer/encoding.h"
+#include "runtime/text/tokenizer/model/pair_map.h"
+
+namespace lathe::text {
+
+/// A token of a word that is being merged, and its bytes.
+struct Symbol {
+  TokenId id = 0;
+  std::uint32_t size = 0;
+};
+
+/// The merges of a BPE model: which pairs of tokens become one, in which order.
+class MergeTable {
+ public:
+  struct Merge {
+    std::uint32_t rank = 0;
+    TokenId id = 0;
+  };
+
+  void set(TokenId left, TokenId right, Merge merge) {
+    merges_[PairMap<Merge>::key(unsigned_of(left), unsigned_of(right))] = merge;
+  }
+  const Merge* find(TokenId left, TokenId right) const { return merges_.find(unsigned_of(left), unsigned_of(right)); }
+
+  /// Merges pairs until none is left: the one of the lowest rank first, of equals the leftmost. n log n for n
+  /// symbols.
+  void apply(std::vector<Symbol>& symbols) const;
+
+ private:
+  static std::uint32_t unsigned_of(TokenId id) { return static_cast<std::uint32_t>(id); }
+  void apply_to_few(std::vector<Symbol>& symbols) const;
+  void apply_to_many(std::vector<Symbol>& symbols) const;
+
+  PairMap<Merge> merges_;
+};
+
+}  // namespace lathe::text

@@ -1,0 +1,43 @@
+#include "runtime/text/tokenizer/model/model.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "ir/support/error.h"
+#include "runtime/files/file_io.h"
+
+namespace lathe::text {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kinds{"BPE", "Unigram", "WordPiece", "WordLevel"};
+
+/// Old files do not say the type of their model.
+std::size_t kind_of(const JsonPlace& place) {
+  if (!place.is_object() || place.value().contains("type")) return read_kind(place, kinds);
+  const auto& model = place.value();
+  if (model.contains("merges")) return 0;
+  if (model.contains("vocab") && model["vocab"].is_array()) return 1;
+  return model.contains("max_input_chars_per_word") ? 2 : 3;
+}
+
+}  // namespace
+
+TokenId Model::unknown_token(const std::string& text) const {
+  const auto found = tokens_.find(text);
+  if (!found)
+    throw UserError(fmt::format("a text holds what has no token, and {}, which stands for the unknown, is not in the "
+                                "vocabulary",
+                                quote(text)),
+                    "tokenizer_unk");
+  return *found;
+}
+
+std::unique_ptr<const Model> read_model(const JsonPlace& place) {
+  constexpr std::array readers{read_bpe, read_unigram, read_word_piece, read_word_level};
+  return readers[kind_of(place)](place);
+}
+
+}  // namespace lathe::text

@@ -1,0 +1,81 @@
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+#include "runtime/files/file_io.h"
+#include "runtime/text/tokenizer/model/byte_trie.h"
+#include "runtime/text/tokenizer/model/model.h"
+#include "runtime/text/tokenizer/unicode/utf8.h"
+
+namespace lathe::text {
+
+namespace {
+
+/// The longest token that a word starts with, then the longest one for what follows, and so on. A word that does not
+/// end so is unknown as a whole.
+class WordPiece : public Model {
+ public:
+  explicit WordPiece(const Fields& fields)
+      : Model(TokenTable(fields.get("vocab"))),
+        unknown_(fields.get("unk_token").string()),
+        longest_(static_cast<std::size_t>(fields.get("max_input_chars_per_word").count(INT64_MAX))) {
+    const std::string prefix = fields.get("continuing_subword_prefix").string();
+    for (TokenId id = 0; id < tokens().end(); ++id) {
+      if (!tokens().has(id)) continue;
+      const std::string_view text = tokens().text(id);
+      starts_.set(text, id);
+      if (text.starts_with(prefix)) continuations_.set(text.substr(prefix.size()), id);
+    }
+  }
+
+  void tokenize(std::string_view word, bool, WordCache&, std::vector<ModelToken>& out) const override {
+    const std::size_t first = out.size();
+    bool is_known = word.size() <= longest_ || count_characters(word) <= longest_;
+    for (std::size_t at = 0; is_known && at < word.size();) {
+      ModelToken longest{-1, static_cast<std::uint32_t>(at), 0};
+      (at == 0 ? starts_ : continuations_).for_each_prefix(word, at, [&](std::size_t end, TokenId id) {
+        longest.id = id;
+        longest.end = static_cast<std::uint32_t>(end);
+      });
+      is_known = longest.id >= 0;
+      out.push_back(longest);
+      at = longest.end;
+    }
+    if (is_known) return;
+    out.resize(first);
+    out.push_back({unknown_token(unknown_), 0, static_cast<std::uint32_t>(word.size())});
+  }
+
+ private:
+  std::string unknown_;
+  std::size_t longest_;     ///< characters
+  ByteTrie starts_;         ///< tokens
+  ByteTrie continuations_;  ///< tokens with the prefix, without it
+};
+
+/// A token is a whole word.
+class WordLevel : public Model {
+ public:
+  explicit WordLevel(const Fields& fields)
+      : Model(TokenTable(fields.get("vocab"))), unknown_(fields.get("unk_token").string()) {}
+
+  void tokenize(std::string_view word, bool, WordCache&, std::vector<ModelToken>& out) const override {
+    const auto found = tokens().find(word);
+    out.push_back({found ? *found : unknown_token(unknown_), 0, static_cast<std::uint32_t>(word.size())});
+  }
+
+ private:
+  std::string unknown_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Model> read_word_piece(const JsonPlace& place) {
+  return std::make_unique<WordPiece>(
+      Fields(place, {"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"}));
+}
+
+std::unique_ptr<const Model> read_word_level(const JsonPlace& place) {
+  return std::make_unique<WordLevel>(Fields(place, {"unk_token", "vocab"}));
+}
+
+}  // namespace lathe::text

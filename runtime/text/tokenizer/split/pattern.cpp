@@ -1,0 +1,16 @@
+#include "runtime/text/tokenizer/split/pattern.h"
+
+namespace lathe::text {
+
+Pattern::Pattern(const JsonPlace& place) {
+  const Fields fields(place, {"String", "Regex"});
+  if (const auto literal = fields.find("String")) {
+    text_ = literal->string();
+    if (text_.empty()) regex_.emplace("");
+    return;
+  }
+  const JsonPlace expression = fields.get("Regex");
+  at_place(expression, [&] { regex_.emplace(expression.string()); });
+}
+
+}  // namespace lathe::text

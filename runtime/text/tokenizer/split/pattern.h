@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/text/tokenizer/fields.h"
+#include "runtime/text/tokenizer/unicode/regex.h"
+
+namespace lathe::text {
+
+/// What Split and Replace look for: a text, or a regular expression.
+class Pattern {
+ public:
+  /// {"String": text} or {"Regex": expression}. UserError [tokenizer_field], [tokenizer_regex].
+  explicit Pattern(const JsonPlace& place);
+
+  /// The text, where the pattern is one that is not empty.
+  const std::string* literal() const { return regex_ ? nullptr : &text_; }
+
+  /// Calls found(begin, end) for each match in `text`, from left to right.
+  template <class Found>
+  void for_each(std::string_view text, MatchMemory& memory, const Found& found) const {
+    if (regex_) {
+      for_each_match(*regex_, text, memory, found);
+    } else {
+      for (std::size_t at = text.find(text_); at != std::string_view::npos; at = text.find(text_, at + text_.size()))
+        found(at, at + text_.size());
+    }
+  }
+
+ private:
+  std::string text_;
+  std::optional<Regex> regex_;
+};
+
+}  // namespace lathe::text

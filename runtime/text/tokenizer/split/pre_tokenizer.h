@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/text/tokenizer/fields.h"
+#include "runtime/text/tokenizer/split/words.h"
+#include "runtime/text/tokenizer/unicode/regex.h"
+
+namespace lathe::text {
+
+/// A pre-tokenizer of tokenizer.json: it splits text into words, and may rewrite them.
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  virtual void apply(Words& words, MatchMemory& memory) const = 0;
+};
+
+/// `model_takes_bytes`: the model reads words of GPT-2's alphabet as bytes, so that the alphabet need not be written
+/// out where nothing else looks at it. UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex].
+std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonPlace& place, bool model_takes_bytes);
+
+/// Words of one script each (UnicodeScripts).
+std::unique_ptr<const PreTokenizer> make_script_splitter();
+
+}  // namespace lathe::text

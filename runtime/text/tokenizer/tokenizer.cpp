@@ -1,0 +1,171 @@
+#include "runtime/text/tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/file_io.h"
+#include "runtime/files/strict_json.h"
+#include "runtime/text/tokenizer/pipeline.h"
+#include "runtime/text/tokenizer/unicode/utf8.h"
+
+namespace lathe {
+
+namespace {
+
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 30;  // bytes
+
+/// The end of a decoder: keeps the text until it is asked for.
+class TextSink : public text::DecodeStage {
+ public:
+  explicit TextSink(std::string& text) : text_(text) {}
+  void push(std::string_view fragment) override { text_.append(fragment); }
+  void end_token() override {}
+  void finish() override {}
+
+ private:
+  std::string& text_;
+};
+
+}  // namespace
+
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string valid;
+  text::Utf8Repair repair;
+  repair.push(text, valid);
+  repair.finish(valid);
+  return valid;
+}
+
+struct Tokenizer::Content {
+  Content(std::string json_text, const text::JsonPlace& place) : json(std::move(json_text)), pipeline(place) {}
+  std::string json;
+  text::Pipeline pipeline;
+
+  /// What decoders see of a token.
+  std::optional<std::string_view> decoded_text(TokenId id) const {
+    if (pipeline.added().tokens().contains(id)) return pipeline.added().decoded_text(id);
+    const text::TokenTable& tokens = pipeline.model().tokens();
+    return tokens.has(id) ? std::optional(tokens.text(id)) : std::nullopt;
+  }
+};
+
+struct Tokenizer::Stream::Content {
+  std::shared_ptr<const Tokenizer::Content> tokenizer;
+  bool skips_special = true;
+  std::string out;
+  std::unique_ptr<text::DecodeStage> decoder;
+};
+
+Tokenizer Tokenizer::load(const std::filesystem::path& path) {
+  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  return parse(read_file(file, largest_file), file.string());
+}
+
+Tokenizer Tokenizer::parse(std::string json, const std::string& name) {
+  const nlohmann::json tree = parse_strict_json(json, name);
+  return Tokenizer(std::make_shared<const Content>(std::move(json), text::JsonPlace(tree, name)));
+}
+
+Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  return std::move(encode_batch({&text, 1}, options).front());
+}
+
+Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
+  Encoding encoding = content_->pipeline.encode(std::array{first, second}, options);
+  if (options.padding) pad({&encoding, 1}, *options.padding);
+  return encoding;
+}
+
+std::vector<Encoding> Tokenizer::encode_batch(std::span<const std::string_view> texts,
+                                              const EncodeOptions& options) const {
+  std::vector<Encoding> encodings;
+  encodings.reserve(texts.size());
+  for (const std::string_view& text : texts) encodings.push_back(content_->pipeline.encode({&text, 1}, options));
+  if (options.padding) pad(encodings, *options.padding);
+  return encodings;
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
+  Stream pieces = stream(skip_special);
+  std::string text;
+  for (const TokenId id : ids) text += pieces.push(id);
+  return text += pieces.finish();
+}
+
+Tokenizer::Stream Tokenizer::stream(bool skip_special) const {
+  auto content = std::make_unique<Stream::Content>();
+  content->tokenizer = content_;
+  content->skips_special = skip_special;
+  content->decoder = content_->pipeline.start_decoding(std::make_unique<TextSink>(content->out));
+  return Stream(std::move(content));
+}
+
+Tokenizer::Stream::Stream(std::unique_ptr<Content> content) : content_(std::move(content)) {}
+Tokenizer::Stream::Stream(Stream&&) noexcept = default;
+Tokenizer::Stream& Tokenizer::Stream::operator=(Stream&&) noexcept = default;
+Tokenizer::Stream::~Stream() = default;
+
+std::string Tokenizer::Stream::push(TokenId id) {
+  const auto text = content_->tokenizer->decoded_text(id);
+  if (!text || (content_->skips_special && content_->tokenizer->pipeline.added().is_special(*text))) return {};
+  content_->decoder->push(*text);
+  content_->decoder->end_token();
+  return std::exchange(content_->out, {});
+}
+
+std::string Tokenizer::Stream::finish() {
+  content_->decoder->finish();
+  return std::exchange(content_->out, {});
+}
+
+std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
+  if (const AddedToken* added = content_->pipeline.added().find(token)) return added->id;
+  return content_->pipeline.model().tokens().find(token);
+}
+
+std::optional<std::string> Tokenizer::token_of(TokenId id) const {
+  const auto& added = content_->pipeline.added().tokens();
+  if (const auto found = added.find(id); found != added.end()) return found->second.content;
+  const text::TokenTable& tokens = content_->pipeline.model().tokens();
+  return tokens.has(id) ? std::optional(std::string(tokens.text(id))) : std::nullopt;
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  const auto text = token_of(id);
+  return text && content_->pipeline.added().is_special(*text);
+}
+
+std::size_t Tokenizer::vocabulary_size() const {
+  const text::TokenTable& tokens = content_->pipeline.model().tokens();
+  const auto& added = content_->pipeline.added().tokens();
+  const auto is_new = [&](const auto& entry) { return !tokens.has(entry.first); };
+  return tokens.size() + static_cast<std::size_t>(std::count_if(added.begin(), added.end(), is_new));
+}
+
+TokenId Tokenizer::end_id() const {
+  const auto& added = content_->pipeline.added().tokens();
+  return std::max(content_->pipeline.model().tokens().end(), added.empty() ? 0 : added.rbegin()->first + 1);
+}
+
+std::vector<AddedToken> Tokenizer::added_tokens() const {
+  std::vector<AddedToken> all;
+  for (const auto& [id, token] : content_->pipeline.added().tokens()) all.push_back(token);
+  return all;
+}
+
+const std::optional<Truncation>& Tokenizer::truncation() const { return content_->pipeline.truncation(); }
+const std::optional<Padding>& Tokenizer::padding() const { return content_->pipeline.padding(); }
+std::vector<std::string> Tokenizer::words_of(std::string_view text) const {
+  return content_->pipeline.words_of(text);
+}
+const std::string& Tokenizer::json() const { return content_->json; }
+
+void Tokenizer::save(const std::filesystem::path& path) const {
+  AtomicFile file(path);
+  file.write(content_->json);
+  file.commit();
+}
+
+}  // namespace lathe

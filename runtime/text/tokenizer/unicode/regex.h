@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/text/tokenizer/unicode/utf8.h"
+
+namespace lathe::text {
+
+/// What matching needs besides the expression. One thread at a time.
+class MatchMemory {
+ public:
+  MatchMemory();
+  ~MatchMemory();
+  MatchMemory(MatchMemory&&) noexcept;
+
+ private:
+  friend class Regex;
+  struct Content;
+  std::unique_ptr<Content> content_;
+};
+
+/// A regular expression in Oniguruma's syntax, compiled to machine code by PCRE2.
+class Regex {
+ public:
+  struct Match {
+    std::size_t begin = 0, end = 0;
+    int mark = -1;  ///< the number of the last (*MARK:number) on the way to the match
+  };
+
+  /// UserError [tokenizer_regex].
+  explicit Regex(std::string_view pattern);
+  /// An expression in PCRE2's own syntax.
+  static Regex native(const std::string& pattern);
+
+  /// The first match in `text`, which is valid UTF-8, that starts at byte `from` or later; false where there is none.
+  /// UserError [tokenizer_regex] for a search without end.
+  bool search(std::string_view text, std::size_t from, MatchMemory& memory, Match& match) const;
+
+ private:
+  struct Code;
+  Regex() = default;
+  void compile(const std::string& pattern, std::string_view shown);
+
+  std::shared_ptr<const Code> code_;
+};
+
+/// Calls found(begin, end) for one match after the other, as Oniguruma's iterators do: an empty match that touches
+/// the match before it does not count.
+template <class Found>
+void for_each_match(const Regex& regex, std::string_view text, MatchMemory& memory, const Found& found) {
+  Regex::Match match;
+  std::size_t from = 0, last_end = std::string_view::npos;
+  while (from <= text.size() && regex.search(text, from, memory, match)) {
+    if (match.begin == match.end && match.end == last_end) {
+      from += from < text.size() ? character_size(text[from]) : 1;
+      continue;
+    }
+    found(match.begin, match.end);
+    from = last_end = match.end;
+  }
+}
+
+}  // namespace lathe::text

@@ -1,0 +1,152 @@
+#include "frontend/nn/module.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/ops.h"
+#include "frontend/step.h"
+#include "ir/tensor/printer.h"
+
+using namespace lathe;
+
+namespace {
+
+models::GptConfig small(int layers = 2) {
+  return {.vocab = Dim("vocab", 11),
+          .context = Dim("context", 8),
+          .d_model = Dim("d_model", 12),
+          .h = Dim("h", 3),
+          .layers = layers};
+}
+
+struct Mlp : nn::Module {
+  Mlp(const Module& parent, std::string_view name, const Dim& d)
+      : Module(parent, name, "Mlp"), up(*this, "up", d, d * 4), down(*this, "down", d * 4, d) {}
+  Tensor operator()(const Tensor& x) const { return down(relu(up(x))); }
+  nn::Linear up, down;
+};
+
+struct Tower : nn::Module {
+  explicit Tower(const Dim& d) : Module("Tower"), scale(declare("scale", f32, {}, Init::ones(), Where::current())) {
+    for (const char* name : {"mlp.0", "mlp.1", "mlp.2"}) layers.emplace_back(*this, name, d);
+  }
+  Tensor operator()(Tensor x) const {
+    for (const Mlp& layer : layers) x = x + layer(x) * scale.in(x);
+    return x;
+  }
+  nn::Parameter scale;
+  std::vector<Mlp> layers;
+};
+
+std::vector<std::string> names_of(const nn::Module& module) {
+  std::vector<std::string> names;
+  for (const nn::Parameter& parameter : module.parameters()) names.push_back(parameter.name());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("one model builds any number of graphs, which name the same parameters") {
+  const models::Gpt model(small());
+  const Dim B{"B"}, T{"T"};
+  Graph train{"train"}, decode{"decode"};
+  train.output("loss", model.loss(train.input("tokens", i64, {B, T + 1})));
+  decode.output("logits", model.logits(decode.input("tokens", i64, {B, T})));
+  for (const nn::Parameter& parameter : model.parameters()) {
+    INFO(parameter.name());
+    for (const ir::Graph& graph : {train.finish(), decode.finish()}) {
+      const ir::ValueId found = graph.find_argument(parameter.name());
+      REQUIRE(found.valid());
+      CHECK(graph[found].type.shape == parameter.shape());
+    }
+  }
+  CHECK(train.initializers().size() == model.parameters().size());
+}
+
+TEST_CASE("a model within a graph is the model by itself, parameters declared at once") {
+  const Dim B{"B"}, T{"T"};
+  Graph eager{"g"}, lazy{"g"};
+  const models::Gpt within(eager, small());
+  CHECK(eager.ir().arguments().size() == names_of(within).size());
+  const models::Gpt apart(small());
+  CHECK(lazy.ir().arguments().empty());
+  CHECK(names_of(within) == names_of(apart));
+  eager.output("y", within.logits(eager.input("tokens", i64, {B, T})));
+  lazy.output("y", apart.logits(lazy.input("tokens", i64, {B, T})));
+  CHECK(eager.ir().arguments().size() == lazy.ir().arguments().size());
+}
+
+TEST_CASE("modules of a user's own: names, counts, initial values, the tree") {
+  const Tower tower(Dim("d", 2));
+  CHECK(names_of(tower) == std::vector<std::string>{"scale", "mlp.0.up.weight", "mlp.0.up.bias", "mlp.0.down.weight",
+                                                    "mlp.0.down.bias", "mlp.1.up.weight", "mlp.1.up.bias",
+                                                    "mlp.1.down.weight", "mlp.1.down.bias", "mlp.2.up.weight",
+                                                    "mlp.2.up.bias", "mlp.2.down.weight", "mlp.2.down.bias"});
+  CHECK(tower.count() == 1 + 3 * (16 + 8 + 16 + 2));
+  const auto values = tower.initial_values(3);
+  CHECK(values.size() == 13);
+  CHECK(values.at("scale").get(0) == 1);
+  CHECK(values.at("mlp.1.up.weight").shape() == std::vector<std::int64_t>{8, 2});
+  CHECK_FALSE(values.at("mlp.1.up.weight").same_bits(values.at("mlp.0.up.weight")));
+  tower.parameter("mlp.1.up.bias").freeze();
+  CHECK(tower.print_tree() == R"(Tower  127
+  scale  f32[]
+  mlp.0: Mlp  42
+    up: Linear  24
+      weight  f32[8, d=2]
+      bias  f32[8]
+    down: Linear  18
+      weight  f32[d=2, 8]
+      bias  f32[d=2]
+  mlp.1: Mlp  42
+    up: Linear  24
+      weight  f32[8, d=2]
+      bias  f32[8]  frozen
+    down: Linear  18
+      weight  f32[d=2, 8]
+      bias  f32[d=2]
+  mlp.2: Mlp  42
+    up: Linear  24
+      weight  f32[8, d=2]
+      bias  f32[8]
+    down: Linear  18
+      weight  f32[d=2, 8]
+      bias  f32[d=2]
+)");
+  tower.freeze(false);
+  CHECK(tower.print_tree().find("mlp.0 .. 2: Mlp  42 each\n    up: Linear  24\n") != std::string::npos);
+}
+
+TEST_CASE("training leaves frozen parameters alone, and groups are chosen by name") {
+  const models::Gpt model(small());
+  Graph g{"train"};
+  const Tensor loss = model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1}));
+  model.parameter("wte").freeze();
+  model.children()[1].freeze();  // wpe
+  const ir::Graph step = training_step(g, loss, SGD{.lr = 0.1}, {.trainable = nn::trainable(model)});
+  std::set<std::string> updated;
+  for (const ir::Update& update : step.updates) updated.insert(step[update.state].name);
+  CHECK_FALSE(updated.contains("wte"));
+  CHECK_FALSE(updated.contains("wpe"));
+  CHECK(updated.contains("h.0.attn.c_attn.weight"));
+
+  model.parameter("ln_f.weight").set_group("norms");
+  const ParameterFilter norms = nn::in_group(model, "norms");
+  int count = 0;
+  for (const ir::ValueId id : step.arguments()) count += norms(step[id]);
+  CHECK(count == 1);
+}
+
+TEST_CASE("names that clash are errors by name") {
+  const nn::Module root;
+  const nn::Linear first(root, "fc", 2, 3);
+  CHECK_THROWS_WITH(nn::Linear(root, "fc", 2, 3),
+                    Catch::Contains("[parameter_name]") && Catch::Contains("fc.weight"));
+  Graph g{"g"};
+  const Tensor x = g.input("x", f32, {4, 2});
+  (void)g.parameter("fc.weight", f32, {5, 2});
+  CHECK_THROWS_WITH(first(x), Catch::Contains("[argument_name]") && Catch::Contains("f32[3, 2]"));
+  CHECK_THROWS_WITH(root.parameter("fc.wieght"), Catch::Contains("did you mean 'fc.weight'"));
+}

@@ -1,0 +1,168 @@
+#include <fmt/core.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "frontend/grad.h"
+#include "frontend/initialize.h"
+#include "frontend/ops.h"
+#include "frontend/step.h"
+#include "runtime/executable.h"
+#include "tests/pretrained/cases.h"
+#include "tests/support/memory_store.h"
+
+using namespace lathe;
+using test::HfCase;
+
+namespace {
+
+struct Tolerance {
+  double forward, loss, grad, train;
+};
+Tolerance tolerance_of(DType dtype) {
+  return dtype == f64 ? Tolerance{1e-10, 1e-10, 1e-9, 1e-9} : Tolerance{2e-5, 5e-6, 1e-4, 1e-4};
+}
+
+/// The model with its weights stored in the dtype that is computed in, as training wants them.
+pretrained::Pretrained load_in(const HfCase& which, DType dtype) {
+  pretrained::Pretrained loaded = pretrained::load(which.folder());
+  for (const nn::Parameter& parameter : loaded.model->parameters()) {
+    loaded.weights.set(parameter.name(), loaded.weights.get(parameter.name()).cast(dtype));
+    parameter.store_as(dtype);
+  }
+  return loaded;
+}
+
+/// The arguments of a case as inputs of a graph.
+struct CaseGraph {
+  Graph g;
+  pretrained::TokenInputs inputs;
+  Tensor labels;
+  ir::Tensors values;
+
+  CaseGraph(const HfCase& which, DType dtype, bool has_labels) : g(which.name) {
+    const SafetensorsFile file = which.inputs();
+    const Shape shape{Dim("B"), Dim("T")};
+    const auto take = [&](const std::string& name) {
+      values.emplace(name, file.tensor(name));
+      return g.input(name, i64, shape);
+    };
+    inputs = {.ids = take("input_ids"), .dtype = dtype};
+    if (file.contains("attention_mask")) inputs.mask = take("attention_mask");
+    if (file.contains("position_ids")) inputs.positions = take("position_ids");
+    if (has_labels) labels = take("labels");
+  }
+};
+
+void check_forward(const HfCase& which, DType dtype, codegen::ObjectStore& store) {
+  const pretrained::Pretrained loaded = pretrained::load(which.folder());
+  CaseGraph c(which, dtype, true);
+  const auto states = loaded.model->hidden_states(c.inputs);
+  for (std::size_t i = 0; i < states.size(); ++i) c.g.output(fmt::format("hidden.{}", i), states[i]);
+  c.g.output("logits", loaded.model->logits(c.inputs));
+  c.g.output("loss", loaded.model->loss(c.inputs, c.labels));
+  Executable exe = compile(c.g.finish(), {.parameters = loaded.weights, .cache = &store});
+  const SafetensorsFile expected = which.expected();
+  const HostTensor* mask = c.values.contains("attention_mask") ? &c.values.at("attention_mask") : nullptr;
+  int compared = 0;
+  for (const auto& [name, value] : exe.run(c.values)) {
+    INFO(which.name << " " << lathe::name(dtype) << " " << name);
+    const bool scalar = name == "loss";
+    CHECK(test::error_of(value, expected.tensor(name), scalar ? nullptr : mask) <=
+          (scalar ? tolerance_of(dtype).loss : tolerance_of(dtype).forward));
+    ++compared;
+  }
+  CHECK(compared == static_cast<int>(states.size()) + 2);
+}
+
+void check_gradients(const HfCase& which, DType dtype, codegen::ObjectStore& store) {
+  const pretrained::Pretrained loaded = load_in(which, dtype);
+  CaseGraph c(which, dtype, true);
+  const Tensor loss = loaded.model->loss(c.inputs, c.labels);
+  std::vector<Tensor> wanted;
+  const std::vector<nn::Parameter> parameters = loaded.model->parameters();
+  for (const nn::Parameter& parameter : parameters) wanted.push_back(parameter.in(c.g));
+  const std::vector<Tensor> gradients = grad(loss, wanted);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    c.g.output(loaded.places.at(parameters[i].name()).tensor, gradients[i]);
+  Executable exe = compile(c.g.finish(), {.parameters = loaded.weights, .cache = &store});
+  const ir::Tensors found = exe.run(c.values);
+  const SafetensorsFile expected = which.expected();
+  int compared = 0;
+  for (const std::string& name : expected.names()) {
+    if (!name.starts_with("grad.")) continue;
+    INFO(which.name << " " << name);
+    CHECK(test::error_of(found.at(name.substr(5)), expected.tensor(name)) <= tolerance_of(dtype).grad);
+    ++compared;
+  }
+  CHECK(compared == 3);
+  CHECK(which.grad_norms.size() == found.size());
+  for (const auto& [name, norm] : which.grad_norms) {
+    double squares = 0;
+    const HostTensor& gradient = found.at(name);
+    for (std::int64_t i = 0; i < gradient.numel(); ++i) squares += gradient.get(i) * gradient.get(i);
+    INFO(which.name << " " << name);
+    // A key's bias adds one number to all scores of a row: its gradient is zero but for rounding.
+    CHECK(std::abs(std::sqrt(squares) - norm) <= tolerance_of(dtype).grad * std::max(norm, 1e-2));
+  }
+}
+
+void check_training(const HfCase& which, DType dtype, codegen::ObjectStore& store) {
+  pretrained::Pretrained loaded = load_in(which, dtype);
+  CaseGraph c(which, dtype, true);
+  const test::HfTraining t = test::hf_training();
+  const ir::Graph step = training_step(
+      c.g, loaded.model->loss(c.inputs, c.labels),
+      AdamW{.lr = t.lr, .beta1 = t.beta1, .beta2 = t.beta2, .eps = t.eps, .weight_decay = t.weight_decay});
+  Executable exe = compile(step, {.parameters = loaded.weights, .cache = &store});
+  for (auto& [name, value] : initial_values(step, {}, 1))
+    if (name.starts_with("optimizer.")) loaded.weights.set(name, std::move(value));
+  const HostTensor want = which.expected().tensor("train_loss");
+  HostTensor got(f64, want.shape());
+  for (std::int64_t i = 0; i <= t.steps; ++i) got.set(i, exe.run(c.values).at("loss").get(0));
+  INFO(which.name);
+  CHECK(want.numel() == t.steps + 1);
+  CHECK(test::error_of(got, want) <= tolerance_of(dtype).train);
+}
+
+/// All that a case says, every fourth case: kernels that its graphs share are compiled once.
+void check_cases(std::size_t first) {
+  const auto cases = test::hf_cases("causal-lm");
+  CHECK(cases.size() == 17);
+  for (std::size_t i = first; i < cases.size(); i += 4)
+    for (const DType dtype : {f64, f32}) {
+      test::MemoryStore store;
+      check_forward(cases[i], dtype, store);
+      check_gradients(cases[i], dtype, store);
+      check_training(cases[i], dtype, store);
+    }
+}
+
+}  // namespace
+
+// Hidden states, logits, loss, gradients and 20 steps of training, in parts that run side by side.
+TEST_CASE("causal language models are those of transformers, part 1") { check_cases(0); }
+TEST_CASE("causal language models are those of transformers, part 2") { check_cases(1); }
+TEST_CASE("causal language models are those of transformers, part 3") { check_cases(2); }
+TEST_CASE("causal language models are those of transformers, part 4") { check_cases(3); }
+
+TEST_CASE("causal language models: fewer tokens than the scaling of positions asks for") {
+  int compared = 0;
+  for (const HfCase& which : test::hf_cases("causal-lm")) {
+    if (!which.prefix) continue;
+    const pretrained::Pretrained loaded = pretrained::load(which.folder());
+    CaseGraph c(which, f64, false);
+    c.g.output("logits", loaded.model->logits(c.inputs));
+    Executable exe = compile(c.g.finish(), {.parameters = loaded.weights});
+    const HostTensor ids = which.inputs().tensor("input_ids");
+    HostTensor prefix(i64, {ids.shape()[0], *which.prefix});
+    for (std::int64_t b = 0; b < ids.shape()[0]; ++b)
+      for (std::int64_t t = 0; t < *which.prefix; ++t)
+        prefix.set_int(b * *which.prefix + t, ids.get_int(b * ids.shape()[1] + t));
+    INFO(which.name);
+    CHECK(test::error_of(exe.run({{"input_ids", prefix}}).at("logits"), which.expected().tensor("prefix_logits")) <=
+          1e-10);
+    ++compared;
+  }
+  CHECK(compared == 2);
+}

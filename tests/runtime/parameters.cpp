@@ -1,0 +1,121 @@
+#include "runtime/parameters/parameters.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <thread>
+
+#include "ir/tensor/parser.h"
+#include "runtime/executable.h"
+#include "runtime/files/safetensors.h"
+#include "tests/runtime/files_scratch.h"
+
+using namespace lathe;
+using test::ScratchFolder;
+
+namespace {
+
+/// w becomes w - x in each run.
+constexpr std::string_view trains = R"(graph @trains(input %x: f32[4], parameter %w: f32[4]) {
+  %1 = sub %w, %x
+  output "next" %1
+  update %w <- %1
+})";
+constexpr std::string_view evaluates = R"(graph @evaluates(input %x: f32[n, 4], parameter %w: f32[4]) {
+  %1 = mul %x, %w
+  output "y" %1
+})";
+
+HostTensor four(double a, double b, double c, double d) { return HostTensor::from({4}, {a, b, c, d}); }
+
+std::string label_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.label();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("executables for training and evaluation work on one store") {
+  Parameters weights({{"w", four(1, 2, 3, 4)}});
+  Executable train = compile(ir::parse_graph(trains), {.parameters = weights});
+  Executable evaluate = compile(ir::parse_graph(evaluates), {.parameters = weights});
+  CHECK(train.parameters() == weights);
+  const HostTensor* where = &weights.get("w");
+  const std::byte* data = where->data();
+  train.run({{"x", four(1, 1, 1, 1)}});
+  const HostTensor ones = HostTensor::from({1, 4}, {1, 1, 1, 1});
+  CHECK(evaluate.run({{"x", ones}}).at("y").same_bits(HostTensor::from({1, 4}, {0, 1, 2, 3})));
+  CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
+  CHECK(weights.get("w").data() == data);  // held once, updated where it lies
+
+  weights.set("w", four(5, 5, 5, 5));
+  CHECK(evaluate.run({{"x", ones}}).at("y").get(0) == 5);
+  train.run({{"x", ones.reshaped({4})}});
+  CHECK(evaluate.run({{"x", ones}}).at("y").get(0) == 4);
+}
+
+TEST_CASE("an executable without a store has one of its own, and may change to another") {
+  const CompileOptions options;
+  Executable a = compile(ir::parse_graph(evaluates), options), b = compile(ir::parse_graph(evaluates), options);
+  CHECK_FALSE(a.parameters() == b.parameters());
+  Parameters weights({{"w", four(1, 1, 1, 1)}, {"other", HostTensor(f64, {2})}});
+  a.use(weights);
+  b.use(weights);
+  CHECK(a.run({{"x", HostTensor::from({1, 4}, {1, 2, 3, 4})}}).at("y").get(3) == 4);
+}
+
+TEST_CASE("a store says what does not fit") {
+  Parameters weights({{"w", four(1, 2, 3, 4)}});
+  Executable exe = compile(ir::parse_graph(evaluates), {.parameters = weights});
+  CHECK(label_of([&] { weights.set("w", HostTensor(f64, {4})); }) == "argument_dtype");
+  CHECK(label_of([&] { weights.set("w", HostTensor(f32, {5})); }) == "argument_shape");
+  CHECK(label_of([&] { weights.set("ww", HostTensor(f32, {4})); }) == "argument_unknown");
+  CHECK(label_of([&] { (void)weights.get("ww"); }) == "argument_unknown");
+  CHECK(weights.get("w").same_bits(four(1, 2, 3, 4)));
+  CHECK(label_of([&] { compile(ir::parse_graph(evaluates), {.parameters = Parameters({{"w", HostTensor(f32, {5})}})}); }) ==
+        "parameters_conflict");
+  const auto wider =
+      ir::parse_graph("graph @g(input %x: f32[5], parameter %w: f32[5]) {\n%1 = add %x, %w\noutput \"y\" %1\n}");
+  CHECK(label_of([&] { compile(wider, {.parameters = weights}); }) == "parameters_conflict");
+  weights.erase("w");
+  CHECK(label_of([&] { exe.run({{"x", HostTensor(f32, {1, 4})}}); }) == "state_unset");
+  CHECK(label_of([&] { (void)weights.get("w"); }) == "state_unset");
+}
+
+TEST_CASE("a store reads a file where it is mapped, and training leaves the file alone") {
+  const ScratchFolder scratch;
+  const auto file = scratch / "w.safetensors";
+  Parameters({{"w", four(1, 2, 3, 4)}, {"extra", HostTensor::from_ints({1}, {7})}}).save(file);
+  Parameters weights = Parameters::load(file);
+  CHECK(weights.names() == std::vector<std::string>{"extra", "w"});
+  CHECK(weights.get("w").is_borrowed());
+  Executable train = compile(ir::parse_graph(trains), {.parameters = weights});
+  train.run({{"x", four(1, 1, 1, 1)}});
+  CHECK(weights.get("w").is_borrowed());
+  CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
+  CHECK(SafetensorsFile::open(file).tensor("w").same_bits(four(1, 2, 3, 4)));
+  weights.save(file);  // over the file that is mapped
+  CHECK(weights.get("w").same_bits(four(0, 1, 2, 3)));
+  CHECK(Parameters::load(file).get("w").same_bits(four(0, 1, 2, 3)));
+}
+
+TEST_CASE("runs on one store from several threads take turns where they update it") {
+  Parameters weights({{"w", four(0, 0, 0, 0)}});
+  std::vector<Executable> trainers;
+  for (int i = 0; i < 3; ++i) trainers.push_back(compile(ir::parse_graph(trains), {.parameters = weights, .threads = 1}));
+  Executable evaluate = compile(ir::parse_graph(evaluates), {.parameters = weights, .threads = 1});
+  std::vector<std::thread> threads;
+  for (Executable& trainer : trainers)
+    threads.emplace_back([&trainer] {
+      for (int i = 0; i < 50; ++i) trainer.run({{"x", four(-1, -1, -1, -1)}});
+    });
+  for (int i = 0; i < 50; ++i) {
+    const HostTensor y = evaluate.run({{"x", HostTensor::from({1, 4}, {1, 1, 1, 1})}}).at("y");
+    CHECK(y.get(0) == y.get(3));
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(weights.get("w").same_bits(four(150, 150, 150, 150)));
+}

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <regex>
+#include <set>
+
+#include "tests/structure/sources.h"
+
+/// What comments and pages refer to is there: files, pages, error labels, names of the code.
+using namespace lathe::test;
+
+namespace {
+
+using Names = std::set<std::string>;
+
+const char* const library[] = {"ir", "frontend", "passes", "codegen", "runtime", "tools", "bench", "examples"};
+
+struct Text {
+  std::string place;  ///< "ir/tensor/dim.h:12"
+  std::string folder;
+  std::string words;
+};
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.find_last_of('/') + 1); }
+
+/// Where the comment of a line starts; npos where there is none. A URL starts none.
+std::size_t comment_of(const std::string& line) {
+  auto at = line.find("//");
+  while (at != std::string::npos && at > 0 && line[at - 1] == ':') at = line.find("//", at + 2);
+  return at;
+}
+
+bool is_library(const SourceFile& file) {
+  return std::any_of(std::begin(library), std::end(library), [&](const char* folder) { return file.is_in(folder); });
+}
+
+/// The comments of the library, line by line; with `headers_only`, those of its headers.
+std::vector<Text> comments(bool headers_only) {
+  std::vector<Text> found;
+  for (const SourceFile& file : source_files()) {
+    if (!is_library(file) || !file.is_cpp() || (headers_only && !file.is_header())) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      if (const auto at = comment_of(file.lines[i]); at != std::string::npos)
+        found.push_back({file.path + ":" + std::to_string(i + 1), folder_of(file.path), file.lines[i].substr(at)});
+  }
+  return found;
+}
+
+/// The lines of the pages, without the blocks of code.
+std::vector<Text> prose() {
+  std::vector<Text> found;
+  for (const SourceFile& page : pages()) {
+    bool code = false;
+    for (std::size_t i = 0; i < page.lines.size(); ++i) {
+      if (page.lines[i].starts_with("```")) code = !code;
+      if (!code) found.push_back({page.path + ":" + std::to_string(i + 1), folder_of(page.path), page.lines[i]});
+    }
+  }
+  return found;
+}
+
+std::vector<Text> joined(std::vector<Text> a, const std::vector<Text>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// The first group of every match, as "place: match", for which `is_there` says no.
+template <class IsThere>
+std::vector<std::string> missing(const std::vector<Text>& texts, const char* pattern, const IsThere& is_there) {
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  for (const Text& text : texts)
+    for (std::sregex_iterator at(text.words.begin(), text.words.end(), expression), end; at != end; ++at)
+      if (!is_there(text, (*at)[1].str())) found.push_back(text.place + ": " + (*at)[1].str());
+  return found;
+}
+
+/// What the code itself holds of a pattern, comments left out.
+Names names_in_code(const char* pattern) {
+  const std::regex expression(pattern);
+  Names names;
+  for (const SourceFile& file : source_files()) {
+    if (!is_library(file)) continue;
+    for (const std::string& line : file.lines) {
+      const std::string code = line.substr(0, file.is_cpp() ? comment_of(line) : std::string::npos);
+      for (std::sregex_iterator at(code.begin(), code.end(), expression), end; at != end; ++at)
+        names.insert((*at)[1].str());
+    }
+  }
+  return names;
+}
+
+using Faults = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("references: files and pages that comments and pages name are there") {
+  Names basenames;
+  for (const SourceFile& file : source_files()) basenames.insert(file.path.substr(folder_of(file.path).size()));
+  for (const SourceFile& page : pages()) basenames.insert(page.path.substr(folder_of(page.path).size()));
+  const auto texts = joined(comments(false), prose());
+  // A path in capitals stands for many.
+  const auto is_there = [](const Text& text, const std::string& path) {
+    return is_file(path) || is_file(text.folder + path) ||
+           std::any_of(path.begin(), path.end(), [](char c) { return std::isupper(static_cast<unsigned char>(c)); });
+  };
+  CHECK(missing(texts, R"((?:^|[^\w/.<-])((?:[A-Za-z_][\w-]*/)+[\w-]+\.(?:h|cpp|md|py|sh|cu|txt))\b)", is_there) ==
+        Faults{});
+  CHECK(missing(prose(), R"(\]\(([^)#:]+)(?:#[^)]*)?\))", [](const Text& text, const std::string& link) {
+          return is_file(text.folder + link) || is_file(link);
+        }) == Faults{});
+  const Names elsewhere{"cuda.h"};
+  CHECK(missing(texts, R"((?:^|[^\w/.<"-])([a-z]\w*\.h)\b)", [&](const Text&, const std::string& name) {
+          return basenames.contains(name) || elsewhere.contains(name);
+        }) == Faults{});
+}
+
+TEST_CASE("references: error labels that headers and pages name are raised somewhere") {
+  const Names labels = names_in_code(R"(["\[]([a-z][a-z0-9]*(?:_[a-z0-9]+)+)["\]])");
+  CHECK(missing(joined(comments(true), prose()), R"(\[([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\])",
+                [&](const Text&, const std::string& label) { return labels.contains(label); }) == Faults{});
+}
+
+TEST_CASE("references: names in backquotes in headers are names of the code") {
+  const Names words = names_in_code(R"(\b([A-Za-z_]\w*)\b)");
+  const Names programs{"diff"};
+  CHECK(missing(comments(true), R"(`([A-Za-z_]\w*)`)", [&](const Text&, const std::string& word) {
+          return words.contains(word) || programs.contains(word);
+        }) == Faults{});
+}
