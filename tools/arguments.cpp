@@ -10,9 +10,9 @@
 #include "ir/support/nearest.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
+#include "passes/check/made_up_value.h"
 #include "passes/known_sizes.h"
 #include "runtime/files/safetensors.h"
-#include "tools/random_values.h"
 
 namespace lathe::tools {
 
@@ -176,7 +176,7 @@ Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options,
   choose_dims(graph, dims);
   for (const ir::ValueId id : graph.arguments())
     if (!arguments.tensors.count(graph[id].name))
-      arguments.tensors.emplace(graph[id].name, random_value(graph, id, dims, options.seed));
+      arguments.tensors.emplace(graph[id].name, ir::made_up_value(graph, id, dims, options.seed));
   return arguments;
 }
 

@@ -15,6 +15,7 @@ Executable compile_here(const ir::Graph& graph, const Arguments& arguments, cons
   DiskCache cache(cache_folder());
   CompileOptions how = compile_options(options.target);
   how.threads = options.threads;
+  how.poison = options.poison;
   how.cache = &cache;
   how.lower = options.lower;
   how.lower.memory = memory_budget(options.memory_budget, graph, arguments);

@@ -11,6 +11,7 @@ namespace lathe::tools {
 struct ExecuteOptions {
   bool interpret = false;  ///< by the reference interpreter instead of compiled code
   int threads = 0;         ///< 0: one a CPU
+  bool poison = false;     ///< see CompileOptions::poison
   LowerOptions lower = {};
   std::string target = "host";
   std::string memory_budget = {};  ///< the text of --memory-budget

@@ -48,8 +48,8 @@ Node with_bound_attributes(const Node& node, const DimBindings& bindings) {
 /// Runs one graph whose dims are bound, and the graphs that composite ops expand into.
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, const DimBindings& bindings, bool round)
-      : graph_(graph), bindings_(bindings), round_(round) {}
+  Interpreter(const Graph& graph, const DimBindings& bindings, const InterpretOptions& options)
+      : graph_(graph), bindings_(bindings), options_(options) {}
 
   /// The values asked for, held wide. `arguments` stand for the argument nodes, in order.
   std::vector<HostTensor> run(std::span<const HostTensor* const> arguments, std::span<const ValueId> wanted) {
@@ -60,8 +60,9 @@ class Interpreter {
       const Node& node = graph_[id];
       const HostTensor* argument = node.op->as<Argument>() ? arguments[next_argument++] : nullptr;
       if (last[slot(id)] < 0) continue;
-      values[slot(id)] = settled(argument ? argument->cast(wide_storage(node.type.dtype)) : evaluate(node, values),
-                                 node.type.dtype, round_);
+      HostTensor value = argument ? argument->cast(wide_storage(node.type.dtype)) : evaluate(node, values);
+      if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, value);
+      values[slot(id)] = settled(std::move(value), node.type.dtype, options_.round);
       for (const ValueId operand : node.operands)
         if (last[slot(operand)] == id.index) values[slot(operand)].reset();
     }
@@ -102,12 +103,12 @@ class Interpreter {
     }
     const ValueId result = meaning.expand(builder, node, inputs).id();
     check_dims(builder.graph(), bindings_);
-    return Interpreter(builder.graph(), bindings_, round_).run(operands, std::span(&result, 1)).front();
+    return Interpreter(builder.graph(), bindings_, options_).run(operands, std::span(&result, 1)).front();
   }
 
   const Graph& graph_;
   const DimBindings& bindings_;
-  bool round_;
+  const InterpretOptions& options_;
 };
 
 /// A result as the caller sees it: in its dtype, or wide where nothing was rounded.
@@ -125,7 +126,7 @@ std::vector<HostTensor> interpret_values(const Graph& graph, const Tensors& argu
   const DimBindings bindings = bind_dims(graph, shapes, options.dims);
   std::vector<const HostTensor*> given;
   for (const ValueId id : graph.arguments()) given.push_back(&arguments.at(graph[id].name));
-  std::vector<HostTensor> results = Interpreter(graph, bindings, options.round).run(given, values);
+  std::vector<HostTensor> results = Interpreter(graph, bindings, options).run(given, values);
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i] = presented(std::move(results[i]), graph[values[i]].type.dtype, options.round);
   return results;

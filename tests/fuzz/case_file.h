@@ -6,8 +6,9 @@
 
 namespace lathe::fuzz {
 
-/// A case as IR text; its seed and sizes stand in comments before the graph:
+/// A case as IR text; its seed, sizes, and whether its arguments are tame, stand in comments before the graph:
 ///   // seed 17
+///   // tame
 ///   // sizes n=2 m=3
 ///   // sizes n=0 m=1
 std::string case_text(const Case& from);

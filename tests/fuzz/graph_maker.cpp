@@ -7,6 +7,8 @@
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "passes/autodiff.h"
+#include "passes/check/made_up_value.h"
+#include "tests/support/compare.h"
 
 namespace lathe::fuzz {
 
@@ -226,6 +228,11 @@ void GraphMaker::finish() {
     ++floats;
   }
   builder_.output("loss", *loss);
+}
+
+Tensors arguments_of(const Case& from, const DimBindings& dims) {
+  return from.tame ? made_up_arguments(from.graph, dims, from.seed)
+                   : test::random_arguments(from.graph, dims, from.seed, top_integer);
 }
 
 Case random_case(unsigned seed, int ops, bool wide) { return GraphMaker(seed, ops, wide).run(); }

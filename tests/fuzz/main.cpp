@@ -24,7 +24,8 @@ struct Options {
   int count = 0;
   double minutes = 0;
   int ops = 14;
-  bool wide = false;
+  bool wide = false, models = false;
+  Exposure exposure;
   unsigned limit = 60;  ///< seconds of processor time for one check
   int shrink = 120;     ///< seconds
   std::string out = ".";
@@ -54,16 +55,22 @@ class Fuzzer {
     return failures_;
   }
 
+  Case case_of(unsigned seed) const {
+    Case made = options_.models ? model_case(seed) : random_case(seed, options_.ops, options_.wide);
+    made.exposure = options_.exposure;
+    return made;
+  }
+
  private:
   void generated(unsigned seed) {
     const auto complaint = isolated(
         [&]() -> std::optional<std::string> {
-          random_case(seed, options_.ops, options_.wide);
+          case_of(seed);
           return std::nullopt;
         },
         options_.limit);
     if (complaint) return failed(fmt::format("seed {}: making the graph {}", seed, *complaint));
-    test(random_case(seed, options_.ops, options_.wide), fmt::format("seed-{}", seed), true);
+    test(case_of(seed), fmt::format("seed-{}", seed), true);
   }
 
   void replayed(const std::string& path) {
@@ -103,7 +110,13 @@ class Fuzzer {
       const auto again = isolated([&] { return oracle.check(candidate); }, options_.limit);
       return again && kind_of(*again) == kind;
     };
-    const Case small = shrink(from, fails, std::chrono::seconds(options_.shrink));
+    Case start = from;
+    for (const Case& part : oracle.parts ? oracle.parts(from) : std::vector<Case>{})
+      if (fails(part)) {
+        start = part;
+        break;
+      }
+    const Case small = shrink(start, fails, std::chrono::seconds(options_.shrink));
     const auto reason = isolated([&] { return oracle.check(small); }, options_.limit);
     const std::string text = case_text(small);
     const auto path = std::filesystem::path(options_.out) /
@@ -146,6 +159,15 @@ int main(int argc, char** argv) {
   app.add_option("--minutes", options.minutes, "instead of a count: how long");
   app.add_option("--ops", options.ops, "the size of a graph before its gradient")->capture_default_str();
   app.add_flag("--wide", options.wide, "dims of up to a few hundred, for tiles, slices and blocks");
+  app.add_flag("--models", options.models, "small models instead of random graphs");
+  const std::map<std::string, Exposure::Kind> exposures{
+      {"some", Exposure::Kind::some}, {"every", Exposure::Kind::every}, {"alone", Exposure::Kind::alone}};
+  app.add_option("--expose", options.exposure.kind,
+                 "for the oracle exposed: some random sets of values, every value in a small set, or each alone")
+      ->transform(CLI::CheckedTransformer(exposures))
+      ->default_str("some");
+  app.add_option("--parts", options.exposure.parts, "only one in so many of these sets, others for each seed")
+      ->check(CLI::PositiveNumber);
   app.add_option("--oracle", options.oracles, "only this one; may be repeated");
   app.add_option("--replay", options.replay, "check these files, or the files of these folders, instead");
   app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
@@ -156,7 +178,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     if (print) {
-      fmt::print("{}", case_text(random_case(options.seed, options.ops, options.wide)));
+      fmt::print("{}", case_text(Fuzzer(options).case_of(options.seed)));
       return 0;
     }
     return Fuzzer(options).run() == 0 ? 0 : 1;

@@ -64,7 +64,7 @@ Complaint in_chunks(const Case& from) {
     if (made.label.starts_with("InternalError")) return made.label;
     if (!graph) continue;
     const Graph whole = run_pipeline(*graph, default_pipeline({.on = false})).graph;
-    const Reference reference({from.seed, whole, {{}}}, {}, false);
+    Reference reference({from.seed, whole, {{}}}, {}, false);
     for (const std::int64_t rows : {1, 2}) {
       const Graph after = chunk_rows(whole, {.least_rows = rows, .least_saved = 0});
       const Outcome found = outcome([&] { return interpret(after, reference.arguments(), {.round = false}); });

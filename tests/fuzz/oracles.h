@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/fuzz/generator.h"
 
@@ -16,10 +17,17 @@ using Complaint = std::optional<std::string>;
 struct Oracle {
   std::string_view name, doc;
   Complaint (*check)(const Case&);
+  /// Smaller questions that it asks of a case: where it fails, one of them does. Null where it asks but one.
+  std::vector<Case> (*parts)(const Case&) = nullptr;
 };
 
 /// That products in chunks of rows, and gradients through them, mean the same: of the graph with a loss on top.
 Complaint in_chunks(const Case& from);
+
+/// That any values of the graph as its only outputs come out of machine code as of the interpreter, into memory that
+/// held NaNs: oracle_values.cpp. The second gives a case for each set of values.
+Complaint exposed(const Case& from);
+std::vector<Case> exposures(const Case& from);
 
 /// Of the graph: oracles_graph.cpp. Of compiled code: oracles_compiled.cpp.
 std::span<const Oracle> graph_oracles();

@@ -1,33 +1,39 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "passes/check/expected_values.h"
 #include "tests/fuzz/generator.h"
 #include "tests/support/compare.h"
 
 namespace lathe::fuzz {
 
-/// What the interpreter says of a case with some sizes, and how near to that any other way of computing it must come.
-/// The allowance of a result is a base by the coarsest float dtype of the graph, and a multiple of how far the result
-/// moves when intermediate roundings are left out (narrow dtypes) or the arguments change in their last bits (f64):
-/// an ill-conditioned graph says so itself. A result whose infinities or NaNs move then is not compared.
+/// What the interpreter says of a case with some sizes, as passes/check/expected_values.h says how near is near: the
+/// values of its results, or the label of the error that it ends with.
 class Reference {
  public:
-  /// With `round` values are rounded to their dtypes, as compiled code does; without, passes are compared.
+  /// Of the outputs and updates of the case. With `round` values are rounded to their dtypes, as compiled code does;
+  /// without, passes are compared.
   Reference(const Case& from, const DimBindings& dims, bool round);
+  /// Of these values, rounded.
+  Reference(const Case& from, const DimBindings& dims, const std::vector<ir::Output>& results, bool round = true);
 
   const ir::Tensors& arguments() const { return arguments_; }
+  bool ends_with_error() const { return !label_.empty(); }
   /// What is wrong with these results; nothing where they are right.
-  std::optional<std::string> complaint(const test::Outcome& found) const;
-  const test::Outcome& expected() const { return expected_; }
-  double allowance(const std::string& result) const { return allowances_.at(result); }
+  std::optional<std::string> complaint(const test::Outcome& found);
+  /// The same of a run that gives some of them.
+  std::optional<std::string> complaint(const test::Outcome& found, const std::vector<std::string>& names);
 
  private:
+  std::optional<std::string> complaint(const std::string& name, const ir::Tensors& found);
+
   ir::Tensors arguments_;
-  test::Outcome expected_;
-  std::map<std::string, double> allowances_;
+  std::vector<std::string> names_;
+  std::string label_;
+  std::optional<ir::ExpectedValues> expected_;  ///< where the case does not end with an error
 };
 
 }  // namespace lathe::fuzz

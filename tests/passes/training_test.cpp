@@ -116,13 +116,14 @@ void compare(const Optimizer& optimizer, const TrainingOptions& options,
 TEST_CASE("SGD with momentum, Nesterov and weight decay against loops", "[training]") {
   for (const bool nesterov : {false, true})
     for (const double momentum : {0.0, 0.9}) {
+      if (nesterov && momentum == 0) continue;  // an error of its own: optimizer_options
       Vector buffer(4, 0);
       const SGD sgd{.lr = 0.05, .momentum = momentum, .weight_decay = 0.01, .nesterov = nesterov};
       compare(sgd, {}, [&](Vector& p, Vector& grad, double) {
         for (std::size_t k = 0; k < 4; ++k) {
           const double g = grad[k] + 0.01 * p[k];
           buffer[k] = momentum * buffer[k] + g;
-          p[k] -= 0.05 * (momentum == 0 ? g : nesterov ? g + momentum * buffer[k] : buffer[k]);
+          p[k] -= 0.05 * (nesterov ? g + momentum * buffer[k] : buffer[k]);
         }
       });
     }

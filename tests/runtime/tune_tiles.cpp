@@ -153,8 +153,8 @@ TEST_CASE("tune: damaged entries and those that name no tile are measured again"
     tuning.store = &cache;
     CHECK(chosen(tuning.compiled()) == Numbers{2, 2, 2});
   }
-  for (const auto& file : std::filesystem::directory_iterator(scratch / "cache"))
-    std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(scratch / "cache"))
+    if (file.is_regular_file()) std::filesystem::resize_file(file.path(), file.file_size() / 2);
   DiskCache cache(scratch / "cache");
   tuning.store = &cache, tuning.fast = 1;
   CHECK(chosen(tuning.compiled()) == Numbers{1, 1, 1});

@@ -284,7 +284,8 @@ TEST_CASE("verify compares compiled code with the interpreter and names the firs
   CHECK_THAT(good.out, Contains("ok    weights"));
   const auto strict = run_lathe(scratch, "verify " + file + " --dim n=33 --tolerance 1e-12");
   check_refused(strict, "[verify_mismatch]");
-  CHECK_THAT(strict.err, Contains("the first op that differs is at small.cpp:5") && Contains("linear %x, %w"));
+  CHECK_THAT(strict.err, Contains("the first op that differs, from the same operands, is at small.cpp:5") &&
+                             Contains("linear %x, %w") && Contains("wrong because of it: weights"));
   CHECK_THAT(strict.out, Contains("WRONG weights"));
 }
 

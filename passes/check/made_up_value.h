@@ -3,14 +3,17 @@
 #include <cstdint>
 
 #include "ir/support/host_tensor.h"
-#include "ir/tensor/graph.h"
+#include "ir/tensor/interpreter.h"
 
-namespace lathe::tools {
+namespace lathe::ir {
 
 /// A value for an argument that depends on (seed, name, dims) alone. Floats are uniform: inputs in [-1, 1), matrices
 /// scaled by 1/sqrt(fan in), vectors near 1 when they are called weight and near 0 otherwise, states in [0, 0.1),
 /// since some are under a root. Integers index what they are used to index; booleans are mostly true; integer states
 /// are 0.
-HostTensor random_value(const ir::Graph& graph, ir::ValueId argument, const DimBindings& dims, std::uint64_t seed);
+HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings& dims, std::uint64_t seed);
 
-}  // namespace lathe::tools
+/// Of every argument of the graph, by name.
+Tensors made_up_arguments(const Graph& graph, const DimBindings& dims, std::uint64_t seed);
+
+}  // namespace lathe::ir

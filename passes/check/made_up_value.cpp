@@ -1,4 +1,4 @@
-#include "tools/random_values.h"
+#include "passes/check/made_up_value.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "ir/tensor/op.h"
 
-namespace lathe::tools {
+namespace lathe::ir {
 
 namespace {
 
@@ -19,7 +19,7 @@ std::uint64_t hash(std::string_view text, std::uint64_t seed) {
 }
 
 /// The size of what a node indexes with its operand `operand`; nothing where it does not index.
-std::optional<Dim> indexed_size(const ir::Graph& graph, const ir::Node& node, std::size_t operand) {
+std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_t operand) {
   const std::string_view op = node.op->name.value;
   if (op == "gather" && operand == 1) {
     const Shape& table = graph[node.operands[0]].type.shape;
@@ -36,16 +36,16 @@ std::optional<Dim> indexed_size(const ir::Graph& graph, const ir::Node& node, st
 }
 
 /// One more than the largest index that every use of the argument allows; 2 where none is an index.
-std::int64_t index_bound(const ir::Graph& graph, ir::ValueId argument, const DimBindings& dims) {
+std::int64_t index_bound(const Graph& graph, ValueId argument, const DimBindings& dims) {
   std::optional<std::int64_t> bound;
   const auto users = graph.users();
-  std::vector<ir::ValueId> open{argument};
-  std::set<ir::ValueId> seen{argument};
+  std::vector<ValueId> open{argument};
+  std::set<ValueId> seen{argument};
   while (!open.empty()) {
-    const ir::ValueId value = open.back();
+    const ValueId value = open.back();
     open.pop_back();
-    for (const ir::ValueId user : users[static_cast<std::size_t>(value.index)]) {
-      const ir::Node& node = graph[user];
+    for (const ValueId user : users[static_cast<std::size_t>(value.index)]) {
+      const Node& node = graph[user];
       for (std::size_t i = 0; i < node.operands.size(); ++i)
         if (node.operands[i] == value)
           if (const auto size = indexed_size(graph, node, i))
@@ -62,7 +62,7 @@ struct Range {
   double low, width;
 };
 
-Range float_range(const ir::Node& node, const std::vector<std::int64_t>& sizes) {
+Range float_range(const Node& node, const std::vector<std::int64_t>& sizes) {
   const std::string_view kind = node.op->name.value;
   if (kind == "input") return {-1, 2};
   if (kind == "state") return {0, 0.1};
@@ -75,8 +75,8 @@ Range float_range(const ir::Node& node, const std::vector<std::int64_t>& sizes) 
 
 }  // namespace
 
-HostTensor random_value(const ir::Graph& graph, ir::ValueId argument, const DimBindings& dims, std::uint64_t seed) {
-  const ir::Node& node = graph[argument];
+HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings& dims, std::uint64_t seed) {
+  const Node& node = graph[argument];
   const auto sizes = node.type.shape.evaluate(dims);
   HostTensor tensor(node.type.dtype, sizes);
   std::mt19937_64 random(hash(node.name, seed));
@@ -100,4 +100,10 @@ HostTensor random_value(const ir::Graph& graph, ir::ValueId argument, const DimB
   return tensor;
 }
 
-}  // namespace lathe::tools
+Tensors made_up_arguments(const Graph& graph, const DimBindings& dims, std::uint64_t seed) {
+  Tensors arguments;
+  for (const ValueId id : graph.arguments()) arguments.emplace(graph[id].name, made_up_value(graph, id, dims, seed));
+  return arguments;
+}
+
+}  // namespace lathe::ir

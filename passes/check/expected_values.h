@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/interpreter.h"
+#include "passes/check/difference.h"
+
+namespace lathe::ir {
+
+/// How near a computed value comes to the expected one. All three are absolute: differences of elements.
+struct Nearness {
+  Difference difference;
+  double allowed = 0;
+  double largest = 0;  ///< the largest magnitude of the expected value
+  bool near() const { return difference.largest <= allowed; }
+};
+
+struct ExpectOptions {
+  /// With `round` values are rounded to their dtypes, as compiled code rounds them; without, ways of computing in f64
+  /// are compared.
+  InterpretOptions interpret = {};
+  /// Where it is given, an element may differ by this much of the value's largest magnitude, whatever roundings do.
+  std::optional<double> tolerance = {};
+};
+
+/// What the interpreter says some values of a graph are, and how near to that any other way of computing them must
+/// come: an element may differ by
+///
+///   base * (the largest magnitude in the value) + multiple * spread
+///
+/// where base is what a few roundings in the value's dtype amount to, and spread is how far roundings alone move the
+/// value: the most that it differs when intermediate roundings are left out, or when noise of a few units in the last
+/// place is added to what each op computes (Monte Carlo arithmetic; Parker 1997). A sum whose terms cancel, whose
+/// true value may be zero, so says itself what error it has. Where roundings move NaNs, infinities or integers,
+/// nothing is compared. The spread is only computed for values that are not near without it.
+class ExpectedValues {
+ public:
+  /// Throws what interpret_values throws.
+  ExpectedValues(const Graph& graph, Tensors arguments, std::vector<ValueId> values,
+                 const ExpectOptions& options = {});
+
+  std::size_t size() const { return values_.size(); }
+  const HostTensor& operator[](std::size_t i) const { return expected_[i]; }
+  Nearness compare(std::size_t i, const HostTensor& found);
+
+ private:
+  double base(std::size_t i) const;
+  const std::vector<double>& spreads(int sample);
+
+  Graph graph_;
+  Tensors arguments_;
+  std::vector<ValueId> values_;
+  ExpectOptions options_;
+  std::vector<HostTensor> expected_;
+  std::vector<std::vector<double>> spreads_;  ///< by sample and value
+};
+
+}  // namespace lathe::ir

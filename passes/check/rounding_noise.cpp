@@ -1,0 +1,106 @@
+#include "passes/check/rounding_noise.h"
+
+#include <cmath>
+
+#include "ir/support/error.h"
+#include "ir/support/hash.h"
+#include "ir/tensor/op.h"
+
+namespace lathe::ir {
+
+namespace {
+
+bool rounds(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::div:
+    case ScalarOp::pow:
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tanh:
+    case ScalarOp::erf: return true;
+    case ScalarOp::rem:
+    case ScalarOp::min:
+    case ScalarOp::max:
+    case ScalarOp::neg:
+    case ScalarOp::abs:
+    case ScalarOp::sign:
+    case ScalarOp::floor:
+    case ScalarOp::round:
+    case ScalarOp::eq:
+    case ScalarOp::ne:
+    case ScalarOp::lt:
+    case ScalarOp::le:
+    case ScalarOp::logical_and:
+    case ScalarOp::logical_or:
+    case ScalarOp::logical_not:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shift_left:
+    case ScalarOp::shift_right:
+    case ScalarOp::select:
+    case ScalarOp::cast: return false;
+  }
+  throw InternalError("a scalar op out of range");
+}
+
+/// Whether an op computes numbers; composites leave it to the ops that they are made of.
+bool rounds(const Op& op) {
+  if (const auto* meaning = op.as<Elementwise>()) return rounds(meaning->op);
+  if (const auto* meaning = op.as<Reduce>()) return rounds(meaning->combine);
+  if (const auto* meaning = op.as<Custom>()) return meaning->kind == CustomKind::scatter_add;
+  return op.as<Contraction>() != nullptr;
+}
+
+/// How far the noise moves a number, relative to it: a few units of what is computed in its own dtype, and the one of
+/// narrow dtypes, which are computed in f32 and rounded once.
+double strength(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::c128: return 0x1p-50;
+    case DType::f32:
+    case DType::c64: return 0x1p-21;
+    case DType::bf16: return 0x1p-8;
+    case DType::f16: return 0x1p-11;
+    case DType::i64:
+    case DType::i32:
+    case DType::boolean: return 0;
+  }
+  throw InternalError("a dtype out of range");
+}
+
+double moved(double x, double by) {
+  const double y = x + by * x;
+  return std::floor(4 * x) == std::floor(4 * y) && std::ceil(4 * x) == std::ceil(4 * y) ? y : x;
+}
+
+}  // namespace
+
+double RoundingNoise::next() {
+  const std::uint64_t bits = mix_hash(seed_, count_++);
+  return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63;
+}
+
+void RoundingNoise::operator()(const Node& node, HostTensor& value) {
+  const DType dtype = node.type.dtype;
+  if (strength(dtype) == 0 || !rounds(*node.op)) return;
+  const double by = strength(rounded_ ? dtype : f64);
+  for (std::int64_t i = 0; i < value.numel(); ++i) {
+    if (!is_complex(dtype)) {
+      value.set(i, moved(value.get(i), by * next()));
+      continue;
+    }
+    const std::complex<double> x = value.get_complex(i);
+    const double real = moved(x.real(), by * next()), imag = moved(x.imag(), by * next());
+    value.set_complex(i, {real, imag});
+  }
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ir/support/host_tensor.h"
+#include "ir/tensor/graph.h"
+
+namespace lathe::ir {
+
+/// What other orders and ways of computing do to the results of ops: each float that is rounded when it is computed
+/// is moved at random by up to a few units in the last place. Values that are copied, chosen or compared stay as they
+/// are, and no number is moved onto or over a quarter, where rounding ops and casts to integers jump. For
+/// InterpretOptions::computed; the same seed gives the same noise.
+class RoundingNoise {
+ public:
+  /// With `rounded` the units are those of the values' own dtypes, else of f64.
+  RoundingNoise(std::uint64_t seed, bool rounded) : seed_(seed), rounded_(rounded) {}
+  void operator()(const Node& node, HostTensor& value);
+
+ private:
+  double next();  ///< of [-1, 1]
+
+  std::uint64_t seed_, count_ = 0;
+  bool rounded_;
+};
+
+}  // namespace lathe::ir

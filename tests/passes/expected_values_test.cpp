@@ -1,0 +1,119 @@
+#include "passes/check/expected_values.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/passes/support.h"
+
+using namespace lathe;
+using namespace lathe::ir;
+using namespace lathe::ir::test;
+
+namespace {
+
+/// The only output of a graph, over random arguments.
+struct Subject {
+  explicit Subject(std::string_view text, const DimBindings& dims = {}, double tolerance = -1)
+      : graph(parse(text)),
+        expected(graph, random_arguments(graph, dims), {graph.outputs.front().value},
+                 {.tolerance = tolerance < 0 ? std::nullopt : std::optional(tolerance)}) {}
+
+  /// Whether the expected value, each element changed, is near.
+  template <class Change>
+  bool near(Change change) {
+    HostTensor found = expected[0];
+    for (std::int64_t i = 0; i < found.numel(); ++i) found.set(i, change(found.get(i)));
+    return expected.compare(0, found).near();
+  }
+
+  Graph graph;
+  ExpectedValues expected;
+};
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+double none(double) { return 0; }
+double not_a_number(double) { return nan; }
+
+}  // namespace
+
+TEST_CASE("a value may differ by a few roundings of its dtype, relative to its own size", "[check]") {
+  for (const char* scale : {"1.0", "1e-6"}) {
+    CAPTURE(scale);
+    Subject subject(std::string("graph @g(input %x: f32[n, 4]) {\n  %s = constant {dtype=f32, shape=[], values=[") +
+                        scale + "]}\n  %1 = exp %x\n  %2 = mul %1, %s\n  output \"y\" %2\n}\n",
+                    {{"n", 9}});
+    CHECK(subject.near([](double x) { return x; }));
+    CHECK(subject.near([](double x) { return x * (1 + 1e-6); }));
+    CHECK_FALSE(subject.near([](double x) { return x * (1 + 1e-3); }));
+    CHECK_FALSE(subject.near(none));
+    CHECK_FALSE(subject.near(not_a_number));
+  }
+}
+
+TEST_CASE("terms that cancel may leave what roundings of the terms amount to", "[check]") {
+  // The sum of deviations from a mean is zero, but for roundings.
+  Subject subject(R"(graph @g(input %x: f32[64]) {
+  %1 = mean %x {dims=[0], keepdim=true}
+  %2 = sub %x, %1
+  %3 = sum %2 {dims=[0]}
+  output "y" %3
+})");
+  CHECK(std::fabs(subject.expected[0].get(0)) < 1e-5);
+  CHECK(subject.near(none));
+  CHECK(subject.near([](double) { return 1e-6; }));
+  CHECK_FALSE(subject.near([](double) { return 1e-2; }));
+  // So is one of arguments, which nothing rounds: their last bits tell.
+  Subject plain(R"(graph @g(input %x: f32[64]) {
+  %1 = slice %x {dim=0, start=0, stop=32}
+  %2 = concat %1, %1 {dim=0}
+  %3 = iota {shape=[64], dim=0, dtype=i64}
+  %4 = constant {dtype=i64, shape=[], values=[32]}
+  %5 = lt %3, %4
+  %6 = neg %2
+  %7 = where %5, %2, %6
+  %8 = sum %7 {dims=[0]}
+  %9 = sum %2 {dims=[0]}
+  %10 = sub %9, %9
+  %11 = add %10, %8
+  output "y" %11
+})");
+  CHECK(plain.expected[0].get(0) == 0);
+  CHECK_FALSE(plain.near([](double) { return 1e-2; }));
+}
+
+TEST_CASE("what is computed from a coarser dtype is as coarse", "[check]") {
+  constexpr const char* text = R"(graph @g(input %x: f32[8, 16], input %w: f32[5, 16]) {
+  %1 = cast %x {dtype=bf16}
+  %2 = cast %w {dtype=bf16}
+  %3 = linear %1, %2
+  %4 = cast %3 {dtype=f32}
+  %5 = tanh %4
+  output "y" %5
+})";
+  Subject subject(text);
+  CHECK(subject.near([](double x) { return x * (1 + 4e-3); }));
+  CHECK_FALSE(subject.near([](double x) { return x * 2; }));
+  CHECK_FALSE(subject.near(none));
+  // A tolerance of the user's leaves no room for roundings.
+  Subject strict(text, {}, 1e-5);
+  CHECK(strict.near([](double x) { return x * (1 + 1e-6); }));
+  CHECK_FALSE(strict.near([](double x) { return x * (1 + 4e-3); }));
+}
+
+TEST_CASE("integers and truths are exact, but where roundings decide them", "[check]") {
+  Subject exact("graph @g(input %i: i64[4]) {\n  %1 = add %i, %i\n  output \"y\" %1\n}\n");
+  CHECK(exact.near([](double x) { return x; }));
+  CHECK_FALSE(exact.near([](double x) { return x + 1; }));
+  Subject decided(R"(graph @g(input %x: f32[8]) {
+  %1 = sum %x {dims=[0]}
+  %2 = neg %x
+  %3 = sum %2 {dims=[0]}
+  %4 = add %1, %3
+  %5 = mean %x {dims=[0], keepdim=true}
+  %6 = sub %x, %5
+  %7 = sum %6 {dims=[0]}
+  %8 = lt %4, %7
+  output "y" %8
+})");
+  CHECK(decided.near([](double x) { return 1 - x; }));
+}
