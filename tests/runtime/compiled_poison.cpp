@@ -47,11 +47,13 @@ Program leaky() {
 TEST_CASE("poisoned outputs and temporaries are NaN where nothing wrote them, in every run") {
   const Program program = leaky();
   auto kernels = codegen::Jit({.target = Target::host().cpu, .threads = 1}, nullptr).compile(program.kernels);
-  const auto runner = make_cpu_runner(program, std::move(kernels), 1, nullptr, true);
-  const ir::Tensors inputs = {{"x", HostTensor::from({8}, {1, 2, 3, 4, 5, 6, 7, 8})}};
-  ir::Tensors states;
+  const auto runner = make_cpu_runner(program, std::move(kernels), {.poison = true});
+  const HostTensor x = HostTensor::from({8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const std::byte* const input = x.data();
   for (int run = 0; run < 2; ++run) {
-    const HostTensor y = runner->run({}, inputs, states, nullptr).at("y");
+    HostTensor y(f32, {8});
+    std::byte* const output = y.data();
+    runner->run({.dims = {}, .inputs = {&input, 1}, .states = {}, .outputs = {&output, 1}});
     for (int i = 0; i < 6; ++i) CHECK(y.get(i) == i + 1);
     CHECK(std::isnan(y.get(6)));
     CHECK(std::isnan(y.get(7)));
