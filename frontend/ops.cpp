@@ -160,15 +160,16 @@ Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) 
   return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
 }
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 bool causal, Where at) {
+                 bool causal, bool zero_masked, Where at) {
   std::optional<ir::Value> mask_value;
   if (mask) {
     detail::check_operands("attention", at, {&q, &*mask});
     mask_value = mask->value();
   }
   return built(
-      "attention", at, [&](auto& x, auto& y, auto& z) { return ir::attention(x, y, z, mask_value, scale, causal); },
-      q, k, v);
+      "attention", at,
+      [&](auto& x, auto& y, auto& z) { return ir::attention(x, y, z, mask_value, scale, causal, zero_masked); }, q, k,
+      v);
 }
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at) {
   return built("rope", at, ir::rope, x, cos, sin);

@@ -85,9 +85,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<
                      double label_smoothing = 0, Where at = Where::current());
 /// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at = Where::current());
-/// softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e].
+/// softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e]. A bool mask is
+/// true where a query sees a key, any other is added to the scores. A query that sees no key gives NaN; with
+/// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
-                 bool causal, Where at = Where::current());
+                 bool causal, bool zero_masked = false, Where at = Where::current());
 /// x * cos + rotate_half(x) * sin: x [.., n, d], cos and sin [n, d].
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at = Where::current());
 

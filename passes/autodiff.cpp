@@ -7,6 +7,7 @@
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/visible.h"
+#include "ir/tensor/ancestors.h"
 #include "passes/backward.h"
 #include "passes/rebuild.h"
 
@@ -46,7 +47,7 @@ void check_output(const Seed& seed) {
 /// Why no gradient arrives at `wrt`, for the error message.
 void fail_unused(const GraphBuilder& builder, std::span<const ValueId> outputs, const Value& wrt) {
   const Graph& graph = builder.graph();
-  const auto region = ancestors(graph, outputs, {});
+  const auto region = ancestors(graph, outputs, [](ValueId) { return true; });
   std::string why = "no output depends on it";
   if (std::binary_search(region.begin(), region.end(), wrt.id())) {
     why = "the outputs depend on it only through values without a gradient";

@@ -5,28 +5,13 @@
 #include <memory>
 
 #include "ir/ops/functional.h"
+#include "ir/tensor/ancestors.h"
 
 namespace lathe::ir {
 
 bool passes_gradient(const Node& node) {
   if (!is_float(node.type.dtype) && !is_complex(node.type.dtype)) return false;
   return !std::holds_alternative<NotDifferentiable>(node.op->gradient);
-}
-
-std::vector<ValueId> ancestors(const Graph& graph, std::span<const ValueId> from, std::span<const ValueId> boundary) {
-  std::vector<ValueId> found, pending(from.begin(), from.end());
-  std::vector<bool> seen(graph.nodes.size());
-  while (!pending.empty()) {
-    const ValueId id = pending.back();
-    pending.pop_back();
-    if (seen[static_cast<std::size_t>(id.index)]) continue;
-    seen[static_cast<std::size_t>(id.index)] = true;
-    found.push_back(id);
-    if (std::find(boundary.begin(), boundary.end(), id) == boundary.end())
-      pending.insert(pending.end(), graph[id].operands.begin(), graph[id].operands.end());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 namespace {
@@ -46,7 +31,7 @@ class Sweep {
       starts.push_back(seed.value);
       arrive(seed.value, seed.gradient);
     }
-    const auto region = ancestors(builder_.graph(), starts, stop_at_);
+    const auto region = ancestors(builder_.graph(), starts, [&](ValueId id) { return !contains(stop_at_, id); });
     for (const ValueId id : region) active_[id] = is_active(id);
     for (auto it = region.rbegin(); it != region.rend(); ++it)
       if (active_[*it] && !contains(stop_at_, *it)) visit(*it);

@@ -13,9 +13,6 @@ namespace lathe::ir {
 /// rule or an expansion.
 bool passes_gradient(const Node& node);
 
-/// The values that `from` depends on, `from` included, in topological order. Stops at `boundary` (which is included).
-std::vector<ValueId> ancestors(const Graph& graph, std::span<const ValueId> from, std::span<const ValueId> boundary);
-
 struct Cotangent {
   ValueId value;
   Value gradient;

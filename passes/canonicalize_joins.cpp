@@ -35,20 +35,32 @@ struct Piece {
   Dim start, stop;
 };
 
-/// The pads along one dim that a tree of adds sums up; false where anything else is among the terms.
+constexpr std::size_t most_pieces = 64;
+
+/// The pads along one dim that a tree of adds sums up; false where anything else is among the terms, or they are
+/// many.
 bool collect_pads(const Value& value, int dim, std::vector<Piece>& pieces) {
-  if (is(value, ops::add))
-    return collect_pads(operand_of(value, 0), dim, pieces) && collect_pads(operand_of(value, 1), dim, pieces);
-  if (!is(value, ops::pad) || axis_of(value.node()) != dim) return false;
-  const Value inner = operand_of(value);
-  const Dim low = value.node().attrs.get<Dim>("low").unnamed();
-  pieces.push_back({inner, low, low + inner.shape()[dim].unnamed()});
-  return pieces.size() <= 64;
+  std::vector<Value> terms = {value};  // the next one last
+  while (!terms.empty()) {
+    if (pieces.size() + terms.size() > most_pieces) return false;
+    const Value term = terms.back();
+    terms.pop_back();
+    if (is(term, ops::add)) {
+      terms.push_back(operand_of(term, 1));
+      terms.push_back(operand_of(term, 0));
+      continue;
+    }
+    if (!is(term, ops::pad) || axis_of(term.node()) != dim) return false;
+    const Value inner = operand_of(term);
+    const Dim low = term.node().attrs.get<Dim>("low").unnamed();
+    pieces.push_back({inner, low, low + inner.shape()[dim].unnamed()});
+  }
+  return true;
 }
 
 /// The first pad in a tree of adds.
 std::optional<Value> first_pad(Value value) {
-  while (is(value, ops::add)) value = operand_of(value, 0);
+  for (std::size_t adds = 0; adds < most_pieces && is(value, ops::add); ++adds) value = operand_of(value, 0);
   return is(value, ops::pad) ? std::optional(value) : std::nullopt;
 }
 

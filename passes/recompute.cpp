@@ -59,15 +59,29 @@ class Recomputer {
     for (Copies* copies : reads) {
       const auto at = copies->find(operand);
       if (at == copies->end()) continue;
-      if (!at->second.valid()) {
-        Node node = from_[operand];
-        node.name.clear();
-        at->second = add(std::move(node), {copies});
-      }
+      if (!at->second.valid()) copy(operand, *copies);
       return at->second;
     }
     LATHE_ASSERT(now(operand).valid());
     return now(operand);
+  }
+
+  /// Adds the copy of a value, after those of what it is made of.
+  void copy(ValueId value, Copies& copies) {
+    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many of its operands are there
+    while (!open.empty()) {
+      const Node& node = from_[open.back().first];
+      std::size_t& next = open.back().second;
+      if (next == node.operands.size()) {
+        Node copied = node;
+        copied.name.clear();
+        copies[open.back().first] = add(std::move(copied), {&copies});
+        open.pop_back();
+        continue;
+      }
+      const auto operand = copies.find(node.operands[next++]);
+      if (operand != copies.end() && !operand->second.valid()) open.emplace_back(operand->first, 0);
+    }
   }
 
   const Graph& from_;

@@ -138,8 +138,12 @@ namespace {
 int all_cpus() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 int threads_of(const CompileOptions& options) { return options.threads > 0 ? options.threads : all_cpus(); }
 
+/// That compile at once: no more than there are CPUs, since each takes memory.
+int compiling_threads(const CompileOptions& options) { return std::min(threads_of(options), all_cpus()); }
+
 codegen::CompiledKernels cpu_kernels(const CompileOptions& options, const Program& program) {
-  return codegen::Jit({.target = options.target.cpu, .threads = all_cpus()}, options.cache).compile(program.kernels);
+  const codegen::JitOptions jit{.target = options.target.cpu, .threads = compiling_threads(options)};
+  return codegen::Jit(jit, options.cache).compile(program.kernels);
 }
 
 std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const Program& program,

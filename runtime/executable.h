@@ -34,7 +34,7 @@ struct CompileOptions {
   /// Sizes that unknown dims are expected to reach: memory is planned for these at once, so that runs of any smaller
   /// sizes plan and allocate nothing.
   DimBindings reserve = {};
-  int threads = 0;  ///< that run a CPU's kernels; 0: one a CPU [thread_count]
+  int threads = 0;  ///< that run a CPU's kernels, and that compile; 0: one a CPU [thread_count] [thread_start]
   codegen::ObjectStore* cache =
       nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};

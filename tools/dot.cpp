@@ -39,6 +39,8 @@ std::string dot_quoted(std::string_view text) {
   return result + "\"";
 }
 
+constexpr std::size_t most_clusters = 32;  // in each other: the last one has what is left of the path
+
 /// Scopes as nested clusters: a node of the tree for each part of the path.
 struct Cluster {
   std::map<std::string, Cluster, std::less<>> inner;
@@ -71,8 +73,8 @@ std::string dot_text(const ir::Graph& graph) {
     const ir::Node& node = graph[id];
     Cluster* cluster = &root;
     const std::string_view scope = node.op->as<ir::Argument>() ? std::string_view() : node.loc.scope();
-    for (std::size_t at = 0; at < scope.size();) {
-      const std::size_t end = std::min(scope.find('.', at), scope.size());
+    for (std::size_t at = 0, depth = 1; at < scope.size(); ++depth) {
+      const std::size_t end = depth < most_clusters ? std::min(scope.find('.', at), scope.size()) : scope.size();
       cluster = &cluster->inner[std::string(scope.substr(at, end - at))];
       at = end + 1;
     }

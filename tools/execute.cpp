@@ -6,6 +6,7 @@
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
 #include "tools/memory_budget.h"
+#include "tools/streams.h"
 #include "tools/target.h"
 #include "tools/tune.h"
 
@@ -21,7 +22,7 @@ Executable compile_here(const ir::Graph& graph, const Arguments& arguments, cons
   how.lower.memory = memory_budget(options.memory_budget, graph, arguments);
   if (options.tune > 0) how.tune = tune_options(options.tune, bound_dims(graph, arguments));
   Executable executable = compile(sized_for_chunks(graph, options.lower, bound_dims(graph, arguments)), how);
-  if (const auto& tuned = executable.summary().tuned) fmt::print(stderr, "{}", to_string(*tuned));
+  if (const auto& tuned = executable.summary().tuned) print_error(to_string(*tuned));
   return executable;
 }
 

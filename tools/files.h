@@ -7,7 +7,8 @@
 
 namespace lathe::tools {
 
-/// The text of a file, or of standard input for "-". UserError [file_open], [file_read].
+/// The text of a file, or of standard input for "-". UserError [file_open], [file_read], and
+/// [file_too_large] above 256 MiB.
 std::string read_text(const std::string& path);
 
 /// Writes a file whole or not at all; "-" is standard output. UserError [file_write].

@@ -1,14 +1,22 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <sstream>
+#include <string_view>
 
 #include "ir/support/error.h"
 #include "tools/commands.h"
+#include "tools/stack_limit.h"
+#include "tools/stop_signals.h"
+#include "tools/streams.h"
 
 namespace {
 
 constexpr int failed = 1, wrong_usage = 2, defect = 3;
+constexpr std::string_view out_of_memory = "lathe: out of memory\n";
 
 int run(int argc, char** argv) {
   CLI::App app("Lathe: a computation-graph compiler with autograd. Each command reads IR text (docs/ir.md).",
@@ -25,26 +33,51 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : wrong_usage;
+    std::ostringstream out, err;
+    const int status = app.exit(e, out, err);
+    tools::print_error(err.str());
+    tools::print_text(out.str());
+    return status == 0 ? 0 : wrong_usage;
   }
 }
+
+/// The exit status of the exception that is being handled, with its message on standard error.
+int report() noexcept {
+  using lathe::tools::print_error;
+  try {
+    throw;
+  } catch (const lathe::tools::Stopped& e) {
+    return e.status();
+  } catch (const lathe::InternalError& e) {
+    print_error(fmt::format("{}\n", e.what()));
+    return defect;
+  } catch (const lathe::Error& e) {
+    print_error(fmt::format("lathe: {}\n", e.what()));
+    return failed;
+  } catch (const std::bad_alloc&) {
+    print_error(out_of_memory);
+    return failed;
+  } catch (const std::exception& e) {
+    print_error(fmt::format("internal error in Lathe: {} (please report this)\n", e.what()));
+    return defect;
+  }
+}
+
+/// An exception that nobody can catch, as of a thread or out of a destructor, ends in its message and status too.
+[[noreturn]] void end_at_once() noexcept { std::_Exit(std::current_exception() ? report() : defect); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(end_at_once);
+  lathe::tools::prepare_streams();
+  int status = 0;
   try {
-    return run(argc, argv);
-  } catch (const lathe::InternalError& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return defect;
-  } catch (const lathe::Error& e) {
-    fmt::print(stderr, "lathe: {}\n", e.what());
-    return failed;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "lathe: out of memory\n");
-    return failed;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "internal error in Lathe: {} (please report this)\n", e.what());
-    return defect;
+    lathe::tools::check_stack_limit();
+    status = run(argc, argv);
+  } catch (...) {
+    status = report();
   }
+  if (!lathe::tools::streams_are_written() && status == 0) status = failed;
+  return status;
 }

@@ -9,6 +9,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/streams.h"
 
 namespace lathe::tools {
 
@@ -44,7 +45,7 @@ void run(const Options& options) {
                                         .stop_after = options.stop_after,
                                         .reproducer = options.reproducer});
   write_text(options.output, ir::print(result.graph, {.locations = !options.no_locations}));
-  if (options.times) fmt::print(stderr, "{}", ir::to_string(result.runs));
+  if (options.times) print_error(ir::to_string(result.runs));
 }
 
 }  // namespace

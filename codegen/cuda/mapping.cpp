@@ -180,11 +180,15 @@ class Bounds {
     }
   }
 
-  std::int64_t integer(ValueId id) { return scalar(id).integer; }
+  std::int64_t integer(ValueId id) {
+    for (const ValueId needed : kernel::with_needs(kernel_, id))
+      if (!known_.contains(needed)) known_[needed] = scalar(needed);
+    return known_.at(id).integer;
+  }
 
  private:
-  kernel::Scalar scalar(ValueId id) {
-    if (const auto at = known_.find(id); at != known_.end()) return at->second;
+  /// Computes a value when what it needs is known.
+  kernel::Scalar scalar(ValueId id) const {
     const kernel::Instruction& in = value(kernel_, id);
     kernel::Scalar result;
     if (in.op == Opcode::constant) {
@@ -193,14 +197,14 @@ class Bounds {
       result.integer = dims_[static_cast<std::size_t>(in.integer)];
     } else if (in.op == Opcode::scalar && in.type.lanes == 1) {
       std::vector<kernel::Scalar> args;
-      for (const ValueId arg : in.args) args.push_back(scalar(arg));
+      for (const ValueId arg : in.args) args.push_back(known_.at(arg));
       const DType operand = value(kernel_, in.args.back()).type.scalar;
       result = in.scalar_op == ScalarOp::cast ? kernel::evaluate_cast(operand, in.type.scalar, args[0])
                                               : kernel::evaluate(in.scalar_op, operand, args);
     } else {
       fail(kernel_, "the bounds of a block loop do not follow from the dims", "block_bounds");
     }
-    return known_[id] = result;
+    return result;
   }
 
   const Kernel& kernel_;

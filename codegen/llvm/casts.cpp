@@ -42,8 +42,18 @@ Value* ScalarOps::dot_pairs(Value* a, Value* b, Value* c) {
                       : b_.CreateShl(bits, llvm::ConstantInt::get(i32, 16));
     return flushed(b_.CreateBitCast(high, c->getType()));
   };
+  // A result is zero where 24 bits of it are below the least normal number. As a subnormal it may have fewer, and be
+  // rounded up to that number; 2^24 times as large it has them all.
+  constexpr double scale = 0x1p24, least = 0x1p-126;
+  const auto real = [&](double value) { return llvm::ConstantFP::get(c->getType(), value); };
+  const auto scaled = [&](Value* value) { return b_.CreateFMul(value, real(scale)); };
   Value* sum = flushed(c);
-  for (const bool odd : {true, false}) sum = flushed(fma(half(a, odd), half(b, odd), sum));
+  for (const bool odd : {true, false}) {
+    Value *x = half(a, odd), *y = half(b, odd), *next = fma(x, y, sum), *large = fma(scaled(x), y, scaled(sum));
+    Value* tiny = b_.CreateFCmpOLT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, large), real(scale * least));
+    Value* zero = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, real(0), next);
+    sum = b_.CreateSelect(tiny, zero, next);
+  }
   return sum;
 }
 
@@ -52,21 +62,14 @@ Value* ScalarOps::slice_bits(Value* x, std::int64_t slice) {
   llvm::Type* type = like(x, b_.getInt32Ty());
   const auto integer = [&](std::uint32_t n) { return llvm::ConstantInt::get(type, n); };
   const auto real = [&](Value* bits) { return b_.CreateBitCast(bits, x->getType()); };
-  const auto high = [&](Value* bits) { return b_.CreateAnd(bits, integer(0xffff0000)); };
-  constexpr std::uint32_t half = 0x8000, infinity = 0x7f800000;
-  Value* bits = b_.CreateBitCast(x, type);
-  Value* magnitude = b_.CreateAnd(bits, integer(0x7fffffff));
-  Value* finite = b_.CreateICmpULT(magnitude, integer(infinity));
-  Value* rounds = b_.CreateICmpULT(magnitude, integer(infinity - half));
-  Value* nearest = high(b_.CreateSelect(rounds, b_.CreateAdd(bits, integer(half)), bits));
-  Value* one = b_.CreateOr(b_.CreateAnd(bits, integer(0x80000000)), integer(0x3f800000));
-  Value* first = b_.CreateSelect(finite, nearest, one);
+  const auto nearest = [&](Value* value) {
+    return b_.CreateAnd(b_.CreateAdd(b_.CreateBitCast(value, type), integer(0x8000)), integer(0xffff0000));
+  };
+  Value* first = nearest(x);
   if (slice == 0) return first;
-  Value* rest = b_.CreateSelect(finite, b_.CreateFSub(x, real(first)), llvm::Constant::getNullValue(x->getType()));
-  Value* second = high(b_.CreateAdd(b_.CreateBitCast(rest, type), integer(half)));
-  if (slice == 1) return second;
-  Value* last = b_.CreateSelect(finite, b_.CreateFSub(rest, real(second)), b_.CreateFAdd(x, x));
-  return b_.CreateBitCast(last, type);
+  Value* rest = b_.CreateFSub(x, real(first));
+  Value* second = nearest(rest);
+  return slice == 1 ? second : b_.CreateBitCast(b_.CreateFSub(rest, real(second)), type);
 }
 
 Value* ScalarOps::bf16_slices(Value* a, Value* b, std::int64_t slice) {

@@ -157,10 +157,9 @@ class Emitter {
     b_.CreateRet(trip_count(*loop));
   }
 
-  void demand(ValueId id) {
-    if (values_[at(id)]) return;
-    for (const ValueId arg : info(id).args) demand(arg);
-    values_[at(id)] = compute(info(id));
+  void demand(ValueId value) {
+    for (const ValueId id : kernel::with_needs(kernel_, value))
+      if (!values_[at(id)]) values_[at(id)] = compute(info(id));
   }
 
   Value* value(ValueId id) const {

@@ -1,12 +1,8 @@
 #include "codegen/llvm/jit.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <exception>
 #include <map>
-#include <mutex>
-#include <thread>
 
 #include <fmt/core.h>
 #include <llvm/ADT/StringExtras.h>
@@ -17,6 +13,7 @@
 #include "codegen/llvm/loader.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
+#include "ir/support/share_jobs.h"
 
 namespace lathe::codegen {
 
@@ -50,31 +47,17 @@ std::string symbol_of(const Job& job) { return "lathe_" + job.key; }
 
 /// Compiles the jobs on some threads, the longest first.
 void compile_all(std::vector<Job*> jobs, const JitOptions& options, ObjectStore* store) {
-  if (jobs.empty()) return;
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) { return a->size > b->size; });
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      Compiler compiler(options.target);
-      for (std::size_t i = next++; i < jobs.size(); i = next++) {
-        jobs[i]->object = compiler.object(*jobs[i]->kernel, symbol_of(*jobs[i]));
-        if (store) store->put(jobs[i]->key, jobs[i]->object);
-      }
-    } catch (...) {
-      next = jobs.size();
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
   // A second thread pays only beyond its start-up.
-  const auto wanted = static_cast<std::size_t>(std::max(options.threads, 1));
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < std::min(wanted, (jobs.size() + 1) / 2); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  const int most = static_cast<int>((jobs.size() + 1) / 2);
+  share_jobs(jobs.size(), std::min(options.threads, most), [&](const NextJob& next) {
+    Compiler compiler(options.target);
+    while (const auto i = next()) {
+      Job& job = *jobs[*i];
+      job.object = compiler.object(*job.kernel, symbol_of(job));
+      if (store) store->put(job.key, job.object);
+    }
+  });
 }
 
 }  // namespace

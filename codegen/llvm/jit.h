@@ -61,7 +61,7 @@ class CompiledKernels {
 
 struct JitOptions {
   TargetCpu target = TargetCpu::host();
-  int threads = 2;  ///< compiling at once
+  int threads = 2;  ///< compiling at once, or fewer where the system does not start as many
 };
 
 class Jit {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -19,6 +18,11 @@ namespace {
 [[noreturn]] void too_short(std::size_t have, std::int64_t need) {
   throw UserError(fmt::format("the text has {} characters here, {} are needed", have, need), "text_short",
                   "give a longer text or a shorter sequence length");
+}
+
+[[noreturn]] void too_long(const fs::path& from) {
+  throw UserError(fmt::format("{} has more than {} bytes of text", from.string(), most_text), "text_size",
+                  "give less; is it a device, or a pipe without an end?");
 }
 
 }  // namespace
@@ -37,11 +41,15 @@ Corpus make_corpus(std::string_view text, std::int64_t length) {
 
 std::string read_text(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in && in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
-  if (!in || !text)
+  std::string text, block(std::size_t{1} << 16, '\0');
+  do {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block, 0, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most_text) too_long(file);
+  } while (in);
+  if (!in.is_open() || in.bad())
     throw UserError(fmt::format("cannot read {}", file.string()), "file_read", "give a text file that can be read");
-  return text.str();
+  return text;
 }
 
 std::string read_folder(const fs::path& folder, const std::vector<std::string>& endings) {
@@ -63,8 +71,10 @@ std::string read_folder(const fs::path& folder, const std::vector<std::string>& 
   }
   std::sort(files.begin(), files.end());
   std::string text;
-  for (const fs::path& file : files)
+  for (const fs::path& file : files) {
     text += fmt::format("// {}\n{}\n", file.lexically_relative(folder).generic_string(), read_text(file));
+    if (text.size() > most_text) too_long(folder);
+  }
   return text;
 }
 

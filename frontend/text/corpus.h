@@ -21,10 +21,13 @@ Corpus make_corpus(std::string_view text, std::int64_t length);
 /// The same over a vocabulary that is there already, as when training resumes.
 Corpus make_corpus(std::string_view text, std::int64_t length, const Vocabulary& vocabulary);
 
-/// The whole file. Throws UserError [file_read].
+/// The most bytes of text that are read.
+inline constexpr std::size_t most_text = std::size_t{1} << 30;
+
+/// The whole file, or what a pipe or device gives. Throws UserError [file_read], and [text_size] above most_text.
 std::string read_text(const std::filesystem::path& file);
 /// All files below `folder` whose names end in one of `endings` (".cpp"), sorted by path, one after the other, each
-/// headed by its path. Hidden folders are left out. Throws UserError [file_read].
+/// headed by its path. Hidden folders are left out. Throws UserError [file_read], and [text_size] above most_text.
 std::string read_folder(const std::filesystem::path& folder, const std::vector<std::string>& endings);
 
 /// Windows of text. Batch `step` depends on (seed, step) alone, so training resumes anywhere.

@@ -67,9 +67,8 @@ class Interpreter {
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
   /// Evaluates a pure value and what it needs.
-  void demand(ValueId id) {
-    for (const ValueId arg : info(id).args) demand(arg);
-    compute(id, main_);
+  void demand(ValueId value) {
+    for (const ValueId id : with_needs(kernel_, value)) compute(id, main_);
   }
 
   std::int64_t trip_count(const Loop& loop, Thread& t) const {

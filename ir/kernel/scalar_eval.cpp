@@ -267,15 +267,7 @@ float flushed(double x) {
   const auto value = static_cast<float>(x);
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
 }
-}  // namespace
 
-Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
-  float sum = flushed(c.real);
-  for (const int i : {1, 0}) sum = flushed(std::fma(flushed(a[i].real), flushed(b[i].real), sum));
-  return {.real = sum};
-}
-
-namespace {
 /// fma of operands that bf16 holds. What is below the least normal number once rounded to 24 bits is zero, though
 /// with the coarser last place of a subnormal it would be rounded up to that number.
 float flushed_fma(double a, double b, float c) {
@@ -286,19 +278,20 @@ float flushed_fma(double a, double b, float c) {
 }
 }  // namespace
 
+Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
+  float sum = flushed(c.real);
+  for (const int i : {1, 0}) sum = flushed_fma(a[i].real, b[i].real, sum);
+  return {.real = sum};
+}
+
 Scalar evaluate_slice(Scalar x, std::int64_t slice) {
-  constexpr std::uint32_t high = 0xffff0000, half = 0x8000, infinity = 0x7f800000;
-  const auto nearest = [](float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const bool overflows = (bits & ~(1u << 31)) >= infinity - half;
-    return std::bit_cast<float>((overflows ? bits : bits + half) & high);
-  };
+  constexpr std::uint32_t high = 0xffff0000, half = 0x8000;
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  const auto nearest = [&](float value) { return std::bit_cast<float>((bits(value) + half) & high); };
   const auto value = static_cast<float>(x.real);
-  const bool finite = std::isfinite(value);
-  if (!finite && slice == 2) return x;
-  const float first = finite ? nearest(value) : std::copysign(1.0f, value), rest = finite ? value - first : 0;
-  const float slices[] = {first, nearest(rest), rest - nearest(rest)};
-  return {.real = std::bit_cast<float>(std::bit_cast<std::uint32_t>(slices[slice]) & high)};
+  const float first = nearest(value), rest = value - first, second = nearest(rest);
+  const float slices[] = {first, second, rest - second};
+  return {.real = std::bit_cast<float>(bits(slices[slice]) & high)};
 }
 
 Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c) {

@@ -31,12 +31,12 @@ Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args);
 Scalar evaluate_cast(DType from, DType to, Scalar value);
 Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
 /// One lane of dot_pairs, as VDPBF16PS has it: fma(a[0], b[0], fma(a[1], b[1], c)) in f32, where subnormal operands
-/// and results of either fma count as zeros of their sign.
+/// count as zeros of their sign, and so do results of either fma that are so small when rounded to 24 bits.
 Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c);
 
-/// Slice 0, 1 or 2 of an f32, bf16 whose sum it is: the first two are the nearest to what is left (away from zero
-/// between two), or, where that would be infinite, the nearest towards zero. Infinities and NaN have slices of 1 or
-/// -1, 0, and themselves. A subnormal slice may lose its last bits.
+/// Slice 0, 1 or 2 of an f32, bf16 whose sum it is: the first two are the nearest to what is left, away from zero
+/// between two. A subnormal slice may lose its last bits. Of infinities, of NaN and of what the first slice rounds to
+/// infinity the last slice is NaN, whose bits are not stated, and the sum is nothing.
 Scalar evaluate_slice(Scalar x, std::int64_t slice);
 
 /// One sum of a tile_mma after one step, as TDPBF16PS has it: c + (even + odd), where `even` and `odd` are sums of 16

@@ -1,7 +1,6 @@
 #include "ir/kernel/structure_rules.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <set>
 
 #include "ir/kernel/machine_rules.h"
@@ -13,13 +12,20 @@ namespace {
 const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[static_cast<std::size_t>(id)]; }
 
 /// The bounds of the parallel loop are known from the dims alone.
-void pure(const Kernel& kernel, ValueId id) {
-  require(kernel, id >= 0 && id < static_cast<int>(kernel.values.size()), "value_range", "value {} does not exist",
-          id);
-  const Instruction& in = value(kernel, id);
-  require(kernel, in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && !is_collective(in.op),
-          "parallel_bounds", "a bound of the parallel loop depends on a {}", name(in.op));
-  for (const ValueId arg : in.args) pure(kernel, arg);
+void pure(const Kernel& kernel, ValueId bound) {
+  std::vector<ValueId> work = {bound};
+  std::set<ValueId> seen;
+  while (!work.empty()) {
+    const ValueId id = work.back();
+    work.pop_back();
+    if (!seen.insert(id).second) continue;
+    require(kernel, id >= 0 && id < static_cast<int>(kernel.values.size()), "value_range", "value {} does not exist",
+            id);
+    const Instruction& in = value(kernel, id);
+    require(kernel, in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && !is_collective(in.op),
+            "parallel_bounds", "a bound of the parallel loop depends on a {}", name(in.op));
+    work.insert(work.end(), in.args.begin(), in.args.end());
+  }
 }
 
 void no_parameter_store(const Kernel& kernel, const Statement& statement) {
@@ -125,16 +131,18 @@ class Wants {
   }
 
  private:
-  void want(std::initializer_list<ValueId> ids) {
-    for (const ValueId id : ids) {
+  void want(std::vector<ValueId> work) {
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
       if (id == none || wanted_[static_cast<std::size_t>(id)]) continue;
       wanted_[static_cast<std::size_t>(id)] = true;
       ++found_;
       const Instruction& in = value(kernel_, id);
       if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
       if (in.op == Opcode::from_users) continue;  // what users have
-      for (const ValueId arg : in.args) want({arg});
-      want({in.mask});
+      work.insert(work.end(), in.args.begin(), in.args.end());
+      work.push_back(in.mask);
     }
   }
 
@@ -161,7 +169,7 @@ class Wants {
                             [&](const AsyncCopy& c) { want({c.to_index, c.from_index, c.count}); },
                             [&](const CopyBox& c) {
                               want({c.to_index});
-                              for (const ValueId id : c.at) want({id});
+                              want(c.at);
                             },
                             [&](const SetVar& v) {
                               want({v.value});
@@ -233,6 +241,24 @@ void for_each_statement(const Block& statements, const std::function<void(const 
                           [&](const Stage& t) { inside(t.fill), inside(t.use); }, [](const auto&) {}},
                s.node);
   }
+}
+
+std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value) {
+  std::vector<ValueId> found;
+  std::set<ValueId> done;
+  std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many args have been looked at
+  while (!open.empty()) {
+    auto& [id, next] = open.back();
+    const std::vector<ValueId>& args = kernel.values[static_cast<std::size_t>(id)].args;
+    if (next < args.size()) {
+      const ValueId arg = args[next++];
+      if (!done.contains(arg)) open.emplace_back(arg, 0);
+      continue;
+    }
+    if (done.insert(id).second) found.push_back(id);
+    open.pop_back();
+  }
+  return found;
 }
 
 bool runs_together(const Kernel& kernel, const Loop& loop) {

@@ -24,6 +24,9 @@ void verify_rings(const Kernel& kernel);
 /// Runs body(statement) for all statements of a block and of the blocks inside.
 void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body);
 
+/// A value and what it is computed of, each once, after what it needs itself. Masks are left out.
+std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value);
+
 /// Whether all threads that fill take part in it; else the first one starts all copies.
 bool copies_by_all(const Ring& ring);
 

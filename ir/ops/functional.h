@@ -127,7 +127,8 @@ Value conj(const Value& a);
 Value polar(const Value& radius, const Value& angle);
 
 // ---- network composites
-Value softmax(const Value& a, int dim);
+/// zero_masked: a row of nothing but -inf gives 0, not NaN, and has no gradient.
+Value softmax(const Value& a, int dim, bool zero_masked = false);
 Value log_softmax(const Value& a, int dim);
 Value layer_norm(const Value& x, const Value& weight, const Value& bias, double eps = 1e-5);  ///< over the last dim
 Value rms_norm(const Value& x, double eps = 1e-5);
@@ -149,7 +150,9 @@ Value cross_entropy(const Value& logits, const Value& targets, std::optional<std
                     double label_smoothing = 0);
 Value dropout(const Value& a, const Value& random_state, double p);
 /// softmax(q k^T * scale [+ mask, or where a bool mask is false: -inf]) v; q [.., q, d], k [.., k, d], v [.., k, e].
-Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal);
+/// zero_masked: a query that sees no key gives 0, not NaN, and has no gradient.
+Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
+                bool zero_masked = false);
 /// Rotary embedding in the half-split layout: x * cos + rotate_half(x) * sin (Su et al. 2021, eq. 34).
 Value rope(const Value& x, const Value& cos, const Value& sin);
 

@@ -56,7 +56,9 @@ Value one_hot(const Value& indices, const Dim& classes, DType dtype) {
   return unary(ops::one_hot, indices, {{"classes", classes}, {"dtype", dtype}});
 }
 
-Value softmax(const Value& a, int dim) { return unary(ops::softmax, a, {{"dim", from_front(a, dim)}}); }
+Value softmax(const Value& a, int dim, bool zero_masked) {
+  return unary(ops::softmax, a, {{"dim", from_front(a, dim)}, {"zero_masked", zero_masked}});
+}
 Value log_softmax(const Value& a, int dim) { return unary(ops::log_softmax, a, {{"dim", from_front(a, dim)}}); }
 Value layer_norm(const Value& x, const Value& weight, const Value& bias, double eps) {
   return x.builder().add(ops::layer_norm, {x, weight, bias}, {{"eps", eps}});
@@ -95,11 +97,12 @@ Value dropout(const Value& a, const Value& random_state, double p) {
   return b.add(ops::dropout, {a, random_state}, {{"p", p}, {"stream", b.next_stream()}});
 }
 
-Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale,
-                bool causal) {
+Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
+                bool zero_masked) {
   std::vector<Value> operands{q, k, v};
   if (mask) operands.push_back(*mask);
-  return q.builder().add(ops::attention, operands, {{"scale", scale}, {"causal", causal}});
+  return q.builder().add(ops::attention, operands,
+                         {{"scale", scale}, {"causal", causal}, {"zero_masked", zero_masked}});
 }
 Value rope(const Value& x, const Value& cos, const Value& sin) { return x.builder().add(ops::rope, {x, cos, sin}); }
 

@@ -3,12 +3,17 @@
 #include <cmath>
 
 #include "ir/ops/composite.h"
+#include "ir/ops/softmax_floors.h"
 
 namespace lathe::ir {
 
 namespace {
 
-constexpr AttrSpec softmax_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim that sums to 1"}};
+constexpr AttrSpec softmax_attrs[] = {
+    {"dim", AttrKind::integer, true, {}, "the dim that sums to 1"},
+    {"zero_masked", AttrKind::boolean, false, false, "where all elements are -inf the result is 0, not NaN"}};
+constexpr AttrSpec log_softmax_attrs[] = {
+    {"dim", AttrKind::integer, true, {}, "the dim whose exponentials sum to 1"}};
 constexpr AttrSpec norm_attrs[] = {{"eps", AttrKind::real, false, 1e-5, "added to the variance or mean square"}};
 constexpr std::string_view softmax_labels[] = {"dtype_kind", "dim_range"};
 constexpr std::string_view norm_labels[] = {"dtype_kind", "dtype_match", "norm_rank", "norm_eps", "norm_weight"};
@@ -22,9 +27,17 @@ TensorType infer_softmax(const InferContext& ctx) {
 
 int axis_of(const Node& node) { return rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank()); }
 
+/// Where all elements are -inf, exponentials and quotients are 0, and so is the gradient.
+Value zero_masked_softmax(const Value& a, int axis) {
+  const Value most = maximum(stop_gradient(max(a, {axis}, true)), least_softmax_maximum(a.dtype()));
+  const Value e = exp(sub(a, most));
+  return div(e, maximum(sum(e, {axis}, true), least_softmax_sum));
+}
+
 Value expand_softmax(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const int axis = axis_of(node);
   const DType dtype = node.type.dtype;
+  if (node.attrs.get<bool>("zero_masked")) return cast(zero_masked_softmax(wide(operands[0]), axis), dtype);
   const Value e = exp(less_row_max(wide(operands[0]), axis));
   return cast(div(e, sum(e, {axis}, true)), dtype);
 }
@@ -154,6 +167,15 @@ std::vector<Sample> softmax_samples() {
   return samples;
 }
 
+std::vector<Sample> zero_masked_samples() {
+  std::vector<Sample> samples = softmax_samples();
+  for (std::size_t i = 0, count = samples.size(); i < count; ++i) {
+    samples.push_back(samples[i]);
+    samples.back().attrs.set("zero_masked", true);
+  }
+  return samples;
+}
+
 std::vector<Sample> norm_samples(int most) {
   std::vector<Sample> samples;
   const SampleOperand scale{{4}, f64, 0.5, 2};
@@ -173,11 +195,11 @@ namespace ops {
 
 constinit const Op softmax =
     composite("softmax", "exp(a) / sum(exp(a)) along a dim, without overflow", {1, 1}, softmax_attrs, softmax_labels,
-              infer_softmax, expand_softmax, softmax_gradient, softmax_samples);
+              infer_softmax, expand_softmax, softmax_gradient, zero_masked_samples);
 
 constinit const Op log_softmax =
-    composite("log_softmax", "log(softmax(a)) along a dim, without overflow", {1, 1}, softmax_attrs, softmax_labels,
-              infer_softmax, expand_log_softmax, log_softmax_gradient, softmax_samples);
+    composite("log_softmax", "log(softmax(a)) along a dim, without overflow", {1, 1}, log_softmax_attrs,
+              softmax_labels, infer_softmax, expand_log_softmax, log_softmax_gradient, softmax_samples);
 
 constinit const Op layer_norm = composite(
     "layer_norm", "(x - mean) / sqrt(variance + eps) over the last dim [* weight [+ bias]]", {1, 3}, norm_attrs,

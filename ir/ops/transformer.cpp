@@ -10,7 +10,8 @@ namespace {
 
 constexpr AttrSpec attention_attrs[] = {
     {"scale", AttrKind::real, true, {}, "what the scores are multiplied by, such as 1/sqrt(d)"},
-    {"causal", AttrKind::boolean, false, false, "query i sees keys 0 .. i only"}};
+    {"causal", AttrKind::boolean, false, false, "query i sees keys 0 .. i only"},
+    {"zero_masked", AttrKind::boolean, false, false, "a query that sees no key gives 0, not NaN"}};
 constexpr std::string_view attention_labels[] = {"dtype_kind",      "dtype_match",      "attention_rank",
                                                  "attention_width", "attention_length", "attention_mask",
                                                  "broadcast"};
@@ -89,7 +90,7 @@ Value expand_attention(GraphBuilder& b, const Node& node, std::span<const Value>
     const Value key = iota(b, {1, shape[shape.rank() - 1]}, 1, i64);
     scores = where(le(key, query), scores, hidden);
   }
-  return matmul(softmax(scores, -1), operands[2]);
+  return matmul(softmax(scores, -1, node.attrs.get<bool>("zero_masked")), operands[2]);
 }
 
 TensorType infer_rope(const InferContext& ctx) {
@@ -152,6 +153,7 @@ std::vector<Sample> attention_samples() {
   sample({0, 2}, {3, 2}, {3, 2}, false);
   sample({2, 3, 2}, {2, 4, 2}, {2, 4, 2}, false).operands.push_back({{3, 4}, f64, -2, 2});
   sample({2, 3, 2}, {2, 3, 2}, {2, 3, 2}, true).operands.push_back({{2, 1, 1, 3}, f64, -2, 2});
+  sample({2, 3, 2}, {2, 3, 2}, {2, 3, 2}, true).attrs.set("zero_masked", true);
   return samples;
 }
 

@@ -41,9 +41,37 @@ class Chunk {
     return with_operands(node, std::move(operands), member.rows.result);
   }
 
+  /// A value of which rows are being computed.
+  struct Open {
+    ValueId id;
+    RowAxis rows;
+    RowsThrough down, across;
+    std::vector<Value> operands = {};  ///< those that are there
+  };
+
   /// The rows of a value that is not made of the product. With columns too it is as large: what is point-wise is
   /// computed for these rows alone.
   Value part(ValueId id, const std::optional<RowAxis>& rows, const std::optional<RowAxis>& columns) {
+    std::vector<Open> open;
+    std::optional<Value> value = begin(id, rows, columns, open);
+    while (!open.empty()) {
+      Open& now = open.back();
+      if (value) now.operands.push_back(*value);
+      const Node& node = graph_[now.id];
+      if (const std::size_t i = now.operands.size(); i < node.operands.size()) {
+        value = begin(node.operands[i], now.down.operands[i], now.across.operands[i], open);
+        continue;
+      }
+      value = with_operands(node, std::move(now.operands), now.rows);
+      made_.emplace(now.id, *value);
+      open.pop_back();
+    }
+    return *value;
+  }
+
+  /// The rows of a value, where its operands need not be computed for them; else nothing, and it is opened.
+  std::optional<Value> begin(ValueId id, const std::optional<RowAxis>& rows, const std::optional<RowAxis>& columns,
+                             std::vector<Open>& open) {
     if (!rows) return to_[id];
     if (const auto known = made_.find(id); known != made_.end()) return known->second;
     const Node& node = graph_[id];
@@ -52,12 +80,8 @@ class Chunk {
     const auto down = columns && point_wise ? rows_through(graph_, node, -1, *rows) : std::nullopt,
                across = down ? rows_through(graph_, node, -1, *columns) : std::nullopt;
     if (!across) return slice(to_[id], rows->dim, first_ * rows->unit, last_ * rows->unit);
-    std::vector<Value> operands;
-    for (std::size_t i = 0; i < node.operands.size(); ++i)
-      operands.push_back(part(node.operands[i], down->operands[i], across->operands[i]));
-    const Value value = with_operands(node, std::move(operands), rows);
-    made_.emplace(id, value);
-    return value;
+    open.push_back({id, *rows, *down, *across});
+    return std::nullopt;
   }
 
   /// The node over rows of its operands; `rows`: where they lie in its result.
@@ -92,14 +116,20 @@ class Chunker {
   Graph run() {
     builder_.add_checks(graph_.checks);
     for (const ValueId id : graph_.arguments()) to_.set(id, to_.copy(graph_[id]));
-    for (const ValueId id : all_values(graph_)) bring({id});
+    for (const ValueId id : all_values(graph_)) bring(id);
     to_.close();
     return dce(builder_.finish());
   }
 
  private:
-  /// Sees to it that values are there, which may be before their turn: a region comes as one, at its product.
-  void bring(std::vector<ValueId> work) {
+  /// Values that are to be there, and the region that is made when they are.
+  struct Wanted {
+    std::vector<ValueId> missing;  ///< in order
+    std::size_t next = 0;
+    const ChunkedRegion* then = nullptr;
+  };
+
+  Wanted missing_of(std::vector<ValueId> work, const ChunkedRegion* then) const {
     std::set<ValueId> missing;
     while (!work.empty()) {
       const ValueId id = work.back();
@@ -107,22 +137,39 @@ class Chunker {
       if (to_.has(id) || !missing.insert(id).second || region_of_.contains(id)) continue;
       work.insert(work.end(), graph_[id].operands.begin(), graph_[id].operands.end());
     }
-    for (const ValueId id : missing) {
+    return {{missing.begin(), missing.end()}, 0, then};
+  }
+
+  /// Sees to it that values are there, which may be before their turn: a region comes as one, at its product.
+  void bring(ValueId value) {
+    std::vector<Wanted> open = {missing_of({value}, nullptr)};
+    while (!open.empty()) {
+      Wanted& now = open.back();
+      if (now.next == now.missing.size()) {
+        if (now.then) make(*now.then);
+        open.pop_back();
+        continue;
+      }
+      const ValueId id = now.missing[now.next++];
       const auto at = region_of_.find(id);
       if (at == region_of_.end())
         to_.set(id, to_.copy(graph_[id]));
       else if (done_.insert(at->second).second)
-        make(regions_[at->second]);
+        open.push_back(missing_of(around(regions_[at->second].region), &regions_[at->second]));
     }
+  }
+
+  /// What the members of a region read of others.
+  std::vector<ValueId> around(const RowRegion& region) const {
+    std::vector<ValueId> found;
+    for (const auto& [id, member] : region.members)
+      for (const ValueId operand : graph_[id].operands)
+        if (!region.members.contains(operand)) found.push_back(operand);
+    return found;
   }
 
   void make(const ChunkedRegion& chunked) {
     const RowRegion& region = chunked.region;
-    std::vector<ValueId> around;
-    for (const auto& [id, member] : region.members)
-      for (const ValueId operand : graph_[id].operands)
-        if (!region.members.contains(operand)) around.push_back(operand);
-    bring(around);
     const Dim size = graph_[region.product].type.shape[chunked.rows].unnamed();
     std::map<ValueId, std::vector<Value>> rows;
     std::map<ValueId, Value> sums;

@@ -73,13 +73,24 @@ class Grower {
   }
 
   /// Takes a node in, after all that it reads of what is made of the product.
-  bool add(ValueId id, std::size_t depth = 0) {
-    if (depth > most_members) return fail(id, too_many);
-    const Node& node = graph_[id];
-    for (const ValueId operand : node.operands)
-      if (is_affected(operand) && !region_.members.contains(operand) && !add(operand, depth + 1)) return false;
-    const auto member = follow(id);
-    return member && allowed(id, *member) && enter(id, *member);
+  bool add(ValueId value) {
+    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many operands have been looked at
+    while (!open.empty()) {
+      const ValueId id = open.back().first;
+      const Node& node = graph_[id];
+      std::size_t& next = open.back().second;
+      if (next < node.operands.size()) {
+        const ValueId operand = node.operands[next++];
+        if (!is_affected(operand) || region_.members.contains(operand)) continue;
+        if (open.size() > most_members) return fail(operand, too_many);
+        open.emplace_back(operand, 0);
+        continue;
+      }
+      const auto member = follow(id);
+      if (!member || !allowed(id, *member) || !enter(id, *member)) return false;
+      open.pop_back();
+    }
+    return true;
   }
 
   /// How rows and columns run through a node; all operands that have them must agree.

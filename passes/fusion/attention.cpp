@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/list.h"
+#include "ir/tensor/ancestors.h"
 #include "passes/fusion/attention_cost.h"
 #include "passes/fusion/prepare.h"
 #include "passes/fusion/result_dots.h"
@@ -27,8 +28,7 @@ class Search {
   AttentionSearch run() {
     for (const ValueId id : all_values(graph_))
       if (graph_[id].op->as<Contraction>() && group_of(id) < 0 && leads_to_exp(id)) grow(id);
-    for (const ValueId id : all_values(graph_))
-      if (sums_exp(id)) found_.reports.push_back(report(id));
+    report_softmaxes();
     return std::move(found_);
   }
 
@@ -85,51 +85,66 @@ class Search {
            is_exponential(graph_[through_aliases(graph_, graph_[id].operands[0])]);
   }
 
-  /// Whether a product of the model itself, not of its gradient, reads the exp or what is made of it point-wise.
-  bool weighs(ValueId exp) const {
-    std::vector<ValueId> work = {exp};
-    std::set<ValueId> seen = {exp};
-    while (!work.empty()) {
-      const ValueId id = work.back();
-      work.pop_back();
-      for (const ValueId user : subject_.users[static_cast<std::size_t>(id.index)]) {
+  /// By node: whether a product of the model itself, not of its gradient, reads it or what is made of it point-wise.
+  std::vector<bool> weights() const {
+    std::vector<bool> found(graph_.nodes.size(), false);
+    for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
+      for (const ValueId user : subject_.users[static_cast<std::size_t>(i)]) {
         const Node& node = graph_[user];
         if (node.loc.gradient()) continue;
-        if (node.op->as<Contraction>()) return true;
-        if ((is_point_wise(node) || node.op->as<View>()) && seen.insert(user).second) work.push_back(user);
+        const bool passes = is_point_wise(node) || node.op->as<View>();
+        if (node.op->as<Contraction>() || (passes && found[static_cast<std::size_t>(user.index)]))
+          found[static_cast<std::size_t>(i)] = true;
       }
-    }
-    return false;
+    return found;
   }
 
-  AttentionReport report(ValueId softmax) {
-    AttentionReport found{.softmax = softmax,
-                          .attention = weighs(through_aliases(graph_, graph_[softmax].operands[0])),
-                          .fused = group_of(softmax) >= 0,
-                          .at = softmax,
-                          .reason = ""};
-    if (found.fused) return found;
-    ValueId source = through_aliases(graph_, graph_[softmax].operands[0]);
-    while (is_point_wise(graph_[source])) {
-      // The scores are the operand that spans most elements: the first of the widest.
-      ValueId widest = graph_[source].operands[0];
-      for (const ValueId operand : graph_[source].operands) {
+  /// By node: what it is made of point-wise. Of several operands the one that spans most elements: the first of the
+  /// widest.
+  std::vector<ValueId> sources() const {
+    std::vector<ValueId> found(graph_.nodes.size());
+    for (const ValueId id : all_values(graph_)) {
+      ValueId& source = found[static_cast<std::size_t>(id.index)];
+      source = id;
+      if (is_alias(graph_[id])) source = found[static_cast<std::size_t>(graph_[id].operands[0].index)];
+      if (!is_point_wise(graph_[id])) continue;
+      ValueId widest = graph_[id].operands[0];
+      for (const ValueId operand : graph_[id].operands) {
         const Node &one = graph_[operand], &best = graph_[widest];
         if (one.type.rank() > best.type.rank() || (!is_float(best.type.dtype) && is_float(one.type.dtype)))
           widest = operand;
       }
-      source = through_aliases(graph_, widest);
-    }
-    found.at = source;
-    if (!graph_[source].op->as<Contraction>()) {
-      found.reason = "its scores come from no product of matrices";
-    } else if (const auto at = rejections_.find(source); at != rejections_.end()) {
-      found.at = at->second.at;
-      found.reason = at->second.reason;
-    } else {
-      found.reason = "its scores belong to another attention";
+      source = found[static_cast<std::size_t>(widest.index)];
     }
     return found;
+  }
+
+  void report_softmaxes() {
+    const std::vector<bool> weighs = weights();
+    const std::vector<ValueId> source_of = sources();
+    for (const ValueId id : all_values(graph_)) {
+      if (!sums_exp(id)) continue;
+      const ValueId exp = through_aliases(graph_, graph_[id].operands[0]);
+      AttentionReport found{.softmax = id,
+                            .attention = weighs[static_cast<std::size_t>(exp.index)],
+                            .fused = group_of(id) >= 0,
+                            .at = id,
+                            .reason = ""};
+      if (!found.fused) explain(found, source_of[static_cast<std::size_t>(exp.index)]);
+      found_.reports.push_back(std::move(found));
+    }
+  }
+
+  void explain(AttentionReport& report, ValueId scores) const {
+    report.at = scores;
+    if (!graph_[scores].op->as<Contraction>()) {
+      report.reason = "its scores come from no product of matrices";
+    } else if (const auto at = rejections_.find(scores); at != rejections_.end()) {
+      report.at = at->second.at;
+      report.reason = at->second.reason;
+    } else {
+      report.reason = "its scores belong to another attention";
+    }
   }
 
   const AttentionSubject& subject_;
@@ -144,9 +159,8 @@ class Search {
 class LateReaders {
  public:
   LateReaders(const Graph& graph, const AttentionSubject& subject, const AttentionGroup& group)
-      : graph_(graph), subject_(subject), group_(group), inside_(graph.nodes.size(), false) {
-    for (const auto* ids : {&group.members, &group.consumers})
-      for (const ValueId id : *ids) inside_[static_cast<std::size_t>(id.index)] = true;
+      : graph_(graph), subject_(subject), group_(group) {
+    for (const auto* ids : {&group.members, &group.consumers}) inside_.insert(ids->begin(), ids->end());
   }
 
   Recomputation find() {
@@ -169,7 +183,7 @@ class LateReaders {
       const ValueId id = work.back();
       work.pop_back();
       for (const ValueId user : subject_.users[static_cast<std::size_t>(id.index)]) {
-        if (inside_[static_cast<std::size_t>(user.index)]) continue;
+        if (inside_.contains(user)) continue;
         if (!subject_.is_transparent(user)) {
           readers.insert(user);
         } else if (shown.insert(user).second) {
@@ -182,17 +196,25 @@ class LateReaders {
 
   /// Whether `id` is, or shows, a member over rows and columns; notes what must be copied for it.
   bool copy(ValueId id) {
-    if (const auto known = known_.find(id); known != known_.end()) return known->second;
-    bool wanted = false;
-    if (inside_[static_cast<std::size_t>(id.index)]) {
-      wanted = over_rows_and_columns(id) && !subject_.in_memory[static_cast<std::size_t>(id.index)];
-      if (wanted)
-        for (const ValueId operand : graph_[id].operands) copy(operand);
-    } else if (subject_.is_transparent(id)) {
-      for (const ValueId operand : graph_[id].operands) wanted = copy(operand) || wanted;
+    const auto leads_on = [&](ValueId value) {
+      return !known_.contains(value) && (inside_.contains(value) ? is_copied(value) : subject_.is_transparent(value));
+    };
+    for (const ValueId value : ancestors(graph_, id, leads_on)) {
+      if (known_.contains(value)) continue;
+      const auto& operands = graph_[value].operands;
+      const auto shows = [&](ValueId operand) { return known_.at(operand); };
+      const bool wanted = inside_.contains(value) ? is_copied(value)
+                                                  : subject_.is_transparent(value) &&
+                                                        std::any_of(operands.begin(), operands.end(), shows);
+      known_[value] = wanted;
+      if (wanted) values_.insert(value);
     }
-    if (wanted) values_.insert(id);
-    return known_[id] = wanted;
+    return known_.at(id);
+  }
+
+  /// Of a member or consumer.
+  bool is_copied(ValueId id) const {
+    return over_rows_and_columns(id) && !subject_.in_memory[static_cast<std::size_t>(id.index)];
   }
 
   bool over_rows_and_columns(ValueId id) const {
@@ -205,7 +227,7 @@ class LateReaders {
   const Graph& graph_;
   const AttentionSubject& subject_;
   const AttentionGroup& group_;
-  std::vector<bool> inside_;
+  std::set<ValueId> inside_;
   std::map<ValueId, bool> known_;
   std::set<ValueId> values_;
   Recomputation found_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
+#include "ir/tensor/ancestors.h"
 
 namespace lathe {
 
@@ -72,33 +73,47 @@ bool is_differentiated(const AttentionSubject& subject, const Node& product) {
 
 /// A sum of positions, each by its iota or what shows it, and a number.
 struct Positions {
-  std::map<ValueId, int> times;
+  std::map<ValueId, double> times;
   double offset = 0;
 };
 
-std::optional<Positions> positions(const Graph& graph, ValueId id) {
-  const Node& node = graph[id];
-  const bool shows_iota = is_alias(node) && graph[node.operands[0]].op == &ops::iota;
-  const bool along_itself =
-      shows_iota && graph[node.operands[0]].type.rank() == 1;  // rows and columns are views of it
-  if (node.op == &ops::iota || along_itself) return Positions{{{id, 1}}, 0};
-  if (is_splat(node)) return Positions{{}, node.attrs.get<std::vector<double>>("values")[0]};
-  if (is_alias(node) || node.op == &ops::cast) return positions(graph, node.operands[0]);
-  if (node.op != &ops::add && node.op != &ops::sub) return std::nullopt;
-  auto left = positions(graph, node.operands[0]);
-  const auto right = positions(graph, node.operands[1]);
-  if (!left || !right) return std::nullopt;
-  const int sign = node.op == &ops::add ? 1 : -1;
-  for (const auto& [iota, times] : right->times) left->times[iota] += sign * times;
-  left->offset += sign * right->offset;
-  return left;
+/// The positions that `value` is a sum of: an iota, or a view of one along itself, as rows and columns are.
+std::optional<Positions> positions(const Graph& graph, ValueId value) {
+  const auto is_iota = [&](ValueId id) {
+    const Node& node = graph[id];
+    return node.op == &ops::iota ||
+           (is_alias(node) && graph[node.operands[0]].op == &ops::iota && graph[node.operands[0]].type.rank() == 1);
+  };
+  const auto is_sum = [&](ValueId id) { return graph[id].op == &ops::add || graph[id].op == &ops::sub; };
+  const auto shows = [&](ValueId id) { return is_alias(graph[id]) || graph[id].op == &ops::cast; };
+  std::map<ValueId, std::optional<Positions>> known;
+  for (const ValueId id : ancestors(
+           graph, value, [&](ValueId v) { return !is_iota(v) && !is_splat(graph[v]) && (shows(v) || is_sum(v)); })) {
+    const Node& node = graph[id];
+    std::optional<Positions>& found = known[id];
+    if (is_iota(id)) {
+      found = Positions{{{id, 1}}, 0};
+    } else if (is_splat(node)) {
+      found = Positions{{}, node.attrs.get<std::vector<double>>("values")[0]};
+    } else if (shows(id)) {
+      found = known.at(node.operands[0]);
+    } else if (is_sum(id)) {
+      const auto &left = known.at(node.operands[0]), &right = known.at(node.operands[1]);
+      if (!left || !right) continue;
+      const int sign = node.op == &ops::add ? 1 : -1;
+      found = left;
+      for (const auto& [iota, times] : right->times) found->times[iota] += sign * times;
+      found->offset += sign * right->offset;
+    }
+  }
+  return known.at(value);
 }
 
 /// Where a comparison of two positions changes, as their difference; a half lies between two of them.
 std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
   const auto left = positions(graph, comparison.operands[0]), right = positions(graph, comparison.operands[1]);
   if (!left || !right) return std::nullopt;
-  std::map<ValueId, int> times = left->times;
+  std::map<ValueId, double> times = left->times;
   for (const auto& [iota, n] : right->times) times[iota] -= n;
   std::erase_if(times, [](const auto& term) { return term.second == 0; });
   if (times.size() != 2 || times.begin()->second * times.rbegin()->second != -1) return std::nullopt;

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "ir/ops/list.h"
+#include "ir/tensor/ancestors.h"
 #include "passes/fusion/align.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/fusion/region_size.h"
 
 namespace lathe {
 
@@ -117,6 +119,8 @@ void AttentionGrower::reset() {
   sums_.clear();
   repeated_.clear();
   inline_.clear();
+  pulled_.clear();
+  arithmetic_ = 0;
   rejections_.clear();
   summed_.reset();
 }
@@ -161,7 +165,8 @@ void AttentionGrower::visit(ValueId id) {
       reject(id, "it depends on the result of the attention");
       return;
     }
-    return make_member(id, seed->second, seed->second);
+    failed_ = !make_member(id, seed->second, seed->second);
+    return;
   }
   if (s_.is_transparent(id) || node.op->as<Argument>() || node.op == &ops::constant) {
     if (tainted) state(id) = State::tainted;
@@ -180,11 +185,24 @@ void AttentionGrower::visit(ValueId id) {
   }
 }
 
-void AttentionGrower::make_member(ValueId id, const Dims& dims, const Dims& space) {
+/// Counts what a node adds to the kernel; false where that would become too large.
+bool AttentionGrower::count(ValueId id) {
+  const Node& node = graph_[id];
+  std::int64_t arithmetic = arithmetic_ + (node.op->as<Contraction>() ? product_arithmetic : arithmetic_cost(node));
+  for (const ValueId operand : node.operands) arithmetic += s_.in_place[static_cast<std::size_t>(operand.index)];
+  if (arithmetic * attention_places > most_code)
+    return reject(id, "with it the attention is too large for one kernel");
+  arithmetic_ = arithmetic;
+  return true;
+}
+
+bool AttentionGrower::make_member(ValueId id, const Dims& dims, const Dims& space) {
+  if (!count(id)) return false;
   state(id) = State::member;
   plan_.dims[static_cast<std::size_t>(id.index)] = dims;
   plan_.space[static_cast<std::size_t>(id.index)] = space;
   region_.members.push_back(id);
+  return true;
 }
 
 bool AttentionGrower::join(ValueId id) {
@@ -197,8 +215,7 @@ bool AttentionGrower::join(ValueId id) {
   if (node.op->as<Reduce>()) return join_reduction(id, *dims);
   if (covers_domain(region_, *dims) && !pull(id, *dims))
     return reject(id, "it belongs to scores that are computed again");
-  if (!grew_) make_member(id, *dims, *dims);
-  return true;
+  return grew_ || make_member(id, *dims, *dims);
 }
 
 bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
@@ -209,8 +226,7 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
   for (const int d : reduced)
     if (space[static_cast<std::size_t>(d)] >= 0) folded.push_back(space[static_cast<std::size_t>(d)]);
   if (folded != std::vector<int>{columns}) return join_sum(id, space, {folded.begin(), folded.end()});
-  make_member(id, reduced_member_dims(node, space, reduced), space);
-  return true;
+  return make_member(id, reduced_member_dims(node, space, reduced), space);
 }
 
 /// The gradient of what is shared over outer dims: added up where it is stored, as these dims go by.
@@ -224,7 +240,7 @@ bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int
     return reject(id, "it does not reduce along the columns alone");
   std::set<int> rows;
   std::set_difference(rows_.begin(), rows_.end(), folded.begin(), folded.end(), std::inserter(rows, rows.begin()));
-  if (!restrict_rows(id, rows)) return false;
+  if (!count(id) || !restrict_rows(id, rows)) return false;
   plan_.dims[static_cast<std::size_t>(id.index)] = reduced_member_dims(node, space, reduced_dims(graph_, node));
   plan_.space[static_cast<std::size_t>(id.index)] = space;
   repeated_.insert(folded.begin(), folded.end());
@@ -275,7 +291,7 @@ bool AttentionGrower::join_consumer(ValueId id) {
     rows = contracted;
     if (summed_ && *summed_ != contracted) return reject(id, "it sums over other dims than its neighbours");
   }
-  if (!restrict_rows(id, rows)) return false;
+  if (!count(id) || !restrict_rows(id, rows)) return false;
   if (!sums_columns(contracted)) summed_ = contracted;
   state(id) = State::consumer;
   consumers_.push_back(id);
@@ -299,34 +315,63 @@ bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
   return true;
 }
 
-bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
+AttentionGrower::Pull AttentionGrower::pull_one(ValueId value, const Dims& dims) {
   const Node& node = graph_[value];
   const auto has = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
   const bool over_rows = std::any_of(rows_.begin(), rows_.end(), has);
   if (!has(region_.domain.rank() - 1) || !over_rows || s_.in_memory[static_cast<std::size_t>(value.index)])
-    return true;
+    return Pull::leave;
   for (std::size_t i = 0; i < dims.size(); ++i)
-    if (dims[i] >= 0 && node.type.shape[static_cast<int>(i)] != region_.domain[dims[i]]) return true;
-  if (is_float_contraction(node)) return pull_product(value, dims);
-  if (!node.op->as<Elementwise>()) return true;
-  for (const Read& read : s_.reads[static_cast<std::size_t>(value.index)]) {
+    if (dims[i] >= 0 && node.type.shape[static_cast<int>(i)] != region_.domain[dims[i]]) return Pull::leave;
+  if (is_float_contraction(node)) return pull_product(value, dims) ? Pull::leave : Pull::stop;
+  return node.op->as<Elementwise>() ? Pull::look_into : Pull::leave;
+}
+
+bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
+  struct Opened {
+    ValueId value;
+    Dims dims;
+    std::size_t next = 0;  // of its reads
+  };
+  std::vector<Opened> open;
+  const auto enter = [&](ValueId id, const Dims& at) {
+    if (!pulled_.emplace(id, at).second) return true;
+    const Pull pull = pull_one(id, at);
+    if (pull == Pull::look_into) open.push_back({id, at});
+    return pull != Pull::stop;
+  };
+  if (!enter(value, dims)) return false;
+  while (!open.empty() && !grew_) {
+    Opened& now = open.back();
+    const std::vector<Read>& reads = s_.reads[static_cast<std::size_t>(now.value.index)];
+    if (now.next == reads.size()) {
+      const int cost = cost_in_place(now.value);
+      if (cost <= inline_limit && inline_.insert(now.value).second) arithmetic_ += cost;
+      open.pop_back();
+      continue;
+    }
+    const Read& read = reads[now.next++];
     if (!read.affine) continue;
     Dims inner;
     for (const AffineComponent& c : read.index)
-      inner.push_back(c.dim < 0 ? -1 : dims[static_cast<std::size_t>(c.dim)]);
-    if (!pull_value(read.value, inner)) return false;
-    if (grew_) return true;
+      inner.push_back(c.dim < 0 ? -1 : now.dims[static_cast<std::size_t>(c.dim)]);
+    if (!enter(read.value, inner)) return false;
   }
-  if (cost_in_place(value) <= inline_limit) inline_.insert(value);
   return true;
 }
 
 /// Of computing a value where it is read.
 int AttentionGrower::cost_in_place(ValueId value) const {
-  int cost = is_alias(graph_[value]) ? 0 : arithmetic_cost(graph_[value]);
-  for (const ValueId operand : graph_[value].operands)
-    if (s_.is_transparent(operand) || inline_.contains(operand)) cost += cost_in_place(operand);
-  return std::min(cost, inline_limit + 1);
+  const auto computed = [&](ValueId id) { return id == value || s_.is_transparent(id) || inline_.contains(id); };
+  std::map<ValueId, int> costs;
+  for (const ValueId id : ancestors(graph_, value, computed)) {
+    if (!computed(id)) continue;
+    int cost = is_alias(graph_[id]) ? 0 : arithmetic_cost(graph_[id]);
+    for (const ValueId operand : graph_[id].operands)
+      if (const auto known = costs.find(operand); known != costs.end()) cost += known->second;
+    costs[id] = std::min(cost, inline_limit + 1);
+  }
+  return costs.at(value);
 }
 
 bool AttentionGrower::pull_product(ValueId value, const Dims& dims) {

@@ -15,6 +15,7 @@ struct AttentionSubject {
   std::vector<std::vector<ir::ValueId>> users;
   std::vector<bool> inlined;             ///< by node: masks, iotas, draws: what readers compute for themselves
   std::vector<std::vector<Read>> reads;  ///< by node, through views and what is inlined; empty for those themselves
+  std::vector<std::int64_t> in_place;    ///< by node: arithmetic_in_place
   std::vector<bool> in_memory;           ///< by node: an output, an update, or what a reshape shows
 
   const ir::Node& node(ir::ValueId id) const { return graph[id]; }
@@ -51,7 +52,8 @@ class AttentionGrower {
   void reset();
   bool scan();
   void visit(ir::ValueId id);
-  void make_member(ir::ValueId id, const Dims& dims, const Dims& space);
+  bool make_member(ir::ValueId id, const Dims& dims, const Dims& space);
+  bool count(ir::ValueId id);
   bool join(ir::ValueId id);
   bool join_reduction(ir::ValueId id, const Dims& space);
   bool join_sum(ir::ValueId id, const Dims& space, const std::set<int>& folded);
@@ -59,6 +61,9 @@ class AttentionGrower {
   bool sums_columns(const std::set<int>& contracted) const;
   bool pull(ir::ValueId reader, const Dims& reader_dims);
   bool pull_value(ir::ValueId value, const Dims& dims);
+  /// What to do with a value that a member reads at `dims`.
+  enum class Pull : std::uint8_t { leave, look_into, stop };
+  Pull pull_one(ir::ValueId value, const Dims& dims);
   int cost_in_place(ir::ValueId value) const;
   bool pull_product(ir::ValueId value, const Dims& dims);
   std::optional<AttentionGroup> finish();
@@ -74,8 +79,10 @@ class AttentionGrower {
   std::vector<State> states_;
   std::map<ir::ValueId, Dims> seeds_;
   std::set<ir::ValueId> inline_;
-  std::set<int> rows_;                   ///< domain dims that can be the row
-  std::optional<std::set<int>> summed_;  ///< what contractions over rows sum over
+  std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< what has been looked into
+  std::int64_t arithmetic_ = 0;                    ///< of members, consumers and sums
+  std::set<int> rows_;                             ///< domain dims that can be the row
+  std::optional<std::set<int>> summed_;            ///< what contractions over rows sum over
   std::vector<ir::ValueId> consumers_, sums_;
   std::set<int> repeated_;  ///< what sums go over
   std::vector<Rejection> rejections_;

@@ -1,6 +1,7 @@
 #include "ir/ops/list.h"
 #include "passes/fusion/attention_grower.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/fusion/region_size.h"
 
 namespace lathe {
 
@@ -24,6 +25,7 @@ AttentionSubject::AttentionSubject(const Graph& g)
     const bool own = !is_alias(node) && !inlined[at(id)] && !node.op->as<Argument>() && node.op != &ops::constant;
     if (own) reads[at(id)] = reads_of(g, id, inlined);
   }
+  in_place = arithmetic_in_place(g, inlined);
   for (const ValueId id : g.results()) in_memory[at(id)] = true;
   for (std::int32_t i = g.size() - 1; i >= 0; --i) {
     const Node& node = g[ValueId{i}];

@@ -16,6 +16,7 @@
 #include "passes/fusion/prepare.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/region_graph.h"
+#include "passes/fusion/region_size.h"
 #include "passes/fusion/row_sums.h"
 #include "passes/fusion/scatter_base.h"
 #include "passes/fusion/schedule_order.h"
@@ -75,6 +76,7 @@ class Planner {
       if (computed && !plan_.is_inlined(id)) reads_[at(id)] = reads_of(graph_, id, plan_.inlined);
     }
     region_graph_.emplace(plan_, reads_);
+    sizes_.emplace(graph_, plan_, reads_);
   }
 
   FusionPlan run() {
@@ -84,7 +86,7 @@ class Planner {
       if (is_alias(node) || plan_.is_inlined(id) || node.op->as<Argument>() || literal) continue;
       if (plan_.region(id) < 0) place(id);
     }
-    merge_regions(plan_, reads_, options_.recomputed);
+    merge_regions(plan_, graph_, reads_, options_.recomputed);
     absorb_ends(plan_);
     if (options_.columns) join_columns(plan_, graph_, reads_);
     mark_stored();
@@ -133,6 +135,7 @@ class Planner {
     plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
     plan_.placement[at(found->base)] = {.base = id};
     plan_.stored[at(found->base)] = true;
+    sizes_->note(id);
     return true;
   }
 
@@ -160,6 +163,7 @@ class Planner {
     plan_.region_of[at(id)] = static_cast<int>(plan_.regions.size());
     plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
     plan_.regions.push_back({.kind = kind, .domain = std::move(domain), .inner = inner, .members = {id}});
+    sizes_->note(id);
   }
 
   /// How many trailing domain dims the reduction folds, its operand lying at `dims`; -1 where they do not trail.
@@ -210,7 +214,7 @@ class Planner {
     const Node& node = graph_[id];
     const bool reduction = node.op->as<Reduce>() != nullptr;
     if (region.kind != RegionKind::rows && region.kind != RegionKind::product) return false;
-    if (!may_come_as_early(options_.recomputed, {id}, region.members)) return false;
+    if (!may_come_as_early(options_.recomputed, {id}, region.members) || !sizes_->takes(r, id)) return false;
     if (region.kind == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
     const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
@@ -227,6 +231,7 @@ class Planner {
     }
     plan_.region_of[at(id)] = r;
     region.members.push_back(id);
+    sizes_->note(id);
     return true;
   }
 
@@ -270,6 +275,7 @@ class Planner {
   std::vector<std::vector<ValueId>> users_;
   std::vector<std::vector<Read>> reads_;  // by node
   std::optional<RegionGraph> region_graph_;
+  std::optional<RegionSizes> sizes_;
   FusionPlan plan_;
   AttentionRegions attention_;
 };

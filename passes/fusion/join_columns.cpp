@@ -4,6 +4,7 @@
 #include <set>
 
 #include "passes/fusion/region_graph.h"
+#include "passes/fusion/region_size.h"
 
 namespace lathe {
 
@@ -17,7 +18,12 @@ constexpr std::int64_t few_rows = 64;  // columns are enough to run in parallel 
 class ColumnJoiner {
  public:
   ColumnJoiner(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads)
-      : plan_(plan), graph_(graph), reads_(reads), region_graph_(plan, reads), readers_(graph.nodes.size()) {
+      : plan_(plan),
+        graph_(graph),
+        reads_(reads),
+        region_graph_(plan, reads),
+        sizes_(graph, plan, reads),
+        readers_(graph.nodes.size()) {
     for (const ValueId id : ir::all_values(graph))
       if (plan.region(id) >= 0)
         for (const Read& read : reads_of(id)) readers_[at(read.value)].push_back(id);
@@ -42,11 +48,12 @@ class ColumnJoiner {
       Region& rows = region(p);
       const bool fits = rows.kind == RegionKind::rows && rows.domain == region(c).domain &&
                         (rows.inner == inner || rows.inner == 0);
-      if (!fits || !shares_points(p, sum) || waits(p, c)) continue;
+      if (!fits || !shares_points(p, sum) || !sizes_.takes(p, sum) || waits(p, c)) continue;
       rows.inner = inner;
       rows.members.push_back(sum);
       std::sort(rows.members.begin(), rows.members.end());
       plan_.region_of[at(sum)] = p;
+      sizes_.note(sum);
       region(c).members.clear();
       return;
     }
@@ -120,6 +127,7 @@ class ColumnJoiner {
   const ir::Graph& graph_;
   const std::vector<std::vector<Read>>& reads_;
   RegionGraph region_graph_;
+  RegionSizes sizes_;
   std::vector<std::vector<ValueId>> readers_;  // by node
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/fusion/region_graph.h"
+#include "passes/fusion/region_size.h"
 
 namespace lathe {
 
@@ -10,12 +11,11 @@ using ir::ValueId;
 
 namespace {
 
-constexpr std::size_t most_members = 256;
-
 class Merger {
  public:
-  Merger(FusionPlan& plan, const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed)
-      : plan_(plan), reads_(reads), region_graph_(plan, reads), recomputed_(recomputed) {}
+  Merger(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
+         const std::vector<bool>& recomputed)
+      : plan_(plan), reads_(reads), region_graph_(plan, reads), sizes_(graph, plan, reads), recomputed_(recomputed) {}
 
   void run() {
     // A merged region may reach another one that neither reached before.
@@ -39,7 +39,7 @@ class Merger {
     std::sort(sources.rbegin(), sources.rend());
     sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
     for (const int p : sources)
-      if (p >= 0 && p != c && compatible(p, c) && aligned(p, c) && !reaches_around(p, c)) {
+      if (p >= 0 && p != c && compatible(p, c) && aligned(p, c) && sizes_.takes_all(p, c) && !reaches_around(p, c)) {
         join(p, c);
         return true;
       }
@@ -49,7 +49,7 @@ class Merger {
   bool compatible(int p, int c) {
     const Region &from = region(p), &to = region(c);
     if (!may_come_as_early(recomputed_, to.members, from.members)) return false;
-    if (from.members.size() + to.members.size() > most_members || from.domain != to.domain) return false;
+    if (from.members.size() + to.members.size() > most_merged_members || from.domain != to.domain) return false;
     if (from.kind == RegionKind::product) return to.inner == 0 && from.domain.rank() > 0;
     if (from.kind != RegionKind::rows) return false;
     return from.inner == to.inner || from.inner == 0 || to.inner == 0;
@@ -87,6 +87,7 @@ class Merger {
 
   void join(int p, int c) {
     Region &into = region(p), &from = region(c);
+    sizes_.note_all(p, c);
     for (const ValueId member : from.members) plan_.region_of[static_cast<std::size_t>(member.index)] = p;
     into.members.insert(into.members.end(), from.members.begin(), from.members.end());
     // A contraction stays first; the others are in the order of the graph.
@@ -98,14 +99,15 @@ class Merger {
   FusionPlan& plan_;
   const std::vector<std::vector<Read>>& reads_;
   RegionGraph region_graph_;
+  RegionSizes sizes_;
   const std::vector<bool>& recomputed_;
 };
 
 }  // namespace
 
-void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads,
+void merge_regions(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
                    const std::vector<bool>& recomputed) {
-  Merger(plan, reads, recomputed).run();
+  Merger(plan, graph, reads, recomputed).run();
 }
 
 bool may_come_as_early(const std::vector<bool>& recomputed, const std::vector<ValueId>& members,

@@ -8,10 +8,10 @@
 namespace lathe {
 
 /// Joins regions that grew apart: a rows region becomes part of the region that it reads where both run over the same
-/// domain, every value is read at the point where it is computed, and no third region stands between them. The
-/// moments and the parameter of an optimizer's update become one kernel this way. `reads` is by node, `recomputed` as
-/// in FusionOptions.
-void merge_regions(FusionPlan& plan, const std::vector<std::vector<Read>>& reads,
+/// domain, every value is read at the point where it is computed, no third region stands between them, and both
+/// together are not too large (see region_size.h). The moments and the parameter of an optimizer's update become one
+/// kernel this way. `reads` is by node, `recomputed` as in FusionOptions.
+void merge_regions(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
                    const std::vector<bool>& recomputed);
 
 /// Whether some members may join a region: copies that are made late only join one that has such copies.

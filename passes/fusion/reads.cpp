@@ -1,5 +1,7 @@
 #include "passes/fusion/reads.h"
 
+#include <iterator>
+
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
 
@@ -43,37 +45,40 @@ std::vector<OperandRead> gather_reads(const Graph& graph, const Node& node) {
   return {{node.operands[0], {}, false}, {node.operands[1], std::move(index)}};
 }
 
-void look_through(const Graph& graph, const OperandRead& read, const std::vector<bool>& inlined,
-                  std::vector<Read>& found) {
-  const Node& node = graph[read.operand];
-  if (is_alias(node)) {
-    const IndexMap map = node.op->as<View>()->map(graph, node);
-    const bool affine = read.affine && !map.reshape;
-    look_through(graph, {node.operands[0], affine ? through_view(map, read.index) : AffineIndex{}, affine}, inlined,
-                 found);
-    return;
-  }
-  if (is_splat(node)) return;
-  if (!inlined[static_cast<std::size_t>(read.operand.index)]) {
-    found.push_back({read.operand, read.index, read.affine});
-    return;
-  }
-  for (OperandRead inner : operand_reads(graph, node)) {
+/// How a value that is computed in place reads its operands, in terms of its reader's index space.
+std::vector<OperandRead> reads_in_place(const Graph& graph, const OperandRead& read) {
+  std::vector<OperandRead> reads = operand_reads(graph, graph[read.operand]);
+  for (OperandRead& inner : reads) {
     inner.affine = inner.affine && read.affine;
-    if (inner.affine) {
-      AffineIndex index;
-      for (const AffineComponent& c : inner.index) {
-        if (c.dim < 0) {
-          index.push_back(c);
-          continue;
-        }
-        const AffineComponent& outer = read.index[static_cast<std::size_t>(c.dim)];
-        index.push_back(
-            {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset});
-      }
-      inner.index = std::move(index);
+    if (!inner.affine) continue;
+    for (AffineComponent& c : inner.index) {
+      if (c.dim < 0) continue;
+      const AffineComponent& outer = read.index[static_cast<std::size_t>(c.dim)];
+      c = {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset};
     }
-    look_through(graph, inner, inlined, found);
+  }
+  return reads;
+}
+
+/// Adds what is read in the end, through views and through the nodes that `inlined` marks.
+void look_through(const Graph& graph, OperandRead first, const std::vector<bool>& inlined, std::vector<Read>& found) {
+  std::vector<OperandRead> work = {std::move(first)};  // the next one last
+  while (!work.empty()) {
+    OperandRead read = std::move(work.back());
+    work.pop_back();
+    const Node& node = graph[read.operand];
+    if (is_alias(node)) {
+      const IndexMap map = node.op->as<View>()->map(graph, node);
+      const bool affine = read.affine && !map.reshape;
+      work.push_back({node.operands[0], affine ? through_view(map, read.index) : AffineIndex{}, affine});
+    } else if (is_splat(node)) {
+      continue;
+    } else if (!inlined[static_cast<std::size_t>(read.operand.index)]) {
+      found.push_back({read.operand, std::move(read.index), read.affine});
+    } else {
+      std::vector<OperandRead> inner = reads_in_place(graph, read);
+      std::move(inner.rbegin(), inner.rend(), std::back_inserter(work));
+    }
   }
 }
 

@@ -20,7 +20,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int most_factors = 32;
+constexpr std::size_t most_factors = 32;
 constexpr std::int64_t most_values = 128
                                      << 10;  // of a batch: as many of keys and of both gradients, in a cache of 2 MiB
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -28,22 +28,25 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// How often each value is a factor of a point-wise product, negative where it divides.
 using Factors = std::map<ValueId, int>;
 
-/// Adds the factors of a value; false where there are too many. `left`: how many more there may be.
-bool add_factors(const Graph& graph, ValueId id, int times, int& left, Factors& found) {
-  const Node& node = graph[id];
-  if (node.op == &ops::mul || node.op == &ops::div)
-    return add_factors(graph, node.operands[0], times, left, found) &&
-           add_factors(graph, node.operands[1], node.op == &ops::mul ? times : -times, left, found);
-  int& exponent = found[id];
-  exponent += times;
-  if (exponent == 0) found.erase(id);
-  return left-- > 0;
-}
-
-std::optional<Factors> factors_of(const Graph& graph, ValueId id) {
+/// Nothing where there are too many.
+std::optional<Factors> factors_of(const Graph& graph, ValueId value) {
   Factors found;
-  int left = most_factors;
-  if (!add_factors(graph, id, 1, left, found)) return std::nullopt;
+  std::vector<std::pair<ValueId, int>> work = {{value, 1}};  // each is one factor at least
+  for (std::size_t seen = 0; !work.empty();) {
+    if (seen + work.size() > most_factors) return std::nullopt;
+    const auto [id, times] = work.back();
+    work.pop_back();
+    const Node& node = graph[id];
+    if (node.op == &ops::mul || node.op == &ops::div) {
+      work.emplace_back(node.operands[0], times);
+      work.emplace_back(node.operands[1], node.op == &ops::mul ? times : -times);
+      continue;
+    }
+    ++seen;
+    int& exponent = found[id];
+    exponent += times;
+    if (exponent == 0) found.erase(id);
+  }
   return found;
 }
 

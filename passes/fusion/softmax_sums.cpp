@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
+#include "ir/ops/softmax_floors.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {
@@ -42,6 +43,19 @@ std::vector<ValueId> linear_operands(const Node& node) {
   return {};
 }
 
+/// The value behind a maximum of it and this number, in either order; else the value.
+ValueId without_floor(const Graph& graph, ValueId value, double floor) {
+  const ValueId own = through_aliases(graph, value);
+  const Node& node = graph[own];
+  if (node.op != &ops::maximum) return own;
+  for (const std::size_t side : {0U, 1U}) {
+    const Node& other = graph[through_aliases(graph, node.operands[1 - side])];
+    if (is_splat(other) && other.attrs.get<std::vector<double>>("values")[0] == floor)
+      return through_aliases(graph, node.operands[side]);
+  }
+  return own;
+}
+
 }  // namespace
 
 bool is_exponential(const Node& node) { return applies(node, ScalarOp::exp); }
@@ -58,13 +72,14 @@ std::vector<ValueId> exponentials_in_sum(const Graph& graph, ValueId sum) {
 
 bool is_softmax_sum(const Graph& graph, ValueId id) {
   const auto shown = [&](ValueId operand) -> const Node& { return graph[through_aliases(graph, operand)]; };
-  const Node& sum = graph[id];
+  const Node& sum = graph[without_floor(graph, id, least_softmax_sum)];
   if (!reduces_by(sum, ScalarOp::add)) return false;
   const Node& exp = shown(sum.operands[0]);
   if (!is_exponential(exp)) return false;
   const Node& difference = shown(exp.operands[0]);
   if (!applies(difference, ScalarOp::sub)) return false;
-  const Node& most = shown(difference.operands[1]);
+  const DType dtype = difference.type.dtype;
+  const Node& most = graph[without_floor(graph, difference.operands[1], least_softmax_maximum(dtype))];
   return reduces_by(most, ScalarOp::max) && reduced_dims(graph, most) == reduced_dims(graph, sum) &&
          through_aliases(graph, most.operands[0]) == through_aliases(graph, difference.operands[0]);
 }

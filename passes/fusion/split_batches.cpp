@@ -17,6 +17,8 @@ using namespace ir;
 
 namespace {
 
+constexpr std::size_t most_values = 256;  // that are computed in another shape for one split
+
 class BatchSplitter {
  public:
   explicit BatchSplitter(const Graph& graph) : graph_(graph), users_(graph.users()) {
@@ -116,29 +118,68 @@ class BatchSplitter {
 
   /// Whether a value can be had in this shape and no more is stored for it; notes what must be computed in others.
   bool can_have(ValueId id, const Shape& shape, Wanted& found) {
-    const Node& node = graph_[id];
+    std::vector<Open> open;
+    return settle(begin(id, shape, found, open), found, open);
+  }
+
+  /// The same, computed in this shape.
+  bool can_compute(ValueId id, const Shape& shape, Wanted& found) {
+    std::vector<Open> open;
+    if (!begin_computing(id, shape, false, found, open)) return false;
+    return settle(std::nullopt, found, open);
+  }
+
+  /// A value that can be computed in a shape if its operands can be had.
+  struct Open {
+    ValueId id;
+    Shape shape;
+    std::vector<Shape> operands;
+    bool or_shown;         ///< else it may be shown in that shape
+    std::size_t next = 0;  ///< of its operands
+  };
+
+  /// What is known of a value without looking at its operands; nothing, and it is opened, where they decide.
+  std::optional<bool> begin(ValueId id, const Shape& shape, const Wanted& found, std::vector<Open>& open) {
     if (const auto at = wanted_.find(id); at != wanted_.end()) return at->second == shape;
     if (const auto at = found.find(id); at != found.end()) return at->second == shape;
-    if (same_but_for_ones(node.type.shape, shape)) return true;
+    if (same_but_for_ones(graph_[id].type.shape, shape)) return true;
     if (const auto source = merged(id, shape)) {
       gains_ = gains_ || is_computed(*source);
       return true;
     }
-    return can_compute(id, shape, found) || shows(id, shape);
+    return begin_computing(id, shape, true, found, open) ? std::nullopt : std::optional(shows(id, shape));
   }
 
-  bool can_compute(ValueId id, const Shape& shape, Wanted& found) {
+  bool begin_computing(ValueId id, const Shape& shape, bool or_shown, const Wanted& found, std::vector<Open>& open) {
     const Node& node = graph_[id];
+    if (found.size() + open.size() > most_values) return false;
     if (kept_.contains(id) && !is_end(id) && !same_but_for_ones(node.type.shape, shape)) return false;
-    const auto split = split_node(graph_, node, shape, [&](ValueId operand) {
+    auto split = split_node(graph_, node, shape, [&](ValueId operand) {
       const auto at = found.find(operand);
       return at == found.end() ? wanted_shape(operand) : &at->second;
     });
     if (!split) return false;
-    for (std::size_t i = 0; i < node.operands.size(); ++i)
-      if (!can_have(node.operands[i], split->operands[i], found)) return false;
-    found.emplace(id, shape);
+    open.push_back({id, shape, std::move(split->operands), or_shown});
     return true;
+  }
+
+  /// Looks at the operands of all that is open; `answer` is that of the first value, where there is one already.
+  bool settle(std::optional<bool> answer, Wanted& found, std::vector<Open>& open) {
+    while (!open.empty()) {
+      Open& now = open.back();
+      const auto& operands = graph_[now.id].operands;
+      if (answer.value_or(true) && now.next < operands.size()) {
+        const std::size_t i = now.next++;
+        answer = begin(operands[i], Shape(now.operands[i]), found, open);
+        continue;
+      }
+      if (answer.value_or(true))
+        found.emplace(now.id, now.shape), answer = true;
+      else
+        answer = now.or_shown && shows(now.id, now.shape);
+      open.pop_back();
+    }
+    return *answer;
   }
 
   const Shape* wanted_shape(ValueId id) const {

@@ -19,8 +19,9 @@ RisingMaximum::Raised RisingMaximum::raise(kernel::Builder& b, Value here) const
   return {subtracted, b.apply(ScalarOp::exp, {before - subtracted})};
 }
 
-Value RisingMaximum::end(kernel::Builder& b, Value column_count) const {
+Value RisingMaximum::end(kernel::Builder& b, const OnlineSoftmax& softmax, Value column_count) const {
   const Value now = b.get(most), one = b.constant(now.type.scalar, 1);
+  if (softmax.zero_masked) return one;
   return b.select(is_lowest(now) && column_count > 0, now - now, one);
 }
 
@@ -85,7 +86,7 @@ void OnlineLoop::finish(Scopes& of_rows, const AttentionThread& thread) {
   std::vector<Value> ends;
   for (std::size_t r = 0; r < of_rows.size(); ++r) {
     of_rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
-    ends.push_back(rows_[r].maximum.end(b_, block_.column_count));
+    ends.push_back(rows_[r].maximum.end(b_, online_, block_.column_count));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const PointInstruction& sum = program[online_.sums[s]];
       const Value own = b_.reduce(sum.op, b_.get(rows_[r].sums[s]));

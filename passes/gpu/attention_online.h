@@ -7,7 +7,7 @@ namespace lathe::gpu {
 /// The largest a of a row so far.
 ///
 /// While it is -inf nothing has been seen that counts, and exponentials are taken of a - 0, which gives zeros, not of
-/// -inf - -inf. Where it is -inf in the end, all is NaN, as exp(a - most) is then.
+/// -inf - -inf. Where it is -inf in the end, all is NaN, as exp(a - most) is then, unless masked rows are zero.
 struct RisingMaximum {
   kernel::Var most;
 
@@ -17,7 +17,7 @@ struct RisingMaximum {
   };
   Raised raise(kernel::Builder& b, kernel::Value here) const;
   /// What sums are multiplied by in the end: 1 or NaN.
-  kernel::Value end(kernel::Builder& b, kernel::Value column_count) const;
+  kernel::Value end(kernel::Builder& b, const OnlineSoftmax& softmax, kernel::Value column_count) const;
 };
 
 /// The one loop over the columns of an OnlineSoftmax. A thread has the sums of its own columns; the maximum is that

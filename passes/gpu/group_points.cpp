@@ -26,9 +26,10 @@ GroupPoints::GroupPoints(const AttentionPlan& plan, KernelContext& context, Poin
   find_kept();
 }
 
-/// Whether it is better kept than computed again.
-bool GroupPoints::costs(int value) const {
-  const PointInstruction& i = emitter_.program()[value];
+namespace {
+
+/// Whether what is computed of args that `cost` is better kept than computed again.
+bool costs(const PointInstruction& i, const std::vector<bool>& cost) {
   switch (i.kind) {
     case Kind::constant:
     case Kind::index:
@@ -43,8 +44,11 @@ bool GroupPoints::costs(int value) const {
     case Kind::accumulator: return true;
     case Kind::scalar: break;
   }
-  return std::any_of(i.args.begin(), i.args.end(), [this](int arg) { return costs(arg); });
+  return std::any_of(i.args.begin(), i.args.end(),
+                     [&](int arg) { return bool(cost[static_cast<std::size_t>(arg)]); });
 }
+
+}  // namespace
 
 bool GroupPoints::depends_on(int value, int dim) const {
   return (emitter_.program().depends[static_cast<std::size_t>(value)] >> dim & 1) != 0;
@@ -55,6 +59,8 @@ bool GroupPoints::depends_on(int value, int dim) const {
 void GroupPoints::find_kept() {
   const PointProgram& program = emitter_.program();
   const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
+  std::vector<bool> cost;
+  for (const PointInstruction& i : program.code) cost.push_back(costs(i, cost));
   std::vector<bool> read(program.code.size(), false);  // by what varies along both
   const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, passing_dim_); };
   int registers = GroupSums::registers(parts_.ends) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
@@ -65,7 +71,7 @@ void GroupPoints::find_kept() {
     if (kind == Kind::load || kind == Kind::gather || kind == Kind::random) registers += 8;  // addresses, counters
   }
   for (int i = 0; i < program.size(); ++i) {
-    if (!read[static_cast<std::size_t>(i)] || varies(i) || !costs(i)) continue;
+    if (!read[static_cast<std::size_t>(i)] || varies(i) || !cost[static_cast<std::size_t>(i)]) continue;
     if (depends_on(i, own_dim_))
       of_own_.push_back(i), registers += rows_of_thread;
     else if (depends_on(i, passing_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))

@@ -34,7 +34,6 @@ class GroupPoints : private GroupPlaces {
 
  private:
   void find_kept();
-  bool costs(int value) const;
   bool depends_on(int value, int dim) const;
   kernel::Value inside(kernel::Value first);
   Scope passing_scope(kernel::Value first, kernel::Value mask);

@@ -79,9 +79,15 @@ Value GroupSoftmax::join(ScalarOp op, Value own, Value thread) {
 
 /// Whether an instruction reads the scores otherwise than through what the maximum is taken of.
 bool GroupSoftmax::wants_scores(int value) const {
-  if (value == program_[online_.most].args[0] || program_[value].kind == Kind::reduce) return false;
-  const std::vector<int>& args = program_[value].args;
-  return value == score_ || std::any_of(args.begin(), args.end(), [&](int arg) { return wants_scores(arg); });
+  std::vector<bool> read(static_cast<std::size_t>(value) + 1, false);
+  read.back() = true;
+  for (int i = value; i >= 0; --i) {
+    const bool known = i == program_[online_.most].args[0] || program_[i].kind == Kind::reduce;
+    if (!read[static_cast<std::size_t>(i)] || known) continue;
+    if (i == score_) return true;
+    for (const int arg : program_[i].args) read[static_cast<std::size_t>(arg)] = true;
+  }
+  return false;
 }
 
 std::vector<Value> GroupSoftmax::take(Scopes& rows, const AttentionPlace& tile, Value scores, Value thread) {
@@ -140,7 +146,7 @@ std::vector<Value> GroupSoftmax::finish(Scopes& rows, Value thread) {
   std::vector<Value> ends;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
-    ends.push_back(rows_[r].maximum.end(b_, context_.dim(plan_.attention.column_count)));
+    ends.push_back(rows_[r].maximum.end(b_, online_, context_.dim(plan_.attention.column_count)));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const PointInstruction& sum = program_[online_.sums[s]];
       const Value joined = join(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);

@@ -13,6 +13,8 @@ namespace lathe::gpu {
 struct OnlineSoftmax {
   int most;               ///< the reduction: the largest a
   std::vector<int> sums;  ///< all other reductions: sums of what scales with exp(a - most)
+  /// What is subtracted of a is never -inf, so that a row of nothing but -inf gives zeros and not NaN.
+  bool zero_masked = false;
 };
 
 /// Finds it where all that an attention sums along the columns scales with such exponentials, and nothing over rows

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "passes/fusion/softmax_sums.h"
+#include "passes/lowering/softmax_divisor.h"
 
 namespace lathe::gpu {
 
@@ -41,7 +42,7 @@ class Rewriter {
     const PointInstruction& division = from_[i];
     if (division.kind != Kind::scalar || division.op != ScalarOp::div || division.dtype != f32) return false;
     if ((depends(i) & columns_) == 0 || (depends(division.args[1]) & columns_) != 0) return false;
-    const PointInstruction& sum = from_[division.args[1]];
+    const PointInstruction& sum = from_[without_least_sum(from_, division.args[1])];
     return sum.kind == Kind::load && sum.args.empty() && sum.dtype == f32 && is_softmax_sum(graph_, sum.buffer);
   }
 

@@ -103,6 +103,11 @@ class AttentionKernel {
     return found;
   }
 
+  bool cuts_into_slices() const {
+    const auto sliced = [](const auto& product) { return product->tiled()->sliced(); };
+    return std::any_of(scores_.begin(), scores_.end(), sliced) || std::any_of(ends_.begin(), ends_.end(), sliced);
+  }
+
   void declare() {
     std::vector<const PointProgram*> programs = {&program_};
     for (const auto& score : scores_)
@@ -117,6 +122,8 @@ class AttentionKernel {
                               .tile_rows = tile_rows_,
                               .columns = column_count().unnamed(),
                               .rows = block_ > 0 ? parts_.serial * strip_pitch() : Dim(strip_rows())});
+    if (attention_.tiled && cuts_into_slices()) exact_.emplace(b_, scratch.slice_sums());
+    scratch.set_exact(exact_ ? &*exact_ : nullptr);
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
     for (auto& score : scores_) scratch.give_to(*score);
@@ -267,7 +274,7 @@ class AttentionKernel {
       const auto multiply = [&] {
         for (auto& score : scores_) {
           if (!attention_.tiled) score->pack_rows(place, vectors, rows_);
-          score->multiply(loops_->slot(score->part().value), place, vectors, columns_, [&](Value column) {
+          score->multiply(loops_->slot(score->part().value), place, vectors, rows_, columns_, [&](Value column) {
             if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
           });
         }
@@ -369,6 +376,7 @@ class AttentionKernel {
   LookAhead ahead_;
   std::vector<std::unique_ptr<AttentionScore>> scores_;
   std::vector<std::unique_ptr<AttentionEnd>> ends_;
+  std::optional<schedule::SliceSums> exact_;
   Value rows_, columns_;
 };
 

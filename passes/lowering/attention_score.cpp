@@ -45,9 +45,9 @@ void AttentionScore::pack_rows(const StripPlace& place, int vectors, Value rows)
   emit_pack_sliver(b_, gemm, from, {.buffer = packed_rows_.buffer, .base = b_.index(0)});
 }
 
-void AttentionScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value columns,
-                              const kernel::Builder::Body& ahead) {
-  if (tiled_) return tiled_->multiply(slot, place, vectors, ahead);
+void AttentionScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value rows,
+                              Value columns, const kernel::Builder::Body& ahead) {
+  if (tiled_) return tiled_->multiply(slot, place, vectors, rows, columns, ahead);
   tiles(slot, place, {place.lo, place.end(0)}, {0, vectors}, vectors, columns, ahead);
   if (place.ends.empty()) return;
   for (int v = 1; v < vectors; ++v)

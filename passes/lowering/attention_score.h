@@ -30,10 +30,10 @@ class AttentionScore {
   void stage_columns(kernel::Value outer, kernel::Value columns);
   /// Packs the first `vectors` vectors of a strip's rows, out of `rows` in all.
   void pack_rows(const StripPlace& place, int vectors, kernel::Value rows);
-  /// The scores of these vectors, each for the columns that it looks at, out of `columns` in all. `ahead` sees the
-  /// columns of every tile.
-  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, kernel::Value columns,
-                const kernel::Builder::Body& ahead);
+  /// The scores of these vectors, each for the columns that it looks at, out of so many `rows` and `columns` in all.
+  /// `ahead` sees the columns of every tile.
+  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, kernel::Value rows,
+                kernel::Value columns, const kernel::Builder::Body& ahead);
 
  private:
   using Value = kernel::Value;

@@ -32,6 +32,12 @@ ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType 
           known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
 }
 
+schedule::SliceSums::Scratch AttentionScratch::slice_sums() {
+  const Dim elements(schedule::SliceSums::side * schedule::SliceSums::side);
+  const kernel::Buffer sums = buffer(elements, f32, "sums by fma"), left = buffer(elements, f32, "left of them");
+  return {sums, left, buffer(elements, f32, "right of them")};
+}
+
 ScratchMatrix AttentionScratch::slot(DType dtype) {
   return matrix(sizes_.columns + Dim(sizes_.tile_rows), Dim(sizes_.strip_rows), dtype, "strip of scores");
 }
@@ -47,7 +53,7 @@ void AttentionScratch::give_to(AttentionScore& score) {
 
 void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& part) {
   const kernel::Buffer rows = tiles(Dim(sizes_.strip_rows), part.depth, score.dtype(), "packed rows");
-  score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"));
+  score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"), exact_);
 }
 
 /// Positions of sums may hang over by a block, and their depth is in whole ones.
@@ -65,6 +71,8 @@ void AttentionScratch::give_to(TiledEnd& tiled, AttentionEnd& end) {
     found.turned = matrix(depth, strip, f32, "turned sums");
     found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
   }
+  if (tiled.sliced()) found.exact = exact_;
+  if (tiled.sliced() && part.over_rows) found.block = buffer(Dim(tile_block * tile_block), f32, "sums of a block");
   tiled.set_scratch(found);
   AttentionEnd::Scratch ends{.sums = found.sums};
   if (part.divisor) ends.divisors = matrix(Dim(1), strip, f32, "divisors");

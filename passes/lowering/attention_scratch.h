@@ -18,6 +18,9 @@ class AttentionScratch {
   AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
+  /// For sums of slices, and who makes them true (or null): to set before anything is given.
+  schedule::SliceSums::Scratch slice_sums();
+  void set_exact(schedule::SliceSums* exact) { exact_ = exact; }
   /// A number for each column of a strip's rows.
   ScratchMatrix slot(DType dtype);
   void give_to(AttentionScore& score);
@@ -34,6 +37,7 @@ class AttentionScratch {
   KernelContext& context_;
   const LoweringContext& lowering_;
   Sizes sizes_;
+  schedule::SliceSums* exact_ = nullptr;
 };
 
 }  // namespace lathe

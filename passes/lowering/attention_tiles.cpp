@@ -1,5 +1,7 @@
 #include "passes/lowering/attention_tiles.h"
 
+#include "passes/schedule/gemm_slices.h"
+
 namespace lathe {
 
 using kernel::Builder;
@@ -75,16 +77,24 @@ void TiledScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
   });
 }
 
-void TiledScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors,
+void TiledScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value rows, Value columns,
                           const Builder::Body& ahead) {
   const int of_row = depth_ * tile_.slices();
+  const schedule::LoadOperand load_rows = rows_.callback(), load_columns = columns_.callback();
   b_.for_loop(place.lo, place.hi, block, [&](Value column) {
     ahead(column);
     for (int v = 0; v < vectors; v += 2) {
       const auto multiply = [&] {
-        b_.tile_mma(sums_block(tile_, false), {slot.buffer, column * slot.stride + v * lanes, slot.stride},
+        const Value first = column * slot.stride + v * lanes;
+        b_.tile_mma(sums_block(tile_, false), {slot.buffer, first, slot.stride},
                     {packed_columns_, column * of_row, tile_.sliced ? block : depth_},
                     {packed_rows_, v * lanes * of_row, 2 * block}, depth_);
+        if (!tile_.sliced) return;
+        const Value row = place.row + v * lanes;
+        schedule::SliverSource left = sliver(place.outer, column, columns, columns_, load_columns),
+                               right = sliver(place.outer, row, rows, rows_, load_rows);
+        left.depth = right.depth = left.k;
+        exact_->settle({slot.buffer, first, slot.stride, columns - column, rows - row}, left, right);
       };
       place.ends.empty() ? multiply() : b_.if_(column < place.end(v + 1), multiply);
     }
@@ -146,8 +156,7 @@ TiledEnd::Vector TiledEnd::vectors(const ScratchMatrix& slot, const StripPlace& 
 /// Two vectors, zipped, into a line of a block, or into the same line of each of its slices.
 void TiledEnd::put(Value place, Value first, Value second) {
   if (!tile_.sliced) return b_.store(*scratch_.values, place, schedule::interleave(b_, first, second));
-  for (int s = 0; s < kernel::tile_slices; ++s)
-    b_.store(*scratch_.values, place + s * kernel::slice_elements, b_.bf16_slices(first, second, s));
+  schedule::store_slices(b_, *scratch_.values, place, first, second);
 }
 
 /// Columns lo .. hi of half a strip as the right operand: lines of 32 rows, a column beside the next one or, in
@@ -185,7 +194,52 @@ void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& pla
       });
     }
   });
+  if (tile_.sliced) settle_columns(slot, place, count);
   turn(count, at, begun);
+}
+
+/// What a strip holds, as an operand of 32 rows of it (by_column: of 32 columns): zeros at columns that a vector of
+/// rows does not look at.
+schedule::LoadOperand TiledEnd::values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const {
+  return [this, &slot, &place, by_column](Value, Value row, Value k, schedule::LaneAxis, int, Value) {
+    const Value column = by_column ? row : k, in_strip = by_column ? k : row;
+    Value end = place.end(0);
+    for (int v = 1; v < strip_rows_ / lanes && !place.ends.empty(); ++v)
+      end = b_.select(in_strip < v * lanes, end, place.end(v));
+    const Value found = b_.load(slot.buffer, column * slot.stride + in_strip, lanes, {}, vector_bytes);
+    return b_.select(b_.broadcast(column < end, lanes), found, b_.constant(f32, 0, lanes));
+  };
+}
+
+void TiledEnd::settle_columns(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+  const ScratchMatrix& turned = *scratch_.turned;
+  const schedule::LoadOperand others = other_.turned_callback(), own = values(slot, place, false);
+  const Value deep = b_.index(*part_.depth.value());
+  for (int half = 0; half < strip_rows_ / block; ++half) {
+    const Value hi = place.end(2 * half + 1), columns = hi - place.lo;
+    b_.if_(count > half * block && columns > 0, [&] {
+      each_depth([&](Value depth) {
+        scratch_.exact->settle(
+            {turned.buffer, depth * turned.stride + half * block, turned.stride, deep - depth, count - half * block},
+            {.batch = place.outer,
+             .row = depth,
+             .rows = deep,
+             .k0 = place.lo,
+             .depth = columns,
+             .k = hi,
+             .axis = other_.turned_axis(),
+             .load = &others},
+            {.batch = place.outer,
+             .row = b_.index(half * block),
+             .rows = b_.index(strip_rows_),
+             .k0 = place.lo,
+             .depth = columns,
+             .k = hi,
+             .axis = schedule::LaneAxis::row,
+             .load = &own});
+      });
+    });
+  }
 }
 
 /// sums[at + row][depth] = turned[depth][row], or += where they are begun.
@@ -259,15 +313,48 @@ void TiledEnd::rows_of_block(const ScratchMatrix& slot, const StripPlace& place,
       packs_values() ? rows_to_left(slot, place, half, column, count)
                      : clear_unseen(slot, place, half, column, count);
     });
-  const Value first_element = first * elements_of_k(tile_);
+  const Value first_element = first * elements_of_k(tile_), deep = max(b_.round_up(count, block) - first, 0);
   const Builder::Lines left = packs_values() ? Builder::Lines{*scratch_.values, first_element, block}
                                              : Builder::Lines{slot.buffer, column * slot.stride + first, slot.stride};
   each_depth([&](Value depth) {
-    b_.tile_mma(sums_block(tile_, true),
-                {scratch_.sums.buffer, column * scratch_.sums.stride + depth, scratch_.sums.stride}, left,
-                {scratch_.other, depth * (strip_rows_ * tile_.slices()) + first_element, 2 * block},
-                max(b_.round_up(count, block) - first, 0));
+    const ScratchMatrix& sums = scratch_.sums;
+    const Value at = column * sums.stride + depth;
+    const Builder::Lines right{scratch_.other, depth * (strip_rows_ * tile_.slices()) + first_element, 2 * block};
+    if (!tile_.sliced) return b_.tile_mma(sums_block(tile_, true), {sums.buffer, at, sums.stride}, left, right, deep);
+    b_.tile_mma(sums_block(tile_, false), {*scratch_.block, 0, block}, left, right, deep);
+    settle_block(slot, place, column, depth, first, count);
+    b_.for_loop(0, block, 1, [&](Value r) {
+      for (int v = 0; v < block; v += lanes) {
+        const Value to = at + r * sums.stride + v,
+                    more = b_.load(*scratch_.block, r * block + v, lanes, {}, vector_bytes);
+        b_.store(sums.buffer, to, b_.load(sums.buffer, to, lanes, {}, vector_bytes) + more, {}, vector_bytes);
+      }
+    });
   });
+}
+
+/// The sums of 32 columns over the strip's rows from `first` on, by 32 of the depth.
+void TiledEnd::settle_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value depth,
+                            Value first, Value count) {
+  const schedule::LoadOperand own = values(slot, place, true), others = other_.turned_callback();
+  const Value all = b_.index(*part_.depth.value()), rows = max(count - first, 0);
+  scratch_.exact->settle({*scratch_.block, b_.index(0), b_.index(block), place.hi - column, all - depth},
+                         {.batch = place.outer,
+                          .row = column,
+                          .rows = place.hi,
+                          .k0 = first,
+                          .depth = rows,
+                          .k = count,
+                          .axis = schedule::LaneAxis::k,
+                          .load = &own},
+                         {.batch = place.outer,
+                          .row = depth,
+                          .rows = all,
+                          .k0 = place.row + first,
+                          .depth = rows,
+                          .k = place.row + count,
+                          .axis = other_.turned_axis(),
+                          .load = &others});
 }
 
 }  // namespace lathe

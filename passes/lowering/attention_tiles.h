@@ -6,12 +6,14 @@
 #include "passes/lowering/attention_parts.h"
 #include "passes/lowering/strip_loops.h"
 #include "passes/schedule/gemm_pack.h"
+#include "passes/schedule/slice_sums.h"
 
 /// Products of an attention by tile_mma, in blocks of 32 columns and 32 rows: of bf16, or of f32, both operands as
 /// slices of bf16 (docs/kernel-ir.md). What products read of a strip's scores takes no transposition:
 /// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
 /// one of a sum over columns; f32 is cut into slices on the way. Sums over columns therefore come out as [depth][row]
-/// and are turned at the end of a strip.
+/// and are turned at the end of a strip. What slices leave becomes true sums (passes/schedule/slice_sums.h) strip by
+/// strip, while the numbers that they are of are still there.
 namespace lathe {
 
 /// Rows, columns and k of a block.
@@ -26,13 +28,18 @@ class TiledScore {
  public:
   TiledScore(KernelContext& context, const AttentionParts::Score& part, OperandLoader& rows, OperandLoader& columns);
 
-  /// The type of the operands.
+  /// The type of the operands, and whether they are cut into slices.
   DType dtype() const { return part_.rows.dtype(); }
-  /// Of bf16: a strip's rows as right operands, and all columns as left ones.
-  void set_scratch(kernel::Buffer rows, kernel::Buffer columns) { packed_rows_ = rows, packed_columns_ = columns; }
+  bool sliced() const { return tile_.sliced; }
+  /// Of bf16: a strip's rows as right operands, and all columns as left ones. `exact`: of slices.
+  void set_scratch(kernel::Buffer rows, kernel::Buffer columns, schedule::SliceSums* exact) {
+    packed_rows_ = rows, packed_columns_ = columns, exact_ = exact;
+  }
   void stage_columns(kernel::Value outer, kernel::Value columns);
   void pack_rows(const StripPlace& place, int vectors, kernel::Value rows);
-  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, const kernel::Builder::Body& ahead);
+  /// rows, columns: how many there are.
+  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, kernel::Value rows,
+                kernel::Value columns, const kernel::Builder::Body& ahead);
 
  private:
   schedule::SliverSource sliver(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
@@ -44,6 +51,7 @@ class TiledScore {
   OperandLoader &rows_, &columns_;
   int depth_;  ///< in whole blocks
   kernel::Buffer packed_rows_, packed_columns_;
+  schedule::SliceSums* exact_ = nullptr;
 };
 
 /// The sums at the end: see AttentionEnd.
@@ -56,12 +64,15 @@ class TiledEnd {
     kernel::Buffer other;                       ///< of bf16: the other operand
     std::optional<kernel::Buffer> values = {};  ///< the same: values of a strip, where they are not read in place
     std::optional<ScratchMatrix> turned = {};   ///< sums over columns: [depth][row of a strip]
+    schedule::SliceSums* exact = nullptr;       ///< of slices
+    std::optional<kernel::Buffer> block = {};   ///< of slices, sums over rows: a block of those of one strip
     kernel::Value columns = {};                 ///< with turned: how many, in whole blocks
   };
   void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
   static constexpr int column_block = 128;  ///< that sums over columns pack at once
-  /// The type of the operands.
+  /// The type of the operands, and whether they are cut into slices.
   DType dtype() const { return part_.other.dtype(); }
+  bool sliced() const { return tile_.sliced; }
   /// Sums over rows read bf16 where it lies.
   bool packs_values() const { return tile_.sliced || !part_.over_rows; }
   static int whole_depth(const AttentionParts::End& part);
@@ -82,6 +93,10 @@ class TiledEnd {
   void rows_to_left(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
   void clear_unseen(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
   void rows_of_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value count);
+  void settle_columns(const ScratchMatrix& slot, const StripPlace& place, Value count);
+  void settle_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value depth, Value first,
+                    Value count);
+  schedule::LoadOperand values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const;
   void turn(Value count, Value at, bool begun);
   void each_depth(const std::function<void(Value depth)>& body);
 

@@ -12,25 +12,28 @@ RowColumnForm plus(const RowColumnForm& a, const RowColumnForm& b, std::int64_t 
   return {a.row + sign * b.row, a.column + sign * b.column, a.offset + Dim(sign) * b.offset};
 }
 
+/// Small enough to be added up further without a thought of overflow.
+bool is_small(const RowColumnForm& form) {
+  constexpr std::int64_t most = std::int64_t{1} << 52;
+  const auto small = [](std::int64_t n) { return -most <= n && n <= most; };
+  return small(form.row) && small(form.column) && small(form.offset.value().value_or(0));
+}
+
 class Forms {
  public:
   Forms(const PointProgram& program, int row_dim, int column_dim)
       : program_(program), row_dim_(row_dim), column_dim_(column_dim) {}
 
-  std::optional<RowColumnForm> form(int i) const {
-    const PointInstruction& instruction = program_[i];
-    if (instruction.kind == Kind::constant) {
-      if (instruction.value != std::floor(instruction.value) || std::fabs(instruction.value) > 1e15)
-        return std::nullopt;
-      return RowColumnForm{0, 0, Dim(static_cast<std::int64_t>(instruction.value))};
-    }
-    if (instruction.kind == Kind::index) return index(instruction.form);
-    if (instruction.kind != Kind::scalar || instruction.dtype != i64) return std::nullopt;
-    if (instruction.op == ScalarOp::cast) return form(instruction.args[0]);
-    if (instruction.op != ScalarOp::add && instruction.op != ScalarOp::sub) return std::nullopt;
-    const auto a = form(instruction.args[0]), b = form(instruction.args[1]);
-    if (!a || !b) return std::nullopt;
-    return plus(*a, *b, instruction.op == ScalarOp::add ? 1 : -1);
+  std::optional<RowColumnForm> form(int value) const {
+    std::vector<bool> needed(static_cast<std::size_t>(value) + 1, false);
+    needed.back() = true;
+    for (std::size_t i = needed.size(); i-- > 0;)
+      if (needed[i] && is_sum(program_.code[i]))
+        for (const int arg : program_.code[i].args) needed[static_cast<std::size_t>(arg)] = true;
+    std::vector<std::optional<RowColumnForm>> forms(needed.size());
+    for (std::size_t i = 0; i < needed.size(); ++i)
+      if (needed[i]) forms[i] = form(program_.code[i], forms);
+    return forms.back();
   }
 
   /// Of an absolute value: the form inside.
@@ -42,6 +45,28 @@ class Forms {
   }
 
  private:
+  /// What has the form of its args, or of their sum or difference.
+  static bool is_sum(const PointInstruction& i) {
+    return i.kind == Kind::scalar && i.dtype == i64 &&
+           (i.op == ScalarOp::cast || i.op == ScalarOp::add || i.op == ScalarOp::sub);
+  }
+
+  std::optional<RowColumnForm> form(const PointInstruction& instruction,
+                                    const std::vector<std::optional<RowColumnForm>>& known) const {
+    if (instruction.kind == Kind::constant) {
+      if (instruction.value != std::floor(instruction.value) || std::fabs(instruction.value) > 1e15)
+        return std::nullopt;
+      return RowColumnForm{0, 0, Dim(static_cast<std::int64_t>(instruction.value))};
+    }
+    if (instruction.kind == Kind::index) return index(instruction.form);
+    if (!is_sum(instruction)) return std::nullopt;
+    const auto& a = known[static_cast<std::size_t>(instruction.args[0])];
+    if (instruction.op == ScalarOp::cast) return a;
+    const auto& b = known[static_cast<std::size_t>(instruction.args[1])];
+    if (!a || !b || !is_small(*a) || !is_small(*b)) return std::nullopt;
+    return plus(*a, *b, instruction.op == ScalarOp::add ? 1 : -1);
+  }
+
   std::optional<RowColumnForm> index(const Linear& linear) const {
     RowColumnForm found{0, 0, linear.offset};
     for (int d = 0; d < static_cast<int>(linear.coefficients.size()); ++d) {

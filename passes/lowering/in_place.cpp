@@ -1,7 +1,9 @@
 #include "passes/lowering/in_place.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
@@ -19,24 +21,27 @@ class Overwriting {
  public:
   Overwriting(const Graph& graph, const FusionPlan& plan, const Region& region)
       : graph_(graph), plan_(plan), region_(region) {
-    if (is_pointwise()) code_ = region_program(graph, plan, region);
+    if (!is_pointwise()) return;
+    code_ = region_program(graph, plan, region);
+    levels_ = loop_levels(code_);
+    for (int i = 0; i < code_.size(); ++i)
+      if (code_[i].buffer.valid()) readers_[base(code_[i].buffer)].push_back(i);
+    for (const PointStore& store : code_.stores) stores_[store.node] = &store;
   }
+  Overwriting(const Overwriting&) = delete;
+  Overwriting& operator=(const Overwriting&) = delete;
 
   bool allowed(ValueId value, ValueId old) const {
     if (!is_pointwise()) return !reads(old);
     if (region_.kind == RegionKind::product)
       for (const ValueId operand : graph_[region_.members[0]].operands)
         if (looks_at(operand, old)) return false;
-    const auto store =
-        std::find_if(code_.stores.begin(), code_.stores.end(), [&](const PointStore& s) { return s.node == value; });
-    LATHE_ASSERT(store != code_.stores.end());
-    bool loads = false;
-    for (const PointInstruction& i : code_.code) {
-      if (!i.buffer.valid() || base(i.buffer) != old) continue;
-      if (i.kind != Kind::load || i.form != store->form) return false;
-      loads = true;
-    }
-    return !loads || (spans_domain(store->form) && !read_after(old, store->value));
+    const PointStore& store = *stores_.at(value);
+    const auto found = readers_.find(old);
+    if (found == readers_.end()) return true;
+    for (const int i : found->second)
+      if (code_[i].kind != Kind::load || code_[i].form != store.form) return false;
+    return spans_domain(store.form) && !read_after(old, store.value);
   }
 
  private:
@@ -52,10 +57,16 @@ class Overwriting {
 
   /// Whether loading elements of a value reads those of `old`: through views and what is computed where it is read.
   bool looks_at(ValueId value, ValueId old) const {
-    if (base(value) == old) return true;
-    if (!plan_.is_inlined(base(value))) return false;
-    const auto& operands = graph_[base(value)].operands;
-    return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return looks_at(operand, old); });
+    std::vector<ValueId> work = {base(value)};
+    std::set<ValueId> seen;
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      if (id == old) return true;
+      if (!plan_.is_inlined(id) || !seen.insert(id).second) continue;
+      for (const ValueId operand : graph_[id].operands) work.push_back(base(operand));
+    }
+    return false;
   }
 
   /// Whether each point of the domain has an element of its own.
@@ -67,16 +78,15 @@ class Overwriting {
 
   /// Whether a loop over the row after the one that computes `value` goes back to what lies at `old`.
   bool read_after(ValueId old, int value) const {
-    const std::vector<int> levels = loop_levels(code_);
-    const auto later = [&](int loop) { return loop > levels[static_cast<std::size_t>(value)]; };
+    const auto later = [&](int loop) { return loop > levels_[static_cast<std::size_t>(value)]; };
     std::vector<bool> needed(code_.code.size(), false);
     for (const PointStore& store : code_.stores)
-      if (later(levels[static_cast<std::size_t>(store.value)])) needed[static_cast<std::size_t>(store.value)] = true;
+      if (later(levels_[static_cast<std::size_t>(store.value)])) needed[static_cast<std::size_t>(store.value)] = true;
     for (int i = code_.size() - 1; i >= 0; --i) {
       const auto at = static_cast<std::size_t>(i);
       const Kind kind = code_[i].kind;
       const bool sums = kind == Kind::reduce || kind == Kind::column;
-      const int loop = kind == Kind::reduce ? levels[at] - 1 : levels[at];  // that goes over the arguments
+      const int loop = kind == Kind::reduce ? levels_[at] - 1 : levels_[at];  // that goes over the arguments
       if (sums ? later(loop) : needed[at])
         for (const int arg : code_[i].args) needed[static_cast<std::size_t>(arg)] = true;
       if (needed[at] && code_[i].buffer.valid() && base(code_[i].buffer) == old) return true;
@@ -88,6 +98,9 @@ class Overwriting {
   const FusionPlan& plan_;
   const Region& region_;
   PointProgram code_;
+  std::vector<int> levels_;                      // by instruction
+  std::map<ValueId, std::vector<int>> readers_;  // by what lies in memory: the instructions that read it
+  std::map<ValueId, const PointStore*> stores_;  // by value
 };
 
 /// By node that is no view: the last region that reads what lies there; -1 for none.

@@ -8,12 +8,12 @@ using Kind = PointInstruction::Kind;
 using Scope = PointEmitter::Scope;
 
 void KeptValues::hoist(int instruction, Scope& row) const {
-  if (row.find(instruction) || program_[instruction].kind == Kind::reduce) return;
-  if (!loops_.varies(instruction)) {
-    emitter_.emit(instruction, row);
-    return;
-  }
-  for (const int arg : program_[instruction].args) hoist(arg, row);
+  walk({&instruction, 1}, [&](int i) {
+    if (row.find(i) || program_[i].kind == Kind::reduce) return false;
+    if (loops_.varies(i)) return true;
+    emitter_.emit(i, row);
+    return false;
+  });
 }
 
 void KeptValues::keep(int value, const PointStore* place) {
@@ -23,13 +23,23 @@ void KeptValues::keep(int value, const PointStore* place) {
 }
 
 void KeptValues::bind(std::span<const int> instructions, Scope& element, const Reload& reload) const {
+  walk(instructions, [&](int i) {
+    if (element.find(i) || program_[i].kind == Kind::reduce) return false;
+    const auto at = places_.find(i);
+    if (at != places_.end()) element.bind(i, reload(i, *at->second));
+    return at == places_.end();
+  });
+}
+
+void KeptValues::walk(std::span<const int> instructions, const std::function<bool(int)>& visit) const {
   std::set<int> seen;
-  const auto visit = [&](auto& self, int i) -> void {
-    if (!seen.insert(i).second || element.find(i) || program_[i].kind == Kind::reduce) return;
-    if (const auto at = places_.find(i); at != places_.end()) return element.bind(i, reload(i, *at->second));
-    for (const int arg : program_[i].args) self(self, arg);
-  };
-  for (const int i : instructions) visit(visit, i);
+  std::vector<int> work(instructions.rbegin(), instructions.rend());  // the next one last
+  while (!work.empty()) {
+    const int i = work.back();
+    work.pop_back();
+    const std::vector<int>& args = program_[i].args;
+    if (seen.insert(i).second && visit(i)) work.insert(work.end(), args.rbegin(), args.rend());
+  }
 }
 
 }  // namespace lathe

@@ -30,6 +30,9 @@ class KeptValues {
   void clear() { places_.clear(); }
 
  private:
+  /// Visits instructions, and the args of those for which `visit` is true, each once, in the order of the args.
+  void walk(std::span<const int> instructions, const std::function<bool(int)>& visit) const;
+
   const LoweringContext& lowering_;
   const PointProgram& program_;
   PointEmitter& emitter_;

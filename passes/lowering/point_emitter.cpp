@@ -43,6 +43,15 @@ Value divided_by_row_value(kernel::Builder& b, Value dividend, Value divisor) {
   return b.fma(remainder, reciprocal, quotient);
 }
 
+/// Of an instruction that is computed when its args are there, the first that is not.
+std::optional<int> first_missing_arg(const PointInstruction& i, const PointEmitter::Scope& scope) {
+  const bool waits = i.kind == Kind::scalar || i.kind == Kind::checked || i.kind == Kind::gather ||
+                     i.kind == Kind::row_sum || i.kind == Kind::random;
+  if (!waits) return std::nullopt;
+  const auto missing = std::find_if(i.args.begin(), i.args.end(), [&](int arg) { return !scope.find(arg); });
+  return missing == i.args.end() ? std::nullopt : std::optional(*missing);
+}
+
 /// Vectors this long come with fma, which others would have to call.
 bool has_fma(Value vector) { return vector.type.scalar == f32 && vector.type.lanes >= 8; }
 }  // namespace
@@ -53,10 +62,18 @@ std::optional<Value> PointEmitter::Scope::find(int instruction) const {
 }
 
 Value PointEmitter::emit(int instruction, Scope& scope) {
-  if (const auto known = scope.find(instruction)) return *known;
-  const Value value = compute(program_[instruction], scope);
-  scope.bind(instruction, value);
-  return value;
+  std::vector<int> open = {instruction};
+  while (true) {
+    const int i = open.back();
+    if (const auto known = scope.find(i)) {
+      open.pop_back();
+      if (open.empty()) return *known;
+    } else if (const auto arg = first_missing_arg(program_[i], scope)) {
+      open.push_back(*arg);
+    } else {
+      scope.bind(i, compute(program_[i], scope));
+    }
+  }
 }
 
 void PointEmitter::hoist(Scope& scope, std::uint64_t varying) {

@@ -167,14 +167,17 @@ class ProductKernels {
     return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n), part.size(context)};
   }
 
+  /// Whether a product reads an operand as it lies: unless it is packed, and where sums may be computed anew.
+  static bool loads(int packed, const schedule::GemmPlan& plan) { return packed < 0 || plan.tile.sliced; }
+
   /// The product, or its piece or panel, of which only the last panel has the epilogue.
   KernelContext::Built product(const schedule::GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product");
     static const PointProgram none;
     const bool ends = with.sums < 0 || part.is_last_panel();
     declare_buffers(context,
-                    {ends ? &epilogue_ : &none, with.lhs < 0 ? &operands_.left.operand.program : &none,
-                     with.rhs < 0 ? &operands_.right.operand.program : &none},
+                    {ends ? &epilogue_ : &none, loads(with.lhs, plan) ? &operands_.left.operand.program : &none,
+                     loads(with.rhs, plan) ? &operands_.right.operand.program : &none},
                     lowering_);
     if (with.sums >= 0) context.declare(with.sums, operands_.compute, part.is_panel(), !ends);
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
@@ -182,21 +185,21 @@ class ProductKernels {
     PointEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
     if (ends) emitter.hoist(top);
-    const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& loads, Scope& scope) {
+    const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& emits, Scope& scope) {
       schedule::GemmOperand o{.axis = s.axis};
       if (packed >= 0) {
         context.declare(packed, plan.tile.packed(), true, false);
         o.packed = context.buffer(packed);
-      } else {
-        loads.hoist(scope);
-        o.load = loader(loads, s, scope);
-        if (s.in_lines)
-          o.lines = [&](Value batch, Value row, Value k) { return s.lines(loads, scope, batch, row, k); };
-        if (s.plain)
-          o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
-            s.prefetch(loads, scope, batch, row, k, lanes);
-          };
       }
+      if (!loads(packed, plan)) return o;
+      emits.hoist(scope);
+      o.load = part.from_start(context, loader(emits, s, scope));
+      if (packed >= 0) return o;
+      if (s.in_lines) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
+      if (s.plain)
+        o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+          s.prefetch(emits, scope, batch, row, k, lanes);
+        };
       return o;
     };
     const schedule::GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);

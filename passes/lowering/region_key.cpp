@@ -20,6 +20,8 @@ class KeyWriter {
       collect(member);
       for (const ValueId operand : context.graph[member].operands) reach(operand);
     }
+    members_ = region.members;
+    sort_unique(members_);
     sort_unique(nodes_);
     for (const ValueId id : nodes_)
       if (has_buffer(id)) key_.buffers.push_back(context.buffer_of(id));
@@ -43,9 +45,7 @@ class KeyWriter {
     return std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin();
   }
 
-  bool is_member(ValueId id) const {
-    return std::find(region_.members.begin(), region_.members.end(), id) != region_.members.end();
-  }
+  bool is_member(ValueId id) const { return std::binary_search(members_.begin(), members_.end(), id); }
   /// Whether the kernel computes the value where it is read, or shows elements of another.
   bool looks_through(ValueId id) const { return is_alias(context_.graph[id]) || context_.plan.is_inlined(id); }
   /// A scatter_add that is looked through has one for its positions.
@@ -59,11 +59,17 @@ class KeyWriter {
     nodes_.push_back(context_.plan.placement[static_cast<std::size_t>(id.index)].base);
   }
 
-  void reach(ValueId id) {
-    if (!seen_.insert(id.index).second) return;
-    collect(id);
-    if (looks_through(id))
-      for (const ValueId operand : context_.graph[id].operands) reach(operand);
+  /// Takes in a value that is read, and what it is made of where it is looked through.
+  void reach(ValueId value) {
+    std::vector<ValueId> work = {value};
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      if (!seen_.insert(id.index).second) continue;
+      collect(id);
+      const auto& operands = context_.graph[id].operands;
+      if (looks_through(id)) work.insert(work.end(), operands.begin(), operands.end());
+    }
   }
 
   void write(const Region& region) {
@@ -153,7 +159,8 @@ class KeyWriter {
 
   const LoweringContext& context_;
   const Region& region_;
-  std::vector<ValueId> nodes_;  // sorted: a node's number is its place
+  std::vector<ValueId> nodes_;    // sorted: a node's number is its place
+  std::vector<ValueId> members_;  // sorted
   std::set<std::int32_t> seen_;
   RegionKey key_;
 };

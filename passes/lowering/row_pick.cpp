@@ -12,8 +12,9 @@ bool is_scalar(const PointInstruction& i, ScalarOp op) { return i.kind == Kind::
 
 /// The column's number itself, in any type of integers.
 bool is_column(const PointProgram& program, int instruction, int inner) {
+  while (is_scalar(program[instruction], ScalarOp::cast) && is_integer(program[instruction].dtype))
+    instruction = program[instruction].args[0];
   const PointInstruction& i = program[instruction];
-  if (is_scalar(i, ScalarOp::cast) && is_integer(i.dtype)) return is_column(program, i.args[0], inner);
   if (i.kind != Kind::index || !i.form.offset.is(0)) return false;
   for (std::size_t d = 0; d < i.form.coefficients.size(); ++d)
     if (!i.form.coefficients[d].is(static_cast<int>(d) == inner ? 1 : 0)) return false;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
+#include "ir/tensor/ancestors.h"
 #include "ir/tensor/op.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/inline_policy.h"
@@ -35,6 +36,7 @@ class Finder {
         last_(graph.nodes.size(), -1),
         readers_(last_.size()) {
     find_readers();
+    find_only_late();
   }
 
   std::vector<RematCandidate> run() {
@@ -75,15 +77,30 @@ class Finder {
   }
 
   void note_reader(ValueId operand, ValueId reader) {
-    const ValueId base = plan_.placement[at(operand)].base;
-    if (plan_.is_inlined(base)) {
-      for (const ValueId inner : graph_[base].operands) note_reader(inner, reader);
-      return;
+    std::vector<ValueId> work = {operand};
+    std::set<ValueId> seen;
+    while (!work.empty()) {
+      const ValueId base = plan_.placement[at(work.back())].base;
+      work.pop_back();
+      if (plan_.is_inlined(base)) {
+        const auto& inner = graph_[base].operands;
+        if (seen.insert(base).second) work.insert(work.end(), inner.begin(), inner.end());
+        continue;
+      }
+      if (!readers_[at(base)].empty() && readers_[at(base)].back() == reader) continue;
+      readers_[at(base)].push_back(reader);
+      last_[at(base)] = std::max(last_[at(base)], plan_.region(reader));
     }
-    const int region = plan_.region(reader);
-    if (!readers_[at(base)].empty() && readers_[at(base)].back() == reader) return;
-    readers_[at(base)].push_back(reader);
-    last_[at(base)] = std::max(last_[at(base)], region);
+  }
+
+  /// Which values late readers alone look at, directly or through views and inlined nodes.
+  void find_only_late() {
+    only_late_.assign(graph_.nodes.size(), true);
+    for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
+      for (const ValueId user : users_[at({i})]) {
+        const bool late = looked_through(user) ? only_late_[at(user)] : plan_.region(user) > peak_;
+        only_late_[at({i})] = only_late_[at({i})] && late;
+      }
   }
 
   /// In the arena during the peak, made before, read after, and not used at the peak itself.
@@ -113,51 +130,68 @@ class Finder {
   }
 
   /// Readers may look at the value through views and inlined nodes. Those that only late readers look through read
-  /// the copy themselves; the others are copied. Says whether `from` is copied.
-  bool add_path(ValueId from, ValueId to, std::set<ValueId>& copied, std::set<ValueId>& readers) const {
-    if (from == to) return true;
-    if (!looked_through(from)) return false;
-    bool leads = false;
-    for (const ValueId operand : graph_[from].operands) leads = add_path(operand, to, copied, readers) || leads;
-    if (!leads) return false;
-    const bool own = !only_late(from);
-    (own ? copied : readers).insert(from);
-    return own;
+  /// the copy themselves; the others are copied.
+  void add_path(ValueId from, ValueId to, std::set<ValueId>& copied, std::set<ValueId>& readers) const {
+    std::set<ValueId> shows = {to};  // the copy
+    for (const ValueId id : ancestors(graph_, from, [&](ValueId v) { return v != to && looked_through(v); })) {
+      const auto& operands = graph_[id].operands;
+      const bool leads = id != to && looked_through(id) &&
+                         std::any_of(operands.begin(), operands.end(), [&](ValueId o) { return shows.contains(o); });
+      if (!leads) continue;
+      if (only_late_[at(id)]) {
+        readers.insert(id);
+      } else {
+        copied.insert(id);
+        shows.insert(id);
+      }
+    }
   }
 
   bool looked_through(ValueId id) const { return is_alias(graph_[id]) || plan_.is_inlined(id); }
 
-  bool only_late(ValueId id) const {
-    const auto& users = users_[at(id)];
-    return std::all_of(users.begin(), users.end(), [&](ValueId user) {
-      return looked_through(user) ? only_late(user) : plan_.region(user) > peak_;
-    });
-  }
+  /// A value on the way from one that is copied, and how many of its operands have been looked at.
+  struct Open {
+    ValueId id;
+    bool looked_through;
+    std::size_t before;  ///< how many had been copied
+    std::size_t next = 0;
+  };
 
   /// Adds a value and what it needs that is gone by then.
-  bool add_cone(ValueId id, int first, double size, std::set<ValueId>& copied, double& work) const {
-    if (!copied.insert(id).second) return true;
-    if (copied.size() > most_copied || !may_run_again(id)) return false;
-    work += work_of(id);
-    const auto& operands = graph_[id].operands;
-    return std::all_of(operands.begin(), operands.end(),
-                       [&](ValueId operand) { return reach(operand, first, size, copied, work); });
+  bool add_cone(ValueId value, int first, double size, std::set<ValueId>& copied, double& work) const {
+    if (!copied.insert(value).second) return true;
+    std::vector<Open> open;
+    const auto copy = [&](ValueId id) {
+      if (copied.size() > most_copied || !may_run_again(id)) return false;
+      work += work_of(id);
+      open.push_back({id, false, copied.size()});
+      return true;
+    };
+    if (!copy(value)) return false;
+    while (!open.empty()) {
+      Open& now = open.back();
+      const Node& node = graph_[now.id];
+      if (now.next == node.operands.size()) {
+        // Copied as well where something below is, so that it shows the copy.
+        if (now.looked_through && (copied.size() > now.before || shows_copy(node, copied))) copied.insert(now.id);
+        open.pop_back();
+        continue;
+      }
+      const ValueId id = node.operands[now.next++];
+      if (graph_[id].op->as<Argument>() || graph_[id].op == &ops::constant) continue;
+      if (looked_through(id)) {
+        open.push_back({id, true, copied.size()});
+      } else if (!copied.contains(id) && !is_kept(id, first, size)) {
+        copied.insert(id);
+        if (!copy(id)) return false;
+      }
+    }
+    return true;
   }
 
-  bool reach(ValueId id, int first, double size, std::set<ValueId>& copied, double& work) const {
-    const Node& node = graph_[id];
-    if (node.op->as<Argument>() || node.op == &ops::constant) return true;
-    if (is_alias(node) || plan_.is_inlined(id)) {
-      // Copied as well where something below is, so that it shows the copy.
-      const std::size_t before = copied.size();
-      for (const ValueId operand : node.operands)
-        if (!reach(operand, first, size, copied, work)) return false;
-      if (copied.size() > before || shows_copy(node, copied)) copied.insert(id);
-      return true;
-    }
-    if (copied.contains(id)) return true;
-    const bool kept = plan_.is_stored(id) && (last_[at(id)] >= first || elements(id) * negligible <= size);
-    return kept || add_cone(id, first, size, copied, work);
+  /// Whether a value that a copy needs is in memory all the while, or may as well be.
+  bool is_kept(ValueId id, int first, double size) const {
+    return plan_.is_stored(id) && (last_[at(id)] >= first || elements(id) * negligible <= size);
   }
 
   static bool shows_copy(const Node& node, const std::set<ValueId>& copied) {
@@ -189,6 +223,7 @@ class Finder {
   const DimBindings& dims_;
   std::vector<int> last_;                      // by node: the last region that reads it
   std::vector<std::vector<ValueId>> readers_;  // by node: members of regions
+  std::vector<bool> only_late_;                // by node: whether it is read after the peak alone
   std::set<ValueId> held_;                     // results
 };
 

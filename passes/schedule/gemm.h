@@ -75,7 +75,7 @@ enum class Source : std::uint8_t {
 
 struct GemmOperand {
   LaneAxis axis = LaneAxis::k;
-  LoadOperand load{};          ///< loaded, direct
+  LoadOperand load{};          ///< loaded, direct; of slices always, for sums that are computed by fma
   OperandPrefetch prefetch{};  ///< direct, along rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
   /// direct, of tiles: where the rows from `row` on lie, k side by side.

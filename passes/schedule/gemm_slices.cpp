@@ -100,10 +100,8 @@ class SlicePacker {
 
   /// Two vectors, zipped, into a line of each slice of a block.
   void put(Value block, Value place, const Two& vectors) {
-    for (int s = 0; s < kernel::tile_slices; ++s) {
-      const Value slice = (block / kernel::tile_depth * kernel::tile_slices + s) * kernel::slice_elements;
-      b_.store(buffer_, base_ + slice + place, b_.bf16_slices(vectors[0], vectors[1], s));
-    }
+    const Value first = block / kernel::tile_depth * (kernel::tile_slices * kernel::slice_elements);
+    store_slices(b_, buffer_, base_ + first + place, vectors[0], vectors[1]);
   }
 
   Builder& b_;
@@ -113,6 +111,12 @@ class SlicePacker {
 };
 
 }  // namespace
+
+void store_slices(Builder& b, Buffer buffer, Value place, Value first, Value second) {
+  first = first * slice_scale, second = second * slice_scale;
+  for (int s = 0; s < kernel::tile_slices; ++s)
+    b.store(buffer, place + s * kernel::slice_elements, b.bf16_slices(first, second, s));
+}
 
 void emit_pack_left_slices(Builder& b, const GemmTile& tile, const SliverSource& from, Buffer buffer, Value base) {
   SlicePacker(b, tile, from, buffer, base).left();

@@ -70,6 +70,7 @@ std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
     t.mc = t.nc = t.kc <= 32 ? side : few;
   else if (*query.n > few || (*query.n <= very_few && along_k == (*query.k > deep)))
     return {};
+  if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, 48);  // beside the sums between blocks of k
   fit_sizes(t, query);
   return plan;
 }

@@ -4,6 +4,7 @@
 #include "ir/support/error.h"
 #include "passes/schedule/gemm_pack.h"
 #include "passes/schedule/gemm_strategies.h"
+#include "passes/schedule/slice_sums.h"
 
 namespace lathe::schedule {
 
@@ -38,6 +39,7 @@ class TileGemm {
     else if (copies_last_rows())
       left_ = b_.alloc(bf16, tile_.mr * depth(), kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth(), kernel::Space::stack, "right");
+    if (tile_.sliced) exact_.emplace(b_);
     for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
@@ -125,7 +127,6 @@ class TileGemm {
     return (lines + blocks - 1) / blocks;
   }
 
-  /// 32 columns, or half as many where no more are left of a known n.
   void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left,
                const std::optional<Value>& next) {
     const Value share = p.depth / (kernel::tile_depth / 2) * (lines_ahead() * elements_of_line);
@@ -143,14 +144,38 @@ class TileGemm {
       };
       b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
     };
+    with_columns(n, block);
+  }
+
+  /// body(width) for the columns from n on: 32, or half as many where no more are left of a known n.
+  void with_columns(Value n, const std::function<void(int width)>& body) {
     const auto known = b_.constant_value(sizes_.n);
     const bool half = known && *known % tile_.n_step() > 0 && *known % tile_.n_step() <= kernel::tile_side;
-    if (!half) return block(tile_.n_step());
-    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { block(tile_.n_step()); }, [&] { block(kernel::tile_side); });
+    if (!half) return body(tile_.n_step());
+    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { body(tile_.n_step()); }, [&] { body(kernel::tile_side); });
+  }
+
+  /// Makes true sums of the rows from m on, and all columns of a task.
+  void settle(const GemmTask& t, Value m, Value sums) {
+    const auto source = [&](Value row, Value rows, const GemmOperand& o) {
+      return SliverSource{t.batch, row, rows, b_.index(0), sizes_.k, sizes_.k, tile_.mr, o.axis, &o.load};
+    };
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      with_columns(n, [&](int width) {
+        exact_->settle({.sums = sums_,
+                        .first = sums + (n - t.n0),
+                        .line = b_.index(tile_.nc),
+                        .rows = sizes_.m - m,
+                        .columns = sizes_.n - n,
+                        .vectors = width / tile_.lanes},
+                       source(m, sizes_.m, lhs_), source(n, sizes_.n, rhs_));
+      });
+    });
   }
 
   /// Hands the finished rows from m on to the epilogue.
   void finish(const GemmTask& t, Value m, Value sums) {
+    if (tile_.sliced) settle(t, m, sums);
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
@@ -174,6 +199,7 @@ class TileGemm {
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   Value passes_, steps_;  ///< blocks of k; pairs of k in all
+  std::optional<SliceSums> exact_;
   Buffer sums_, left_, right_;
 };
 

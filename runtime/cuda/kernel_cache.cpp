@@ -1,17 +1,13 @@
 #include "runtime/cuda/kernel_cache.h"
 
-#include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude.h"
+#include "ir/support/share_jobs.h"
 #include "runtime/files/sha256.h"
 
 namespace lathe::cuda {
@@ -71,25 +67,9 @@ std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const 
                                             const Arch& arch, Output output, codegen::ObjectStore* store, int threads,
                                             Indices indices) {
   std::vector<CompiledKernel> results(kernels.size());
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      for (std::size_t i = next++; i < kernels.size(); i = next++)
-        results[i] = compile_one(nvrtc, kernels[i], arch, output, store, indices);
-    } catch (...) {
-      next = kernels.size();
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(std::max(threads, 1)), kernels.size()); ++i)
-    others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  share_jobs(kernels.size(), threads, [&](const NextJob& next) {
+    while (const auto i = next()) results[*i] = compile_one(nvrtc, kernels[*i], arch, output, store, indices);
+  });
   return results;
 }
 

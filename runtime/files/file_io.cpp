@@ -93,6 +93,21 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit) {
   return text;
 }
 
+std::string read_stream(int fd, std::uint64_t limit, std::string_view name) {
+  constexpr std::size_t block = std::size_t{1} << 16;
+  std::string text;
+  for (;;) {
+    const std::size_t before = text.size();
+    text.resize(before + block);
+    const ssize_t count = ::read(fd, text.data() + before, block);
+    text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw UserError(fmt::format("cannot read {}: {}", name, error_text(errno)), "file_read");
+    if (count == 0) return text;
+    if (text.size() > limit) throw UserError(fmt::format("{} has more than {} bytes", name, limit), "file_too_large");
+  }
+}
+
 void sync_directory(const std::filesystem::path& path) {
   const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // A file system that cannot sync a directory says EINVAL: there is nothing more to do then.

@@ -40,6 +40,10 @@ std::uint64_t file_size(const FileDescriptor& file, const std::filesystem::path&
 /// The whole of a regular file. UserError [file_open], [file_read], or [file_too_large] above `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit);
 
+/// All that is left in a stream, such as a pipe, which may be endless. `name` is for messages. UserError [file_read],
+/// or [file_too_large] above `limit` bytes.
+std::string read_stream(int fd, std::uint64_t limit, std::string_view name);
+
 /// Makes the entries of a directory durable. UserError [file_write].
 void sync_directory(const std::filesystem::path& path);
 

@@ -76,7 +76,7 @@ TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles"
   using Catch::Matchers::Contains;
   const Spelling deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep)), Contains("in slices"));
-  CHECK_FALSE(sums_by_fma(code(build(deep))));
+  CHECK(sums_by_fma(code(build(deep))));  // those that overflow as slices
   CHECK(sums_by_fma(code(build(deep), {512})));
   CHECK_THAT(code(build(deep), {512}), !Contains("tile_mma"));
   CHECK_THAT(code(build(deep), {.bits = 256, .tiles = true}), !Contains("tile_mma"));

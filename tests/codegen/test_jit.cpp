@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 #include "tests/codegen/harness.h"
 #include "tests/codegen/micro_kernel.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/no_threads.h"
 #include "tests/support/tile_product.h"
 
 using namespace lathe;
@@ -95,6 +97,15 @@ TEST_CASE("code is the same bytes from run to run and for any number of threads"
   for (const int threads : {1, 2, 5}) Jit({.threads = threads}, &stores[threads / 2]).compile(kernels);
   CHECK(stores[0].objects == stores[1].objects);
   CHECK(stores[0].objects == stores[2].objects);
+}
+
+TEST_CASE("kernels compile on the caller's thread where the system starts no other") {
+  std::vector<Kernel> kernels;
+  for (int i = 0; i < 8; ++i) kernels.push_back(add_constant(i));
+  const lathe::test::NoThreads no_threads;
+  REQUIRE_THROWS_AS(std::thread([] {}).join(), std::system_error);
+  const codegen::CompiledKernels code = Jit({.threads = 4}).compile(kernels);
+  for (std::size_t i = 0; i < kernels.size(); ++i) CHECK(run_on_one(code[i], 1) == 1 + static_cast<float>(i));
 }
 
 TEST_CASE("keys tell kernels and targets apart") {

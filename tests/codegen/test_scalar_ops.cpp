@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 #include "ir/kernel/scalar_eval.h"
 #include "tests/codegen/harness.h"
 
@@ -98,6 +102,30 @@ TEST_CASE("every scalar op gives the interpreter's result on every dtype and wid
   for (const TargetCpu& target : targets()) run_all(cases, target);
 }
 
+namespace {
+
+/// Operands x, y of dot_pairs and sums, all of whose results lie around the least normal number.
+std::vector<Data> tiny_pairs() {
+  std::mt19937 random(7);
+  const auto number = [&](int exponent, int bits) {
+    const double significand = 1 + static_cast<double>(random() % (1U << bits)) / (1U << bits);
+    return static_cast<float>(std::ldexp(random() % 2 == 0 ? significand : -significand, exponent));
+  };
+  std::vector<std::uint16_t> x, y;
+  std::vector<float> sums;
+  for (int i = 0; i < count; ++i) {
+    sums.push_back(random() % 2 == 0 ? 0x1p-126f : number(-128 + static_cast<int>(random() % 4), 23));
+    for (int half = 0; half < 2; ++half) {
+      const int exponent = -80 + static_cast<int>(random() % 20), product = -152 + static_cast<int>(random() % 28);
+      x.push_back(kernel::bf16_bits(number(exponent, 7)));
+      y.push_back(kernel::bf16_bits(number(product - exponent, 7)));
+    }
+  }
+  return {Data::of(bf16, x), Data::of(bf16, y), Data::of(f32, sums)};
+}
+
+}  // namespace
+
 TEST_CASE("dot_pairs gives the interpreter's bits by its instruction and without, on every width") {
   Builder b("dot_pairs");
   Case pairs;
@@ -117,7 +145,10 @@ TEST_CASE("dot_pairs gives the interpreter's bits by its instruction and without
           b.dot_pairs(b.load(x, 2 * i, 2 * widths[w]), b.load(y, 2 * i, 2 * widths[w]), b.load(sums, i, widths[w])));
     });
   pairs.kernel = b.finish();
-  for (const TargetCpu& target : targets()) run_all({pairs}, target);
+  Case tiny = pairs;
+  std::vector<Data> operands = tiny_pairs();
+  std::move(operands.begin(), operands.end(), tiny.buffers.begin());
+  for (const TargetCpu& target : targets()) run_all({pairs, tiny}, target);
 }
 
 TEST_CASE("every cast gives the interpreter's result on every width") {

@@ -60,6 +60,15 @@ ir::Graph masked_attention(DType dtype, double fill) {
   return g.finish();
 }
 
+ir::Graph zero_masked_attention(DType dtype) {
+  Graph g{"zero_masked"};
+  const Dim N{"N"}, S{"S"}, T{"T"}, head{"head", 16};
+  const Tensor q = g.input("q", dtype, {N, S, head}), k = g.input("k", dtype, {N, T, head}),
+               v = g.input("v", dtype, {N, T, head}), mask = g.input("mask", boolean, {N, S, T});
+  g.output("y", attention(q, k, v, mask, 0.25, false, true));
+  return g.finish();
+}
+
 std::vector<AttentionCase> attention_cases() {
   const std::pair<const char*, Spelling> spelled[] = {
       {"plain", {}},

@@ -25,5 +25,7 @@ ir::Graph scaled_attention(DType dtype, std::int64_t head, std::int64_t values, 
 /// One of [N, S] rows and [N, T] columns, whose scores are `fill` where the input "mask" [N, S, T] is false: heads of
 /// 2 in f64, else of 16; the result alone.
 ir::Graph masked_attention(DType dtype, double fill);
+/// The same as one op, with heads of 16, whose rows that are masked wholly give zeros.
+ir::Graph zero_masked_attention(DType dtype);
 
 }  // namespace lathe::test

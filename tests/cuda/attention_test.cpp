@@ -126,6 +126,7 @@ TEST_CASE("one loop over the columns where all that is summed scales with exp(a 
   CHECK(loops(masked_attention(f32, -1e9), tiles) == 1);
   CHECK(loops(masked_attention(bf16, -1e9), tiles) == 1);
   CHECK(loops(masked_attention(f64, -1e9), "step 32 @serial") == 1);
+  CHECK(loops(zero_masked_attention(f32), tiles) == 1);
   CHECK(loops(scaled_attention(f16, 40, 24, 0.5), tiles) == 1);
   // Forward and backward in one kernel: the maximum, the sum, the sum of dP, the products.
   CHECK(loops(build({.mask = Mask::soft_cap}), tiles) == 4);

@@ -16,6 +16,7 @@ namespace lathe::fuzz {
 std::string case_text(const Case& from) {
   std::string text = fmt::format("// seed {}\n", from.seed);
   if (from.tame) text += "// tame\n";
+  if (from.scaled) text += "// scaled\n";
   for (const DimBindings& dims : from.sizes) text += fmt::format("// sizes {}\n", test::to_string(dims));
   return text + ir::print(from.graph, {.locations = false});
 }
@@ -33,6 +34,7 @@ Case read_case(const std::string& path) {
     words >> word;
     if (word == "seed") words >> result.seed;
     if (word == "tame") result.tame = true;
+    if (word == "scaled") result.scaled = true;
     if (word != "sizes") continue;
     DimBindings& dims = result.sizes.emplace_back();
     while (words >> word) {

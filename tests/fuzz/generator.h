@@ -20,8 +20,18 @@ struct Case {
   unsigned seed = 0;  ///< of the arguments' values too
   ir::Graph graph;
   std::vector<DimBindings> sizes;
-  bool tame = false;  ///< the arguments are of the sizes that a model's have
+  bool tame = false;    ///< the arguments are of the sizes that a model's have
+  bool scaled = false;  ///< float arguments are multiplied by powers of ten, one each
   Exposure exposure = {};
+};
+
+/// The least and the largest power of ten.
+constexpr int least_power = -44, largest_power = 37;
+
+/// Which kind of random graphs to make.
+struct GraphKind {
+  int ops = 14;
+  bool wide = false, scaled = false;
 };
 
 /// Random graphs take integers from 0 to this for arguments.
@@ -37,8 +47,9 @@ ir::Tensors arguments_of(const Case& from, const DimBindings& dims);
 /// random values. Discontinuous ops read what is computed exactly, but in graphs of f64 alone: rounding there is too
 /// small to matter.
 /// `wide` graphs have dims of up to a few hundred, so that products and attention run in tiles, slices and blocks; of
-/// f32 and bf16 mostly.
-Case random_case(unsigned seed, int ops = 14, bool wide = false);
+/// f32 and bf16 mostly. `scaled` ones are of f32 mostly, and have no narrower floats, whose products may take numbers
+/// below 2^-126 as zeros.
+Case random_case(unsigned seed, const GraphKind& kind = {});
 
 /// A small model of frontend/models, the same for the same seed: with the gradients of its loss, or as a whole
 /// training step. Successive seeds go through all models, then through dtypes (f32, f64, bf16 in mixed precision and

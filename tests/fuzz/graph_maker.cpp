@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
@@ -45,6 +46,20 @@ void add_updates(Graph& graph, std::mt19937& random) {
   }
 }
 
+/// Each float argument times a power of ten of its own, which its name and the seed tell; one in four as it is.
+Tensors scaled(Tensors arguments, unsigned seed) {
+  for (auto& [name, tensor] : arguments) {
+    if (!is_float(tensor.dtype())) continue;
+    std::vector<unsigned> key(name.begin(), name.end());
+    key.push_back(seed);
+    std::seed_seq mixed(key.begin(), key.end());
+    std::mt19937 random(mixed);
+    const int power = random() % 4 ? std::uniform_int_distribution<int>(least_power, largest_power)(random) : 0;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.set(i, tensor.get(i) * std::pow(10.0, power));
+  }
+  return arguments;
+}
+
 }  // namespace
 
 bool broadcasts(const Shape& a, const Shape& b) {
@@ -55,12 +70,18 @@ bool broadcasts(const Shape& a, const Shape& b) {
   return true;
 }
 
-GraphMaker::GraphMaker(unsigned seed, int ops, bool wide)
-    : seed_(seed), ops_(ops), wide_(wide), random_(seed), builder_("fuzz"), sizes_(random_sizes(random_, wide)) {
-  part_ = wide ? any_of(std::vector<int>{24, 32, 64, 96}) : 2;
+GraphMaker::GraphMaker(unsigned seed, const GraphKind& kind)
+    : seed_(seed),
+      ops_(kind.ops),
+      wide_(kind.wide),
+      scaled_(kind.scaled),
+      random_(seed),
+      builder_("fuzz"),
+      sizes_(random_sizes(random_, wide_)) {
+  part_ = wide_ ? any_of(std::vector<int>{24, 32, 64, 96}) : 2;
   width_ = 2 * part_;
-  known_ = wide && one_in(2);
-  const int dtype = wide ? 9 + below(10) : below(20);
+  known_ = wide_ && one_in(2);
+  const int dtype = wide_ || scaled_ ? 9 + below(scaled_ ? 8 : 10) : below(20);
   real_ = dtype < 11 ? f64 : dtype < 17 ? f32 : dtype < 19 ? bf16 : f16;
 }
 
@@ -80,7 +101,10 @@ Dim GraphMaker::any_size() {
   }
 }
 
-DType GraphMaker::other_float() { return any_of(std::vector<DType>{f64, f32, f32, bf16, f16}); }
+DType GraphMaker::other_float() {
+  if (scaled_) return one_in(3) ? f64 : f32;
+  return any_of(std::vector<DType>{f64, f32, f32, bf16, f16});
+}
 
 std::vector<std::int64_t> GraphMaker::any_dims(const Value& a) {
   std::vector<std::int64_t> dims;
@@ -166,7 +190,7 @@ Case GraphMaker::run() {
   const std::size_t wanted = pool_.size() + static_cast<std::size_t>(ops_);
   for (int tries = 0; pool_.size() < wanted && tries < 100 * ops_; ++tries) keep(step());
   finish();
-  Case made{seed_, builder_.finish(), sizes_};
+  Case made{.seed = seed_, .graph = builder_.finish(), .sizes = sizes_, .scaled = scaled_};
   const int order = below(16);
   if (order == 0) {
     const Graph first =
@@ -231,10 +255,11 @@ void GraphMaker::finish() {
 }
 
 Tensors arguments_of(const Case& from, const DimBindings& dims) {
-  return from.tame ? made_up_arguments(from.graph, dims, from.seed)
-                   : test::random_arguments(from.graph, dims, from.seed, top_integer);
+  if (from.tame) return made_up_arguments(from.graph, dims, from.seed);
+  Tensors made = test::random_arguments(from.graph, dims, from.seed, top_integer);
+  return from.scaled ? scaled(std::move(made), from.seed) : made;
 }
 
-Case random_case(unsigned seed, int ops, bool wide) { return GraphMaker(seed, ops, wide).run(); }
+Case random_case(unsigned seed, const GraphKind& kind) { return GraphMaker(seed, kind).run(); }
 
 }  // namespace lathe::fuzz

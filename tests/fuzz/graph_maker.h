@@ -14,7 +14,7 @@ namespace lathe::fuzz {
 /// maker_blocks.cpp. A step gives nothing where what it picked does not fit; it never guesses and lets an op refuse.
 class GraphMaker {
  public:
-  GraphMaker(unsigned seed, int ops, bool wide);
+  GraphMaker(unsigned seed, const GraphKind& kind);
   Case run();
 
  private:
@@ -73,6 +73,7 @@ class GraphMaker {
   Maybe training_loss(const Value& logits);
   Maybe attention_block();
   Value scores_masked(const Value& scores, int& masks);
+  Value attention_composite(const Value& q, const Value& k, const Value& v, double scale);
   Value attention_spelled(const Value& q, const Value& k, const Value& v);
 
   void add_arguments();
@@ -80,7 +81,7 @@ class GraphMaker {
 
   unsigned seed_;
   int ops_;
-  bool wide_, known_ = false;  ///< known: the sizes of wide graphs, when they are compiled
+  bool wide_, scaled_, known_ = false;  ///< known: the sizes of wide graphs, when they are compiled
   std::mt19937 random_;
   ir::GraphBuilder builder_;
   DType real_ = f64;

@@ -7,13 +7,16 @@
 #include <fstream>
 
 #include "tests/fuzz/case_file.h"
-#include "tests/fuzz/isolated.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/shrinker.h"
+#include "tests/support/isolated.h"
 
 /// Random graphs against every oracle, for a number of seeds or of minutes; or the cases of files again.
 /// What fails is made small and written as IR text that --replay reads. docs/testing.md tells how to use it.
 namespace lathe::fuzz {
+
+using test::isolated;
+using test::kind_of;
 
 namespace {
 
@@ -23,8 +26,8 @@ struct Options {
   unsigned seed = 0;
   int count = 0;
   double minutes = 0;
-  int ops = 14;
-  bool wide = false, models = false;
+  GraphKind kind;
+  bool models = false;
   Exposure exposure;
   unsigned limit = 60;  ///< seconds of processor time for one check
   int shrink = 120;     ///< seconds
@@ -56,7 +59,7 @@ class Fuzzer {
   }
 
   Case case_of(unsigned seed) const {
-    Case made = options_.models ? model_case(seed) : random_case(seed, options_.ops, options_.wide);
+    Case made = options_.models ? model_case(seed) : random_case(seed, options_.kind);
     made.exposure = options_.exposure;
     return made;
   }
@@ -157,8 +160,10 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "the first seed");
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--minutes", options.minutes, "instead of a count: how long");
-  app.add_option("--ops", options.ops, "the size of a graph before its gradient")->capture_default_str();
-  app.add_flag("--wide", options.wide, "dims of up to a few hundred, for tiles, slices and blocks");
+  app.add_option("--ops", options.kind.ops, "the size of a graph before its gradient")->capture_default_str();
+  app.add_flag("--wide", options.kind.wide, "dims of up to a few hundred, for tiles, slices and blocks");
+  app.add_flag("--scaled", options.kind.scaled,
+               fmt::format("arguments times powers of ten from 1e{} to 1e{}", least_power, largest_power));
   app.add_flag("--models", options.models, "small models instead of random graphs");
   const std::map<std::string, Exposure::Kind> exposures{
       {"some", Exposure::Kind::some}, {"every", Exposure::Kind::every}, {"alone", Exposure::Kind::alone}};

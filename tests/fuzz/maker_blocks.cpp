@@ -173,10 +173,19 @@ Value GraphMaker::scores_masked(const Value& scores, int& masks) {
   }
 }
 
+/// One op, whose first query may see no key.
+Value GraphMaker::attention_composite(const Value& q, const Value& k, const Value& v, double scale) {
+  const bool causal = one_in(2) && q.shape() == k.shape();
+  if (!one_in(3)) return attention(q, k, v, std::nullopt, scale, causal);
+  const Shape square{q.shape()[q.rank() - 2], k.shape()[k.rank() - 2]};
+  const Value before = lt(iota(builder_, square, 1, i64), iota(builder_, square, 0, i64));
+  return attention(q, k, v, before, scale, causal, true);
+}
+
 /// q [.., s, d], k [.., t, d], v [.., t, e] -> [.., s, e]
 Value GraphMaker::attention_spelled(const Value& q, const Value& k, const Value& v) {
   const double scale = 1.0 / std::sqrt(2.0);
-  if (one_in(4)) return attention(q, k, v, std::nullopt, scale, one_in(2) && q.shape() == k.shape());
+  if (one_in(4)) return attention_composite(q, k, v, scale);
   int masks = 0;
   Value scores =
       one_in(2) ? mul(matmul(q, transpose(k, -2, -1)), scale) : matmul(mul(q, scale), transpose(k, -2, -1));

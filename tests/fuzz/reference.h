@@ -11,7 +11,8 @@
 namespace lathe::fuzz {
 
 /// What the interpreter says of a case with some sizes, as passes/check/expected_values.h says how near is near: the
-/// values of its results, or the label of the error that it ends with.
+/// values of its results, or the label of the error that it ends with. Of a scaled case with a value that overflows
+/// on the way only the label counts: what becomes of the rest depends on the order of sums, and a tanh may hide it.
 class Reference {
  public:
   /// Of the outputs and updates of the case. With `round` values are rounded to their dtypes, as compiled code does;
@@ -33,7 +34,7 @@ class Reference {
   ir::Tensors arguments_;
   std::vector<std::string> names_;
   std::string label_;
-  std::optional<ir::ExpectedValues> expected_;  ///< where the case does not end with an error
+  std::optional<ir::ExpectedValues> expected_;  ///< where the case does not end with an error, and values count
 };
 
 }  // namespace lathe::fuzz

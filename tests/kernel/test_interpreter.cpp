@@ -202,8 +202,10 @@ TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals 
   store(3, pair(0x1p-130, 0), pair(0x1p20, 0), 0);
   store(4, pair(0, 0x1p-70), pair(0, 0x1p-70), 0);
   store(5, pair(0, 0), pair(0, 0), 0x1p-140);
+  // 2^-126 - 2^-150 has 24 bits below the least normal number, as a subnormal it would be rounded up to that.
+  store(6, pair(0, 0x1p-75), pair(0, -0x1p-75), 0x1p-126);
   const Kernel kernel = b.finish();
-  std::vector<float> results(6, -1.0f);
+  std::vector<float> results(7, -1.0f);
   run(kernel, {&results});
-  CHECK(results == std::vector<float>{131, 1, 0, 0, 0, 0});
+  CHECK(results == std::vector<float>{131, 1, 0, 0, 0, 0, 0});
 }

@@ -42,6 +42,8 @@ TEST_CASE("softmax neither overflows nor hides a row that is wholly masked") {
   check_near(t.numbers(softmax(t.input({2}, {1e4, -1e4}, f64), 0)), {1, 0});
   check_near(t.numbers(softmax(t.input({2, 2}, {-infinity, -infinity, 0, -infinity}, f64), 1)),
              {nan_value, nan_value, 1, 0});
+  const Value rows = t.input({4, 2}, {-infinity, -infinity, 0, -infinity, nan_value, 1, -1e300, -1e300}, f64);
+  check_near(t.numbers(softmax(rows, 1, true)), {0, 0, 1, 0, nan_value, nan_value, 0.5, 0.5});
   check_near(t.numbers(softmax(t.input({2}, {infinity, 0}, f64), 0)), {nan_value, nan_value});
   // -1e9 is a number, not a mask: a row of it is uniform.
   check_near(t.numbers(softmax(t.input({2}, {-1e9, -1e9}, f64), 0)), {0.5, 0.5});
@@ -200,6 +202,7 @@ TEST_CASE("attention weighs values by the softmax of masked scores") {
   check_near(t.numbers(attention(q, k, v, bias, 0.5, false)), expected({{0.5, 3.5, 0.5}, {1, 3, 2}}));
   const Value nothing = t.input({1, 3}, {0, 0, 0}, boolean);
   check_near(t.numbers(attention(q, k, v, nothing, 0.5, false)), Numbers(4, nan_value));
+  check_near(t.numbers(attention(q, k, v, nothing, 0.5, false, true)), Numbers(4, 0));
 }
 
 TEST_CASE("rope rotates the halves of the last dim") {

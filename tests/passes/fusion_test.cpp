@@ -1,4 +1,8 @@
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "ir/tensor/parser.h"
 #include "passes/fusion/fusion.h"
@@ -247,4 +251,21 @@ TEST_CASE("fusion: a graph whose results nobody would compute is refused") {
   const ir::Graph sums = ir::parse_graph(
       "graph @g(input %x: f32[n, 8, m]) {\n  %1 = sum %x {dims=[0, 2]}\n output \"o\" %1\n}", "g.lathe");
   CHECK_THROWS_WITH(plan_fusion(sums), Catch::Matchers::Contains("%1 sum at g.lathe:2 folds trailing dims"));
+}
+
+TEST_CASE("fusion: a chain of row sums, or of point-wise nodes, is cut into regions of bounded size") {
+  const auto regions = [](int nodes, std::string_view node, int after) {
+    std::string text = "graph @g(input %x: f32[n, 8]) {\n  %0 = tanh %x\n";
+    for (int i = 0; i < nodes; ++i) text += fmt::format(fmt::runtime(node), i, i + 1);
+    const std::string planned = plan(text + fmt::format("  output \"y\" %{}\n}}", after));
+    return std::count(planned.begin(), planned.end(), '\n');
+  };
+  const std::string_view row_sum = "  %s{0} = sum %{0} {{dims=[1], keepdim=true}}\n  %{1} = sub %{0}, %s{0}\n";
+  CHECK(regions(7, row_sum, 7) == 1);
+  CHECK(regions(8, row_sum, 8) == 2);
+  CHECK(regions(70, row_sum, 70) == 10);
+  CHECK(regions(2000, "  %{1} = add %{0}, %x\n", 2000) == 1);
+  const auto many = regions(20000, "  %{1} = add %{0}, %x\n", 20000);
+  CHECK(many > 1);
+  CHECK(many <= 20);
 }

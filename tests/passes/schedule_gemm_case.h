@@ -146,9 +146,10 @@ class GemmRun {
     if (plan_.rhs == Source::packed) runner(pack(false), {rhs_.bound(), packed_rhs.bound()}, dims);
     for (std::int64_t i = 0; i < result_.count(); ++i) result_.set(i, 1);
     Elements sums(compute, p_.batch * sums_of_pieces(plan_, p_.m, p_.n));
-    std::vector<kernel::BoundBuffer> buffers = {(plan_.lhs == Source::packed ? packed_lhs : lhs_).bound(),
-                                                (plan_.rhs == Source::packed ? packed_rhs : rhs_).bound(),
-                                                bias_.bound(), scale_.bound(), result_.bound()};
+    std::vector<kernel::BoundBuffer> buffers = {lhs_.bound(), rhs_.bound(), bias_.bound(), scale_.bound(),
+                                                result_.bound()};
+    if (plan_.lhs == Source::packed) buffers.push_back(packed_lhs.bound());
+    if (plan_.rhs == Source::packed) buffers.push_back(packed_rhs.bound());
     if (plan_.pieces > 1) buffers.push_back(sums.bound());
     runner(product(), buffers, dims);
     if (plan_.pieces > 1) runner(product(true), buffers, dims);
@@ -207,20 +208,24 @@ class GemmRun {
   /// With `join` what adds up the pieces of the product.
   kernel::Kernel product(bool join = false) const {
     Builder b("gemm");
-    const Buffer lhs = b.buffer("lhs", plan_.lhs == Source::packed ? plan_.tile.packed() : p_.storage, Access::read);
-    const Buffer rhs = b.buffer("rhs", plan_.rhs == Source::packed ? plan_.tile.packed() : p_.storage, Access::read);
+    const Buffer lhs = b.buffer("lhs", p_.storage, Access::read), rhs = b.buffer("rhs", p_.storage, Access::read);
     const Buffer bias = b.buffer("bias", p_.compute(), Access::read),
                  scale = b.buffer("scale", p_.compute(), Access::read);
     const Buffer result = b.buffer("result", p_.compute(), Access::read_write);
+    const auto packed = [&](Source source, const char* name) {
+      return source == Source::packed ? b.buffer(name, plan_.tile.packed(), Access::read) : Buffer();
+    };
+    const Buffer packed_lhs = packed(plan_.lhs, "packed_lhs"), packed_rhs = packed(plan_.rhs, "packed_rhs");
     const schedule::GemmSizes s = sizes(b);
-    schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = lhs};
+    schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = packed_lhs};
     if (p_.prefetch)
       left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
     if (p_.lhs == LaneAxis::k)
       left.lines = [&](Value batch, Value m, Value k) {
         return Builder::Lines{lhs, (batch * s.m + m) * s.k + k, s.k};
       };
-    schedule::GemmOperand right{.axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = rhs};
+    schedule::GemmOperand right{
+        .axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = packed_rhs};
     if (p_.prefetch && p_.rhs == LaneAxis::row)
       right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };

@@ -12,6 +12,7 @@
 
 #include "runtime/threads/thread_pool.h"
 #include "tests/runtime/files_scratch.h"
+#include "tests/support/no_threads.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -187,6 +188,15 @@ TEST_CASE("thread pool: starting, ending and impossible sizes") {
   CHECK(failure_of([] { ThreadPool(0); }).label == "thread_count");
   CHECK(failure_of([] { ThreadPool(-1); }).label == "thread_count");
   CHECK(failure_of([] { ThreadPool(100000); }).label == "thread_count");
+}
+
+TEST_CASE("thread pool: a thread that the system does not start is an error by name") {
+  const NoThreads no_threads;
+  CHECK(failure_of([] { ThreadPool(2); }).label == "thread_start");
+  ThreadPool alone(1);
+  int runs = 0;
+  alone.run(8, 1, [&](std::int64_t, std::int64_t) { ++runs; });
+  CHECK(runs == 8);
 }
 
 TEST_CASE("thread pool: idle threads use no CPU") {

@@ -65,7 +65,7 @@ const std::vector<Foreign>& foreign() {
       {"llvm", {"codegen/llvm"}, true},
       {"cuda", {"codegen/cuda"}, true},
       {"nvrtc", {"codegen/cuda"}, true},
-      {"CLI/", {"tools", "tests/fuzz"}, true},
+      {"CLI/", {"tools", "tests/fuzz", "tests/robustness"}, true},
       {"catch2/", {"tests"}, true},
       {"nlohmann/", {"runtime", "tools", "tests", "frontend/pretrained"}, true},
       {"openssl/", {"runtime"}, false},

@@ -53,6 +53,14 @@ std::map<std::string, std::string> ModelSettings::to_strings() const {
           {"precision", std::string(name(precision))}};
 }
 
+std::map<std::string, std::string> OptimizerSettings::to_strings() const {
+  return {{"lr", fmt::format("{}", lr)},
+          {"weight_decay", fmt::format("{}", weight_decay)},
+          {"clip", fmt::format("{}", clip)},
+          {"steps", fmt::format("{}", steps)},
+          {"warmup", fmt::format("{}", warmup)}};
+}
+
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer) {
   if (model.model != "gpt" && model.model != "llama")
     throw UserError(fmt::format("there is no model {}", model.model), "train_model", "use gpt or llama");

@@ -27,6 +27,8 @@ struct OptimizerSettings {
   std::int64_t warmup_steps() const {
     return warmup > 0 ? warmup : std::max<std::int64_t>(1, std::min<std::int64_t>(40, steps / 10));
   }
+  /// The settings by name, as a checkpoint keeps them; a run that goes on with others says so.
+  std::map<std::string, std::string> to_strings() const;
 };
 
 /// A decoder-only language model and its graphs, dims of batch and sequence unknown. To evaluate, compile `forward`

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
+
+#include "ir/support/error.h"
+#include "tools/streams.h"
 
 namespace lathe::tools {
 
@@ -48,23 +50,25 @@ void Progress::show(std::int64_t step, double loss, double rate) {
   const double left = took / static_cast<double>(done_) * static_cast<double>(last_ - step);
   const std::string text = fmt::format("step {:>5}/{}  loss {:.3f}  lr {:.1e}  {:>6.0f} tokens/s  {} left", step,
                                        last_, loss, rate, tokens_per_second(), format_duration(left));
-  if (terminal_) {
-    fmt::print("\r\x1b[2K{}", text);
-    open_ = true;
-  } else {
-    fmt::print("{}\n", text);
+  put(terminal_ ? "\r\x1b[2K" + text : text + "\n");
+  open_ = terminal_;
+}
+
+void Progress::put(const std::string& text) {
+  try {
+    print_raw(text);
+  } catch (const UserError&) {
+    lost_ = true;
   }
-  std::fflush(stdout);
 }
 
 void Progress::line(const std::string& text) {
   finish();
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
+  put(text + "\n");
 }
 
 void Progress::finish() {
-  if (open_) fmt::print("\n");
+  if (open_) put("\n");
   open_ = false;
 }
 

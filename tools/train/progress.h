@@ -19,14 +19,17 @@ class Progress {
   /// Prints a line of its own, above the live one.
   void line(const std::string& text);
   void finish();
+  /// Whether standard output took a line no more. Nothing throws for that: a run has more to save than its lines.
+  bool output_is_lost() const { return lost_; }
   double tokens_per_second() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   void show(std::int64_t step, double loss, double rate);
+  void put(const std::string& text);
   std::int64_t first_, last_, done_ = 0;
   double tokens_per_step_;
-  bool terminal_, open_ = false;
+  bool terminal_, open_ = false, lost_ = false;
   Clock::time_point start_, shown_;
   double smooth_loss_ = 0;
 };

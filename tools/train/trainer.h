@@ -31,9 +31,12 @@ struct TrainSettings {
 };
 
 /// Trains a language model on text by compiled code: prints the model's IR and a compile summary, then live progress;
-/// writes checkpoints, the loss curve (loss.svg) and a sample. Goes on from the newest checkpoint in `output`. An
-/// interrupt (Ctrl-C) ends it after the present step, with a checkpoint. Throws UserErrors: those of reading the
-/// text, of the settings, and [train_resume] where the checkpoint is of another model or text.
+/// writes checkpoints, the loss curve (loss.svg) and a sample. Goes on from the newest good checkpoint in `output`,
+/// and says which of the settings that may change did. SIGINT, SIGTERM and SIGHUP end it after the present step, with
+/// a checkpoint: then it throws Stopped. Where standard output is lost it ends so too, with that error. UserErrors:
+/// those of reading the text, of the settings and of checkpoints; [train_locked] where another process trains in
+/// `output`; [train_resume] where the checkpoint is of another model or text, or has no vocabulary; [train_diverged]
+/// where the loss or a state is not finite: that state is kept in output/diverged, and checkpoints stay as they are.
 void train(const TrainSettings& settings);
 
 }  // namespace lathe::tools

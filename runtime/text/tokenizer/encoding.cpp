@@ -13,10 +13,8 @@ void pad_to(Encoding& encoding, std::size_t length, const Padding& padding) {
   const auto fill = [&](auto& list, auto value) {
     list.insert(padding.side == Side::left ? list.begin() : list.end(), count, value);
   };
-  if (!encoding.offsets.empty() || encoding.ids.empty()) {
-    fill(encoding.offsets, TextRange{});
-    fill(encoding.words, -1);
-  }
+  fill(encoding.offsets, TextRange{});
+  fill(encoding.words, -1);
   fill(encoding.ids, padding.id);
   fill(encoding.type_ids, padding.type_id);
   fill(encoding.special_mask, std::uint8_t{1});

@@ -199,7 +199,10 @@ Draft Pipeline::draft(std::string_view text, std::int32_t type, bool has_offsets
     model_->tokenize(words.text_of(word), words.is_byte_level, scratch.cache, tokens);
     for (const ModelToken& token : tokens) {
       out.put(token.id, word.begin + token.begin, word.begin + token.end, i);
-      if (has_edges) out.put_edges(edges_[static_cast<std::size_t>(token.id)]);
+      if (!has_edges) continue;
+      const std::string_view shown = words.text_of(word).substr(token.begin, token.end - token.begin);
+      out.put_edges(token.id == model_->transparent_token() ? edges_of(shown)
+                                                            : edges_[static_cast<std::size_t>(token.id)]);
     }
   }
   return out.finish();

@@ -28,6 +28,20 @@ class TextSink : public text::DecodeStage {
   std::string& text_;
 };
 
+/// Pads what was encoded, and drops what was not asked for.
+void finish(std::span<Encoding> encodings, const EncodeOptions& options) {
+  if (options.padding) pad(encodings, *options.padding);
+  if (options.offsets) return;
+  for (Encoding& encoding : encodings) {
+    encoding.offsets.clear();
+    encoding.words.clear();
+    for (Encoding& part : encoding.overflow) {
+      part.offsets.clear();
+      part.words.clear();
+    }
+  }
+}
+
 }  // namespace
 
 std::string replace_invalid_utf8(std::string_view text) {
@@ -74,7 +88,7 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) 
 
 Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
   Encoding encoding = content_->pipeline.encode(std::array{first, second}, options);
-  if (options.padding) pad({&encoding, 1}, *options.padding);
+  finish({&encoding, 1}, options);
   return encoding;
 }
 
@@ -83,7 +97,7 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const std::string_view> 
   std::vector<Encoding> encodings;
   encodings.reserve(texts.size());
   for (const std::string_view& text : texts) encodings.push_back(content_->pipeline.encode({&text, 1}, options));
-  if (options.padding) pad(encodings, *options.padding);
+  finish(encodings, options);
   return encodings;
 }
 

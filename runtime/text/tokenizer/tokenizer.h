@@ -37,7 +37,6 @@ struct EncodeOptions {
 ///   [tokenizer_merge]         a merge of tokens that are not in the vocabulary
 ///   [tokenizer_regex]         a regular expression that is malformed, not supported, or does not end on a text
 ///   [tokenizer_charsmap]      a character map that is not SentencePiece's
-///   [tokenizer_added_token]   added tokens that cannot be told apart
 ///   [tokenizer_template]      a template of unknown special tokens or texts
 ///   [tokenizer_dropout]       merges that drop out at random
 /// and of a text:

@@ -1,18 +1,13 @@
 #include "runtime/text/tokenizer/added/added_tokens.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "runtime/files/file_io.h"
 #include "runtime/text/tokenizer/unicode/characters.h"
 #include "runtime/text/tokenizer/unicode/utf8.h"
 
 namespace lathe::text {
 
 namespace {
-
-constexpr std::string_view label = "tokenizer_added_token";
 
 AddedToken read_token(const JsonPlace& place) {
   const Fields fields(place, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
@@ -35,36 +30,24 @@ AddedTokens::AddedTokens(const JsonPlace& place, const TokenTable& model, const 
   for (const JsonPlace& item : place.items()) {
     AddedToken token = read_token(item);
     if (token.content.empty()) continue;
-    number(token, item, model, next);
+    if (const AddedToken* same = find(token.content)) {
+      token.id = same->id;
+    } else {
+      const auto id = model.find(token.content);
+      token.id = id ? *id : next++;
+    }
     ids_.set(token.content, token.id);
     if (token.special) special_.set(token.content, token.id);
     std::string text = token.content;
     if (token.normalized && normalizer) text = normalizer->apply(AlignedText(text), memory).text();
-    if (text.empty()) item.fail(fmt::format("the normalizer leaves nothing of {}", quote(token.content)), label);
     decoded_[token.id] = std::move(text);
     tokens_[token.id] = std::move(token);
   }
+  // Of two that are normalized to the same, the lower id counts; what is normalized to nothing is not found.
   for (const auto& [id, token] : tokens_)
-    if (!(token.normalized ? normalized_ : original_).add(decoded_[id], id))
-      place.fail(
-          fmt::format("{} is normalized to {}, and so is another token", quote(token.content), quote(decoded_[id])),
-          label);
+    if (!decoded_[id].empty()) (token.normalized ? normalized_ : original_).add(decoded_[id], id);
   original_.build();
   normalized_.build();
-}
-
-void AddedTokens::number(AddedToken& token, const JsonPlace& place, const TokenTable& model, TokenId& next) {
-  if (const AddedToken* same = find(token.content)) {
-    token.id = same->id;
-  } else if (const auto id = model.find(token.content)) {
-    token.id = *id;
-  } else {
-    token.id = next++;
-    if (model.has(token.id))
-      place.fail(fmt::format("{} would get the id {}, which the vocabulary has for {}", quote(token.content),
-                             token.id, quote(model.text(token.id))),
-                 label);
-  }
 }
 
 const AddedToken* AddedTokens::find(std::string_view content) const {

@@ -19,8 +19,8 @@ namespace lathe::text {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// As tokenizers does, a token that the model has keeps the model's id, and the others are numbered from the
-  /// model's end on. UserError [tokenizer_field], [tokenizer_added_token].
+  /// As `tokenizers` does, a token that the model has keeps the model's id, and the others are numbered from the
+  /// model's size on, whatever the file says. UserError [tokenizer_field].
   AddedTokens(const JsonPlace& place, const TokenTable& model, const Normalizer* normalizer);
 
   const std::map<TokenId, AddedToken>& tokens() const { return tokens_; }
@@ -36,7 +36,6 @@ class AddedTokens {
   std::vector<Word> split_normalized(std::string_view text) const { return split(text, normalized_); }
 
  private:
-  void number(AddedToken& token, const JsonPlace& place, const TokenTable& model, TokenId& next);
   std::vector<Word> split(std::string_view text, const TextMatcher& matcher) const;
   static bool stands_alone(std::string_view text, const TextMatcher::Match& match);
 

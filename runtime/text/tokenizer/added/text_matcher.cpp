@@ -4,7 +4,7 @@
 
 namespace lathe::text {
 
-bool TextMatcher::add(std::string_view text, std::int32_t value) {
+void TextMatcher::add(std::string_view text, std::int32_t value) {
   std::uint32_t node = 0;
   for (const char c : text) {
     std::uint32_t& child = children_[PairMap<std::uint32_t>::key(node, static_cast<unsigned char>(c))];
@@ -14,10 +14,8 @@ bool TextMatcher::add(std::string_view text, std::int32_t value) {
     }
     node = child;
   }
-  if (nodes_[node].value >= 0) return false;
-  nodes_[node].value = value;
+  if (nodes_[node].value < 0) nodes_[node].value = value;
   starts_[static_cast<unsigned char>(text[0])] = true;
-  return true;
 }
 
 void TextMatcher::build() {

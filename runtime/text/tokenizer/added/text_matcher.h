@@ -18,8 +18,8 @@ class TextMatcher {
     std::int32_t value = -1;
   };
 
-  /// `text` is not empty. False where it is there already.
-  bool add(std::string_view text, std::int32_t value);
+  /// `text` is not empty. Where it is there already, its value stays.
+  void add(std::string_view text, std::int32_t value);
   /// To be called once, after all texts are added.
   void build();
 

@@ -21,14 +21,12 @@ void set_type(Draft& draft, std::int32_t type) {
 }
 
 /// Special tokens, which belong to no text.
-Draft special(const std::vector<TokenId>& ids, std::int32_t type, bool has_offsets) {
+Draft special(const std::vector<TokenId>& ids, std::int32_t type) {
   Draft draft;
   draft.encoding.ids = ids;
   draft.encoding.type_ids.assign(ids.size(), type);
-  if (has_offsets) {
-    draft.encoding.offsets.resize(ids.size());
-    draft.encoding.words.assign(ids.size(), -1);
-  }
+  draft.encoding.offsets.resize(ids.size());
+  draft.encoding.words.assign(ids.size(), -1);
   draft.encoding.special_mask.assign(ids.size(), 1);
   draft.encoding.attention_mask.assign(ids.size(), 1);
   draft.edges.resize(ids.size());
@@ -69,13 +67,12 @@ class Pairing : public PostProcessor {
     if (!adds_special) return;
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       const std::int32_t type = i > 0 && !is_roberta_ ? 1 : 0;
-      const bool has_offsets = !drafts[i].encoding.offsets.empty();
       Draft all = special(i == 0        ? std::vector{cls_}
                           : is_roberta_ ? std::vector{sep_}
                                         : std::vector<TokenId>{},
-                          type, has_offsets);
+                          type);
       append(all, drafts[i]);
-      append(all, special({sep_}, type, has_offsets));
+      append(all, special({sep_}, type));
       drafts[i] = std::move(all);
     }
   }
@@ -127,11 +124,9 @@ class Template : public PostProcessor {
 
   void apply(std::vector<Draft>& drafts, bool adds_special) const override {
     std::vector<Draft> all;
-    const bool has_offsets =
-        std::any_of(drafts.begin(), drafts.end(), [](const Draft& draft) { return !draft.encoding.offsets.empty(); });
     for (const Piece& piece : drafts.size() == 2 ? pair_ : single_) {
       if (piece.text < 0) {
-        if (adds_special) all.push_back(special(piece.special, piece.type, has_offsets));
+        if (adds_special) all.push_back(special(piece.special, piece.type));
       } else {
         all.push_back(drafts[static_cast<std::size_t>(piece.text)]);
         set_type(all.back(), piece.type);

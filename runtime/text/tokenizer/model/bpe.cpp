@@ -35,7 +35,7 @@ class Bpe::SegmentMerger {
   SegmentMerger(const Bpe& model, std::string_view word, WordCache& cache, std::vector<ModelToken>& out)
       : model_(model), word_(word), cache_(cache), out_(out) {}
 
-  /// A symbol whose first character starts at byte `at` of the word.
+  /// A symbol that starts at byte `at` of the word.
   void put(Symbol symbol, std::size_t at) {
     if (!symbols_.empty() &&
         !model_.joints_.find(static_cast<std::uint32_t>(symbols_.back().id), static_cast<std::uint32_t>(symbol.id)))
@@ -76,7 +76,7 @@ class Bpe::SegmentMerger {
   std::uint32_t shift_ = 0;  ///< sizes of all symbols before it
 };
 
-/// Calls put(symbol, where its first character starts) for the tokens of single characters. Unknown characters
+/// Calls put(symbol, where it starts) for the tokens of single characters, or of their bytes. Unknown characters
 /// become one token each, or one for a run of them. Those that have no token at all count for no offset.
 template <class Put>
 void Bpe::for_each_symbol(std::string_view word, bool is_bytes, const Put& put) const {
@@ -109,7 +109,8 @@ void Bpe::for_each_symbol(std::string_view word, bool is_bytes, const Put& put) 
     }
     const auto has_fallback = [&](char byte) { return fallback_[static_cast<unsigned char>(byte)] >= 0; };
     if (falls_back_to_bytes_ && std::all_of(text.begin(), text.end(), has_fallback)) {
-      for (const char byte : text) put(Symbol{fallback_[static_cast<unsigned char>(byte)], 1}, at);
+      for (std::size_t i = 0; i < text.size(); ++i)
+        put(Symbol{fallback_[static_cast<unsigned char>(text[i])], 1}, at + i);
     } else if (!unknown_.empty()) {
       if (unknown && fuses_unknown_) {
         unknown->size += next.size;

@@ -20,6 +20,9 @@ class Model {
   /// Whether words of GPT-2's alphabet may be given as the bytes that they stand for.
   virtual bool takes_bytes() const { return false; }
 
+  /// A token that shows the text which it stands for, not its own; -1: none.
+  virtual TokenId transparent_token() const { return -1; }
+
   /// Appends the tokens of a word, which is not empty; their offsets count from its start. `is_bytes`: it is given as
   /// bytes. UserError [tokenizer_unk] for what has no token where the model has no token for the unknown.
   virtual void tokenize(std::string_view word, bool is_bytes, WordCache& cache,

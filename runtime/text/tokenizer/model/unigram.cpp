@@ -54,6 +54,8 @@ class Unigram : public Model {
       fallback_[byte] = tokens().find(fmt::format("<0x{:02X}>", byte)).value_or(-1);
   }
 
+  TokenId transparent_token() const override { return unknown_; }
+
   void tokenize(std::string_view word, bool, WordCache& cache, std::vector<ModelToken>& out) const override {
     if (const auto found = cache.find(word)) {
       out.insert(out.end(), found->begin(), found->end());

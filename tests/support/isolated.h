@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace lathe::fuzz {
+namespace lathe::test {
 
 /// Runs `check` in a process of its own: what it says, or what it threw, or that it crashed or was not done after so
 /// many seconds of processor time, or waited for 20 times as long. The caller has no other threads.
@@ -14,4 +14,4 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
 /// wrong.
 std::string kind_of(const std::string& complaint);
 
-}  // namespace lathe::fuzz
+}  // namespace lathe::test

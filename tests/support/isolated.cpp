@@ -1,4 +1,4 @@
-#include "tests/fuzz/isolated.h"
+#include "tests/support/isolated.h"
 
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 
 #include "ir/support/error.h"
 
-namespace lathe::fuzz {
+namespace lathe::test {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::string kind_of(const std::string& complaint) {
   return "wrong";
 }
 
-}  // namespace lathe::fuzz
+}  // namespace lathe::test

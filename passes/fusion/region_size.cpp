@@ -1,0 +1,121 @@
+#include "passes/fusion/region_size.h"
+
+#include <algorithm>
+
+#include "passes/fusion/inline_policy.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+}  // namespace
+
+std::vector<std::int64_t> arithmetic_in_place(const Graph& graph, const std::vector<bool>& inlined) {
+  std::vector<std::int64_t> found(graph.nodes.size(), 0);
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    if (!is_alias(node) && !inlined[at(id)]) continue;
+    for (const ValueId operand : node.operands) found[at(id)] += found[at(operand)];
+    if (!is_alias(node)) found[at(id)] += arithmetic_cost(node);
+    found[at(id)] = std::min(found[at(id)], most_code + 1);  // enough to be too much
+  }
+  return found;
+}
+
+bool RegionSize::is_allowed() const { return code() <= most_code && loops <= most_row_loops; }
+
+RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+    : graph_(graph),
+      plan_(plan),
+      reads_(reads),
+      in_place_(arithmetic_in_place(graph, plan.inlined)),
+      loop_(graph.nodes.size(), 0) {
+  for (const Region& region : plan.regions)
+    if (region.kind != RegionKind::attention)
+      for (const ValueId member : region.members) note(member);
+}
+
+std::int64_t RegionSizes::arithmetic(ValueId id) const {
+  const Node& node = graph_[id];
+  std::int64_t sum = arithmetic_cost(node);
+  for (const ValueId operand : node.operands) sum += in_place_[at(operand)];
+  return sum;
+}
+
+/// The first loop that can read a member which `loop` computes.
+int RegionSizes::loop_after(ValueId id, int loop) const {
+  const bool sums_row = graph_[id].op->as<Reduce>() && folds_trailing_dims(graph_, graph_[id]);
+  return sums_row ? loop + 1 : loop;
+}
+
+/// The first loop over the row that could compute a node beside the members of a region.
+int RegionSizes::loop_in(int region, ValueId id) const {
+  int loop = 0;
+  for (const Read& read : reads_[at(id)])
+    if (plan_.region(read.value) == region) loop = std::max(loop, loop_after(read.value, loop_[at(read.value)]));
+  return loop;
+}
+
+/// The same for all members of `reader`, in their order, when they stand in `region`.
+RegionSizes::Loops RegionSizes::loops_joined(int region, int reader) const {
+  Loops loops;
+  const auto known = [&](ValueId id) {
+    const auto found = std::lower_bound(loops.begin(), loops.end(), std::pair(id, 0));
+    return found == loops.end() || found->first != id ? 0 : found->second;
+  };
+  std::vector<ValueId> members = plan_.regions[static_cast<std::size_t>(reader)].members;
+  std::sort(members.begin(), members.end());
+  for (const ValueId id : members) {
+    int loop = loop_in(region, id);
+    for (const Read& read : reads_[at(id)])
+      if (plan_.region(read.value) == reader) loop = std::max(loop, loop_after(read.value, known(read.value)));
+    loops.emplace_back(id, loop);
+  }
+  return loops;
+}
+
+RegionSize& RegionSizes::size(int region) {
+  if (sizes_.size() < plan_.regions.size()) sizes_.resize(plan_.regions.size());
+  return sizes_[static_cast<std::size_t>(region)];
+}
+
+RegionSize RegionSizes::size(int region) const {
+  const auto r = static_cast<std::size_t>(region);
+  return r < sizes_.size() ? sizes_[r] : RegionSize{};
+}
+
+bool RegionSizes::takes(int region, ValueId id) const {
+  const RegionSize now = size(region);
+  const int loops = loop_after(id, loop_in(region, id)) + 1;
+  return RegionSize{now.arithmetic + arithmetic(id), std::max(now.loops, loops)}.is_allowed();
+}
+
+bool RegionSizes::takes_all(int region, int reader) const {
+  RegionSize joined = size(region);
+  joined.arithmetic += size(reader).arithmetic;
+  for (const auto& [id, loop] : loops_joined(region, reader))
+    joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);
+  return joined.is_allowed();
+}
+
+void RegionSizes::note(ValueId id) {
+  const int region = plan_.region(id);
+  loop_[at(id)] = loop_in(region, id);
+  RegionSize& now = size(region);
+  now.arithmetic += arithmetic(id);
+  now.loops = std::max(now.loops, loop_after(id, loop_[at(id)]) + 1);
+}
+
+void RegionSizes::note_all(int region, int reader) {
+  RegionSize joined = size(region);
+  joined.arithmetic += size(reader).arithmetic;
+  for (const auto& [id, loop] : loops_joined(region, reader)) {
+    loop_[at(id)] = loop;
+    joined.loops = std::max(joined.loops, loop_after(id, loop) + 1);
+  }
+  size(region) = joined;
+}
+
+}  // namespace lathe

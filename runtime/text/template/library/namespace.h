@@ -1,0 +1,21 @@
+#pragma once
+
+#include "runtime/text/template/values/object.h"
+
+namespace lathe::jinja {
+
+/// namespace(..): the one value whose attributes templates may set.
+class Namespace final : public Object {
+ public:
+  /// Failure [template_unsafe] for names that start with an underscore.
+  void set(const std::string& name, Value value);
+
+  std::string_view type_name() const override { return "Namespace"; }
+  Value attribute(Runtime&, std::string_view name) override;
+  std::string repr(Runtime& runtime, int depth) override;
+
+ private:
+  DictBuilder attributes_;
+};
+
+}  // namespace lathe::jinja

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "runtime/text/template/interpreter.h"
+
+namespace lathe::jinja {
+
+/// The variable `loop`.
+class Loop final : public Object {
+ public:
+  /// `iterable` tells its length where it has one.
+  Loop(Iterator* items, Value iterable) : items_(items), iterable_(std::move(iterable)) {}
+
+  /// Goes to the next item; false at the end.
+  bool advance(Runtime& runtime);
+  const Value& current() const { return current_; }
+
+  std::string_view type_name() const override { return "LoopContext"; }
+  Value attribute(Runtime& runtime, std::string_view name) override;
+  std::optional<std::int64_t> length(Runtime& runtime) override;
+  std::string repr(Runtime& runtime, int depth) override;
+
+ private:
+  const Value& peek(Runtime& runtime);
+  Value cycle(const Arguments& arguments) const;
+  Value changed(Runtime& runtime, const Arguments& arguments);
+
+  Iterator* items_;
+  Value iterable_;
+  std::int64_t index_ = 0;  ///< of the current item, from 1
+  std::optional<std::int64_t> length_;
+  Value before_ = Value::missing(), current_ = Value::missing(), after_ = Value::missing();
+  Value last_changed_ = Value::missing();
+};
+
+/// The items of a loop for which its condition holds, tested when each is asked for.
+class FilteredItems final : public Iterator {
+ public:
+  FilteredItems(Interpreter& interpreter, const For& loop, FramePtr outer, Iterator* items)
+      : interpreter_(interpreter), loop_(loop), outer_(std::move(outer)), items_(items) {}
+
+ private:
+  Value advance(Runtime& runtime) override;
+
+  Interpreter& interpreter_;
+  const For& loop_;
+  FramePtr outer_, frame_;
+  Iterator* items_;
+};
+
+}  // namespace lathe::jinja

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "ir/support/location.h"
+
+namespace lathe::jinja {
+
+/// Bytes [begin, end) of a template's text.
+struct Extent {
+  std::size_t begin = 0, end = 0;
+};
+
+/// A template's text, with the line ends that Jinja gives it.
+class Source {
+ public:
+  /// Throws ParseError for text that is not UTF-8.
+  Source(std::string_view text, std::string_view name);
+
+  const std::string& text() const { return text_; }
+  const std::string& name() const { return name_; }
+  /// 1-based.
+  int line_of(std::size_t at) const;
+  Location location(Extent extent) const { return {name_, line_of(extent.begin)}; }
+  /// For messages: on one line, cut where it is long.
+  std::string quote(Extent extent) const;
+  /// ParseError at a byte of the text.
+  [[noreturn]] void fail(std::size_t at, std::string_view message, std::string_view hint = {}) const;
+
+ private:
+  std::string text_, name_;
+};
+
+}  // namespace lathe::jinja

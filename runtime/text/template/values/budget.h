@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/text/template/values/failure.h"
+
+namespace lathe::jinja {
+
+/// What a render may still spend, so that no template hangs or fills the memory: about one unit for each byte
+/// written, for each 16 bytes read again, some for each operation and object.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t work) : left_(work) {}
+
+  /// Throws Failure [template_limit] when nothing is left.
+  void spend(std::uint64_t work) {
+    if (work > left_)
+      fail_limit("the template does more work than a render may", "RenderLimits::work sets how much that is");
+    left_ -= work;
+  }
+  void spend_reading(std::uint64_t bytes) { spend(1 + bytes / 16); }
+
+ private:
+  std::uint64_t left_;
+};
+
+}  // namespace lathe::jinja

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/support/error.h"
+
+namespace lathe::jinja {
+
+/// An expression of a template cannot be evaluated. What runs the template adds the place (TemplateError).
+///   [template_raise]        the template called raise_exception
+///   [template_undefined]    something that is not defined was used
+///   [template_operation]    what Python answers with TypeError, ValueError, ZeroDivisionError, ...
+///   [template_unsafe]       what the sandbox of templates forbids: changing lists and dicts, names with underscores
+///   [template_limit]        too much work, output, depth or too large a number
+///   [template_unsupported]  Jinja or Python has it, this subset has not
+class Failure : public UserError {
+ public:
+  Failure(const std::string& message, std::string_view label, std::string_view hint = {})
+      : UserError(message, label, hint), message_(message), hint_(hint) {}
+  /// As Jinja or Python words it.
+  const std::string& message() const { return message_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  std::string message_, hint_;
+};
+
+[[noreturn]] inline void fail_operation(const std::string& message) { throw Failure(message, "template_operation"); }
+[[noreturn]] inline void fail_unsafe(const std::string& message) {
+  throw Failure(message, "template_unsafe",
+                "templates change nothing and see no private names: build anew, as in {% set l = l + [x] %}");
+}
+[[noreturn]] inline void fail_unsupported(const std::string& message) {
+  throw Failure(message, "template_unsupported", "docs/chat-templates.md lists what templates may use");
+}
+[[noreturn]] inline void fail_undefined(const std::string& message) {
+  throw Failure(message, "template_undefined",
+                "pass it as a variable, or ask `is defined` before, or give a default: {{ x | default('') }}");
+}
+[[noreturn]] inline void fail_limit(const std::string& message, std::string_view hint = {}) {
+  throw Failure(message, "template_limit", hint);
+}
+
+}  // namespace lathe::jinja

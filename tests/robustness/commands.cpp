@@ -1,0 +1,84 @@
+#include <fmt/core.h>
+
+#include <array>
+#include <csignal>
+
+#include "ir/tensor/printer.h"
+#include "runtime/files/safetensors.h"
+#include "tests/fuzz/generator.h"
+#include "tests/robustness/mutate.h"
+#include "tests/robustness/sources.h"
+#include "tests/robustness/workplace.h"
+
+namespace lathe::robustness {
+
+namespace {
+
+/// Every command that reads IR text, with the mutant as "mutant.lathe".
+const std::array<std::vector<std::string>, 22> commands = {{
+    {"dump", "mutant.lathe"},
+    {"dump", "--short", "mutant.lathe"},
+    {"dump", "--dot", "mutant.lathe"},
+    {"dump", "--html", "mutant.lathe", "-o", "page.html"},
+    {"dump", "--after", "kernels", "--cpu", "x86-64-v3", "mutant.lathe"},
+    {"dump", "--after", "asm", "--cpu", "x86-64-v3", "mutant.lathe"},
+    {"explain", "mutant.lathe"},
+    {"explain", "--fusion", "mutant.lathe"},
+    {"explain", "--fusion", "--target=cuda", "mutant.lathe"},
+    {"explain", "--chunks", "mutant.lathe"},
+    {"opt", "mutant.lathe"},
+    {"opt", "--passes", "mixed-bf16", "mutant.lathe"},
+    {"grad", "--zeros", "mutant.lathe"},
+    {"run", "--random", "mutant.lathe"},
+    {"run", "--random", "--interpret", "mutant.lathe"},
+    {"run", "--random", "-i", "mutant.safetensors", "mutant.lathe", "-o", "out.safetensors"},
+    {"run", "--random", "--dtype", "bf16", "mutant.lathe"},
+    {"verify", "mutant.lathe"},
+    {"trace", "--steps", "1", "mutant.lathe", "-o", "trace.json"},
+    {"bench", "--repeat", "1", "mutant.lathe"},
+    {"compile", "--emit", "cuda", "mutant.lathe"},
+    {"explain", "--memory-budget", "1MiB", "--dim", "n=4", "mutant.lathe"},
+}};
+
+std::string mutant_text(Mutator& mutator) {
+  const std::span<const std::string> known = known_programs();
+  if (mutator.one_in(3)) {
+    const auto random = fuzz::random_case(static_cast<unsigned>(mutator.below(1000)), {.ops = 6});
+    return mutator.any_kind(ir::print(random.graph), mutator.any(known));
+  }
+  return mutator.any_kind(mutator.one_in(2) ? small_program : mutator.any(known), mutator.any(known));
+}
+
+void round(Report& report, const Workplace& place, const std::string& tensors, std::uint64_t seed) {
+  Mutator mutator(seed);
+  const std::string text = mutant_text(mutator);
+  write_bytes(place / "mutant.lathe", text);
+  write_bytes(place / "mutant.safetensors", mutator.any_kind(tensors, small_program));
+  std::vector<std::string> words = commands[mutator.below(commands.size())];
+  if (mutator.one_in(8)) {  // an option that is nearly right
+    std::string& word = words[mutator.below(words.size())];
+    word = mutator.any_kind(word, "--dim n=3 -1 --seed x --threads 0");
+    std::erase(word, '\0');
+  }
+  test::Command command = place.command(words);
+  // What takes very long or very much is ended by its limits, and is none of the findings here.
+  command.limits = {{RLIMIT_AS, rlim_t{6} << 30}, {RLIMIT_CPU, 60}};
+  const Ran ran = place.run(command);
+  if (ran.ending.signal == SIGXCPU || ran.ending.signal == SIGKILL) return report.count("too slow");
+  std::string name = fmt::format("{}", seed);
+  for (const std::string& word : words) name += " " + word;
+  if (judge(report, fmt::format("{}.lathe", seed), ran, text)) return;
+  fmt::print("  the command was {}\n", name);
+}
+
+}  // namespace
+
+void attack_commands(Report& report) {
+  const Workplace place(report.options());
+  write_safetensors(place / "small.safetensors",
+                    Tensors{{"x", HostTensor(f32, {3, 4})}, {"w", HostTensor(f32, {4, 4})}});
+  const std::string tensors = read_bytes(place / "small.safetensors");
+  for_each_seed(report.options(), 60, [&](std::uint64_t seed) { round(report, place, tensors, seed); });
+}
+
+}  // namespace lathe::robustness

@@ -1,0 +1,80 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "tests/robustness/workplace.h"
+
+namespace lathe::robustness {
+
+namespace {
+
+struct Limit {
+  const char* name;
+  __rlimit_resource resource;
+  std::vector<rlim_t> values;
+  bool as_other_user = false;  ///< root has no such limit
+};
+
+std::vector<rlim_t> geometric(rlim_t from, rlim_t to, double factor) {
+  std::vector<rlim_t> values;
+  for (double value = static_cast<double>(from); value <= static_cast<double>(to); value *= factor)
+    values.push_back(static_cast<rlim_t>(value));
+  return values;
+}
+
+std::vector<Limit> limits() {
+  constexpr rlim_t kib = 1 << 10, mib = 1 << 20;
+  return {{.name = "address space", .resource = RLIMIT_AS, .values = geometric(64 * mib, 2048 * mib, 1.15)},
+          {.name = "stack", .resource = RLIMIT_STACK, .values = geometric(64 * kib, 8192 * kib, 1.4)},
+          {.name = "open files", .resource = RLIMIT_NOFILE, .values = {3, 4, 5, 6, 7, 8, 10, 12, 16, 24}},
+          {.name = "threads", .resource = RLIMIT_NPROC, .values = {1, 2, 3, 4, 6}, .as_other_user = true}};
+}
+
+std::vector<std::vector<std::string>> commands() {
+  return {{"dump", "--short", "gpt.lathe"},
+          {"explain", "gpt.lathe"},
+          {"opt", "gpt.lathe"},
+          {"dump", "--after", "asm", "small.lathe"},
+          {"run", "--random", "--threads", "4", "--dim", "B=1,T=8", "gpt.lathe"},
+          {"run", "--random", "--interpret", "--dim", "n=50", "small.lathe"},
+          {"compile", "--emit", "cuda", "gpt.lathe"},
+          training(2)};
+}
+
+}  // namespace
+
+void attack_limits(Report& report) {
+  const Workplace place(report.options());
+  write_bytes(place / "small.lathe", small_program);
+  write_bytes(place / "text.txt", training_text());
+  judge(report, "gpt",
+        place.run({"model", "gpt", "--layers", "2", "--d-model", "32", "--heads", "2", "--step", "-o", "gpt.lathe"}));
+  std::vector<test::Command> all;
+  std::vector<std::string> names;
+  for (const Limit& limit : limits()) {
+    if (limit.as_other_user && ::geteuid() != 0) {
+      report.skip(fmt::format("limits of {}: need root, to be another user", limit.name));
+      continue;
+    }
+    for (const rlim_t value : limit.values) {
+      const auto limited = [&](std::vector<std::string> words) {
+        test::Command command = place.command(std::move(words));
+        command.limits = {{limit.resource, value}};
+        if (limit.as_other_user) command.user = 65534;
+        return command;
+      };
+      // Where the program cannot even start, it has no say.
+      if (place.run(limited({"--version"})).ending != test::Ending{}) continue;
+      for (const auto& words : commands()) {
+        all.push_back(limited(words));
+        all.back().environment["LATHE_CACHE_DIR"] = "";
+        names.push_back(fmt::format("{} {}: {} {}", limit.name, value, words[0], words.back()));
+      }
+    }
+  }
+  const auto wanted = static_cast<std::size_t>(report.options().count);
+  const std::size_t step = wanted > 0 ? std::max<std::size_t>(1, all.size() / wanted) : 1;
+  for (std::size_t i = report.options().seed % step; i < all.size(); i += step)
+    judge(report, names[i], place.run(all[i]));
+}
+
+}  // namespace lathe::robustness

@@ -1,0 +1,106 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "ir/support/visible.h"
+#include "tests/robustness/attack.h"
+
+/// Hostile files and surroundings: whatever Lathe meets, it answers with a result or a clear error (exit status 0, 1
+/// or 2), no signal ends it, and nothing is lost. docs/testing.md tells how to use this.
+namespace lathe::robustness {
+
+namespace {
+
+constexpr Attack all[] = {
+    {"text", "mutants of IR text are parsed, printed, explained, differentiated, lowered and compiled", attack_text},
+    {"tensors", "mutants of .safetensors are opened and read", attack_tensors},
+    {"checkpoints", "of two checkpoints the newer is a mutant: what is whole is found", attack_checkpoints},
+    {"cache", "mutants of cache entries are not found, and other files stay", attack_cache},
+    {"commands", "the command meets mutants of everything that it reads", attack_commands},
+    {"kills", "trainings and writers are killed; what was saved is whole, and they go on to the same bits",
+     attack_kills},
+    {"streams", "commands with standard streams that are closed, full, or of a reader that goes", attack_streams},
+    {"folders", "full disks, limits of file sizes, folders that are read-only or vanish", attack_folders},
+    {"limits", "little memory and stack, few threads and files", attack_limits},
+    {"float-state", "a caller that has set the processor's floating-point state otherwise", attack_float_state},
+};
+
+}  // namespace
+
+std::span<const Attack> attacks() { return all; }
+
+void Report::fail(const std::string& name, const std::string& what, std::string_view bytes) {
+  ++failures_;
+  fmt::print("FAILED {}: {}: {}\n", attack_, visible(name), visible_lines(what));
+  if (!bytes.empty()) {
+    const auto path = options_.out / fmt::format("{}-{}", attack_, name);
+    std::ofstream(path, std::ios::binary) << bytes;
+    fmt::print("  in {}\n", path.string());
+  }
+  std::fflush(stdout);
+}
+
+void Report::skip(const std::string& what) {
+  fmt::print("SKIP {}: {}\n", attack_, what);
+  std::fflush(stdout);
+}
+
+std::string Report::summary() const {
+  std::int64_t cases = 0;
+  std::vector<std::string> parts;
+  for (const auto& [how, count] : counts_) {
+    cases += count;
+    parts.push_back(fmt::format("{} {}", count, how));
+  }
+  return fmt::format("{}: {} cases: {}; {} failures\n", attack_, cases, fmt::join(parts, ", "), failures_);
+}
+
+void for_each_seed(const Options& options, std::int64_t by_default, const std::function<void(std::uint64_t)>& round) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(options.minutes * 60);
+  const std::int64_t count = options.count > 0 ? options.count : by_default;
+  for (std::int64_t i = 0; options.minutes > 0 ? Clock::now() < end : i < count; ++i)
+    round(options.seed + static_cast<std::uint64_t>(i));
+}
+
+}  // namespace lathe::robustness
+
+int main(int argc, char** argv) {
+  using namespace lathe::robustness;
+  Options options{.lathe = LATHE_BINARY, .out = "."};
+  CLI::App app("Hostile files and surroundings");
+  std::vector<std::string> chosen;
+  std::string list = "\nAttacks:\n";
+  std::set<std::string> names;
+  for (const Attack& attack : attacks()) {
+    list += fmt::format("  {:<12} {}\n", attack.name, attack.doc);
+    names.emplace(attack.name);
+  }
+  app.footer(list);
+  app.add_option("ATTACK", chosen, "only these")->check(CLI::IsMember(names));
+  app.add_option("--seed", options.seed, "the first seed");
+  app.add_option("--count", options.count, "how many cases of each attack");
+  app.add_option("--minutes", options.minutes, "instead of a count: how long each");
+  app.add_option("--lathe", options.lathe, "the command")->capture_default_str();
+  app.add_option("--out", options.out, "the folder for what failed")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::int64_t failures = 0;
+    for (const Attack& attack : attacks()) {
+      if (!chosen.empty() && std::ranges::find(chosen, attack.name) == chosen.end()) continue;
+      Report report(options, std::string(attack.name));
+      attack.run(report);
+      failures += report.failures();
+      fmt::print("{}", report.summary());
+      std::fflush(stdout);
+    }
+    return failures == 0 ? 0 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "robustness: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,79 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "codegen/llvm/jit.h"
+#include "ir/support/visible.h"
+#include "ir/tensor/compare.h"
+#include "ir/tensor/explain.h"
+#include "ir/tensor/parser.h"
+#include "ir/tensor/printer.h"
+#include "ir/tensor/verifier.h"
+#include "passes/autodiff.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/lowering/lower.h"
+#include "passes/pipeline.h"
+#include "runtime/target.h"
+#include "tests/fuzz/generator.h"
+#include "tests/robustness/batch.h"
+#include "tests/robustness/mutate.h"
+#include "tests/robustness/sources.h"
+
+namespace lathe::robustness {
+
+namespace {
+
+std::string make(std::uint64_t seed) {
+  Mutator mutator(seed);
+  const std::span<const std::string> known = known_programs();
+  const auto program = [&]() -> std::string {
+    if (mutator.one_in(2)) return mutator.any(known);
+    return ir::print(fuzz::random_case(static_cast<unsigned>(mutator.below(1000)), {.ops = 8}).graph);
+  };
+  const std::string text = program();
+  return mutator.any_kind(text, program());
+}
+
+/// A graph that was read is sound, and printed it reads the same.
+void check_printed(const ir::Graph& graph) {
+  if (const auto defect = ir::find_defect(graph)) throw Wrong("what was parsed is not sound: " + *defect);
+  const std::string text = ir::print(graph);
+  if (visible_lines(text) != text) throw Wrong("the printed text has control characters");
+  const ir::Graph again = ir::parse_graph(text, "printed.lathe");
+  if (const auto found = ir::difference(graph, again)) throw Wrong("printed, it reads otherwise: " + *found);
+  for (const std::string& shown : {ir::print_short(graph), ir::explain(graph)})
+    if (visible_lines(shown) != shown) throw Wrong("what is shown has control characters");
+}
+
+/// Whatever can be made of a graph for a machine, up to its code where `seed` says so.
+void compile(const ir::Graph& graph, std::uint64_t seed) {
+  const ir::Graph simple = ir::run_pipeline(graph, ir::default_pipeline()).graph;
+  const codegen::TargetCpu cpu = codegen::TargetCpu::named("x86-64-v3");
+  const Program program = lower(simple, vector_target(cpu));
+  if (seed % 4 == 0) static_cast<void>(lower_gpu(simple));
+  if (seed % 16 != 0) return;
+  constexpr std::size_t most = 4;  // kernels: LLVM takes its time
+  for (std::size_t i = 0; i < std::min(program.kernels.size(), most); ++i)
+    static_cast<void>(codegen::emit_assembly(program.kernels[i], cpu));
+}
+
+Answer check(std::uint64_t seed, const std::string& text) {
+  const ir::Graph graph = ir::parse_graph(text, "mutant.lathe");
+  check_printed(graph);
+  if (seed % 3 == 0) {
+    try {
+      check_printed(ir::differentiate(graph, {.unused = ir::Unused::zeros}));
+    } catch (const UserError&) {  // not every graph has gradients; it can be compiled all the same
+    }
+  }
+  compile(graph, seed);
+  return Answer::taken;
+}
+
+}  // namespace
+
+void attack_text(Report& report) { try_mutants(report, 2000, {.make = make, .check = check, .ending = ".lathe"}); }
+
+}  // namespace lathe::robustness

@@ -1,0 +1,83 @@
+#include "tests/robustness/workplace.h"
+
+#include <fmt/core.h>
+
+#include <span>
+
+#include "runtime/files/sha256.h"
+
+namespace lathe::robustness {
+
+test::Command Workplace::command(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), lathe_.string());
+  return {.words = std::move(arguments),
+          .folder = folder_.path(),
+          .environment = {{"LATHE_CACHE_DIR", (folder_ / "cache").string()}},
+          .in = "/dev/null",
+          .out = (folder_ / "stdout").string(),
+          .err = (folder_ / "stderr").string(),
+          .limits = {},
+          .user = {}};
+}
+
+Ran Workplace::run(const test::Command& command) const {
+  const auto text = [&](const std::string& path) {
+    return path == folder_ / "stdout" || path == folder_ / "stderr" ? read_bytes(path) : std::string();
+  };
+  const test::Ending ending = test::run(command);
+  return {ending, text(command.out), text(command.err)};
+}
+
+bool judge(Report& report, const std::string& name, const Ran& ran, std::string_view bytes) {
+  report.count(ran.ending.to_string());
+  const bool good = ran.ending.signal == 0 && ran.ending.status >= 0 && ran.ending.status <= 2;
+  if (!good) report.fail(name, ran.ending.to_string() + ": " + ran.err.substr(0, 2000), bytes);
+  return good;
+}
+
+const char* const small_program = R"(graph @small(
+  input %x: f32[n, d=4] loc("small.cpp":3),
+  parameter %w: f32[d=4, d=4] loc("small.cpp":4),
+  state %runs: i64[]
+) {
+  %1 = linear %x, %w                        loc("small.cpp":5 in "layer.0")
+  %2 = transpose %1 {dim0=0, dim1=1}        loc("small.cpp":6 in "layer.0")
+  %scores = matmul %1, %2                   loc("small.cpp":7 in "layer.0")
+  %weights = softmax %scores {dim=-1}       loc("small.cpp":8)
+  %one = constant {dtype=i64, shape=[], values=[1]}
+  %next = add %runs, %one
+  output "weights" %weights
+  update %runs <- %next
+}
+)";
+
+std::string training_text() {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
+  return text;
+}
+
+std::vector<std::string> training(int steps, std::vector<std::string> more, const std::string& folder) {
+  std::vector<std::string> words = {
+      "train",     "--text",   "text.txt", "-o",        folder,      "--layers", "1",
+      "--d-model", "8",        "--heads",  "1",         "--context", "8",        "--batch",
+      "2",         "--sample", "5",        "--threads", "1",         "--steps",  std::to_string(steps)};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::optional<Checkpoint> newest_checkpoint(const Workplace& place) {
+  return CheckpointStore(place / "run" / "checkpoints").load_newest();
+}
+
+std::string digest(const Checkpoint& checkpoint) {
+  Sha256 hash;
+  for (const std::string& name : checkpoint.tensors.names()) {
+    hash.update(name);
+    const HostTensor tensor = checkpoint.tensors.tensor(name);
+    hash.update(std::span(tensor.data(), tensor.bytes()));
+  }
+  return to_hex(hash.finish());
+}
+
+}  // namespace lathe::robustness

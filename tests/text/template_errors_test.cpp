@@ -1,0 +1,57 @@
+#include <catch2/catch.hpp>
+
+#include "runtime/text/template/chat_template.h"
+
+using namespace lathe;
+using Catch::Matchers::Contains;
+using jinja::Value;
+
+namespace {
+
+std::string render(const std::string& text) {
+  return jinja::Template::parse(text, "chat.jinja")
+      .render(Value::dict({{"s", "text"}, {"l", Value::list({1})}}))
+      .text;
+}
+
+}  // namespace
+
+TEST_CASE("templates: errors name the line, the expression, and what to do") {
+  CHECK_THROWS_WITH(
+      render("a\n{{ s }}\n{{ nothing.more }}"),
+      Contains("chat.jinja:3: nothing.more: 'nothing' is undefined  [template_undefined]") && Contains("is defined"));
+  CHECK_THROWS_WITH(render("{% for x in l %}\n  {{ x + s }}\n{% endfor %}"),
+                    Contains("chat.jinja:2: x + s: ") && Contains("[template_operation]"));
+  CHECK_THROWS_WITH(render("{% macro f() %}\n{{ 1 // 0 }}{% endmacro %}\n\n{{ f() }}"),
+                    Contains("chat.jinja:2: 1 // 0: "));
+  CHECK_THROWS_WITH(render("\n{{ raise_exception('roles must alternate') }}"),
+                    Contains("chat.jinja:2: raise_exception('roles must alternate'): roles must alternate  "
+                             "[template_raise]"));
+  CHECK_THROWS_WITH(render("\n\n{% set x = l.append(2) %}"),
+                    Contains("chat.jinja:3: ") && Contains("[template_unsafe]") && Contains("l + [x]"));
+  CHECK_THROWS_WITH(render("\n{{ '%d' % 3 }}"), Contains("chat.jinja:2: '%d' % 3: ") &&
+                                                    Contains("[template_unsupported]") &&
+                                                    Contains("docs/chat-templates.md"));
+}
+
+TEST_CASE("templates: what is no template is an error at its line and column") {
+  CHECK_THROWS_WITH(render("a\n{% if s %}\nb"), Contains("chat.jinja:3:1: ") && Contains("endif"));
+  CHECK_THROWS_WITH(render("a\n  {{ s + }}"), Contains("chat.jinja:2:"));
+  CHECK_THROWS_WITH(render("\n\n{% nope %}"), Contains("chat.jinja:3:4: ") && Contains("nope"));
+  CHECK_THROWS_WITH(render("\n{{ s | nope }}"), Contains("chat.jinja:2:") && Contains("No filter named 'nope'"));
+}
+
+TEST_CASE("chat templates: options and messages that are of the wrong kind") {
+  const ChatTemplate chat = ChatTemplate::parse("{% for m in messages %}{{ m.content }}{% endfor %}", "chat.jinja");
+  const std::vector<ChatMessage> messages{{"user", "a"}, {"assistant", "b"}};
+  CHECK(chat.render(messages).text == "ab");
+  CHECK_THROWS_WITH(chat.render(std::vector<ChatMessage>{}), Contains("[chat_messages]"));
+  CHECK_THROWS_WITH(chat.render(Value::list({1})), Contains("[chat_messages]"));
+  ChatOptions both;
+  both.add_generation_prompt = both.continue_final_message = true;
+  CHECK_THROWS_WITH(chat.render(messages, both), Contains("[chat_options]"));
+  ChatOptions tools;
+  tools.tools = Value("get_weather");
+  CHECK_THROWS_WITH(chat.render(messages, tools), Contains("[chat_options]"));
+  CHECK_THROWS_WITH(chat.render(std::vector<ChatMessage>{{"user", "\xff"}}), Contains("[template_input]"));
+}

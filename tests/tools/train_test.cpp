@@ -1,0 +1,268 @@
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "runtime/files/checkpoint.h"
+#include "runtime/files/file_lock.h"
+#include "tests/support/process.h"
+#include "tests/tools/command.h"
+
+using namespace lathe;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using test::run_lathe;
+using test::Scratch;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A model that a step of takes no time, on a text of its own.
+std::string small_training(const Scratch& scratch, const std::string& sizes = "--context 8 --batch 2") {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
+  scratch.write("text.txt", text);
+  return "train --text text.txt -o run --layers 1 --d-model 8 --heads 1 --threads 1 --sample 0 " + sizes + " ";
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  if (fs::exists(folder))
+    for (const auto& item : fs::directory_iterator(folder)) names.insert(item.path().filename().string());
+  return names;
+}
+
+CheckpointStore store_of(const Scratch& scratch) { return CheckpointStore(scratch.path("run/checkpoints")); }
+
+CheckpointMeta meta_of(const std::map<std::string, std::string>& config) {
+  return {.step = 1, .data_position = 1, .ir_hash = {}, .config = config, .values = {}};
+}
+
+/// Starts a training without an end, and waits for its first step. `before` goes before it in the shell.
+class Training {
+ public:
+  Training(const Scratch& scratch, const std::string& arguments, const std::string& before = {})
+      : scratch_(with_empty_output(scratch)),
+        process_({.words = {"/bin/sh", "-c", before + "exec '" LATHE_BINARY "' " + arguments},
+                  .folder = scratch.path(""),
+                  .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+                  .in = "/dev/null",
+                  .out = scratch.path("out"),
+                  .err = scratch.path("err"),
+                  .limits = {},
+                  .user = {}}) {
+    using namespace std::chrono_literals;
+    for (int i = 0; i < 6000 && scratch.read("out").find("\nstep ") == std::string::npos; ++i) {
+      REQUIRE_FALSE(process_.wait_for(10ms).has_value());
+    }
+  }
+  test::Process& process() { return process_; }
+  std::string out() const { return scratch_.read("out"); }
+
+ private:
+  /// What an earlier training printed does not count.
+  static const Scratch& with_empty_output(const Scratch& scratch) {
+    scratch.write("out", "");
+    return scratch;
+  }
+
+  const Scratch& scratch_;
+  test::Process process_;
+};
+
+}  // namespace
+
+TEST_CASE("a diverged run leaves checkpoints as they are, and the next one goes on from the last good one",
+          "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  REQUIRE(run_lathe(scratch, train + "--steps 6 --save-every 2").status == 0);
+  const auto before = names_in(scratch.path("run/checkpoints"));
+  const std::string good = store_of(scratch).load_newest()->folder.string();
+  SECTION("the loss tells") {
+    const auto ran = run_lathe(scratch, train + "--steps 40 --save-every 39 --lr 1e30 --warmup 1");
+    INFO(ran.out << ran.err);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, StartsWith("lathe: the loss of step ") && Contains("[train_diverged]"));
+    CHECK_THAT(ran.err, Contains("a smaller --lr") && Contains("it goes on after step 6, the last good checkpoint"));
+  }
+  SECTION("a state tells, before any loss does") {
+    const auto ran = run_lathe(scratch, train + "--steps 40 --save-every 1 --lr 1e39 --warmup 1");
+    INFO(ran.out << ran.err);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, StartsWith("lathe: the state after step 7 is not finite: '") && Contains("[train_diverged]"));
+  }
+  CHECK(names_in(scratch.path("run/checkpoints")) == before);
+  CHECK(store_of(scratch).load_newest()->folder == good);
+  const CheckpointStore apart(scratch.path("run/diverged"), 1, CheckpointStore::States::any);
+  REQUIRE(apart.list().size() == 1);
+  CHECK(load_checkpoint(apart.list()[0]).meta.step > 6);
+  const auto again = run_lathe(scratch, train + "--steps 8");
+  CHECK(again.status == 0);
+  CHECK_THAT(again.out, Contains("going on after step 6 "));
+  CHECK(store_of(scratch).load_newest()->meta.step == 8);
+}
+
+TEST_CASE("a run that diverges before its first checkpoint says that there is none", "[tools][train]") {
+  const Scratch scratch;
+  const auto ran = run_lathe(scratch, small_training(scratch) + "--steps 40 --lr 1e30 --warmup 1");
+  CHECK(ran.status == 1);
+  CHECK_THAT(ran.err, Contains("[train_diverged]") && Contains("there is no checkpoint of this run to go on from"));
+  CHECK(store_of(scratch).list().empty());
+}
+
+TEST_CASE("one output folder is trained in by one process, which is named", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+  const auto before = names_in(scratch.path("run/checkpoints"));
+  {
+    const auto held = FileLock::take(scratch.path("run/.lock"));
+    REQUIRE(held.has_value());
+    for (const char* fresh : {"", "--fresh "}) {
+      const auto second = run_lathe(scratch, train + fresh + "--steps 4");
+      CHECK(second.status == 1);
+      CHECK_THAT(second.err, Contains("process " + std::to_string(::getpid()) + " is training in run") &&
+                                 Contains("[train_locked]"));
+    }
+  }
+  CHECK(names_in(scratch.path("run/checkpoints")) == before);
+  CHECK(run_lathe(scratch, train + "--steps 4").status == 0);
+}
+
+TEST_CASE("signals end a training with a checkpoint, and a status that tells which", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch) + "--steps 1000000000 --save-every 1000000000 ";
+  std::int64_t step = 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    INFO(signal);
+    Training training(scratch, train);
+    training.process().send(signal);
+    const auto ended = training.process().wait_for(std::chrono::seconds(60));
+    REQUIRE(ended.has_value());
+    CHECK(*ended == test::Ending{.status = 128 + signal});
+    const auto saved = store_of(scratch).load_newest();
+    REQUIRE(saved.has_value());
+    CHECK(saved->meta.step > step);
+    step = saved->meta.step;
+    CHECK_THAT(training.out(), Contains("Stopped after step " + std::to_string(step) + ". Checkpoint in run"));
+  }
+  SECTION("a signal that the process was started to ignore does not end it") {
+    Training training(scratch, train, "trap '' HUP; ");
+    training.process().send(SIGHUP);
+    CHECK_FALSE(training.process().wait_for(std::chrono::seconds(1)).has_value());
+    training.process().send(SIGTERM);
+    CHECK(training.process().wait() == test::Ending{.status = 128 + SIGTERM});
+  }
+}
+
+TEST_CASE("a training whose output is lost saves and fails", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+  const std::string lost = "--steps 1000000000 --save-every 1000000000 --evaluate-every 50 2>err";
+  const test::Ending ending = test::run(
+      {.words = {"/bin/sh", "-c", "( '" LATHE_BINARY "' " + train + lost + "; echo $? >status ) | sed '/^step /q'"},
+       .folder = scratch.path(""),
+       .environment = {{"LATHE_CACHE_DIR", scratch.path("cache")}},
+       .in = "/dev/null",
+       .out = scratch.path("out"),
+       .err = scratch.path("err-of-shell"),
+       .limits = {},
+       .user = {}});
+  CHECK(ending == test::Ending{});
+  CHECK(scratch.read("status") == "1\n");
+  const auto saved = store_of(scratch).load_newest();
+  REQUIRE(saved.has_value());
+  CHECK(saved->meta.step > 2);
+  CHECK_THAT(scratch.read("err"), Contains("standard output cannot be written"));
+}
+
+TEST_CASE("what a run has otherwise than its checkpoint is said, or refused", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+  const auto same = run_lathe(scratch, train + "--steps 2");
+  CHECK(same.status == 0);
+  CHECK_THAT(same.out, !Contains("going on with"));
+  const auto other =
+      run_lathe(scratch, small_training(scratch, "--context 8 --batch 3") +
+                             "--steps 4 --seed 5 --lr 0.01 --warmup 2 --clip 0.5 --weight-decay 0 --chunk-rows off");
+  CHECK(other.status == 0);
+  for (const char* line : {"steps=4; so far it was 2", "seed=5; so far it was 1", "batch=3; so far it was 2",
+                           "lr=0.01; so far it was 0.001", "warmup=2; so far it was 0", "clip=0.5; so far it was 1",
+                           "weight_decay=0; so far it was 0.1", "chunk_rows=off; so far it was auto"})
+    CHECK_THAT(other.out, Contains(std::string("going on with ") + line + "\n"));
+  const auto refused = run_lathe(scratch, small_training(scratch, "--context 4 --batch 2") + "--steps 6 --model gpt");
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.err,
+             Contains("has context=8, model=llama, this run context=4, model=gpt") && Contains("[train_resume]"));
+  CHECK(store_of(scratch).load_newest()->meta.step == 4);
+}
+
+TEST_CASE("what a killed training left goes when it starts again", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+  fs::create_directories(scratch.path("run/checkpoints/.work-00000009-step-9"));
+  scratch.write("run/checkpoints/.work-00000009-step-9/.tensors.safetensors.17-0.lathe-tmp", "half");
+  scratch.write("run/.loss.svg.17-0.lathe-tmp", "half");
+  scratch.write("run/notes.txt", "mine");
+  REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+  CHECK(names_in(scratch.path("run")) == std::set<std::string>{".lock", "checkpoints", "loss.svg", "notes.txt"});
+  CHECK_FALSE(fs::exists(scratch.path("run/checkpoints/.work-00000009-step-9")));
+}
+
+TEST_CASE("a checkpoint that is not of this program is an error by name", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch);
+  const HostTensor weights(f32, {3});
+  const std::vector tensors{view_of("w", weights)};
+  SECTION("without a vocabulary") {
+    const auto folder = store_of(scratch).save(meta_of({}), tensors);
+    const auto ran = run_lathe(scratch, train + "--steps 2");
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err,
+               Contains(folder.filename().string()) && Contains("no vocabulary") && Contains("[train_resume]"));
+  }
+  SECTION("with other tensors") {
+    store_of(scratch).save(meta_of({{"characters", "abcd \n"}}), tensors);
+    const auto ran = run_lathe(scratch, train + "--steps 2");
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, Contains("[safetensors_missing]"));
+  }
+  SECTION("with a history that does not fit together") {
+    REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
+    const auto saved = store_of(scratch).load_newest();
+    std::map<std::string, HostTensor> all;
+    for (const std::string& name : saved->tensors.names()) all.emplace(name, saved->tensors.tensor(name));
+    all.at("history.loss") = HostTensor(f64, {7});
+    std::vector<TensorView> states, records;
+    for (const auto& [name, tensor] : all)
+      (name.starts_with("history.") ? records : states).push_back(view_of(name, tensor));
+    store_of(scratch).save(saved->meta, states, records);
+    const auto ran = run_lathe(scratch, train + "--steps 3");
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err,
+               Contains("history.step and history.loss are i64[2] and f64[7]") && Contains("[checkpoint_invalid]"));
+  }
+  SECTION("with the largest number") {
+    fs::create_directories(scratch.path("run/checkpoints/18446744073709551615-step-1"));
+    const auto ran = run_lathe(scratch, train + "--steps 2");
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, Contains("[checkpoint_number]"));
+  }
+}
+
+TEST_CASE("a text without an end is refused", "[tools][train]") {
+  const Scratch scratch;
+  for (const char* command : {"train -o run --text /dev/zero", "dump - < /dev/zero"}) {
+    const auto ran = run_lathe(scratch, command);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, Contains("has more than") && Contains(" bytes"));
+  }
+  small_training(scratch);
+  CHECK(run_lathe(scratch,
+                  "train -o run --text /dev/stdin --layers 1 --d-model 8 --heads 1 --context 8 --steps 1 "
+                  "--sample 0 < text.txt")
+            .status == 0);
+}

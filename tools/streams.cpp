@@ -1,0 +1,52 @@
+#include "tools/streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "ir/support/error.h"
+#include "ir/support/visible.h"
+
+namespace lathe::tools {
+
+void prepare_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) != -1) continue;
+    // The lowest free number is this one. It is opened the wrong way round: what reads or writes it still fails.
+    const int taken = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    static_cast<void>(taken);
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void print_raw(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw UserError("standard output cannot be written", "file_write", "is the pipe closed, or the disk full?");
+}
+
+void print_text(std::string_view text) {
+  if (::isatty(STDOUT_FILENO) == 1)
+    print_raw(visible_lines(text));
+  else
+    print_raw(text);
+}
+
+void print_error(std::string_view text) noexcept {
+  try {
+    const std::string shown = visible_lines(text);
+    std::fwrite(shown.data(), 1, shown.size(), stderr);
+  } catch (const std::bad_alloc&) {
+    std::fputs("lathe: out of memory\n", stderr);
+  }
+}
+
+bool streams_are_written() noexcept {
+  const bool flushed = std::fflush(stdout) == 0 && std::fflush(stderr) == 0;
+  return flushed && std::ferror(stdout) == 0 && std::ferror(stderr) == 0;
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string_view>
+#include <utility>
+
+/// The standard streams of a command, whatever they are: a terminal, a file, a closed pipe, a full disk, nothing.
+namespace lathe::tools {
+
+/// To be called first of all. Makes descriptors 0, 1 and 2 taken where they are closed, so that no file that is
+/// opened later becomes standard output; and lets a write to a closed pipe, or beyond a limit of file sizes, fail
+/// instead of ending the process.
+void prepare_streams();
+
+/// Writes to standard output, and flushes. What a terminal would take for a command is escaped. UserError
+/// [file_write].
+void print_text(std::string_view text);
+template <class... Args>
+void print(fmt::format_string<Args...> format, Args&&... args) {
+  print_text(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// The same as it is: for commands to the terminal.
+void print_raw(std::string_view text);
+
+/// Writes to standard error what can be written there, escaped as by print_text().
+void print_error(std::string_view text) noexcept;
+
+/// Flushes both; false if anything written there was lost.
+bool streams_are_written() noexcept;
+
+}  // namespace lathe::tools

@@ -1,0 +1,52 @@
+#include "tools/train/history.h"
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::tools {
+
+namespace {
+
+constexpr const char *training_steps = "history.step", *training_losses = "history.loss",
+                     *validation_steps = "history.validation_step", *validation_losses = "history.validation_loss";
+
+void add(const std::vector<CurvePoint>& curve, const char* steps, const char* losses,
+         std::map<std::string, HostTensor>& tensors) {
+  const auto n = static_cast<std::int64_t>(curve.size());
+  HostTensor step(i64, {n}), loss(f64, {n});
+  for (std::int64_t i = 0; i < n; ++i) {
+    step.set_int(i, curve[static_cast<std::size_t>(i)].step);
+    loss.set(i, curve[static_cast<std::size_t>(i)].loss);
+  }
+  tensors.emplace(steps, std::move(step));
+  tensors.emplace(losses, std::move(loss));
+}
+
+std::vector<CurvePoint> read(const Checkpoint& checkpoint, const char* steps, const char* losses) {
+  const HostTensor step = checkpoint.tensors.tensor(steps), loss = checkpoint.tensors.tensor(losses);
+  if (step.dtype() != i64 || loss.dtype() != f64 || step.rank() != 1 || step.shape() != loss.shape())
+    throw UserError(fmt::format("checkpoint {}: {} and {} are {}{} and {}{}", checkpoint.folder.string(), steps,
+                                losses, name(step.dtype()), shape_to_string(step.shape()), name(loss.dtype()),
+                                shape_to_string(loss.shape())),
+                    "checkpoint_invalid", "they must be i64[n] and f64[n]");
+  std::vector<CurvePoint> curve;
+  for (std::int64_t i = 0; i < step.numel(); ++i) curve.push_back({step.get_int(i), loss.get(i)});
+  return curve;
+}
+
+}  // namespace
+
+std::map<std::string, HostTensor> History::tensors() const {
+  std::map<std::string, HostTensor> result;
+  add(training, training_steps, training_losses, result);
+  add(validation, validation_steps, validation_losses, result);
+  return result;
+}
+
+History History::of(const Checkpoint& checkpoint) {
+  return {.training = read(checkpoint, training_steps, training_losses),
+          .validation = read(checkpoint, validation_steps, validation_losses)};
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,40 @@
+#include "tools/train/resume.h"
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::tools {
+
+namespace {
+
+/// Calls `use` with name, value before and value now of each setting that differs.
+template <class Use>
+void for_each_difference(const Settings& checkpoint, const Settings& run, Use&& use) {
+  for (const auto& [name, value] : run)
+    if (const auto before = checkpoint.find(name); before != checkpoint.end() && before->second != value)
+      use(name, before->second, value);
+}
+
+}  // namespace
+
+void check_same_settings(const Settings& checkpoint, const Settings& run, const std::string& folder) {
+  std::string theirs, ours;
+  for_each_difference(checkpoint, run, [&](const auto& name, const auto& before, const auto& now) {
+    theirs += fmt::format("{}{}={}", theirs.empty() ? "" : ", ", name, before);
+    ours += fmt::format("{}{}={}", ours.empty() ? "" : ", ", name, now);
+  });
+  if (!theirs.empty())
+    throw UserError(fmt::format("the checkpoint in {} has {}, this run {}", folder, theirs, ours), "train_resume",
+                    "give the same settings, another --output, or --fresh to start anew");
+}
+
+std::vector<std::string> changed_settings(const Settings& checkpoint, const Settings& run) {
+  std::vector<std::string> lines;
+  for_each_difference(checkpoint, run, [&](const auto& name, const auto& before, const auto& now) {
+    lines.push_back(fmt::format("going on with {}={}; so far it was {}", name, now, before));
+  });
+  return lines;
+}
+
+}  // namespace lathe::tools
