@@ -29,8 +29,9 @@ std::string_view name(Kind kind) {
 
 class Verifier {
  public:
-  explicit Verifier(const Program& program)
-      : program_(program), stored_(program.buffers.size(), false), owner_(program.buffers.size(), -1) {}
+  explicit Verifier(const Program& program) : program_(program), owner_(program.buffers.size(), -1) {
+    for (const ProgramBuffer& buffer : program.buffers) stored_.push_back(is_empty(buffer));
+  }
 
   void run() {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) check_buffer(static_cast<int>(b));
@@ -41,6 +42,7 @@ class Verifier {
     for (int first = 0, last = 0; first < count(program_.launches); first = last + 1) {
       last = end_of_region(first);
       for (launch_ = first; launch_ <= last; ++launch_) check_accesses();
+      check_declared(first, last);
       const auto fault = accesses.find_fault(first, last);
       if (!fault) continue;
       launch_ = fault->launch;
@@ -58,6 +60,7 @@ class Verifier {
   const ProgramBuffer& buffer(int b) const { return program_.buffers[static_cast<std::size_t>(b)]; }
   const Launch& launch() const { return program_.launches[static_cast<std::size_t>(launch_)]; }
   const kernel::Kernel& kernel() const { return program_.kernels[static_cast<std::size_t>(launch().kernel)]; }
+  static bool is_empty(const ProgramBuffer& buffer) { return buffer.elements == Dim(0); }
   bool is_stored(int b) const { return stored_[static_cast<std::size_t>(b)]; }
   const kernel::ParameterUse& use() const { return uses_[static_cast<std::size_t>(launch().kernel)]; }
 
@@ -138,20 +141,34 @@ class Verifier {
       if (use().stored[p]) stored_[static_cast<std::size_t>(launch().buffers[p])] = true;
   }
 
+  /// What launches of a region say that they write, one of them has to write.
+  void check_declared(int first, int last) {
+    std::map<int, int> declared;  // by buffer: the last launch that says so
+    std::set<int> stored;
+    for (launch_ = first; launch_ <= last; ++launch_)
+      for (std::size_t p = 0; p < launch().buffers.size(); ++p) {
+        if (kernel().buffers[p].access != kernel::Access::read) declared[launch().buffers[p]] = launch_;
+        if (use().stored[p]) stored.insert(launch().buffers[p]);
+      }
+    for (const auto& [b, at] : declared) {
+      launch_ = at;
+      if (!stored.contains(b) && !is_empty(buffer(b)))
+        fail("program_unwritten", b, "it should be written, and is not");
+    }
+  }
+
   void check_access(std::size_t p) {
     const int b = launch().buffers[p];
     const Kind kind = buffer(b).kind;
     const bool loads = use().loaded[p], stores = use().stored[p];
     if (kind == Kind::scratch) {
       int& owner = owner_[static_cast<std::size_t>(b)];
-      if (owner >= 0 && owner != launch_) fail("program_scratch", b, fmt::format("launch {} has it too", owner));
       if (loads && !stores) fail("program_scratch", b, "it is read and not written");
+      if (owner >= 0 && owner != launch_) fail("program_scratch", b, fmt::format("launch {} has it too", owner));
       owner = launch_;
       return;
     }
     if (stores && (kind == Kind::input || kind == Kind::constant)) fail("program_constant", b, "it is written");
-    if (!stores && kernel().buffers[p].access != kernel::Access::read)
-      fail("program_unwritten", b, "it should be written, and is not");
     if (kind == Kind::input || kind == Kind::state || kind == Kind::constant || is_stored(b)) return;
     if (loads && !stores) fail("program_unwritten", b, "it is read and nothing wrote it before");
     if (launch().leaves_rest(static_cast<int>(p)))
@@ -168,7 +185,7 @@ class Verifier {
 
   const Program& program_;
   std::vector<kernel::ParameterUse> uses_;  // by kernel
-  std::vector<bool> stored_;                // by buffer: a launch so far stores to it
+  std::vector<bool> stored_;                // by buffer: a launch so far stores to it, or it has no elements
   std::vector<int> owner_;                  // by buffer: of scratch the launch that has it
   int launch_ = -1;                         // that is looked at
 };

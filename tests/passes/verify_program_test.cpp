@@ -283,6 +283,21 @@ TEST_CASE("verify program: every model's step is accepted, for each kind of mach
     }
 }
 
+TEST_CASE("verify program: what has no elements needs no writer, and what is summed over nothing does", "[program]") {
+  const ir::Graph graph = ir::test::parse(R"(graph @g(input %x: f32[n, 0]) {
+  %1 = exp %x
+  %2 = sum %1 {dims=[0]}
+  %3 = sum %1 {dims=[1]}
+  output "e" %1
+  output "s" %2
+  output "t" %3
+})");
+  Program program = lower(graph, VectorTarget{256});
+  CHECK_NOTHROW(verify_program(lower_gpu(graph)));
+  program.launches.clear();
+  CHECK_THROWS_WITH(verify_program(program), Contains("output t: f32[n]: nothing writes it"));
+}
+
 TEST_CASE("verify placement: no value is read from where another one lies by then", "[program]") {
   const ir::Graph graph = prepare_for_fusion(ir::test::parse(R"(graph @g(input %x: f32[n, 8], state %s: f32[n, 8]) {
   %1 = sum %x {dims=[0]}
