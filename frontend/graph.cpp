@@ -32,6 +32,7 @@ Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Wher
 
 Tensor Graph::declared(const ir::Op& op, const std::string& name, DType dtype, const Shape& shape, const Init& init,
                        const Where& at) const {
+  check_init(init, name, detail::line_of(builder(at), at));
   const detail::Line line(builder(at), at);
   const Tensor t(state_->argument(op, name, dtype, shape));
   state_->initializers.push_back({name, init});
@@ -102,6 +103,7 @@ void Graph::update(const Tensor& state, const Tensor& value, Where at) const {
 }
 
 void Graph::set_initializer(std::string_view argument, const Init& init, Where at) const {
+  check_init(init, argument, detail::line_of(builder(at), at));
   const ir::Graph& graph = ir(at);
   std::vector<std::string_view> names;
   for (Initializer& entry : shared(at).initializers) {

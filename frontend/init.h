@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
+
+#include "ir/support/location.h"
 
 namespace lathe {
 
@@ -33,7 +36,14 @@ struct Init {
   static Init xavier_normal(double gain = 1) { return {Kind::xavier_normal, gain, 0, {}}; }
   static Init kaiming_normal(double gain = 1.4142135623730951) { return {Kind::kaiming_normal, gain, 0, {}}; }
   static Init values(std::vector<double> list) { return {Kind::values, 0, 0, std::move(list)}; }
+
+  /// "a standard deviation of -1": what makes it no distribution, if anything does.
+  std::optional<std::string> fault() const;
 };
+
+/// Throws UserError [init_options] where `init`, the start of the argument `name`, is no distribution; at a line, if
+/// it is known. Whoever declares a parameter or state checks it so.
+void check_init(const Init& init, std::string_view name, const Location& at = {});
 
 /// The start of one parameter or state, by the argument's name.
 struct Initializer {

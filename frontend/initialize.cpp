@@ -91,6 +91,7 @@ std::function<double(std::int64_t)> sampler(const Init& init, const Draw& draw) 
 
 HostTensor initial_value(const Init& init, std::string_view name, DType dtype, const std::vector<std::int64_t>& sizes,
                          std::uint64_t seed) {
+  check_init(init, name);
   const FloatEnvironment environment;
   HostTensor value(dtype, sizes);
   const Init plain = resolve(init, sizes);

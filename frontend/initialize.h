@@ -12,8 +12,8 @@
 namespace lathe {
 
 /// The start of one argument. Element i of the argument `name` depends on (seed, name, i) alone, so that adding or
-/// reordering parameters changes no other. Throws UserError [init_values] where a list has another number of
-/// elements.
+/// reordering parameters changes no other. Throws UserError [init_options], and [init_values] where a list has
+/// another number of elements.
 HostTensor initial_value(const Init& init, std::string_view name, DType dtype, const std::vector<std::int64_t>& sizes,
                          std::uint64_t seed);
 

@@ -13,8 +13,10 @@ namespace lathe {
 
 namespace {
 
-void require(bool condition, std::string_view message, std::string_view hint) {
-  if (!condition) throw UserError(fmt::format("learning rate: {}", message), "schedule_steps", hint);
+using At = std::source_location;
+
+void require(bool condition, const At& at, std::string_view message, std::string_view hint) {
+  if (!condition) throw UserError(Location(at), "learning rate", message, "schedule_steps", hint);
 }
 
 template <class... Handlers>
@@ -26,24 +28,24 @@ Overload(Handlers...) -> Overload<Handlers...>;
 
 }  // namespace
 
-Schedule Schedule::warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor) {
-  require(warmup >= 0 && total > warmup, fmt::format("{} steps of warm-up in {} steps in all", warmup, total),
+Schedule Schedule::warmup_cosine(double peak, std::int64_t warmup, std::int64_t total, double floor, const At& at) {
+  require(warmup >= 0 && total > warmup, at, fmt::format("{} steps of warm-up in {} steps in all", warmup, total),
           "the warm-up takes 0 steps or more, and fewer than all");
   return Schedule(Kind(WarmupCosine{peak, static_cast<double>(warmup), static_cast<double>(total), floor}));
 }
 
-Schedule Schedule::inverse_sqrt(double scale, std::int64_t warmup) {
-  require(warmup >= 1, fmt::format("{} steps of warm-up", warmup), "give 1 or more");
+Schedule Schedule::inverse_sqrt(double scale, std::int64_t warmup, const At& at) {
+  require(warmup >= 1, at, fmt::format("{} steps of warm-up", warmup), "give 1 or more");
   return Schedule(Kind(InverseSqrt{scale, static_cast<double>(warmup)}));
 }
 
-Schedule Schedule::noam(double factor, std::int64_t d_model, std::int64_t warmup) {
-  require(d_model >= 1, fmt::format("d_model is {}", d_model), "give the width of the model");
-  return inverse_sqrt(factor / std::sqrt(static_cast<double>(d_model)), warmup);
+Schedule Schedule::noam(double factor, std::int64_t d_model, std::int64_t warmup, const At& at) {
+  require(d_model >= 1, at, fmt::format("d_model is {}", d_model), "give the width of the model");
+  return inverse_sqrt(factor / std::sqrt(static_cast<double>(d_model)), warmup, at);
 }
 
-Schedule Schedule::step_decay(double rate, std::int64_t every, double gamma) {
-  require(every >= 1, fmt::format("a decay every {} steps", every), "give 1 or more");
+Schedule Schedule::step_decay(double rate, std::int64_t every, double gamma, const At& at) {
+  require(every >= 1, at, fmt::format("a decay every {} steps", every), "give 1 or more");
   return Schedule(Kind(StepDecay{rate, static_cast<double>(every), gamma}));
 }
 

@@ -48,9 +48,9 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   require(options.clip_norm >= 0, fmt::format("clipping to the norm {}", options.clip_norm), "train_options",
           "clip_norm is 0 (no clipping) or positive");
   const LossScaling& scaling = options.loss_scaling;
-  require(scaling.start > 0 && std::isfinite(scaling.start) && scaling.growth_interval >= 1,
+  require(scaling.start > 0 && scaling.start <= std::numeric_limits<float>::max() && scaling.growth_interval >= 1,
           fmt::format("a loss scale from {}, doubled after {} steps", scaling.start, scaling.growth_interval),
-          "train_options", "the scale is positive, the steps 1 or more");
+          "train_options", "the scale is a positive number of f32, the steps are 1 or more");
 }
 
 /// The trainable parameters that the loss depends on, with the gradients of loss * scale.

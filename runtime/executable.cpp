@@ -16,6 +16,7 @@
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
 #include "runtime/argument_binder.h"
+#include "runtime/compile_options.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
 #include "runtime/machine/cpu_info.h"
@@ -214,8 +215,7 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 }  // namespace
 
 Executable compile(const ir::Graph& given, const CompileOptions& options) {
-  if (options.threads < 0)
-    throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
+  check(options);
   const FloatEnvironment environment;
   const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();

@@ -92,6 +92,7 @@ Parameter Module::declare(std::string_view name, DType dtype, const Shape& shape
                     full.empty() ? std::string("a parameter needs a name")
                                  : fmt::format("the model has a parameter named {} already", full),
                     "parameter_name", "give each parameter and sub-module a name of its own");
+  check_init(init, full, Location(at));
   Parameter made({.name = full, .dtype = dtype, .shape = shape, .init = init, .loc = Location(at)});
   node_->parameters.push_back(made);
   if (node_->graph) {

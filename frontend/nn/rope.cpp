@@ -108,6 +108,32 @@ Tensor frequencies_of(const Tensor& positions, std::int64_t d, const RopeOptions
   throw InternalError("a scaling of rotary embedding out of range");
 }
 
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+/// What the scaling that is chosen reads.
+void check(const RopeOptions& o, const Where& at) {
+  const auto require = [&](bool holds, std::string_view name, const auto& value, std::string_view hint) {
+    if (!holds) throw UserError(Location(at), "rope", fmt::format("{} is {}", name, value), "rope_options", hint);
+  };
+  constexpr std::string_view above_zero = "give a finite number above 0", length = "give the length in tokens";
+  require(o.theta > 1 && std::isfinite(o.theta), "theta", o.theta, "give a finite number above 1");
+  require(positive(o.attention_factor.value_or(1)), "attention_factor", o.attention_factor.value_or(1), above_zero);
+  if (o.scaling == Scaling::none) return;
+  require(positive(o.factor), "factor", o.factor, above_zero);
+  if (o.scaling == Scaling::dynamic) require(o.max_length >= 1, "max_length", o.max_length, length);
+  const bool stretched = o.scaling == Scaling::yarn || o.scaling == Scaling::llama3 || o.scaling == Scaling::longrope;
+  if (stretched) require(o.original_length >= 1, "original_length", o.original_length, length);
+  if (o.scaling == Scaling::yarn) {
+    require(positive(o.beta_fast), "beta_fast", o.beta_fast, above_zero);
+    require(positive(o.beta_slow), "beta_slow", o.beta_slow, above_zero);
+  }
+  if (o.scaling == Scaling::llama3) {
+    require(positive(o.low_frequency), "low_frequency", o.low_frequency, above_zero);
+    require(o.high_frequency > o.low_frequency && std::isfinite(o.high_frequency), "high_frequency", o.high_frequency,
+            "give a finite number above low_frequency");
+  }
+}
+
 double attention_factor(const RopeOptions& o) {
   if (o.attention_factor) return *o.attention_factor;
   if (o.scaling == Scaling::yarn) {
@@ -123,6 +149,7 @@ double attention_factor(const RopeOptions& o) {
 }  // namespace
 
 RotaryTables rope_tables(const Tensor& positions, const Dim& d, const RopeOptions& options, DType dtype, Where at) {
+  check(options, at);
   const CallSite line(positions, at);
   const auto width = d.value();
   if (!width || *width % 2 != 0)

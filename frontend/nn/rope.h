@@ -35,7 +35,8 @@ struct RopeOptions {
 
 /// cos and sin of position * frequency, repeated for both halves of `d`, in `dtype`: positions i64 [T] -> [T, d],
 /// positions [B, T] -> [B, 1, T, d]. Throws UserError [positions_even] for a `d` that is odd or not known,
-/// [rope_factors] for longrope with another number of factors than d/2.
+/// [rope_factors] for longrope with another number of factors than d/2, [rope_options] for other options out of
+/// range.
 RotaryTables rope_tables(const Tensor& positions, const Dim& d, const RopeOptions& options, DType dtype,
                          Where at = Where::current());
 

@@ -2,12 +2,29 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <limits>
 
 #include "frontend/nn/attention.h"
 #include "frontend/ops.h"
 
 namespace lathe::nn {
+
+namespace {
+
+void check(const AttentionContext::Options& options, const Where& at) {
+  const auto require = [&](bool holds, std::string_view name, const auto& value, std::string_view hint) {
+    if (!holds)
+      throw UserError(Location(at), "attention", fmt::format("{} is {}", name, value), "attention_options", hint);
+  };
+  require(std::isfinite(options.scale), "the scale", options.scale, "give a finite number, such as d^-0.5");
+  require(options.soft_cap >= 0 && std::isfinite(options.soft_cap), "soft_cap", options.soft_cap,
+          "give a positive number, or 0 for none");
+  require(options.window.value_or(1) >= 1, "the window", options.window.value_or(1),
+          "give 1 or more: a query sees itself");
+}
+
+}  // namespace
 
 /// bool [T, T] or [B, 1, T, T]: query i sees key j.
 Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> window) const {
@@ -21,6 +38,7 @@ Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> win
 
 Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
                                 Where at) const {
+  check(options, at);
   const CallSite line(q, at);
   Tensor scores = matmul(q, k.transpose(-2, -1)) * options.scale;  // [B, h, T, T]
   if (options.soft_cap != 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;

@@ -25,7 +25,7 @@ class AttentionContext {
     std::optional<std::int64_t> window = {};  ///< query i sees keys j with i - window < j <= i
   };
   /// Causal attention: q [B, h, T, d], k and v [B, h, T, d] -> [B, h, T, d]. Every query sees itself, padding too, so
-  /// that no row of weights is empty.
+  /// that no row of weights is empty. Throws UserError [attention_options] for options out of range.
   Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
                 Where at = Where::current()) const;
 

@@ -4,6 +4,8 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
+#include "frontend/nn/rope.h"
+#include "frontend/nn/self_attention.h"
 #include "tests/frontend/dsl_errors.h"
 
 namespace lathe::test {
@@ -124,6 +126,25 @@ const std::vector<DslError> table = {
     {__LINE__, "optimizer_options", "floor of lr is nan", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::warmup_cosine(1, 1, 9, nan)}); }},
     {__LINE__, "optimizer_options", "scale of lr is -", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::noam(-1, 4, 9)}); }},
     {__LINE__, "optimizer_options", "gamma is inf", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::step_decay(1, 2, infinity)}); }},
+    {__LINE__, "optimizer_options", "nesterov without momentum", [](Graph& g) { training_step(g, w(g), SGD{.nesterov = true}); }},
+    {__LINE__, "train_options", "scale from 1e+39", [](Graph& g) { training_step(g, w(g), SGD{}, {.precision = f16, .loss_scaling = {.start = 1e39}}); }},
+    {__LINE__, "train_options", "after 0 steps", [](Graph& g) { training_step(g, w(g), SGD{}, {.precision = f16, .loss_scaling = {.growth_interval = 0}}); }},
+    {__LINE__, "schedule_steps", "10 steps of warm-up in 10", [](Graph&) { Schedule::warmup_cosine(1, 10, 10); }},
+    {__LINE__, "schedule_steps", "-1 steps of warm-up", [](Graph&) { Schedule::warmup_cosine(1, -1, 10); }},
+    {__LINE__, "schedule_steps", "0 steps of warm-up", [](Graph&) { Schedule::inverse_sqrt(1, 0); }},
+    {__LINE__, "schedule_steps", "d_model is 0", [](Graph&) { Schedule::noam(1, 0, 5); }},
+    {__LINE__, "schedule_steps", "a decay every 0 steps", [](Graph&) { Schedule::step_decay(1, 0, 0.5); }},
+    {__LINE__, "init_options", "p starts from a standard deviation of -1", [](Graph& g) { g.parameter("p", f32, {2}, Init::normal(-1)); }},
+    {__LINE__, "init_options", "around nan", [](Graph& g) { g.state("p", f32, {2}, Init::normal(1, nan)); }},
+    {__LINE__, "init_options", "in [2, 1)", [](Graph& g) { w(g); g.set_initializer("w", Init::uniform(2, 1)); }},
+    {__LINE__, "init_options", "fc.weight starts from a gain of inf", [](Graph& g) { nn::Linear(g, "fc", 2, 3, {.weight = Init::xavier_uniform(infinity)}); }},
+    {__LINE__, "attention_options", "soft_cap is -1", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext(3).attend(a, a, a, {.soft_cap = -1}); }},
+    {__LINE__, "attention_options", "the scale is nan", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext(3).attend(a, a, a, {.scale = nan}); }},
+    {__LINE__, "attention_options", "the window is 0", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext(3).attend(a, a, a, {.window = 0}); }},
+    {__LINE__, "rope_options", "theta is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.theta = 0}, f32); }},
+    {__LINE__, "rope_options", "factor is -2", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::linear, .factor = -2}, f32); }},
+    {__LINE__, "rope_options", "original_length is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::yarn}, f32); }},
+    {__LINE__, "rope_options", "max_length is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::dynamic}, f32); }},
     // tensors without a value
     {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().shape(); }},
     {__LINE__, "tensor_empty", "tensor:", [](Graph&) { (void)Tensor().size(0); }},

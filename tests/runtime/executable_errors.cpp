@@ -1,6 +1,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <limits>
 #include <thread>
 
 #include "tests/runtime/check_compiled.h"
@@ -155,6 +156,26 @@ TEST_CASE("a number of threads below zero is an error") {
   const auto [label, text] = error_of_call([] { (void)compile(parse(model), {.threads = -1}); });
   CHECK(label == "thread_count");
   CHECK(text.find("-1 threads") != std::string::npos);
+}
+
+TEST_CASE("options of compile() out of range are errors that name the option and its value") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::pair<CompileOptions, std::string> cases[] = {
+      {{.reserve = {{"n", -4}}}, "reserve of the dim n is -4"},
+      {{.lower = {.memory = MemoryBudget{.bytes = -1}}}, "the memory budget is -1"},
+      {{.lower = {.memory = MemoryBudget{.bytes = 1, .dims = {{"n", -2}}}}}, "size of the dim n is -2"},
+      {{.lower = {.chunks = RowChunks{.least_rows = 0}}}, "least_rows of a chunk is 0"},
+      {{.lower = {.chunks = RowChunks{.least_saved = -8}}}, "least_saved by chunks is -8"},
+      {{.tune = TuneOptions{.seconds = nan}}, "the time to tune for is nan"},
+      {{.tune = TuneOptions{.seconds = -1}}, "the time to tune for is -1"},
+      {{.tune = TuneOptions{.dims = {{"n", -3}}}}, "tuned size of the dim n is -3"},
+  };
+  for (const auto& [options, says] : cases) {
+    INFO(says);
+    const auto [label, text] = error_of_call([&] { (void)compile(parse(model), options); });
+    CHECK(label == "compile_options");
+    CHECK(text.find(says) != std::string::npos);
+  }
 }
 
 TEST_CASE("states that are set beside runs on another thread are seen whole or not at all") {

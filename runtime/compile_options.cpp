@@ -1,0 +1,45 @@
+#include "runtime/compile_options.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "ir/support/error.h"
+#include "runtime/executable.h"
+
+namespace lathe {
+
+namespace {
+
+template <class Value>
+void require(bool holds, std::string_view option, const Value& value, std::string_view hint) {
+  if (!holds) throw UserError(fmt::format("compile: {} is {}", option, value), "compile_options", hint);
+}
+
+void check_sizes(std::string_view option, const DimBindings& dims) {
+  for (const auto& [dim, size] : dims)
+    require(size >= 0, fmt::format("{} of the dim {}", option, dim), size, "a size is 0 or more");
+}
+
+}  // namespace
+
+void check(const CompileOptions& options) {
+  if (options.threads < 0)
+    throw UserError(fmt::format("compile: {} threads", options.threads), "thread_count", "0 takes one for each CPU");
+  check_sizes("reserve", options.reserve);
+  if (const auto& memory = options.lower.memory) {
+    require(memory->bytes >= 0, "the memory budget", memory->bytes, "give the bytes that a run may take");
+    check_sizes("the memory budget's size", memory->dims);
+  }
+  if (const auto& chunks = options.lower.chunks) {
+    require(chunks->least_rows >= 1, "least_rows of a chunk", chunks->least_rows, "a chunk has 1 row or more");
+    require(chunks->least_saved >= 0, "least_saved by chunks", chunks->least_saved, "give bytes, 0 or more");
+  }
+  if (const auto& tune = options.tune) {
+    require(tune->seconds >= 0 && std::isfinite(tune->seconds), "the time to tune for", tune->seconds,
+            "give seconds, 0 or more");
+    check_sizes("the tuned size", tune->dims);
+  }
+}
+
+}  // namespace lathe
