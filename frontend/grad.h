@@ -1,7 +1,9 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "frontend/tensor.h"
@@ -17,5 +19,11 @@ std::vector<Tensor> grad(const Tensor& output, std::initializer_list<Tensor> wrt
                          const std::optional<Tensor>& cotangent = {}, Where at = Where::current());
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& wrt,
                          const std::optional<Tensor>& cotangent = {}, Where at = Where::current());
+
+/// The gradient of a loss, a scalar, by each float parameter of its graph, by name. Those that it does not depend on
+/// are left out.
+///
+///   for (const auto& [name, gradient] : parameter_gradients(loss)) g.output("grad." + name, gradient);
+std::map<std::string, Tensor> parameter_gradients(const Tensor& loss, Where at = Where::current());
 
 }  // namespace lathe

@@ -53,8 +53,18 @@ std::optional<std::string> fault_of(const Optimizer& optimizer);
 using ParameterFilter = std::function<bool(const ir::Node& parameter)>;
 /// Parameters of rank 2 and more: the usual group with weight decay (no biases, no norms).
 ParameterFilter matrices();
-/// Parameters whose name contains none of `parts`.
+/// Parameters whose name contains one of `parts`, and those whose name contains none.
+ParameterFilter names_with(std::vector<std::string> parts);
 ParameterFilter names_without(std::vector<std::string> parts);
+
+/// Parameters that have an optimizer of their own: another rate, another decay, another rule.
+///
+///   {.name = "head", .parameters = nn::in_group(model, "head"), .optimizer = AdamW{.lr = 1e-3, .weight_decay = 0}}
+struct ParameterGroup {
+  std::string name;            ///< of its output "learning_rate.<name>", and in errors
+  ParameterFilter parameters;  ///< which belong to it
+  Optimizer optimizer;
+};
 
 /// What the update of each parameter shares.
 struct OptimizerStep {

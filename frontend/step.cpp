@@ -11,14 +11,15 @@ ir::Graph training_step(const Graph& g, const Tensor& loss, const Optimizer& opt
     const CallSite line(g.builder(at), at);
     g.builder().require_own("training_step", loss.value());
   }
-  ir::GraphBuilder builder(g.finish());
+  const auto shared = std::make_shared<detail::GraphState>(g.finish());
+  ir::GraphBuilder& builder = *shared;
   const ir::GraphBuilder::At scope(builder, g.builder().location());
   const CallSite site(builder, at);
   g.builder().require_own("training_step", loss.value());
   const ir::Value own(builder, loss.value().id());
   if (options.precision == f32) {
     add_training_step(own, optimizer, options);
-    return builder.finish();
+    return detail::finish_step(*shared);
   }
   add_loss_output(own);
   const Location line = builder.location();

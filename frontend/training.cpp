@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
+#include "frontend/graph.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/float_environment.h"
@@ -20,29 +22,50 @@ using ir::Value;
 
 namespace {
 
+constexpr std::string_view about_options = "frontend/optim.h says what each option does";
+
 DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// A parameter and the gradient that its update will see.
 struct Trained {
   Value parameter;
   Value gradient;
+  const ParameterGroup* group = nullptr;  ///< none: it takes the step's own optimizer
 };
+
+void require_at(const Location& line, bool condition, const std::string& message, std::string_view label,
+                std::string_view hint) {
+  if (condition) return;
+  if (line.known()) throw UserError(line, "training_step", message, label, hint);
+  throw UserError("training_step: " + message, label, hint);
+}
+
+void check_groups(const Location& line, const std::vector<ParameterGroup>& groups) {
+  std::set<std::string_view> names;
+  for (const ParameterGroup& group : groups) {
+    require_at(line, !group.name.empty(), "a group of parameters has no name", "train_groups", "give it one");
+    require_at(line, names.insert(group.name).second, fmt::format("two groups are named {}", group.name),
+               "train_groups", "give each a name of its own");
+    require_at(line, group.parameters != nullptr,
+               fmt::format("the group {} does not say which parameters", group.name), "train_groups",
+               "give it a ParameterFilter, such as names_with({\"bias\"})");
+    if (const auto fault = fault_of(group.optimizer))
+      require_at(line, false, fmt::format("the group {}: {}", group.name, *fault), "optimizer_options",
+                 about_options);
+  }
+}
 
 void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
   const Location& line = loss.builder().location();
   const auto require = [&](bool condition, const std::string& message, std::string_view label,
-                           std::string_view hint) {
-    if (condition) return;
-    if (line.known()) throw UserError(line, "training_step", message, label, hint);
-    throw UserError("training_step: " + message, label, hint);
-  };
+                           std::string_view hint) { require_at(line, condition, message, label, hint); };
   require(is_float(loss.dtype()) && loss.rank() == 0,
           fmt::format("the loss ({} at {}) is {}, not a float scalar",
                       loss.node().name.empty() ? loss.node().op->name.value : std::string_view(loss.node().name),
                       loss.node().loc.place(), loss.type().to_string()),
           "train_loss", "take its sum or mean over every dim");
-  if (const auto fault = fault_of(optimizer))
-    require(false, *fault, "optimizer_options", "frontend/optim.h says what each option does");
+  if (const auto fault = fault_of(optimizer)) require(false, *fault, "optimizer_options", about_options);
+  check_groups(line, options.groups);
   require(options.accumulate >= 1, fmt::format("{} micro-batches an update", options.accumulate), "train_options",
           "accumulate is 1 or more");
   require(options.clip_norm >= 0, fmt::format("clipping to the norm {}", options.clip_norm), "train_options",
@@ -82,6 +105,21 @@ std::vector<Trained> differentiate(const Value& loss, const TrainingOptions& opt
   return trained;
 }
 
+/// Gives each parameter the first group that has it.
+void choose_groups(std::vector<Trained>& trained, const std::vector<ParameterGroup>& groups, const Location& line) {
+  std::set<const ParameterGroup*> used;
+  for (Trained& each : trained)
+    for (const ParameterGroup& group : groups) {
+      if (!group.parameters(each.parameter.node())) continue;
+      each.group = &group;
+      used.insert(&group);
+      break;
+    }
+  for (const ParameterGroup& group : groups)
+    require_at(line, used.contains(&group), fmt::format("the group {} has no parameter", group.name), "train_groups",
+               "choose parameters that are trained and in no group before");
+}
+
 /// Adds the gradients to accumulators, replaces each by the mean so far, and tells whether this run completes it.
 Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
   GraphBuilder& builder = trained.front().parameter.builder();
@@ -99,6 +137,21 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times) {
     each.gradient = mean;
   }
   return complete;
+}
+
+/// Lets the user's hook change the gradients.
+void run_hook(std::vector<Trained>& trained, const GradientHook& hook) {
+  std::vector<NamedGradient> gradients;
+  for (const Trained& each : trained)
+    gradients.push_back({each.parameter.node().name, Tensor(each.parameter), Tensor(each.gradient)});
+  detail::run_hook(hook, trained.front().parameter.builder(), gradients);
+  for (std::size_t i = 0; i < trained.size(); ++i) trained[i].gradient = gradients[i].gradient.value();
+}
+
+void report_gradients(const std::vector<Trained>& trained, const ParameterFilter& reported) {
+  for (const Trained& each : trained)
+    if (reported(each.parameter.node()))
+      each.parameter.builder().output("grad." + each.parameter.node().name, each.gradient);
 }
 
 /// The global norm of the gradients; nothing where neither clipping nor the user wants it.
@@ -158,21 +211,33 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
       differentiate(loss, options, scaling ? std::optional(ir::cast(scaling->scale(), loss.dtype())) : std::nullopt);
   const Location line = builder.location().known() ? builder.location() : loss.node().loc;
   const GraphBuilder::At at(builder, line.known() ? Location(line.file(), line.line(), "optimizer") : line);
+  choose_groups(trained, options.groups, line);
   if (scaling)
     for (Trained& each : trained) each.gradient = scaling->unscaled(each.gradient);
   std::optional<Value> complete;
   if (options.accumulate > 1) complete = accumulate(trained, options.accumulate);
+  if (options.gradient_hook) run_hook(trained, options.gradient_hook);
+  if (options.reported_gradients) report_gradients(trained, options.reported_gradients);
   const std::optional<Value> norm = norm_of(trained, options);
   if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
   if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
   const OptimizerStep step = begin_update(builder, optimizer, complete);
   for (const Trained& each : trained) {
     const bool decay = !options.decayed || options.decayed(each.parameter.node());
-    add_update(optimizer, step, each.parameter, each.gradient, decay);
+    if (!each.group) {
+      add_update(optimizer, step, each.parameter, each.gradient, decay);
+      continue;
+    }
+    const Optimizer& own = each.group->optimizer;
+    add_update(own, {step.count, learning_rate(own).at(step.count), step.update}, each.parameter, each.gradient,
+               decay);
   }
   advance_random_states(builder);
   if (options.report_norm) builder.output("grad_norm", ir::cast(*norm, loss.dtype()));
   builder.output("learning_rate", ir::cast(step.rate, loss.dtype()));
+  for (const ParameterGroup& group : options.groups)
+    builder.output("learning_rate." + group.name,
+                   ir::cast(learning_rate(group.optimizer).at(step.count), loss.dtype()));
 }
 
 }  // namespace
@@ -225,7 +290,8 @@ void add_training_step(const Value& loss, const Optimizer& optimizer, const Trai
 ir::Graph training_step(const ir::Graph& forward, std::string_view loss, const Optimizer& optimizer,
                         const TrainingOptions& options, const Location& line) {
   const ir::Graph from = options.precision == f32 ? forward : ir::mixed_precision(forward, options.precision);
-  GraphBuilder builder(from.name);
+  const auto shared = std::make_shared<detail::GraphState>(from.name);
+  GraphBuilder& builder = *shared;
   ir::Rebuilder to(builder, from);
   to.copy_rest();
   to.close();
@@ -233,7 +299,7 @@ ir::Graph training_step(const ir::Graph& forward, std::string_view loss, const O
     if (output.name == loss) {
       const GraphBuilder::At at(builder, line);
       build(to[output.value], optimizer, options);
-      return builder.finish();
+      return detail::finish_step(*shared);
     }
   throw UserError(fmt::format("training_step: the graph @{} has no output named {}", forward.name, loss),
                   "train_loss", "name the output that is the loss");

@@ -3,7 +3,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "frontend/gradient_hook.h"
 #include "frontend/loss_scaling.h"
 #include "frontend/optim.h"
 #include "ir/tensor/builder.h"
@@ -34,17 +36,27 @@ struct TrainingOptions {
   ParameterFilter trainable = {};
   /// Which of them decay, for optimizers with weight decay; empty: all.
   ParameterFilter decayed = {};
+  /// Parameters with an optimizer of their own; the first group that has a parameter counts, and what none has takes
+  /// the step's own optimizer. The norm that clips is that of all gradients together.
+  std::vector<ParameterGroup> groups = {};
+  /// Which gradients are outputs, "grad.<parameter>": with accumulation the mean so far, before clipping, not scaled.
+  /// Empty: none.
+  ParameterFilter reported_gradients = {};
+  /// Changes gradients before anything reads them: norm, outputs, clipping and update see what it gives.
+  GradientHook gradient_hook = {};
   /// Told what a person may want to know: "the loss does not use the parameter wpe: it is not trained".
   std::function<void(std::string_view)> note = {};
 };
 
 /// Adds backward and update of `loss`, a float scalar, to its graph. New outputs: "loss" (unless there is one of this
 /// value), "grad_norm" (before clipping; with accumulation: of the mean so far) and "learning_rate", all scalars in
-/// the dtype of the loss. New states: "optimizer.step" (i64, updates done), those of the optimizer, and with
-/// accumulation "optimizer.micro_step" (i64, runs since the last update). Every state starts at zero. Random states
+/// the dtype of the loss, and what options ask for: "learning_rate.<group>", "grad.<parameter>". New states:
+/// "optimizer.step" (i64, updates done), those of the optimizer, and with accumulation "optimizer.micro_step" (i64,
+/// runs since the last update). Every state starts at zero. Random states
 /// ({seed, step} read by dropout and other draws) advance by one step a run. Parameters that the loss does not depend
-/// on stay as they are. Throws UserError [train_loss], [train_parameters], [optimizer_options], [train_options]; the
-/// last also for mixed precision, which rewrites a finished graph: see below.
+/// on stay as they are. Throws UserError [train_loss], [train_parameters], [optimizer_options], [train_groups] for
+/// a group without a name, with that of another, or without a trained parameter, [gradient_hook], [train_options];
+/// the last also for mixed precision, which rewrites a finished graph: see below.
 void add_training_step(const ir::Value& loss, const Optimizer& optimizer, const TrainingOptions& options = {});
 
 /// Makes the loss the output "loss", unless it is.
