@@ -4,6 +4,7 @@
 
 #include "frontend/built.h"
 #include "frontend/graph.h"
+#include "frontend/named_gradient.h"
 
 namespace lathe::detail {
 

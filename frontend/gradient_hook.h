@@ -2,19 +2,13 @@
 
 #include <functional>
 #include <span>
-#include <string>
 
-#include "frontend/tensor.h"
+#include "ir/tensor/builder.h"
 
 /// Hooks of a training step: DSL between the backward pass and the update.
 namespace lathe {
 
-/// A trained parameter and the gradient that its update sees.
-struct NamedGradient {
-  std::string name;
-  Tensor parameter;
-  Tensor gradient;  ///< of the parameter's shape; what a hook replaces
-};
+struct NamedGradient;  // frontend/named_gradient.h
 
 /// Changes gradients before they are clipped and used: called once, while the training step is built, with all
 /// trained parameters in the order of their declaration. What it builds is part of the compiled step. A state that it

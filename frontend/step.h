@@ -1,6 +1,7 @@
 #pragma once
 
 #include "frontend/graph.h"
+#include "frontend/named_gradient.h"
 #include "frontend/training.h"
 
 namespace lathe {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "frontend/graph.h"
+#include "frontend/named_gradient.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/float_environment.h"
