@@ -4,6 +4,7 @@
 /// <lathe/frontend/nn/attention.h> and so on, in the folders of the source tree.
 #include "frontend/decoding.h"
 #include "frontend/lathe.h"
+#include "ir/support/dlpack.h"
 #include "ir/tensor/explain.h"
 #include "ir/tensor/printer.h"
 #include "runtime/cache/disk_cache.h"
