@@ -107,10 +107,8 @@ Fault fault_of_adam(const AnyAdam& adam) {
 }
 
 Fault fault_of_sgd(const SGD& sgd) {
-  const Fault nesterov =
-      sgd.nesterov && sgd.momentum == 0 ? Fault("nesterov without momentum: it steps along the momentum") : Fault();
-  return first_of({sgd.lr.fault(), unless_positive("momentum", sgd.momentum),
-                   unless_positive("weight_decay", sgd.weight_decay), nesterov});
+  return first_of(
+      {sgd.lr.fault(), unless_positive("momentum", sgd.momentum), unless_positive("weight_decay", sgd.weight_decay)});
 }
 
 }  // namespace

@@ -126,7 +126,6 @@ const std::vector<DslError> table = {
     {__LINE__, "optimizer_options", "floor of lr is nan", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::warmup_cosine(1, 1, 9, nan)}); }},
     {__LINE__, "optimizer_options", "scale of lr is -", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::noam(-1, 4, 9)}); }},
     {__LINE__, "optimizer_options", "gamma is inf", [](Graph& g) { training_step(g, w(g), AdamW{.lr = Schedule::step_decay(1, 2, infinity)}); }},
-    {__LINE__, "optimizer_options", "nesterov without momentum", [](Graph& g) { training_step(g, w(g), SGD{.nesterov = true}); }},
     {__LINE__, "train_options", "scale from 1e+39", [](Graph& g) { training_step(g, w(g), SGD{}, {.precision = f16, .loss_scaling = {.start = 1e39}}); }},
     {__LINE__, "train_options", "after 0 steps", [](Graph& g) { training_step(g, w(g), SGD{}, {.precision = f16, .loss_scaling = {.growth_interval = 0}}); }},
     {__LINE__, "schedule_steps", "10 steps of warm-up in 10", [](Graph&) { Schedule::warmup_cosine(1, 10, 10); }},

@@ -116,7 +116,6 @@ void compare(const Optimizer& optimizer, const TrainingOptions& options,
 TEST_CASE("SGD with momentum, Nesterov and weight decay against loops", "[training]") {
   for (const bool nesterov : {false, true})
     for (const double momentum : {0.0, 0.9}) {
-      if (nesterov && momentum == 0) continue;  // an error of its own: optimizer_options
       Vector buffer(4, 0);
       const SGD sgd{.lr = 0.05, .momentum = momentum, .weight_decay = 0.01, .nesterov = nesterov};
       compare(sgd, {}, [&](Vector& p, Vector& grad, double) {
