@@ -17,9 +17,9 @@
 #include "ir/kernel/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lowering/lower.h"
-#include "passes/lowering/verify_program.h"
+#include "passes/lowering/verify/verify_program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
 

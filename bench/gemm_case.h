@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/llvm/jit.h"
-#include "passes/schedule/gemm.h"
+#include "passes/cpu/gemm/gemm.h"
 #include "runtime/machine/arena.h"
 #include "runtime/threads/thread_pool.h"
 

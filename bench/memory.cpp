@@ -10,10 +10,10 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
-#include "passes/known_sizes.h"
 #include "passes/lowering/lower.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/known_sizes.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include "frontend/grad.h"
 
 #include "frontend/built.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 
 namespace lathe {
 

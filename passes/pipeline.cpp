@@ -11,15 +11,15 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/canonicalize.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/constant_fold.h"
-#include "passes/cse.h"
-#include "passes/dce.h"
-#include "passes/decompose_complex.h"
-#include "passes/evaluation.h"
-#include "passes/expand.h"
-#include "passes/mixed_precision.h"
+#include "passes/transforms/canonicalize.h"
+#include "passes/transforms/constant_fold.h"
+#include "passes/transforms/cse.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/decompose_complex.h"
+#include "passes/transforms/evaluation.h"
+#include "passes/transforms/expand.h"
+#include "passes/transforms/mixed_precision.h"
 
 namespace lathe::ir {
 

@@ -10,11 +10,11 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
-#include "passes/evaluation.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/index_lookups.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
+#include "passes/transforms/evaluation.h"
+#include "passes/transforms/index_lookups.h"
 #include "runtime/argument_binder.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"

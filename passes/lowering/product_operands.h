@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "passes/cpu/gemm/gemm.h"
 #include "passes/lowering/region_kernels.h"
-#include "passes/schedule/gemm.h"
 
 namespace lathe {
 

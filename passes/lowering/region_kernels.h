@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "passes/lowering/elementwise/point_emitter.h"
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/options.h"
-#include "passes/lowering/point_emitter.h"
 
 namespace lathe {
 

@@ -1,4 +1,4 @@
-#include "passes/fusion/attention_cost.h"
+#include "passes/fusion/attention/attention_cost.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
-#include "passes/fusion/explain_attention.h"
+#include "passes/fusion/attention/explain_attention.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/lower.h"
 #include "passes/pipeline.h"

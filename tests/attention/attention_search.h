@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "passes/fusion/attention.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 

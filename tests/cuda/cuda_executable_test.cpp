@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/parser.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "tests/cuda/mock_gpu.h"
 #include "tests/support/compare.h"
 #include "tests/support/run_with_states.h"

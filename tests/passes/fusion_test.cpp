@@ -6,7 +6,7 @@
 
 #include "ir/tensor/parser.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 
 /// Partitions of graphs into regions, as text: "*" marks what is stored.
 using namespace lathe;

@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/kernel/interpreter.h"
-#include "passes/schedule/gemm.h"
+#include "passes/cpu/gemm/gemm.h"
 
 /// Matrix products over small random operands, run by any runner of kernels and compared with plain loops.
 namespace lathe::testing {

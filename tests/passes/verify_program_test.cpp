@@ -1,4 +1,4 @@
-#include "passes/lowering/verify_program.h"
+#include "passes/lowering/verify/verify_program.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,11 +7,11 @@
 #include "frontend/training.h"
 #include "ir/kernel/builder.h"
 #include "ir/support/error.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/lower.h"
-#include "passes/lowering/sample_sizes.h"
-#include "passes/lowering/verify_placement.h"
+#include "passes/lowering/verify/sample_sizes.h"
+#include "passes/lowering/verify/verify_placement.h"
 #include "passes/pipeline.h"
 #include "tests/passes/support.h"
 #include "tests/support/small_models.h"

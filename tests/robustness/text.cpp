@@ -11,7 +11,7 @@
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/lower.h"
 #include "passes/pipeline.h"

@@ -28,8 +28,8 @@ const std::vector<Layer>& layers() {
       {"frontend/pretrained/", {"frontend/", "runtime/", "ir/support/"}},
       // Training steps are made of gradients.
       {"frontend/",
-       {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff.h", "passes/mixed_precision.h",
-        "passes/rebuild.h"}},
+       {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff/autodiff.h",
+        "passes/transforms/mixed_precision.h", "passes/transforms/rebuild.h"}},
       {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/support/"}},
       {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},

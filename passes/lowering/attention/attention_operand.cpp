@@ -1,0 +1,164 @@
+#include "passes/lowering/attention/attention_operand.h"
+
+#include <algorithm>
+
+#include "passes/cpu/gemm/gemm_pack.h"
+
+namespace lathe {
+
+using kernel::Value;
+using schedule::LaneAxis;
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+/// Whether every load is contiguous along the last of these dims that has a size.
+bool contiguous_along(const PointProgram& program, const std::vector<int>& dims) {
+  for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
+    if (program.domain[*d].is(1)) continue;
+    return std::all_of(program.code.begin(), program.code.end(), [&](const PointInstruction& i) {
+      return i.kind != Kind::load || i.form.coefficients[static_cast<std::size_t>(*d)].is(1);
+    });
+  }
+  return true;
+}
+
+}  // namespace
+
+AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
+                                   const std::vector<int>& dims, const std::vector<int>& outer_dims) {
+  AttentionOperand found;
+  found.value = value;
+  const Shape& shape = lowering.graph[value].type.shape;
+  const int columns = region.domain.rank() - region.inner;
+  found.by_column = std::any_of(dims.begin(), dims.end(), [&](int d) { return d >= columns; });
+  Shape domain;
+  std::vector<int> place(dims.size(), -1);  // by operand dim: its dim of the domain
+  const auto extend = [&](std::vector<int>& into, const Dim& size) {
+    into.push_back(domain.rank());
+    domain.push_back(size.unnamed());
+    return into.back();
+  };
+  for (const int d : outer_dims) {
+    const int at = extend(found.outer, region.domain[d]);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == d) place[i] = at;
+  }
+  for (int d = 0; d < region.domain.rank(); ++d) {
+    if (found.by_column ? d < columns : d != region.row) continue;
+    const int at = extend(found.position, region.domain[d]);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == d) place[i] = at;
+  }
+  for (int n = 0; n < static_cast<int>(dims.size()); ++n)
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == AttentionOperand::depth_dim - n) {
+        place[i] = extend(found.depth, shape[static_cast<int>(i)]);
+        found.size = found.size * shape[static_cast<int>(i)].unnamed();
+      }
+  found.code = operand_program(lowering.graph, lowering.plan, value, place, domain);
+  const PointProgram& program = found.code.program;
+  found.plain = program.size() == 1 && program[0].kind == Kind::load && contiguous_along(program, found.depth) &&
+                Place::merges(program[0].form, found.depth, program.domain);
+  return found;
+}
+
+bool same_elements(const AttentionOperand& a, const AttentionOperand& b) {
+  return a.by_column == b.by_column && a.code.program.domain == b.code.program.domain &&
+         a.code.program.code == b.code.program.code && a.code.result == b.code.result;
+}
+
+OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+                             DType compute)
+    : operand_(operand),
+      compute_(compute),
+      buffer_of_(lowering.buffer_of),
+      emitter_(context, operand_.code.program, lowering.buffer_of),
+      top_(emitter_, {}) {}
+
+Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
+  kernel::Builder& b = emitter_.context().builder;
+  const bool along_position = axis == LaneAxis::row;
+  PointEmitter::Scope scope(emitter_,
+                            {{operand_.outer, outer, 1},
+                             {operand_.position, position, along_position ? lanes : 1},
+                             {operand_.depth, depth, along_position ? 1 : lanes}},
+                            mask, &top_);
+  return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
+}
+
+OperandLoader::Element OperandLoader::element(Value outer, Value position, Value depth) {
+  const PointInstruction& load = operand_.code.program[0];
+  LATHE_ASSERT(operand_.code.program.size() == 1 && load.kind == Kind::load);
+  PointEmitter::Scope scope(
+      emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, depth, 1}}, {},
+      &top_);
+  return {context().buffer(buffer_of_(load.buffer)), scope.place.position(load.form).base};
+}
+
+void OperandLoader::prefetch(Value outer, Value position) {
+  if (axis() != LaneAxis::k) return;
+  kernel::Builder& b = context().builder;
+  for (const PointInstruction& i : operand_.code.program.code) {
+    if (i.kind != Kind::load || !i.args.empty()) continue;
+    const int line = 64 / static_cast<int>(size_in_bytes(i.dtype));
+    b.for_loop(0, context().dim(operand_.size), line, [&](Value d) {
+      PointEmitter::Scope scope(
+          emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},
+          &top_);
+      emitter_.prefetch(i.buffer, i.form, scope);
+    });
+  }
+}
+
+schedule::LoadOperand OperandLoader::callback() {
+  return [this](Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
+    return load(outer, position, depth, axis, lanes, mask);
+  };
+}
+
+namespace {
+LaneAxis other(LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : LaneAxis::k; }
+}  // namespace
+
+LaneAxis OperandLoader::turned_axis() const { return other(axis()); }
+
+schedule::LoadOperand OperandLoader::turned_callback() {
+  return [this](Value outer, Value depth, Value position, LaneAxis axis, int lanes, Value mask) {
+    return load(outer, position, depth, other(axis), lanes, mask);
+  };
+}
+
+void OperandLoader::copy_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
+  kernel::Builder& b = context().builder;
+  b.for_loop(0, count, 1, [&](Value position) {
+    vector_loop(b, b.index(0), context().dim(operand_.size), lanes, [&](Value d, Value mask) {
+      const Value elements = load(outer, first + position, d, LaneAxis::k, lanes, mask);
+      b.store(matrix.buffer, position * matrix.stride + d, b.cast(elements, matrix.buffer.dtype), mask);
+    });
+  });
+}
+
+void OperandLoader::pairs_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
+  kernel::Builder& b = context().builder;
+  const schedule::LoadOperand load = schedule::load_from(turned_callback(), first);
+  const schedule::SliverSource from{.batch = outer,
+                                    .row = b.index(0),
+                                    .rows = context().dim(operand_.size),
+                                    .k0 = b.index(0),
+                                    .depth = b.ceil_div(count, 2),
+                                    .k = count,
+                                    .width = static_cast<int>(*b.constant_value(matrix.stride)),
+                                    .axis = turned_axis(),
+                                    .load = &load};
+  emit_pack_sliver(b, {.compute = compute_, .lanes = lanes, .pairs = true}, from, {matrix.buffer, b.index(0)});
+}
+
+LaneAxis OperandLoader::axis() const {
+  return !contiguous_along(operand_.code.program, operand_.depth) &&
+                 contiguous_along(operand_.code.program, operand_.position)
+             ? LaneAxis::row
+             : LaneAxis::k;
+}
+
+}  // namespace lathe
