@@ -16,9 +16,9 @@
 #include "frontend/training.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/verifier.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/lowering/lower.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
@@ -110,7 +110,7 @@ void add_lowering(Phases& phases, const ir::Graph& step) {
   const ir::Graph prepared = phases.time("lowering: prepare", [&] { return prepare_for_fusion(passed); });
   phases.time("lowering: plan_fusion", [&] { return plan_fusion(prepared); });
   const Program program =
-      phases.time("lowering: all", [&] { return lower(passed, vector_target(Target::host().cpu)); });
+      phases.time("lowering: all", [&] { return lower_cpu(passed, vector_target(Target::host().cpu)); });
   phases.time("lowering: verify_program", [&] {
     verify_program(program);
     return 0;

@@ -10,8 +10,8 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/index_lookups.h"
@@ -175,7 +175,7 @@ std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const G
 
 Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
                 const LowerOptions& lowering) {
-  if (!gpu) return lower(graph, vector_target(options.target.cpu), lowering);
+  if (!gpu) return lower_cpu(graph, vector_target(options.target.cpu), lowering);
   return (gpu->arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu)(graph, lowering);
 }
 

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/structure_rules.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/fusion/attention/explain_attention.h"
-#include "passes/lowering/lower.h"
 
 namespace lathe {
 

@@ -293,10 +293,6 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(graph, target, cpu_schedules(attention_costs(target)), options);
-}
-
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,
               const LowerOptions& options) {
   const bool attention = options.attention != AttentionFusion::off;

@@ -3,7 +3,6 @@
 namespace lathe {
 
 using kernel::Value;
-using schedule::LaneAxis;
 
 namespace {
 

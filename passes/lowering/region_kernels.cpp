@@ -81,4 +81,9 @@ void vector_loop(kernel::Builder& b, Value lo, Value hi, int lanes, const std::f
     b.for_loop(split, hi, lanes, [&](Value i) { body(i, b.tail_mask(hi - i, lanes)); });
 }
 
+Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter) {
+  const ir::Node& node = graph[scatter];
+  return start_of_positions(node) + graph[node.operands[0]].type.shape.numel().unnamed();
+}
+
 }  // namespace lathe

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/target.h"
 #include "runtime/tune/tune.h"
@@ -112,7 +112,7 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
     return tune_tiles(
         graph, {}, {.dims = sizes, .timer = timer(1, calls)},
         {.name = "a machine",
-         .lower = [&](const LowerOptions& options) { return lower(graph, vector_target(cpu), options); },
+         .lower = [&](const LowerOptions& options) { return lower_cpu(graph, vector_target(cpu), options); },
          .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
          .store = &store});
   };

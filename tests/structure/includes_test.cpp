@@ -23,6 +23,18 @@ const std::vector<Layer>& layers() {
       {"ir/kernel/", {"ir/kernel/", "ir/support/"}},
       {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
+      // CPUs and GPUs share what lowering has, and know nothing of each other.
+      {"passes/transforms/", {"passes/transforms/", "passes/pipeline.h", "ir/"}},
+      {"passes/autodiff/", {"passes/autodiff/", "passes/transforms/", "ir/"}},
+      {"passes/check/", {"passes/check/", "passes/transforms/", "ir/"}},
+      {"passes/fusion/", {"passes/fusion/", "passes/transforms/", "ir/"}},
+      {"passes/chunks/", {"passes/chunks/", "passes/fusion/", "passes/transforms/", "ir/"}},
+      {"passes/memory/", {"passes/memory/", "passes/lowering/program.h", "ir/"}},
+      {"passes/remat/",
+       {"passes/remat/", "passes/memory/", "passes/lowering/", "passes/fusion/", "passes/transforms/", "ir/"}},
+      {"passes/lowering/", {"passes/lowering/", "passes/remat/", "passes/fusion/", "passes/chunks/", "ir/"}},
+      {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/memory/", "passes/fusion/", "ir/"}},
+      {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/", {"passes/", "ir/"}},
       // Models of files: the DSL and the runtime together.
       {"frontend/pretrained/", {"frontend/", "runtime/", "ir/support/"}},

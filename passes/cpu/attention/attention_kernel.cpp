@@ -12,10 +12,9 @@
 #include "passes/lowering/attention/attention_program.h"
 #include "passes/lowering/attention/column_guard.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
-using schedule::RegisterTile;
 using Scope = PointEmitter::Scope;
 
 namespace {
@@ -376,7 +375,7 @@ class AttentionKernel {
   LookAhead ahead_;
   std::vector<std::unique_ptr<AttentionScore>> scores_;
   std::vector<std::unique_ptr<AttentionEnd>> ends_;
-  std::optional<schedule::SliceSums> exact_;
+  std::optional<SliceSums> exact_;
   Value rows_, columns_;
 };
 
@@ -394,4 +393,4 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   return built;
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

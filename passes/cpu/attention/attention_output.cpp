@@ -4,13 +4,12 @@
 
 #include "passes/cpu/gemm/gemm_pack.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
-using schedule::LaneAxis;
 
 AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-                           const schedule::RegisterTile& tile, const ColumnBounds& bounds, bool tiled)
+                           const RegisterTile& tile, const ColumnBounds& bounds, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -49,22 +48,22 @@ void AttentionEnd::stage_columns(Value outer, Value columns) {
 void AttentionEnd::stage(Value outer, Value first, Value count) {
   if (!staged_) return;
   if (part_.pairs)
-    other_.pairs_to(*staged_, outer, first, count, tile_.lanes);
+    pairs_to(other_, *staged_, outer, first, count, tile_.lanes);
   else
-    other_.copy_to(*staged_, outer, first, count, tile_.lanes);
+    copy_to(other_, *staged_, outer, first, count, tile_.lanes);
 }
 
 int AttentionEnd::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
 
-schedule::RegisterTile AttentionEnd::tile(int rows, int vectors) const {
-  schedule::RegisterTile found = tile_;
+RegisterTile AttentionEnd::tile(int rows, int vectors) const {
+  RegisterTile found = tile_;
   found.rows = rows;
   found.vectors = vectors;
   return found;
 }
 
 /// Vectors of the other operand at positions first + k, or pairs of positions, along the depth from `depth0` on.
-schedule::TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
+TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
   const int lanes = tile_.lanes;
   std::vector<Value> masks;
   for (int v = 0; v < tile_.vectors; ++v)
@@ -126,13 +125,13 @@ std::pair<Value, Value> AttentionEnd::steps(std::pair<Value, Value> range) {
 void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count) {
   const int lanes = tile_.lanes, vectors = static_cast<int>(*b_.constant_value(pairs_->stride)) / lanes;
   const auto pair = [&](Value column, bool whole) {
-    schedule::for_unrolled(b_, b_.index(0), b_.ceil_div(count, lanes), vectors, [&](Value v) {
+    for_unrolled(b_, b_.index(0), b_.ceil_div(count, lanes), vectors, [&](Value v) {
       const auto numbers = [&](Value at) {
         return b_.load(slot.buffer, at * slot.stride + v * lanes, lanes, {}, bytes() / 2);
       };
       const Value odd = whole ? numbers(column + 1) : b_.constant(bf16, 0, lanes);
       b_.store(pairs_->buffer, ((column - lo) / 2 * pairs_->stride + v * lanes) * 2,
-               schedule::interleave(b_, numbers(column), odd), {}, bytes());
+               interleave(b_, numbers(column), odd), {}, bytes());
     });
   };
   const Value even = lo + (hi - lo) / 2 * 2;
@@ -215,4 +214,4 @@ void AttentionEnd::epilogue(Value outer, Value first, Value count, Value at) {
   });
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

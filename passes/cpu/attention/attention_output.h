@@ -7,13 +7,13 @@
 #include "passes/cpu/gemm/register_tile.h"
 #include "passes/lowering/attention/column_bounds.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// The code of a product that ends an attention, inside one kernel: it sums what the strips hold.
 class AttentionEnd {
  public:
   AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-               const schedule::RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
+               const RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
 
   const AttentionParts::End& part() const { return part_; }
   OperandLoader& other() { return other_; }
@@ -49,8 +49,8 @@ class AttentionEnd {
  private:
   using Value = kernel::Value;
   int bytes() const;
-  schedule::RegisterTile tile(int rows, int vectors) const;
-  schedule::TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
+  RegisterTile tile(int rows, int vectors) const;
+  TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
   void row_tiles(Value count, int most, const std::function<void(Value row, int rows)>& body);
   void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
   std::pair<Value, Value> columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi);
@@ -62,7 +62,7 @@ class AttentionEnd {
   KernelContext& context_;
   kernel::Builder& b_;
   const AttentionParts::End& part_;
-  schedule::RegisterTile tile_;
+  RegisterTile tile_;
   const ColumnBounds& bounds_;
   DType dtype_;  ///< of the result
   OperandLoader other_;
@@ -73,4 +73,4 @@ class AttentionEnd {
   std::optional<TiledEnd> tiled_;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

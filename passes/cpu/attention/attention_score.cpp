@@ -2,13 +2,12 @@
 
 #include "passes/cpu/gemm/gemm_pack.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
-using schedule::LaneAxis;
 
 AttentionScore::AttentionScore(KernelContext& context, const LoweringContext& lowering,
-                               const AttentionParts::Score& part, const schedule::RegisterTile& tile, bool tiled)
+                               const AttentionParts::Score& part, const RegisterTile& tile, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -25,23 +24,23 @@ void AttentionScore::set_scratch(ScratchMatrix packed_rows, std::optional<Scratc
 
 void AttentionScore::stage_columns(Value outer, Value columns) {
   if (tiled_) return tiled_->stage_columns(outer, columns);
-  if (staged_columns_) columns_.copy_to(*staged_columns_, outer, b_.index(0), columns, tile_.lanes);
+  if (staged_columns_) copy_to(columns_, *staged_columns_, outer, b_.index(0), columns, tile_.lanes);
 }
 
 void AttentionScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
   if (tiled_) return tiled_->pack_rows(place, vectors, rows);
-  const schedule::GemmTile gemm{.compute = tile_.compute, .lanes = tile_.lanes, .pairs = part_.pairs};
-  const schedule::LoadOperand load = rows_.callback();
+  const GemmTile gemm{.compute = tile_.compute, .lanes = tile_.lanes, .pairs = part_.pairs};
+  const LoadOperand load = rows_.callback();
   const Value depth = context_.dim(part_.depth);
-  const schedule::SliverSource from{.batch = place.outer,
-                                    .row = place.row,
-                                    .rows = rows,
-                                    .k0 = b_.index(0),
-                                    .depth = steps_of_k(b_, gemm, depth),
-                                    .k = depth,
-                                    .width = vectors * tile_.lanes,
-                                    .axis = rows_.axis(),
-                                    .load = &load};
+  const SliverSource from{.batch = place.outer,
+                          .row = place.row,
+                          .rows = rows,
+                          .k0 = b_.index(0),
+                          .depth = steps_of_k(b_, gemm, depth),
+                          .k = depth,
+                          .width = vectors * tile_.lanes,
+                          .axis = rows_.axis(),
+                          .load = &load};
   emit_pack_sliver(b_, gemm, from, {.buffer = packed_rows_.buffer, .base = b_.index(0)});
 }
 
@@ -59,7 +58,7 @@ void AttentionScore::tiles(const ScratchMatrix& slot, const StripPlace& place, s
                            std::pair<int, int> vectors, int packed, Value columns,
                            const kernel::Builder::Body& ahead) {
   const int first = vectors.first, lanes = tile_.lanes;
-  schedule::RegisterTile tile = tile_;
+  RegisterTile tile = tile_;
   tile.vectors = vectors.second - first;
   b_.for_loop(range.first, range.second, tile.rows, [&](Value column) {
     ahead(column);
@@ -83,4 +82,4 @@ void AttentionScore::tiles(const ScratchMatrix& slot, const StripPlace& place, s
   });
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

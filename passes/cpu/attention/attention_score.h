@@ -7,14 +7,14 @@
 #include "passes/cpu/attention/strip_loops.h"
 #include "passes/cpu/gemm/register_tile.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// The code of a product that makes scores, inside one kernel: slot[column][row] = sum over the depth.
 class AttentionScore {
  public:
   /// `tile`: of columns and vectors of rows.
   AttentionScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
-                 const schedule::RegisterTile& tile, bool tiled);
+                 const RegisterTile& tile, bool tiled);
 
   const AttentionParts::Score& part() const { return part_; }
   OperandLoader& rows() { return rows_; }
@@ -45,11 +45,11 @@ class AttentionScore {
   KernelContext& context_;
   kernel::Builder& b_;
   const AttentionParts::Score& part_;
-  schedule::RegisterTile tile_;
+  RegisterTile tile_;
   OperandLoader rows_, columns_;
   ScratchMatrix packed_rows_;  ///< [depth][row], or [depth / 2][row][2]
   std::optional<ScratchMatrix> staged_columns_;
   std::optional<TiledScore> tiled_;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lathe {
+namespace lathe::cpu {
 
 namespace {
 bool in_place(const AttentionOperand& operand, DType dtype) { return operand.plain && operand.dtype() == dtype; }
@@ -32,8 +32,8 @@ ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType 
           known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
 }
 
-schedule::SliceSums::Scratch AttentionScratch::slice_sums() {
-  const Dim elements(schedule::SliceSums::side * schedule::SliceSums::side);
+SliceSums::Scratch AttentionScratch::slice_sums() {
+  const Dim elements(SliceSums::side * SliceSums::side);
   const kernel::Buffer sums = buffer(elements, f32, "sums by fma"), left = buffer(elements, f32, "left of them");
   return {sums, left, buffer(elements, f32, "right of them")};
 }
@@ -101,4 +101,4 @@ void AttentionScratch::give_to(AttentionEnd& end) {
   end.set_scratch(found);
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -3,7 +3,7 @@
 #include "passes/cpu/attention/attention_output.h"
 #include "passes/cpu/attention/attention_score.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// Makes the matrices that each thread of an attention kernel has.
 class AttentionScratch {
@@ -19,8 +19,8 @@ class AttentionScratch {
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
   /// For sums of slices, and who makes them true (or null): to set before anything is given.
-  schedule::SliceSums::Scratch slice_sums();
-  void set_exact(schedule::SliceSums* exact) { exact_ = exact; }
+  SliceSums::Scratch slice_sums();
+  void set_exact(SliceSums* exact) { exact_ = exact; }
   /// A number for each column of a strip's rows.
   ScratchMatrix slot(DType dtype);
   void give_to(AttentionScore& score);
@@ -37,7 +37,7 @@ class AttentionScratch {
   KernelContext& context_;
   const LoweringContext& lowering_;
   Sizes sizes_;
-  schedule::SliceSums* exact_ = nullptr;
+  SliceSums* exact_ = nullptr;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

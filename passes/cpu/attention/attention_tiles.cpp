@@ -2,7 +2,7 @@
 
 #include "passes/cpu/gemm/gemm_slices.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Builder;
 using kernel::Value;
@@ -16,15 +16,15 @@ static_assert(block == kernel::tile_depth && kernel::slice_elements == block * b
 int whole_blocks(std::int64_t elements) { return static_cast<int>((elements + block - 1) / block * block); }
 
 /// From one k of a block of 32 rows to the next.
-int elements_of_k(const schedule::GemmTile& tile) { return block * tile.slices(); }
+int elements_of_k(const GemmTile& tile) { return block * tile.slices(); }
 
-Builder::TileBlock sums_block(const schedule::GemmTile& tile, bool continues) {
+Builder::TileBlock sums_block(const GemmTile& tile, bool continues) {
   return {.rows = block, .columns = block, .continues = continues, .sliced = tile.sliced};
 }
 
 }  // namespace
 
-schedule::GemmTile tile_of(DType dtype) {
+GemmTile tile_of(DType dtype) {
   return {.compute = f32, .lanes = lanes, .pairs = true, .tiles = true, .sliced = dtype == f32};
 }
 
@@ -48,8 +48,8 @@ TiledScore::TiledScore(KernelContext& context, const AttentionParts::Score& part
       depth_(whole_blocks(*part.depth.value())) {}
 
 /// A block of an operand's rows (or columns), from `row` on, with all its depth.
-schedule::SliverSource TiledScore::sliver(Value outer, Value row, Value rows, const OperandLoader& from,
-                                          const schedule::LoadOperand& load) const {
+SliverSource TiledScore::sliver(Value outer, Value row, Value rows, const OperandLoader& from,
+                                const LoadOperand& load) const {
   return {.batch = outer,
           .row = row,
           .rows = rows,
@@ -62,17 +62,17 @@ schedule::SliverSource TiledScore::sliver(Value outer, Value row, Value rows, co
 }
 
 void TiledScore::stage_columns(Value outer, Value columns) {
-  const schedule::LoadOperand load = columns_.callback();
+  const LoadOperand load = columns_.callback();
   b_.for_loop(0, columns, block, [&](Value column) {
-    const schedule::SliverSource from = sliver(outer, column, columns, columns_, load);
+    const SliverSource from = sliver(outer, column, columns, columns_, load);
     emit_pack_rows(b_, tile_, from, {packed_columns_, column * (depth_ * tile_.slices()), b_.index(depth_)});
   });
 }
 
 void TiledScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
-  const schedule::LoadOperand load = rows_.callback();
+  const LoadOperand load = rows_.callback();
   b_.for_loop(0, min(rows - place.row, vectors * lanes), block, [&](Value row) {
-    const schedule::SliverSource from = sliver(place.outer, place.row + row, rows, rows_, load);
+    const SliverSource from = sliver(place.outer, place.row + row, rows, rows_, load);
     emit_pack_sliver(b_, tile_, from, {.buffer = packed_rows_, .base = row * (depth_ / 2)});
   });
 }
@@ -80,7 +80,7 @@ void TiledScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
 void TiledScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value rows, Value columns,
                           const Builder::Body& ahead) {
   const int of_row = depth_ * tile_.slices();
-  const schedule::LoadOperand load_rows = rows_.callback(), load_columns = columns_.callback();
+  const LoadOperand load_rows = rows_.callback(), load_columns = columns_.callback();
   b_.for_loop(place.lo, place.hi, block, [&](Value column) {
     ahead(column);
     for (int v = 0; v < vectors; v += 2) {
@@ -91,8 +91,8 @@ void TiledScore::multiply(const ScratchMatrix& slot, const StripPlace& place, in
                     {packed_rows_, v * lanes * of_row, 2 * block}, depth_);
         if (!tile_.sliced) return;
         const Value row = place.row + v * lanes;
-        schedule::SliverSource left = sliver(place.outer, column, columns, columns_, load_columns),
-                               right = sliver(place.outer, row, rows, rows_, load_rows);
+        SliverSource left = sliver(place.outer, column, columns, columns_, load_columns),
+                     right = sliver(place.outer, row, rows, rows_, load_rows);
         left.depth = right.depth = left.k;
         exact_->settle({slot.buffer, first, slot.stride, columns - column, rows - row}, left, right);
       };
@@ -116,23 +116,23 @@ int TiledEnd::whole_depth(const AttentionParts::End& part) { return whole_blocks
 void TiledEnd::each_depth(const std::function<void(Value depth)>& body) { b_.for_loop(0, depth_, block, body); }
 
 void TiledEnd::stage_columns(Value outer, Value columns) {
-  const schedule::LoadOperand load = other_.turned_callback();
+  const LoadOperand load = other_.turned_callback();
   each_depth([&](Value depth) {
-    const schedule::SliverSource from{.batch = outer,
-                                      .row = depth,
-                                      .rows = b_.index(*part_.depth.value()),
-                                      .k0 = b_.index(0),
-                                      .depth = scratch_.columns / 2,
-                                      .k = columns,
-                                      .width = block,
-                                      .axis = other_.turned_axis(),
-                                      .load = &load};
+    const SliverSource from{.batch = outer,
+                            .row = depth,
+                            .rows = b_.index(*part_.depth.value()),
+                            .k0 = b_.index(0),
+                            .depth = scratch_.columns / 2,
+                            .k = columns,
+                            .width = block,
+                            .axis = other_.turned_axis(),
+                            .load = &load};
     emit_pack_rows(b_, tile_, from, other_columns(depth, b_.index(0)));
   });
 }
 
 /// A block of the depth, of columns from `lo` on.
-schedule::LinesTarget TiledEnd::other_columns(Value depth, Value lo) const {
+LinesTarget TiledEnd::other_columns(Value depth, Value lo) const {
   const Value first = depth * scratch_.columns;
   if (!tile_.sliced) return {scratch_.other, first + lo, scratch_.columns};
   return {scratch_.other, first * tile_.slices() + lo * elements_of_k(tile_), b_.index(block)};
@@ -155,8 +155,8 @@ TiledEnd::Vector TiledEnd::vectors(const ScratchMatrix& slot, const StripPlace& 
 
 /// Two vectors, zipped, into a line of a block, or into the same line of each of its slices.
 void TiledEnd::put(Value place, Value first, Value second) {
-  if (!tile_.sliced) return b_.store(*scratch_.values, place, schedule::interleave(b_, first, second));
-  schedule::store_slices(b_, *scratch_.values, place, first, second);
+  if (!tile_.sliced) return b_.store(*scratch_.values, place, interleave(b_, first, second));
+  store_slices(b_, *scratch_.values, place, first, second);
 }
 
 /// Columns lo .. hi of half a strip as the right operand: lines of 32 rows, a column beside the next one or, in
@@ -187,7 +187,7 @@ void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& pla
       b_.if_(count > half * block && lo < hi, [&] {
         columns_to_right(slot, place, half, lo, hi);
         each_depth([&](Value depth) {
-          const schedule::LinesTarget other = other_columns(depth, lo);
+          const LinesTarget other = other_columns(depth, lo);
           b_.tile_mma(sums_block(tile_, true), {turned.buffer, depth * turned.stride + half * block, turned.stride},
                       {other.buffer, other.base, other.line}, {*scratch_.values, 0, 2 * block}, hi - lo);
         });
@@ -200,8 +200,8 @@ void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& pla
 
 /// What a strip holds, as an operand of 32 rows of it (by_column: of 32 columns): zeros at columns that a vector of
 /// rows does not look at.
-schedule::LoadOperand TiledEnd::values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const {
-  return [this, &slot, &place, by_column](Value, Value row, Value k, schedule::LaneAxis, int, Value) {
+LoadOperand TiledEnd::values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const {
+  return [this, &slot, &place, by_column](Value, Value row, Value k, LaneAxis, int, Value) {
     const Value column = by_column ? row : k, in_strip = by_column ? k : row;
     Value end = place.end(0);
     for (int v = 1; v < strip_rows_ / lanes && !place.ends.empty(); ++v)
@@ -213,7 +213,7 @@ schedule::LoadOperand TiledEnd::values(const ScratchMatrix& slot, const StripPla
 
 void TiledEnd::settle_columns(const ScratchMatrix& slot, const StripPlace& place, Value count) {
   const ScratchMatrix& turned = *scratch_.turned;
-  const schedule::LoadOperand others = other_.turned_callback(), own = values(slot, place, false);
+  const LoadOperand others = other_.turned_callback(), own = values(slot, place, false);
   const Value deep = b_.index(*part_.depth.value());
   for (int half = 0; half < strip_rows_ / block; ++half) {
     const Value hi = place.end(2 * half + 1), columns = hi - place.lo;
@@ -235,7 +235,7 @@ void TiledEnd::settle_columns(const ScratchMatrix& slot, const StripPlace& place
              .k0 = place.lo,
              .depth = columns,
              .k = hi,
-             .axis = schedule::LaneAxis::row,
+             .axis = LaneAxis::row,
              .load = &own});
       });
     });
@@ -250,7 +250,7 @@ void TiledEnd::turn(Value count, Value at, bool begun) {
       std::vector<Value> square;
       for (int i = 0; i < lanes; ++i)
         square.push_back(b_.load(turned.buffer, (depth + i) * turned.stride + row, lanes, {}, vector_bytes));
-      square = schedule::transpose(b_, square);
+      square = transpose(b_, square);
       for (int i = 0; i < lanes; ++i) {
         const Value to = (at + row + i) * sums.stride + depth;
         Value sum = square[static_cast<std::size_t>(i)];
@@ -266,7 +266,7 @@ void TiledEnd::turn(Value count, Value at, bool begun) {
 void TiledEnd::rows_to_left(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count) {
   const auto rows = [&](bool whole) {
     const Vector vector = vectors(slot, place, count, whole, true);
-    schedule::for_unrolled(b_, b_.index(0), b_.index(block), 2, [&](Value i) {
+    for_unrolled(b_, b_.index(0), b_.index(block), 2, [&](Value i) {
       put(i * block + half * block * elements_of_k(tile_), vector(column + i, 2 * half),
           vector(column + i, 2 * half + 1));
     });
@@ -287,18 +287,18 @@ void TiledEnd::clear_unseen(const ScratchMatrix& slot, const StripPlace& place, 
 }
 
 void TiledEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
-  const schedule::LoadOperand load = other_.turned_callback();
+  const LoadOperand load = other_.turned_callback();
   const Value whole = b_.round_up(count, block);
   each_depth([&](Value depth) {
-    const schedule::SliverSource from{.batch = place.outer,
-                                      .row = depth,
-                                      .rows = b_.index(*part_.depth.value()),
-                                      .k0 = place.row / 2,
-                                      .depth = whole / 2,
-                                      .k = place.row + count,
-                                      .width = block,
-                                      .axis = other_.turned_axis(),
-                                      .load = &load};
+    const SliverSource from{.batch = place.outer,
+                            .row = depth,
+                            .rows = b_.index(*part_.depth.value()),
+                            .k0 = place.row / 2,
+                            .depth = whole / 2,
+                            .k = place.row + count,
+                            .width = block,
+                            .axis = other_.turned_axis(),
+                            .load = &load};
     emit_pack_sliver(b_, tile_, from, {.buffer = scratch_.other, .base = depth * (strip_rows_ / 2)});
   });
   b_.for_loop(place.lo, place.hi, block, [&](Value column) { rows_of_block(slot, place, column, count); });
@@ -336,7 +336,7 @@ void TiledEnd::rows_of_block(const ScratchMatrix& slot, const StripPlace& place,
 /// The sums of 32 columns over the strip's rows from `first` on, by 32 of the depth.
 void TiledEnd::settle_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value depth,
                             Value first, Value count) {
-  const schedule::LoadOperand own = values(slot, place, true), others = other_.turned_callback();
+  const LoadOperand own = values(slot, place, true), others = other_.turned_callback();
   const Value all = b_.index(*part_.depth.value()), rows = max(count - first, 0);
   scratch_.exact->settle({*scratch_.block, b_.index(0), b_.index(block), place.hi - column, all - depth},
                          {.batch = place.outer,
@@ -345,7 +345,7 @@ void TiledEnd::settle_block(const ScratchMatrix& slot, const StripPlace& place, 
                           .k0 = first,
                           .depth = rows,
                           .k = count,
-                          .axis = schedule::LaneAxis::k,
+                          .axis = LaneAxis::k,
                           .load = &own},
                          {.batch = place.outer,
                           .row = depth,
@@ -357,4 +357,4 @@ void TiledEnd::settle_block(const ScratchMatrix& slot, const StripPlace& place, 
                           .load = &others});
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -14,12 +14,12 @@
 /// one of a sum over columns; f32 is cut into slices on the way. Sums over columns therefore come out as [depth][row]
 /// and are turned at the end of a strip. What slices leave becomes true sums (passes/cpu/gemm/slice_sums.h) strip by
 /// strip, while the numbers that they are of are still there.
-namespace lathe {
+namespace lathe::cpu {
 
 /// Rows, columns and k of a block.
 inline constexpr int tile_block = 2 * kernel::tile_side;
 /// How a product multiplies operands of this type, bf16 or f32.
-schedule::GemmTile tile_of(DType dtype);
+GemmTile tile_of(DType dtype);
 /// Elements of bf16 that a matrix takes, whose sides are filled up to whole blocks.
 Dim tiled_elements(const Dim& rows, const Dim& depth, DType dtype);
 
@@ -32,7 +32,7 @@ class TiledScore {
   DType dtype() const { return part_.rows.dtype(); }
   bool sliced() const { return tile_.sliced; }
   /// Of bf16: a strip's rows as right operands, and all columns as left ones. `exact`: of slices.
-  void set_scratch(kernel::Buffer rows, kernel::Buffer columns, schedule::SliceSums* exact) {
+  void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SliceSums* exact) {
     packed_rows_ = rows, packed_columns_ = columns, exact_ = exact;
   }
   void stage_columns(kernel::Value outer, kernel::Value columns);
@@ -42,16 +42,16 @@ class TiledScore {
                 kernel::Value columns, const kernel::Builder::Body& ahead);
 
  private:
-  schedule::SliverSource sliver(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
-                                const schedule::LoadOperand& load) const;
+  SliverSource sliver(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
+                      const LoadOperand& load) const;
 
   kernel::Builder& b_;
   const AttentionParts::Score& part_;
-  schedule::GemmTile tile_;
+  GemmTile tile_;
   OperandLoader &rows_, &columns_;
   int depth_;  ///< in whole blocks
   kernel::Buffer packed_rows_, packed_columns_;
-  schedule::SliceSums* exact_ = nullptr;
+  SliceSums* exact_ = nullptr;
 };
 
 /// The sums at the end: see AttentionEnd.
@@ -64,7 +64,7 @@ class TiledEnd {
     kernel::Buffer other;                       ///< of bf16: the other operand
     std::optional<kernel::Buffer> values = {};  ///< the same: values of a strip, where they are not read in place
     std::optional<ScratchMatrix> turned = {};   ///< sums over columns: [depth][row of a strip]
-    schedule::SliceSums* exact = nullptr;       ///< of slices
+    SliceSums* exact = nullptr;                 ///< of slices
     std::optional<kernel::Buffer> block = {};   ///< of slices, sums over rows: a block of those of one strip
     kernel::Value columns = {};                 ///< with turned: how many, in whole blocks
   };
@@ -89,23 +89,23 @@ class TiledEnd {
   Vector vectors(const ScratchMatrix& slot, const StripPlace& place, Value count, bool whole, bool masks_rows) const;
   void put(Value place, Value first, Value second);
   void columns_to_right(const ScratchMatrix& slot, const StripPlace& place, int half, Value lo, Value hi);
-  schedule::LinesTarget other_columns(Value depth, Value lo) const;
+  LinesTarget other_columns(Value depth, Value lo) const;
   void rows_to_left(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
   void clear_unseen(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
   void rows_of_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value count);
   void settle_columns(const ScratchMatrix& slot, const StripPlace& place, Value count);
   void settle_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value depth, Value first,
                     Value count);
-  schedule::LoadOperand values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const;
+  LoadOperand values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const;
   void turn(Value count, Value at, bool begun);
   void each_depth(const std::function<void(Value depth)>& body);
 
   kernel::Builder& b_;
   const AttentionParts::End& part_;
-  schedule::GemmTile tile_;
+  GemmTile tile_;
   OperandLoader& other_;
   int strip_rows_, depth_;
   Scratch scratch_;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

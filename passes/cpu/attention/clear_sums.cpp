@@ -1,6 +1,6 @@
 #include "passes/cpu/attention/clear_sums.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 
@@ -56,4 +56,4 @@ std::vector<KernelContext::Built> clear_sums_over_nothing(const LoweringContext&
   return built;
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lathe {
+namespace lathe::cpu {
 
 namespace {
 constexpr std::int64_t usual_depth = 64;       // where it is unknown
@@ -27,4 +27,4 @@ int block_columns(const AttentionParts& parts, const StripPlan& plan, const Dim&
   return std::max(fit, multiple);
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -3,7 +3,7 @@
 #include "passes/lowering/attention/attention_parts.h"
 #include "passes/lowering/attention/strip_plan.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// How many columns a kernel with sums over rows takes all rows through before it goes on to the next columns, so
 /// that these columns' operands and sums stay in a cache of the core; a multiple of `multiple`. 0: all columns of a
@@ -11,4 +11,4 @@ namespace lathe {
 int block_columns(const AttentionParts& parts, const StripPlan& plan, const Dim& columns, int strip_rows,
                   int multiple);
 
-}  // namespace lathe
+}  // namespace lathe::cpu

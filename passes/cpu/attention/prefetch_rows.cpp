@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 
@@ -26,4 +26,4 @@ void LookAhead::emit(const StripPlace& place, Value column, int tile, int strip_
   b.if_(wraps, [&] { ask(columns_, column); });
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

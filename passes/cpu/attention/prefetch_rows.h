@@ -5,7 +5,7 @@
 #include "passes/cpu/attention/strip_loops.h"
 #include "passes/lowering/attention/attention_operand.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// Asks for the operands of an attention's next strip while one is computed: its rows, and where it is of the next
 /// outer index the columns too. Beyond the last outer index it asks for memory that nobody reads.
@@ -20,4 +20,4 @@ class LookAhead {
   std::vector<OperandLoader*> rows_, columns_;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

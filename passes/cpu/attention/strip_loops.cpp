@@ -1,6 +1,6 @@
 #include "passes/cpu/attention/strip_loops.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 using Scope = PointEmitter::Scope;
@@ -137,4 +137,4 @@ void StripLoops::point(const StripPlan::Loop& l, Scope& scope, Value column, int
   }
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -3,12 +3,12 @@
 #include <functional>
 #include <memory>
 
-#include "passes/lowering/attention/attention_operand.h"
+#include "passes/cpu/attention/operand_copies.h"
 #include "passes/lowering/attention/strip_plan.h"
 #include "passes/lowering/elementwise/point_emitter.h"
 #include "passes/lowering/region_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// Rows `row` .. of one outer index, and the columns lo .. hi of them that are looked at.
 struct StripPlace {
@@ -71,4 +71,4 @@ class StripLoops {
   Decided inside_;
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -3,7 +3,7 @@
 #include "passes/cpu/gemm/gemm_fit.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Builder;
 using kernel::Value;
@@ -53,4 +53,4 @@ void emit_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const G
   }
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

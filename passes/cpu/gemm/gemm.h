@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/kernel/builder.h"
+#include "passes/lowering/load_operand.h"
 
 /// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
 /// loader in front of each operand and any epilogue behind the result. They know nothing of tensors: memory is seen
@@ -22,7 +23,7 @@
 /// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
 /// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its pieces, and
 /// fixed by the vector for dot products; never by the split of the parallel range or by the other sizes.
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 /// Blocking of a product. Register tile: mr rows x (nv * lanes) columns of accumulators.
 struct GemmTile {
@@ -52,15 +53,6 @@ struct GemmTile {
 /// what it packs itself (mr or lanes, times kc; nc * kc), stays within the 256 KiB that kernels may have.
 GemmTile choose_tile(DType compute, int vector_bits);
 
-/// The axis along which neighbouring elements of an operand are neighbours in memory. `row` is m of the left operand
-/// and n of the right one.
-enum class LaneAxis : std::uint8_t { row, k };
-
-/// `lanes` consecutive elements along `axis` of an operand, starting at (batch, row, k), converted to tile.compute.
-/// An empty mask: all are in range; where a mask is false, the element is out of range and the result may be
-/// anything. `axis` is the operand's own, except that single elements (lanes == 1) come with either.
-using LoadOperand = std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k,
-                                                LaneAxis axis, int lanes, kernel::Value mask)>;
 /// Asks for the memory of rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
 using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
 
@@ -217,4 +209,4 @@ std::int64_t columns_of_sums(const GemmTile& tile, std::int64_t n);
 /// Elements of `sums` for one batch.
 std::int64_t sums_of_pieces(const GemmPlan& plan, std::int64_t m, std::int64_t n);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

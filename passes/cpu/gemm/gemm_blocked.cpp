@@ -9,7 +9,7 @@
 #include "passes/cpu/gemm/gemm_strategies.h"
 #include "passes/cpu/gemm/register_tile.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -397,4 +397,4 @@ void emit_blocked_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes,
   BlockedGemm(b, plan, sizes, lhs, rhs, epilogue, prefetch).emit();
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

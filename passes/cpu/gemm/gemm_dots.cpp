@@ -6,7 +6,7 @@
 #include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/register_tile.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Builder;
 using kernel::Value;
@@ -59,4 +59,4 @@ void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums,
   }
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -6,7 +6,7 @@
 #include "passes/cpu/gemm/gemm.h"
 
 /// Dot products with lanes along k, several rows by several columns at once, and their sums across the lanes.
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 struct DotTile {
   DType compute = f32;
@@ -30,4 +30,4 @@ std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile
 void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
                 kernel::Value place, int stride);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -3,7 +3,7 @@
 
 #include "passes/cpu/gemm/gemm_fit.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 namespace {
 
@@ -94,4 +94,4 @@ void fit_dot(GemmTile& tile, const GemmQuery& query) {
   tile.nc = floor_to(wide ? 96 : 64, columns);
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

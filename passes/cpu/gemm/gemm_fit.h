@@ -7,7 +7,7 @@
 #include "passes/cpu/gemm/gemm.h"
 
 /// Parts of choosing a plan that several files share.
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using Size = std::optional<std::int64_t>;
 
@@ -61,4 +61,4 @@ void fit_ahead(GemmPlan& plan, const GemmQuery& query);
 /// The tiles of dot products, for few rows, which are known.
 void fit_dot(GemmTile& tile, const GemmQuery& query);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

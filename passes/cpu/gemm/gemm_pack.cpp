@@ -7,7 +7,7 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_slices.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -327,4 +327,4 @@ PackedExtent extent(const GemmTile& tile, int sliver) {
 PackedExtent packed_lhs_extent(const GemmTile& tile) { return extent(tile, tile.mr); }
 PackedExtent packed_rhs_extent(const GemmTile& tile) { return extent(tile, tile.n_step()); }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

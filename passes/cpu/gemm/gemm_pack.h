@@ -6,7 +6,7 @@
 #include "passes/cpu/gemm/gemm.h"
 
 /// Parts of the matrix-product schedules that several files share.
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 /// Whether a value is a known multiple of `step`.
 bool known_multiple(const kernel::Builder& b, kernel::Value value, std::int64_t step);
@@ -84,4 +84,4 @@ void emit_pack_lines(kernel::Builder& b, const GemmTile& tile, const PackSizes& 
 /// they contribute to.
 void emit_pack_sliver(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -3,7 +3,7 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_slices.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -137,4 +137,4 @@ void emit_pack_lines(Builder& b, const GemmTile& tile, const PackSizes& sizes, B
   });
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -1,7 +1,7 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_pack.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -89,4 +89,4 @@ void emit_gemm_panel(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, c
   emit_gemm(b, plan, sizes, lhs, rhs, add);
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -7,7 +7,7 @@
 #include "passes/cpu/gemm/gemm_fit.h"
 #include "passes/cpu/gemm/gemm_rest.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 namespace {
 
@@ -354,4 +354,4 @@ std::string to_string(const GemmPlan& plan) {
                      packing("right", plan.rhs), parts);
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -7,7 +7,7 @@
 #include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/register_tile.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Builder;
 using kernel::Value;
@@ -116,4 +116,4 @@ void RestColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
   });
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -4,7 +4,7 @@
 
 #include "passes/cpu/gemm/gemm.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 /// The last plan.rest columns of a product, which would fill a small part of a vector: instead with lanes along k as
 /// dot products where the left operand is read along k, else with lanes along its rows. Used inside the tasks of the
@@ -45,4 +45,4 @@ class RestColumns {
   kernel::Buffer columns_, results_;  ///< results: row by row, each row's a whole vector that the next ones overwrite
 };
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

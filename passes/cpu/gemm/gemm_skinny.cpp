@@ -7,7 +7,7 @@
 #include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -168,4 +168,4 @@ void emit_skinny_dot(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, c
   SkinnyDot(b, plan, sizes, lhs, rhs, epilogue).emit();
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

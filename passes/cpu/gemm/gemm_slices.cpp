@@ -6,7 +6,7 @@
 
 #include "ir/support/error.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -126,4 +126,4 @@ void emit_pack_right_slices(Builder& b, const GemmTile& tile, const SliverSource
   SlicePacker(b, tile, from, buffer, base).right();
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -9,7 +9,7 @@
 /// times too large, and what is lost of them is less than 2^-172 at a time, far below the least subnormal. Numbers
 /// from 2^105 on and sums from 2^82 on overflow in this form and leave a sum that is not finite, as infinities and
 /// NaN do: such sums are computed by fma instead.
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 inline constexpr double slice_scale = 0x1p23;
 
@@ -26,4 +26,4 @@ void emit_pack_left_slices(kernel::Builder& b, const GemmTile& tile, const Slive
 void emit_pack_right_slices(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, kernel::Buffer buffer,
                             kernel::Value base);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -2,7 +2,7 @@
 
 #include "passes/cpu/gemm/gemm_fit.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 namespace {
 
@@ -112,4 +112,4 @@ std::optional<GemmPlan> plan_slices(const GemmQuery& query) {
   return plan;
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -3,7 +3,7 @@
 #include "passes/cpu/gemm/gemm.h"
 
 /// The strategies behind emit_gemm.
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 /// Register tiles over blocks of k. A task keeps its mc x nc sums in scratch between blocks and hands strips of mr
 /// rows to the epilogue after the last one, while they are near.
@@ -41,4 +41,4 @@ void emit_tile_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& s
 void emit_skinny_dot(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                      const GemmOperand& rhs, const Epilogue& epilogue);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

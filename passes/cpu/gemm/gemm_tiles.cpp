@@ -6,7 +6,7 @@
 #include "passes/cpu/gemm/gemm_strategies.h"
 #include "passes/cpu/gemm/slice_sums.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -210,4 +210,4 @@ void emit_tile_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, co
   TileGemm(b, plan, sizes, lhs, rhs, epilogue).emit();
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

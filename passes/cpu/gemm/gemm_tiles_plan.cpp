@@ -2,7 +2,7 @@
 
 #include "passes/cpu/gemm/gemm_fit.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
   return plan;
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -2,12 +2,13 @@
 #include <map>
 #include <memory>
 
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/cpu/gemm/gemm.h"
 #include "passes/lowering/product_operands.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
-using schedule::LaneAxis;
 using Scope = PointEmitter::Scope;
 
 namespace {
@@ -34,8 +35,8 @@ class PartOfK {
   }
   Value is_first(KernelContext& context) const { return kernel::equal(number(context), 0); }
   /// Of `load`, which counts all of k.
-  schedule::LoadOperand from_start(KernelContext& context, const schedule::LoadOperand& load) const {
-    return is_panel() ? schedule::load_from(load, number(context) * step_) : load;
+  LoadOperand from_start(KernelContext& context, const LoadOperand& load) const {
+    return is_panel() ? load_from(load, number(context) * step_) : load;
   }
 
  private:
@@ -55,25 +56,25 @@ class ProductKernels {
 
   std::vector<KernelContext::Built> run() {
     const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
-    const schedule::GemmQuery query{.compute = operands_.compute,
-                                    .vector_bits = lowering_.target.bits,
-                                    .batch = batch.value(),
-                                    .m = m.value(),
-                                    .n = n.value(),
-                                    .k = k.value(),
-                                    .lhs_axis = operands_.left.axis,
-                                    .rhs_axis = operands_.right.axis,
-                                    .lhs_cheap = operands_.left.plain,
-                                    .rhs_cheap = operands_.right.plain,
-                                    .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
-                                    .tiles = lowering_.target.tiles && operands_.dtype == bf16,
-                                    .sliced = lowering_.target.tiles && operands_.dtype == f32,
-                                    .lhs_in_lines = operands_.left.in_lines,
-                                    .epilogue_cheap = epilogue_.size() <= 6,
-                                    .far_l3 = lowering_.target.far_l3};
+    const GemmQuery query{.compute = operands_.compute,
+                          .vector_bits = lowering_.target.bits,
+                          .batch = batch.value(),
+                          .m = m.value(),
+                          .n = n.value(),
+                          .k = k.value(),
+                          .lhs_axis = operands_.left.axis,
+                          .rhs_axis = operands_.right.axis,
+                          .lhs_cheap = operands_.left.plain,
+                          .rhs_cheap = operands_.right.plain,
+                          .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
+                          .tiles = lowering_.target.tiles && operands_.dtype == bf16,
+                          .sliced = lowering_.target.tiles && operands_.dtype == f32,
+                          .lhs_in_lines = operands_.left.in_lines,
+                          .epilogue_cheap = epilogue_.size() <= 6,
+                          .far_l3 = lowering_.target.far_l3};
     const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
                                        : std::vector{plan_gemm(query)};
-    const schedule::GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
+    const GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
     std::vector<KernelContext::Built> built;
     if (plan.panel > 0) {
       panels(plan, built);
@@ -81,8 +82,8 @@ class ProductKernels {
       return built;
     }
     const PartOfK all(k);
-    const int lhs_packed = plan.lhs == schedule::Source::packed ? pack(true, plan, all, built) : -1;
-    const int rhs_packed = plan.rhs == schedule::Source::packed ? pack(false, plan, all, built) : -1;
+    const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
+    const int rhs_packed = plan.rhs == Source::packed ? pack(false, plan, all, built) : -1;
     const int sums = plan.pieces > 1 ? lowering_.workspace(operands_.compute,
                                                            batch * Dim(sums_of_pieces(plan, *m.value(), *n.value())),
                                                            "sums of pieces")
@@ -94,7 +95,7 @@ class ProductKernels {
   }
 
  private:
-  schedule::GemmQuery sizes_of_runs(const DimBindings& dims) const {
+  GemmQuery sizes_of_runs(const DimBindings& dims) const {
     return {.batch = operands_.batch.evaluate(dims),
             .m = operands_.m.evaluate(dims),
             .n = operands_.n.evaluate(dims),
@@ -102,7 +103,7 @@ class ProductKernels {
   }
 
   /// A callback that loads elements of an operand inside the kernel of `emitter`.
-  static schedule::LoadOperand loader(PointEmitter& emitter, const ProductOperand& o, Scope& top) {
+  static LoadOperand loader(PointEmitter& emitter, const ProductOperand& o, Scope& top) {
     return [&emitter, &o, &top](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
       return o.load(emitter, top, batch, row, k, axis, lanes, mask);
     };
@@ -116,12 +117,11 @@ class ProductKernels {
   }
 
   /// Packs an operand, or a panel of it, into a new workspace.
-  int pack(bool left, const schedule::GemmPlan& plan, const PartOfK& part,
-           std::vector<KernelContext::Built>& built) const {
-    const schedule::GemmTile& tile = plan.tile;
+  int pack(bool left, const GemmPlan& plan, const PartOfK& part, std::vector<KernelContext::Built>& built) const {
+    const GemmTile& tile = plan.tile;
     const ProductOperand& s = left ? operands_.left : operands_.right;
     const Dim &batch = operands_.batch, &rows = left ? operands_.m : operands_.n, &k = part.size();
-    const schedule::PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
+    const PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
     const Dim elements =
         known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
@@ -135,10 +135,10 @@ class ProductKernels {
     PointEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
-    schedule::PackSizes sizes{context.dim(batch), context.dim(rows), {}};
-    const schedule::LoadOperand load = part.from_start(context, loader(emitter, s, top));
+    PackSizes sizes{context.dim(batch), context.dim(rows), {}};
+    const LoadOperand load = part.from_start(context, loader(emitter, s, top));
     sizes.k = part.size(context);
-    const auto emit_pack = left ? schedule::emit_pack_lhs : schedule::emit_pack_rhs;
+    const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
     emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
     built.back().launch.work = k * Dim(extent.sliver * s.operand.program.work());
@@ -152,7 +152,7 @@ class ProductKernels {
   };
 
   /// Packs and multiplies panel after panel; the last one's sums are the results.
-  void panels(const schedule::GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
+  void panels(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
     const Dim elements = operands_.batch * operands_.m * Dim(columns_of_sums(plan.tile, *operands_.n.value()));
     const int sums = lowering_.workspace(operands_.compute, elements, "sums of panels");
     const std::int64_t k = *operands_.k.value();
@@ -163,15 +163,15 @@ class ProductKernels {
     }
   }
 
-  schedule::GemmSizes sizes(KernelContext& context, const PartOfK& part) const {
+  GemmSizes sizes(KernelContext& context, const PartOfK& part) const {
     return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n), part.size(context)};
   }
 
   /// Whether a product reads an operand as it lies: unless it is packed, and where sums may be computed anew.
-  static bool loads(int packed, const schedule::GemmPlan& plan) { return packed < 0 || plan.tile.sliced; }
+  static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.sliced; }
 
   /// The product, or its piece or panel, of which only the last panel has the epilogue.
-  KernelContext::Built product(const schedule::GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
+  KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product");
     static const PointProgram none;
     const bool ends = with.sums < 0 || part.is_last_panel();
@@ -186,7 +186,7 @@ class ProductKernels {
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
     if (ends) emitter.hoist(top);
     const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& emits, Scope& scope) {
-      schedule::GemmOperand o{.axis = s.axis};
+      GemmOperand o{.axis = s.axis};
       if (packed >= 0) {
         context.declare(packed, plan.tile.packed(), true, false);
         o.packed = context.buffer(packed);
@@ -202,13 +202,13 @@ class ProductKernels {
         };
       return o;
     };
-    const schedule::GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
-    const schedule::GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
-    const schedule::GemmSizes all = sizes(context, part);
+    const GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
+    const GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
+    const GemmSizes all = sizes(context, part);
     if (part.is_panel())
       emit_gemm_panel(context.builder, plan, all, lhs, rhs,
                       {context.buffer(with.sums), part.is_first(context), part.is_last_panel()},
-                      ends ? epilogue(emitter, top) : schedule::Epilogue());
+                      ends ? epilogue(emitter, top) : Epilogue());
     else if (with.sums >= 0)
       emit_gemm_pieces(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
     else
@@ -226,7 +226,7 @@ class ProductKernels {
   }
 
   /// Adds up the sums of pieces.
-  KernelContext::Built join(const schedule::GemmPlan& plan, int sums) const {
+  KernelContext::Built join(const GemmPlan& plan, int sums) const {
     KernelContext context("join_pieces");
     declare_buffers(context, {&epilogue_}, lowering_);
     context.declare(sums, operands_.compute, true, false);
@@ -240,8 +240,8 @@ class ProductKernels {
     return built;
   }
 
-  schedule::Epilogue epilogue(PointEmitter& emitter, Scope& top) const {
-    return [&emitter, &top, this](Value batch, Value m) -> schedule::RowEpilogue {
+  Epilogue epilogue(PointEmitter& emitter, Scope& top) const {
+    return [&emitter, &top, this](Value batch, Value m) -> RowEpilogue {
       const std::vector<IndexGroup> row_groups = {{operands_.batch_dims, batch, 1}, {operands_.m_dims, m, 1}};
       auto row = std::make_shared<Scope>(emitter, row_groups, Value{}, &top);
       std::uint64_t n_bits = 0;
@@ -259,7 +259,7 @@ class ProductKernels {
 
   /// Asks for the elements that the epilogue reads or writes, one for each result: those of a parameter and its
   /// moments, a residual, the result itself.
-  schedule::EpiloguePrefetch prefetch(int lanes, PointEmitter& emitter, Scope& top) const {
+  EpiloguePrefetch prefetch(int lanes, PointEmitter& emitter, Scope& top) const {
     using Kind = PointInstruction::Kind;
     std::map<int, std::pair<ir::ValueId, Linear>> places;  // by buffer
     const auto add = [&](ir::ValueId node, const Linear& form) {
@@ -293,4 +293,4 @@ std::vector<KernelContext::Built> lower_product(const LoweringContext& context, 
   return ProductKernels(context, region).run();
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -1,6 +1,6 @@
 #include "passes/cpu/gemm/register_tile.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Builder;
 using kernel::Value;
@@ -39,4 +39,4 @@ void emit_register_tile(Builder& b, const RegisterTile& tile, Value lo, Value hi
     for (int v = 0; v < tile.vectors; ++v) sink(r, v, b.get(sums[static_cast<std::size_t>(r * tile.vectors + v)]));
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

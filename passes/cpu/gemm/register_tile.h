@@ -4,7 +4,7 @@
 
 #include "ir/kernel/builder.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 /// A block of sums that stays in registers: rows x vectors of `lanes` elements.
 struct RegisterTile {
@@ -33,4 +33,4 @@ void emit_register_tile(kernel::Builder& b, const RegisterTile& tile, kernel::Va
                         const TileElement& element, const TileVector& vector, const TileStart& start,
                         const TileSink& sink);
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -5,7 +5,7 @@
 #include "passes/cpu/gemm/gemm_slices.h"
 #include "passes/cpu/gemm/register_tile.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 using kernel::Buffer;
 using kernel::Builder;
@@ -107,4 +107,4 @@ void SliceSums::fill(Buffer to, const SliverSource& from, Value k, Value depth) 
   });
 }
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -2,7 +2,7 @@
 
 #include "passes/cpu/gemm/gemm_pack.h"
 
-namespace lathe::schedule {
+namespace lathe::cpu {
 
 /// Makes true sums of those that tile_mma of slices leaves (gemm_slices.h), a block of 32 x 32 at a time.
 class SliceSums {
@@ -45,4 +45,4 @@ class SliceSums {
   kernel::Buffer exact_, left_, right_;  ///< Scratch
 };
 
-}  // namespace lathe::schedule
+}  // namespace lathe::cpu

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "passes/cpu/cpu_kernels.h"
 #include "passes/fusion/join_columns.h"
-#include "passes/lowering/region_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 using Scope = PointEmitter::Scope;
@@ -112,4 +112,4 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
   return built;
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

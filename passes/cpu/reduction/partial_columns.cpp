@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 
@@ -93,4 +93,4 @@ KernelContext::Built PartialColumns::finish(int lanes) const {
   return built;
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -5,7 +5,7 @@
 
 #include "passes/lowering/region_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// The reductions over the rows of a rows region. The rows are cut into chunks, by their number alone; each chunk has
 /// its own row of partial results, which its rows are added to in order, and a second kernel adds the chunks in
@@ -48,4 +48,4 @@ class PartialColumns {
   kernel::Value start_;  ///< of the chunk's row of partial results
 };
 
-}  // namespace lathe
+}  // namespace lathe::cpu

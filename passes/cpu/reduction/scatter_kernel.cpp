@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "ir/ops/rules.h"
-#include "passes/lowering/region_kernels.h"
+#include "passes/cpu/cpu_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 using Scope = PointEmitter::Scope;
@@ -169,4 +169,4 @@ std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, 
   return ScatterKernel(context, region).run(region.members[0]);
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -1,7 +1,7 @@
 #include "ir/ops/rules.h"
-#include "passes/lowering/region_kernels.h"
+#include "passes/cpu/cpu_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 using Scope = PointEmitter::Scope;
@@ -61,9 +61,4 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   return built;
 }
 
-Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter) {
-  const ir::Node& node = graph[scatter];
-  return start_of_positions(node) + graph[node.operands[0]].type.shape.numel().unnamed();
-}
-
-}  // namespace lathe
+}  // namespace lathe::cpu

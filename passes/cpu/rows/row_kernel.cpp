@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/reduction/partial_columns.h"
 #include "passes/cpu/rows/row_pick.h"
 #include "passes/lowering/elementwise/kept_values.h"
 #include "passes/lowering/elementwise/row_space.h"
-#include "passes/lowering/region_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 using Kind = PointInstruction::Kind;
@@ -336,4 +336,4 @@ std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, con
   return RowKernel(context, region).run();
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

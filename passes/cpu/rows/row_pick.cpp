@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace lathe {
+namespace lathe::cpu {
 
 using Kind = PointInstruction::Kind;
 
@@ -43,4 +43,4 @@ std::optional<RowPick> row_pick(const PointProgram& program, int instruction, in
   return std::nullopt;
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -4,7 +4,7 @@
 
 #include "passes/lowering/elementwise/point_program.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 /// A sum or maximum over a row that only picks one of its elements: of where(column == i, value, identity), with one
 /// number i a row, as the logit of a target. It takes no loop over the row.
@@ -16,4 +16,4 @@ struct RowPick {
 /// The pick that the reduction `instruction` amounts to, if it is one. `inner`: the domain dim of the columns.
 std::optional<RowPick> row_pick(const PointProgram& program, int instruction, int inner);
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "passes/lowering/region_kernels.h"
+#include "passes/cpu/cpu_kernels.h"
 
-namespace lathe {
+namespace lathe::cpu {
 
 using kernel::Value;
 using Kind = PointInstruction::Kind;
@@ -161,4 +161,4 @@ std::optional<KernelContext::Built> lower_row_update(const LoweringContext& cont
   return RowUpdateKernel(context, program, *update).run();
 }
 
-}  // namespace lathe
+}  // namespace lathe::cpu

@@ -32,7 +32,7 @@ KernelContext::Built lower_attention_magnitudes(const AttentionPlan& plan) {
         b.for_loop(slot, end, block_threads, [&](Value v) {
           const Value position = first + v / vectors_of_one, d = v % vectors_of_one * lanes;
           unmasked_or_masked(b, d, depth, lanes, m.operand->size, [&](Value mask) {
-            const Value elements = loader.load(outer, position, d, schedule::LaneAxis::k, lanes, mask);
+            const Value elements = loader.load(outer, position, d, LaneAxis::k, lanes, mask);
             const Value here = b.apply(ScalarOp::abs, {elements});
             const Value counted = mask ? b.select(mask, here, b.constant(compute, 0, lanes)) : here;
             b.set(most, max(b.get(most), counted));

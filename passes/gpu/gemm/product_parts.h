@@ -17,7 +17,7 @@ class ProductParts {
     Dim rows;
     kernel::Buffer shared = {};
 
-    bool along_k() const { return operand.axis == schedule::LaneAxis::k; }
+    bool along_k() const { return operand.axis == LaneAxis::k; }
   };
   /// Of a tile's first element.
   struct Place {

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
-#include "passes/cpu/gemm/gemm_pack.h"
-
 namespace lathe {
 
 using kernel::Value;
-using schedule::LaneAxis;
 using Kind = PointInstruction::Kind;
 
 namespace {
@@ -111,7 +108,7 @@ void OperandLoader::prefetch(Value outer, Value position) {
   }
 }
 
-schedule::LoadOperand OperandLoader::callback() {
+LoadOperand OperandLoader::callback() {
   return [this](Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
     return load(outer, position, depth, axis, lanes, mask);
   };
@@ -123,35 +120,10 @@ LaneAxis other(LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : Lan
 
 LaneAxis OperandLoader::turned_axis() const { return other(axis()); }
 
-schedule::LoadOperand OperandLoader::turned_callback() {
+LoadOperand OperandLoader::turned_callback() {
   return [this](Value outer, Value depth, Value position, LaneAxis axis, int lanes, Value mask) {
     return load(outer, position, depth, other(axis), lanes, mask);
   };
-}
-
-void OperandLoader::copy_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
-  kernel::Builder& b = context().builder;
-  b.for_loop(0, count, 1, [&](Value position) {
-    vector_loop(b, b.index(0), context().dim(operand_.size), lanes, [&](Value d, Value mask) {
-      const Value elements = load(outer, first + position, d, LaneAxis::k, lanes, mask);
-      b.store(matrix.buffer, position * matrix.stride + d, b.cast(elements, matrix.buffer.dtype), mask);
-    });
-  });
-}
-
-void OperandLoader::pairs_to(const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
-  kernel::Builder& b = context().builder;
-  const schedule::LoadOperand load = schedule::load_from(turned_callback(), first);
-  const schedule::SliverSource from{.batch = outer,
-                                    .row = b.index(0),
-                                    .rows = context().dim(operand_.size),
-                                    .k0 = b.index(0),
-                                    .depth = b.ceil_div(count, 2),
-                                    .k = count,
-                                    .width = static_cast<int>(*b.constant_value(matrix.stride)),
-                                    .axis = turned_axis(),
-                                    .load = &load};
-  emit_pack_sliver(b, {.compute = compute_, .lanes = lanes, .pairs = true}, from, {matrix.buffer, b.index(0)});
 }
 
 LaneAxis OperandLoader::axis() const {

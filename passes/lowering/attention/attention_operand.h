@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/cpu/gemm/gemm.h"
 #include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/load_operand.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe {
@@ -35,12 +35,6 @@ bool same_elements(const AttentionOperand& a, const AttentionOperand& b);
 AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
                                    const std::vector<int>& dims, const std::vector<int>& outer_dims);
 
-/// A matrix in the scratch that each thread has. Its rows begin at multiples of a vector.
-struct ScratchMatrix {
-  kernel::Buffer buffer;
-  kernel::Value stride;  ///< elements from row to row
-};
-
 /// Loads elements of an operand inside one kernel. The operand must outlive it.
 class OperandLoader {
  public:
@@ -55,8 +49,8 @@ class OperandLoader {
   /// Emits what depends on no index; call it outside of all loops.
   void hoist() { emitter_.hoist(top_); }
   /// `lanes` elements along the depth (or along the position), starting there.
-  kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, schedule::LaneAxis axis,
-                     int lanes, kernel::Value mask);
+  kernel::Value load(kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis, int lanes,
+                     kernel::Value mask);
   /// Asks for the memory of what lies at a position, where its elements are neighbours along the depth.
   void prefetch(kernel::Value outer, kernel::Value position);
   /// Where an element lies of an operand that is one load.
@@ -66,18 +60,12 @@ class OperandLoader {
   };
   Element element(kernel::Value outer, kernel::Value position, kernel::Value depth);
   /// The same as load(), as a callback for packing.
-  schedule::LoadOperand callback();
+  LoadOperand callback();
   /// The same with the depth as the rows and the positions as k, for products that sum over positions.
-  schedule::LoadOperand turned_callback();
-  /// Copies positions first .. first + count to the matrix, the depth of each contiguous.
-  void copy_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count, int lanes);
-  /// The same, two and two: matrix[position / 2][depth][2] of bf16, a zero beside the last of an odd number. The
-  /// depth is known, matrix.stride whole vectors.
-  void pairs_to(const ScratchMatrix& matrix, kernel::Value outer, kernel::Value first, kernel::Value count,
-                int lanes);
+  LoadOperand turned_callback();
   /// Along which axis its elements are neighbours.
-  schedule::LaneAxis axis() const;
-  schedule::LaneAxis turned_axis() const;  ///< as turned_callback() has it
+  LaneAxis axis() const;
+  LaneAxis turned_axis() const;  ///< as turned_callback() has it
 
  private:
   const AttentionOperand& operand_;

@@ -24,7 +24,7 @@ Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, Value outer, 
     vector_loop(b, b.index(0), depth, lanes, [&](Value d, Value mask) {
       for (int i = 0; i < chains; ++i) {
         const Value here = i == 0 ? position : min(position + i, last - 1);
-        const Value elements = loader.load(outer, here, d, schedule::LaneAxis::k, lanes, mask);
+        const Value elements = loader.load(outer, here, d, LaneAxis::k, lanes, mask);
         const kernel::Var chain = largest[static_cast<std::size_t>(i)];
         b.set(chain, max(b.get(chain), b.apply(ScalarOp::abs, {elements})));
       }
@@ -56,7 +56,8 @@ Value score_magnitude(KernelContext& context, const AttentionParts& parts, const
   return bound;
 }
 
-Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds, StripLoops::Rows& rows, Value magnitude) {
+Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds,
+                    std::span<const std::unique_ptr<PointEmitter::Scope>> rows, Value magnitude) {
   kernel::Builder& b = emitter.context().builder;
   const auto number = [&](double value) { return kernel::number_like(magnitude, value); };
   Value all;
@@ -64,7 +65,7 @@ Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds, StripLoop
     condition = b.broadcast(condition, mask.type.lanes) || kernel::logical_not(mask);
     all = all ? all && condition : condition;
   };
-  for (auto& scope : rows) {
+  for (const auto& scope : rows) {
     const auto row_value = [&](int i) { return b.cast(emitter.emit(i, *scope), magnitude.type.scalar); };
     for (const ColumnBounds::Check& check : bounds.checks) {
       Value sum = number(check.base), terms = number(std::fabs(check.base));

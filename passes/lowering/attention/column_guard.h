@@ -1,6 +1,8 @@
 #pragma once
 
-#include "passes/cpu/attention/strip_loops.h"
+#include <memory>
+#include <span>
+
 #include "passes/lowering/attention/attention_parts.h"
 #include "passes/lowering/attention/column_bounds.h"
 
@@ -19,7 +21,7 @@ kernel::Value score_magnitude(KernelContext& context, const AttentionParts& part
                               const std::function<kernel::Value(const AttentionOperand&)>& largest);
 
 /// Whether every row of a strip keeps what the bounds lean on, `magnitude` being a bound of every score.
-kernel::Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds, StripLoops::Rows& rows,
-                            kernel::Value magnitude);
+kernel::Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds,
+                            std::span<const std::unique_ptr<PointEmitter::Scope>> rows, kernel::Value magnitude);
 
 }  // namespace lathe

@@ -9,7 +9,6 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using schedule::LaneAxis;
 
 namespace {
 

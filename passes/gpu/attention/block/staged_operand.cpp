@@ -5,7 +5,6 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using schedule::LaneAxis;
 
 StagedOperand::StagedOperand(OperandLoader& loader, const AttentionTile& tile, bool depth_is_step, int width)
     : loader_(loader),

@@ -9,7 +9,6 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using schedule::LaneAxis;
 
 std::optional<LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held) {
   const PointProgram& program = operand.code.program;

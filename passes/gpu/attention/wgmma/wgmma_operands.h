@@ -12,7 +12,7 @@ namespace lathe::gpu {
 inline int whole_panels(int n) { return (n + kernel::panel_side - 1) / kernel::panel_side * kernel::panel_side; }
 
 /// Along which axis the elements of an operand of dtype `held` lie in pieces of 16 bytes; nothing where in none.
-std::optional<schedule::LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held);
+std::optional<LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held);
 /// Whether TMA copies its tiles.
 bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions);
 

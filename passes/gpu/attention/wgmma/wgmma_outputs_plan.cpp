@@ -20,9 +20,7 @@ constexpr int most_sums = 128, sums_beside_whole_tile = 64;
 std::int64_t known(const Dim& depth) { return depth.value().value_or(0); }
 
 /// Of a tile that is taken in parts the rows must be lines of panels, of which some can be left out.
-bool are_lines(const AttentionOperand& operand, DType held) {
-  return axis_of_pieces(operand, held) == schedule::LaneAxis::k;
-}
+bool are_lines(const AttentionOperand& operand, DType held) { return axis_of_pieces(operand, held) == LaneAxis::k; }
 
 /// Whether it is the same for all outer dims that a block goes through.
 bool rests(const AttentionOperand& operand, const AttentionParts& parts) {

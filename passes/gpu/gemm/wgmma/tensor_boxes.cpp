@@ -41,12 +41,12 @@ bool lies_around(const Axis& inner, const Axis& outer) {
 }  // namespace
 
 GroupOperand GroupOperand::of(const ProductOperand& operand) {
-  return {operand.operand.program, operand.batch, operand.rows, operand.k, operand.axis == schedule::LaneAxis::k};
+  return {operand.operand.program, operand.batch, operand.rows, operand.k, operand.axis == LaneAxis::k};
 }
 
-GroupOperand GroupOperand::of(const AttentionOperand& operand, schedule::LaneAxis axis, bool sums_positions) {
+GroupOperand GroupOperand::of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions) {
   const PointProgram& program = operand.code.program;
-  const bool along_depth = axis == schedule::LaneAxis::k;
+  const bool along_depth = axis == LaneAxis::k;
   if (sums_positions) return {program, operand.outer, operand.depth, operand.position, !along_depth};
   return {program, operand.outer, operand.position, operand.depth, along_depth};
 }

@@ -17,7 +17,7 @@ struct GroupOperand {
 
   static GroupOperand of(const ProductOperand& operand);
   /// Rows are its positions, or where `sums_positions` these are what is summed over.
-  static GroupOperand of(const AttentionOperand& operand, schedule::LaneAxis axis, bool sums_positions);
+  static GroupOperand of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions);
 };
 
 /// Such an operand as a tensor of which TMA copies boxes: dims that lie side by side in memory are one.

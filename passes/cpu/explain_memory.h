@@ -8,9 +8,9 @@
 
 namespace lathe {
 
-/// Tells what a memory budget does to a graph of primitives (as lower takes it): what it takes without one and with
-/// it, which kinds of values are computed again, in the order in which that was decided, and what the work and the
-/// traffic of a run become. Throws the UserErrors of lower_within. `options` without a budget: of the plan alone.
+/// Tells what a memory budget does to a graph of primitives (as lower_cpu takes it): what it takes without one and
+/// with it, which kinds of values are computed again, in the order in which that was decided, and what the work and
+/// the traffic of a run become. Throws the UserErrors of lower_within. `options` without a budget: of the plan alone.
 ///
 ///   @gpt with B=4, T=64: 1.73 GiB, 345 MiB of it arena
 ///   within a budget of 1.6 GiB: 1.58 GiB, 192 MiB of it arena

@@ -1,11 +1,13 @@
+#include "passes/cpu/lower_cpu.h"
+
 #include <iterator>
 #include <set>
 
 #include "ir/ops/list.h"
-#include "passes/lowering/lower.h"
-#include "passes/lowering/region_kernels.h"
 
-namespace lathe {
+#include "passes/cpu/cpu_kernels.h"
+
+namespace lathe::cpu {
 
 using namespace ir;
 
@@ -74,19 +76,27 @@ KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int fr
 
 }  // namespace
 
+}  // namespace lathe::cpu
+
+namespace lathe {
+
 AttentionCosts attention_costs(const VectorTarget& target) {
   return target.tiles && target.bits == 512 ? AttentionCosts::tiles : AttentionCosts::vectors;
 }
 
 Schedules cpu_schedules(AttentionCosts costs) {
-  return {.region = region_kernels,
-          .copy = copy_kernel,
+  return {.region = cpu::region_kernels,
+          .copy = cpu::copy_kernel,
           .fusion = {.attention_sums = OuterSums::wide,
                      .attention_costs = costs,
                      .attention_blocks = true,
                      .columns = true,
                      .scatter_in_place = true,
                      .row_sums = true}};
+}
+
+Program lower_cpu(const ir::Graph& graph, const VectorTarget& target, const LowerOptions& options) {
+  return lower(graph, target, cpu_schedules(attention_costs(target)), options);
 }
 
 }  // namespace lathe

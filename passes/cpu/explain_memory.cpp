@@ -1,10 +1,10 @@
-#include "passes/remat/explain_memory.h"
+#include "passes/cpu/explain_memory.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "ir/support/visible.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
 
 namespace lathe {
@@ -44,9 +44,9 @@ std::string with_dims(const DimBindings& dims) {
 std::string explain_memory(const ir::Graph& graph, const VectorTarget& target, const MemoryBudget& budget,
                            LowerOptions options) {
   options.memory = budget;
-  const Program within = lower(graph, target, options);
+  const Program within = lower_cpu(graph, target, options);
   options.memory.reset();
-  const Cost before = cost_of(lower(graph, target, options), budget), after = cost_of(within, budget);
+  const Cost before = cost_of(lower_cpu(graph, target, options), budget), after = cost_of(within, budget);
   std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name),
                                  with_dims(budget.dims), takes(before), format_bytes(budget.bytes), takes(after));
   if (within.recomputed.empty()) return text + "nothing is computed again\n";
