@@ -65,7 +65,7 @@ std::string error_of_run(Executable& executable, const ir::Tensors& arguments) {
 
 }  // namespace
 
-TEST_CASE("an executable for a GPU runs as one for a CPU; each size is captured as a graph once") {
+TEST_CASE("an executable for a GPU runs as one for a CPU, and each size is captured as a graph once") {
   const ir::Tensors expected = three_runs({.threads = 1});
   MockGpu gpu;
   const ir::Tensors found = three_runs(gpu.options());

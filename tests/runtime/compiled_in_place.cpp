@@ -145,7 +145,7 @@ TEST_CASE("in place: not over what is read at another element") {
   CHECK(places(text) == 3);
 }
 
-TEST_CASE("in place: not over what a later loop over the row reads; the last loop's result goes there") {
+TEST_CASE("in place: not over what a later loop over the row reads, and the last loop's result goes there") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4]) {
   %1 = contract %x, %w {spec="nk,vk->nv"}
   %2 = softmax %1 {dim=1}
