@@ -1,4 +1,5 @@
 #include "runtime/executable.h"
+#include "runtime/machine/seconds.h"
 
 #include <fmt/core.h>
 
@@ -27,8 +28,6 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 }  // namespace
 
 struct Executable::Impl {

@@ -148,7 +148,7 @@ std::optional<Value> reduce_nothing(const Context& c) {
   return c.operand(0);
 }
 
-constexpr Rule rules_list[] = {
+constexpr Rule all_algebra_rules[] = {
     {"add_zero", "x + -0.0 -> x, and x + 0 -> x of integers; not x + 0.0, which turns -0.0 into 0.0", add_zero},
     {"sub_zero", "x - 0.0 -> x", sub_zero},
     {"times_one", "x * 1, x / 1 -> x; x * -1 -> -x", times_one},
@@ -164,6 +164,6 @@ constexpr Rule rules_list[] = {
 
 }  // namespace
 
-std::span<const Rule> algebra_rules() { return rules_list; }
+std::span<const Rule> algebra_rules() { return all_algebra_rules; }
 
 }  // namespace lathe::ir::canonical

@@ -63,7 +63,7 @@ std::optional<Value> rename_labels(const Context& c) {
   return contraction(c.operand(0), c.operand(1), roles);
 }
 
-constexpr Rule rules_list[] = {
+constexpr Rule all_contract_rules[] = {
     {"permuted_operands", "contract(permute(a), b) -> contract(a, b) with a's labels in a's own order",
      permuted_operands},
     {"permuted_result",
@@ -74,6 +74,6 @@ constexpr Rule rules_list[] = {
 
 }  // namespace
 
-std::span<const Rule> contract_rules() { return rules_list; }
+std::span<const Rule> contract_rules() { return all_contract_rules; }
 
 }  // namespace lathe::ir::canonical

@@ -142,7 +142,7 @@ std::optional<Value> concat_of_slices(const Context& c) {
   return at == base.shape()[dim] ? std::optional(base) : std::nullopt;
 }
 
-constexpr Rule rules_list[] = {
+constexpr Rule all_join_rules[] = {
     {"drop_pad", "pad by nothing -> x; pad(pad(x)) along one dim -> pad(x)", drop_pad},
     {"sum_of_pads", "pad(x) + pad(y) + .. that fill a dim without overlap -> concat (the sign of a zero aside)",
      sum_of_pads},
@@ -153,6 +153,6 @@ constexpr Rule rules_list[] = {
 
 }  // namespace
 
-std::span<const Rule> join_rules() { return rules_list; }
+std::span<const Rule> join_rules() { return all_join_rules; }
 
 }  // namespace lathe::ir::canonical

@@ -131,7 +131,7 @@ std::optional<Value> join_slices(const Context& c) {
   return slice(base, outer.dim, inner.start + outer.start, inner.start + outer.stop, outer.step);
 }
 
-constexpr Rule rules_list[] = {
+constexpr Rule all_view_rules[] = {
     {"join_permutations", "permute(permute(x)) -> permute(x), transpose(x) or x; one spelling of each",
      join_permutations},
     {"drop_reshape", "view(x) or squeeze(unsqueeze(x)) of x's own shape -> x", drop_reshape},
@@ -144,6 +144,6 @@ constexpr Rule rules_list[] = {
 
 }  // namespace
 
-std::span<const Rule> view_rules() { return rules_list; }
+std::span<const Rule> view_rules() { return all_view_rules; }
 
 }  // namespace lathe::ir::canonical

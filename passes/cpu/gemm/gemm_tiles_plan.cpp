@@ -6,7 +6,7 @@ namespace lathe::cpu {
 
 namespace {
 
-constexpr std::int64_t scratch_bytes = 250 * 1024;
+constexpr std::int64_t most_scratch_bytes = 250 * 1024;
 
 /// Bytes of scratch of a task: sums, of one strip where k is one block, and what it packs itself.
 std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
@@ -65,7 +65,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
   }
   GemmTile& t = plan.tile;
   fit_sizes(t, query);
-  while (scratch_of(plan, query) > scratch_bytes) {
+  while (scratch_of(plan, query) > most_scratch_bytes) {
     if (t.mc > 256)
       t.mc = floor_to(t.mc / 2, t.mr);
     else if (t.nc > 256)

@@ -8,8 +8,6 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
-bool is_scalar(const PointInstruction& i, ScalarOp op) { return i.kind == Kind::scalar && i.op == op; }
-
 /// The column's number itself, in any type of integers.
 bool is_column(const PointProgram& program, int instruction, int inner) {
   while (is_scalar(program[instruction], ScalarOp::cast) && is_integer(program[instruction].dtype))

@@ -16,8 +16,6 @@ struct RowUpdate {
   std::vector<int> values;  ///< by store
 };
 
-bool is_scalar(const PointInstruction& i, ScalarOp op) { return i.kind == Kind::scalar && i.op == op; }
-
 /// The dim whose index an instruction is; -1 if it is none.
 int index_dim(const PointInstruction& i) {
   if (i.kind != Kind::index || !i.form.offset.is(0)) return -1;

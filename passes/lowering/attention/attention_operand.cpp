@@ -4,7 +4,6 @@
 
 namespace lathe {
 
-using kernel::Value;
 using Kind = PointInstruction::Kind;
 
 namespace {
@@ -73,7 +72,8 @@ OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowe
       emitter_(context, operand_.code.program, lowering.buffer_of),
       top_(emitter_, {}) {}
 
-Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
+kernel::Value OperandLoader::load(kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis,
+                                  int lanes, kernel::Value mask) {
   kernel::Builder& b = emitter_.context().builder;
   const bool along_position = axis == LaneAxis::row;
   PointEmitter::Scope scope(emitter_,
@@ -84,7 +84,7 @@ Value OperandLoader::load(Value outer, Value position, Value depth, LaneAxis axi
   return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
 }
 
-OperandLoader::Element OperandLoader::element(Value outer, Value position, Value depth) {
+OperandLoader::Element OperandLoader::element(kernel::Value outer, kernel::Value position, kernel::Value depth) {
   const PointInstruction& load = operand_.code.program[0];
   LATHE_ASSERT(operand_.code.program.size() == 1 && load.kind == Kind::load);
   PointEmitter::Scope scope(
@@ -93,13 +93,13 @@ OperandLoader::Element OperandLoader::element(Value outer, Value position, Value
   return {context().buffer(buffer_of_(load.buffer)), scope.place.position(load.form).base};
 }
 
-void OperandLoader::prefetch(Value outer, Value position) {
+void OperandLoader::prefetch(kernel::Value outer, kernel::Value position) {
   if (axis() != LaneAxis::k) return;
   kernel::Builder& b = context().builder;
   for (const PointInstruction& i : operand_.code.program.code) {
     if (i.kind != Kind::load || !i.args.empty()) continue;
     const int line = 64 / static_cast<int>(size_in_bytes(i.dtype));
-    b.for_loop(0, context().dim(operand_.size), line, [&](Value d) {
+    b.for_loop(0, context().dim(operand_.size), line, [&](kernel::Value d) {
       PointEmitter::Scope scope(
           emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},
           &top_);
@@ -109,9 +109,8 @@ void OperandLoader::prefetch(Value outer, Value position) {
 }
 
 LoadOperand OperandLoader::callback() {
-  return [this](Value outer, Value position, Value depth, LaneAxis axis, int lanes, Value mask) {
-    return load(outer, position, depth, axis, lanes, mask);
-  };
+  return [this](kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis, int lanes,
+                kernel::Value mask) { return load(outer, position, depth, axis, lanes, mask); };
 }
 
 namespace {
@@ -121,9 +120,8 @@ LaneAxis other(LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : Lan
 LaneAxis OperandLoader::turned_axis() const { return other(axis()); }
 
 LoadOperand OperandLoader::turned_callback() {
-  return [this](Value outer, Value depth, Value position, LaneAxis axis, int lanes, Value mask) {
-    return load(outer, position, depth, other(axis), lanes, mask);
-  };
+  return [this](kernel::Value outer, kernel::Value depth, kernel::Value position, LaneAxis axis, int lanes,
+                kernel::Value mask) { return load(outer, position, depth, other(axis), lanes, mask); };
 }
 
 LaneAxis OperandLoader::axis() const {

@@ -11,8 +11,6 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// The diagonals that comparisons of row and column speak of: offset where one asks for column <= row + offset, or
 /// for column > row + offset.
 std::vector<Dim> diagonals(const PointProgram& program, int row_dim, int column_dim) {

@@ -16,8 +16,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double largest_exponent = 37;  // of ten, of an f32
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// What is known of a value at the columns in question.
 struct Known {
   enum class Kind {

@@ -11,7 +11,6 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 constexpr int costly = 8;  // arithmetic worth a slot
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 StripPlan::StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns,

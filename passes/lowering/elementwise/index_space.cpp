@@ -5,8 +5,6 @@
 
 namespace lathe {
 
-using kernel::Value;
-
 namespace {
 
 const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[static_cast<std::size_t>(dim)]; }
@@ -38,11 +36,11 @@ bool Place::merges(const Linear& form, const std::vector<int>& dims, const Shape
 }
 
 /// The index along dim number `which` of a group: (base / product of the inner sizes) % its size.
-Value Place::component(std::size_t group, std::size_t which) {
+kernel::Value Place::component(std::size_t group, std::size_t which) {
   const auto key = std::make_pair(group, which);
   if (const auto at = components_.find(key); at != components_.end()) return at->second;
   const IndexGroup& g = groups_[group];
-  Value index = g.lanes > 1 ? context_.builder.ramp(g.base, g.lanes) : g.base;
+  kernel::Value index = g.lanes > 1 ? context_.builder.ramp(g.base, g.lanes) : g.base;
   Dim inner(1);
   for (std::size_t i = which + 1; i < g.dims.size(); ++i) inner = inner * domain_[g.dims[i]].unnamed();
   if (!inner.is(1)) index = index / context_.dim(inner);
@@ -55,7 +53,7 @@ Value Place::component(std::size_t group, std::size_t which) {
 
 /// Where a form begins. One that begins beyond all that it spans is of a later part of a larger value: its place is
 /// an argument, so that all parts share code.
-Value Place::offset(const Linear& form) {
+kernel::Value Place::offset(const Linear& form) {
   Dim span(0);
   for (int d = 0; d < domain_.rank(); ++d) span = span + coefficient(form, d) * (domain_[d].unnamed() - Dim(1));
   const std::int64_t reach = span.value().value_or(0), start = form.offset.value().value_or(0);
@@ -64,7 +62,7 @@ Value Place::offset(const Linear& form) {
 
 Place::Position Place::position(const Linear& form) {
   Position p{.base = offset(form), .stride = Dim(0), .vector = {}};
-  std::optional<Value> vector;
+  std::optional<kernel::Value> vector;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const IndexGroup& group = groups_[g];
     if (merges(form, group.dims, domain_)) {
@@ -77,7 +75,7 @@ Place::Position Place::position(const Linear& form) {
     for (std::size_t i = 0; i < group.dims.size(); ++i) {
       const Dim& stride = coefficient(form, group.dims[i]);
       if (stride.is(0) || domain_[group.dims[i]].is(1)) continue;
-      const Value part = component(g, i) * context_.dim(stride);
+      const kernel::Value part = component(g, i) * context_.dim(stride);
       if (group.lanes > 1) {
         vector = vector ? *vector + part : part;
       } else {
@@ -92,7 +90,7 @@ Place::Position Place::position(const Linear& form) {
   return p;
 }
 
-Value Place::value(const Linear& form) {
+kernel::Value Place::value(const Linear& form) {
   const Position p = position(form);
   if (p.vector) return *p.vector;
   if (p.stride.is(0)) return p.base;

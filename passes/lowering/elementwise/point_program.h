@@ -78,4 +78,11 @@ struct OperandProgram {
 OperandProgram operand_program(const ir::Graph& graph, const FusionPlan& plan, ir::ValueId operand,
                                const std::vector<int>& dims, const Shape& domain);
 
+inline bool is_scalar(const PointInstruction& i, ScalarOp op) {
+  return i.kind == PointInstruction::Kind::scalar && i.op == op;
+}
+
+/// The place of instruction `i` in a vector by instruction.
+inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
 }  // namespace lathe

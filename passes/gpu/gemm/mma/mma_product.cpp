@@ -16,8 +16,8 @@ using Side = ProductParts::Side;
 
 namespace {
 
-constexpr int depth = 32;  // contracted at once
-constexpr int stages = 4;  // of depth in shared memory: one is multiplied, the others are on their way
+constexpr int mma_k_step = 32;  // contracted at once
+constexpr int stages = 4;       // of mma_k_step in shared memory: one is multiplied, the others are on their way
 constexpr int piece = TensorParts::piece;
 
 /// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
@@ -45,7 +45,7 @@ class TensorProduct {
     }
     const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.pieces);
     const auto one = [&](const Place& at, Value number) {
-      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), depth), lo = number * length;
+      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), mma_k_step), lo = number * length;
       block([&](Value t) { keep(partial, at, number, t, multiply(at, lo, kernel::min(lo + length, parts_.k), t)); });
     };
     built.push_back(parts_.tiles_of_pieces(tile_.rows, tile_.columns, partial, one));
@@ -65,8 +65,8 @@ class TensorProduct {
     bool copies;  ///< asynchronously
     std::vector<Piece> pieces = {};
 
-    int along() const { return side.along_k() ? depth : rows; }   ///< elements of a line
-    int across() const { return side.along_k() ? rows : depth; }  ///< lines
+    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a line
+    int across() const { return side.along_k() ? rows : mma_k_step; }  ///< lines
     int line() const { return along() + TensorParts::pad; }
     int stage() const { return across() * line(); }
   };
@@ -97,17 +97,17 @@ class TensorProduct {
     b_.for_loop(
         0, stages - 1, 1,
         [&](Value stage) {
-          start(at, lo + stage * depth, hi, stage);
+          start(at, lo + stage * mma_k_step, hi, stage);
           put(stage);
         },
         LoopKind::unroll);
-    b_.for_loop(lo, hi, depth, [&, row = row, column = column](Value first_k) {
+    b_.for_loop(lo, hi, mma_k_step, [&, row = row, column = column](Value first_k) {
       b_.wait_copies(stages - 2);
       b_.barrier();
-      const Value ahead = first_k + (stages - 1) * depth, next = (ahead - lo) / depth % stages;
+      const Value ahead = first_k + (stages - 1) * mma_k_step, next = (ahead - lo) / mma_k_step % stages;
       start(at, ahead, hi, next);
-      const Value slot = (first_k - lo) / depth % stages;
-      for (int k = 0; k < depth; k += kernel::mma_depth)
+      const Value slot = (first_k - lo) / mma_k_step % stages;
+      for (int k = 0; k < mma_k_step; k += kernel::mma_depth)
         b_.set(sums, b_.mma(matrix(left_, slot, row, k, tile_.warp_rows()),
                             matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
       put(next);
@@ -124,7 +124,7 @@ class TensorProduct {
   void find_pieces(Operand& o, Value t) const {
     o.pieces.clear();
     const int in_line = o.along() / piece;
-    for (int first = 0; first < o.rows * depth / piece; first += tile_.threads()) {
+    for (int first = 0; first < o.rows * mma_k_step / piece; first += tile_.threads()) {
       const Value number = t + first, along = number % in_line * piece, across = number / in_line;
       o.pieces.push_back({number, along, across, across * o.line() + along});
       if (!o.copies) o.pieces.back().held = b_.var({dtype_, piece}, b_.constant(dtype_, 0));
@@ -134,7 +134,7 @@ class TensorProduct {
   /// Runs body(piece, row, k) for the pieces of the thread, of a tile from (first_row, first_k) on.
   template <class Body>
   void for_pieces(const Operand& o, Value first_row, Value first_k, const Body& body) {
-    const int all = o.rows * depth / piece;
+    const int all = o.rows * mma_k_step / piece;
     for (const Piece& p : o.pieces) {
       const auto one = [&] {
         o.side.along_k() ? body(p, first_row + p.across, first_k + p.along)
@@ -157,7 +157,7 @@ class TensorProduct {
 
   void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
     for_pieces(o, first_row, first_k, [&](const Piece& p, Value row, Value k) {
-      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.place, o.rows, depth);
+      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.place, o.rows, mma_k_step);
     });
   }
 

@@ -11,7 +11,7 @@ using Place = ProductParts::Place;
 
 namespace {
 
-constexpr int depth = 16;          // contracted at once
+constexpr int simt_k_step = 16;    // contracted at once
 constexpr int side = 16;           // threads along a tile
 constexpr int own = 4;             // elements of a vector
 constexpr int block = side * own;  // rows and columns of which a thread has four neighbours each
@@ -32,8 +32,8 @@ class ProductKernel {
 
   KernelContext::Built run() {
     return parts_.tiles(tile_, tile_, [&](const Place& at) {
-      parts_.left.shared = b_.alloc(operands_.compute, line_ * depth, kernel::Space::shared, "left");
-      parts_.right.shared = b_.alloc(operands_.compute, line_ * depth, kernel::Space::shared, "right");
+      parts_.left.shared = b_.alloc(operands_.compute, line_ * simt_k_step, kernel::Space::shared, "left");
+      parts_.right.shared = b_.alloc(operands_.compute, line_ * simt_k_step, kernel::Space::shared, "right");
       b_.for_loop(
           0, side, 1,
           [&](Value y) { b_.for_loop(0, side, 1, [&](Value x) { thread(at, y, x); }, LoopKind::thread_x); },
@@ -52,12 +52,12 @@ class ProductKernel {
       bring(parts_.right, at.batch, at.n, first_k, slot, right);
     };
     fetch(b_.index(0));
-    b_.for_loop(0, parts_.k, depth, [&](Value first_k) {
+    b_.for_loop(0, parts_.k, simt_k_step, [&](Value first_k) {
       put(parts_.left, slot, left);
       put(parts_.right, slot, right);
       b_.barrier();
-      fetch(first_k + depth);  // under way while these are multiplied
-      b_.for_loop(0, depth, 1, [&](Value k) { multiply(k, x, y, sums); }, LoopKind::unroll);
+      fetch(first_k + simt_k_step);  // under way while these are multiplied
+      b_.for_loop(0, simt_k_step, 1, [&](Value k) { multiply(k, x, y, sums); }, LoopKind::unroll);
       b_.barrier();
     });
     finish(at, y, x, sums);
@@ -70,7 +70,7 @@ class ProductKernel {
   };
   Piece piece_of(const Side& s, Value slot, int g) const {
     const bool along_k = s.along_k();
-    const int pieces = (along_k ? depth : tile_) / own;
+    const int pieces = (along_k ? simt_k_step : tile_) / own;
     const Value number = slot + g * threads, along = number % pieces * own, other = number / pieces;
     return along_k ? Piece{other, along} : Piece{along, other};
   }

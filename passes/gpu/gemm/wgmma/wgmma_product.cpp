@@ -13,11 +13,11 @@ using kernel::Var;
 using Partial = ProductParts::Partial;
 using Place = ProductParts::Place;
 using Side = ProductParts::Side;
-using Tiling = ProductParts::Tiling;
+using ResultTiling = ProductParts::Tiling;
 
 namespace {
 
-constexpr int depth = kernel::group_depth;
+constexpr int wgmma_k_step = kernel::group_depth;
 constexpr int multiprocessors = 132;  // of an H100 or H200; results do not depend on it
 constexpr int most_shared_bytes = 227 * 1024, most_stages = 6;
 constexpr int piece = TensorParts::piece;
@@ -49,7 +49,7 @@ class GroupProduct {
   int fillers() const { return all_boxes() ? kernel::warp_threads : kernel::group_threads; }
   /// A tile's columns, by as many as a warp group multiplies at once.
   int parts_across() const { return tile_.columns / kernel::group_columns; }
-  int stage(int rows) const { return rows * depth; }
+  int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::line(tile_), one = stage(tile_.rows) + stage(tile_.columns);
     constexpr int for_barriers = 16 * most_stages, size = 2;
@@ -57,7 +57,7 @@ class GroupProduct {
   }
 
   KernelContext::Built kernel(const Partial* partial) {
-    return parts_.tiles_in_turn(tile_.rows, tile_.columns, partial, [&](const Tiling& tiling) {
+    return parts_.tiles_in_turn(tile_.rows, tile_.columns, partial, [&](const ResultTiling& tiling) {
       const Value blocks = kernel::min(tiling.count, b_.index(multiprocessors));
       b_.for_loop(0, blocks, 1, [&](Value first) { block(tiling, first, partial); }, LoopKind::block_x);
     });
@@ -67,10 +67,10 @@ class GroupProduct {
                  std::optional<BoxCopies>& copies) {
     if (!boxes) return;
     const kernel::Buffer from = parts_.context().buffer(parts_.buffer_of(side.operand.operand.program[0].buffer));
-    copies.emplace(parts_.context(), from, *boxes, side.along_k(), rows, depth);
+    copies.emplace(parts_.context(), from, *boxes, side.along_k(), rows, wgmma_k_step);
   }
 
-  void block(const Tiling& tiling, Value first, const Partial* partial) {
+  void block(const ResultTiling& tiling, Value first, const Partial* partial) {
     map_boxes(parts_.left, left_boxes_, tile_.rows, left_copies_);
     map_boxes(parts_.right, right_boxes_, tile_.columns, right_copies_);
     const DType dtype = parts_.operands.dtype;
@@ -92,7 +92,7 @@ class GroupProduct {
   }
 
   void one_tile(const Place& at, Value number, Value t, const Partial* partial) {
-    const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), depth), lo = number * length;
+    const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), wgmma_k_step), lo = number * length;
     const std::vector<Var> sums = multiply(at, lo, kernel::min(lo + length, parts_.k), t);
     const auto store = [&](kernel::Buffer to, Value first, std::int64_t line) {
       const Value lane = t % kernel::warp_threads,
@@ -115,7 +115,7 @@ class GroupProduct {
     std::vector<Var> sums;
     const int lanes = kernel::group_rows * kernel::group_columns / kernel::group_threads;
     for (int j = 0; j < parts_across(); ++j) sums.push_back(b_.var({f32, lanes}, b_.constant(f32, 0)));
-    b_.for_loop(lo, hi, depth, [&](Value first_k) {
+    b_.for_loop(lo, hi, wgmma_k_step, [&](Value first_k) {
       const auto fill = [&](Value slot) {
         copy(parts_.left, left_copies_, tile_.rows, at.batch, at.m, first_k, slot, t - users());
         copy(parts_.right, right_copies_, tile_.columns, at.batch, at.n, first_k, slot, t - users());
@@ -148,7 +148,7 @@ class GroupProduct {
       const int panel_row = first_line / kernel::panel_side * kernel::panel_side;
       const Value row = first_row + (side.along_k() ? line + first_line : element + panel_row);
       const Value k = first_k + (side.along_k() ? element : line + first_line % kernel::panel_side);
-      tensor_.copy(side, batch, row, k, place + first_line * kernel::panel_side, rows, depth);
+      tensor_.copy(side, batch, row, k, place + first_line * kernel::panel_side, rows, wgmma_k_step);
     }
   }
 
