@@ -110,6 +110,11 @@ class Planner {
   }
 
   void place(ValueId id) {
+    place_beside(id);
+    region_graph_->note({&id, 1}, plan_.region(id));
+  }
+
+  void place_beside(ValueId id) {
     const Node& node = graph_[id];
     if (node.op->as<Contraction>()) {
       start(id, RegionKind::product, node.type.shape, 0);
