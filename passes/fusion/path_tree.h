@@ -15,8 +15,7 @@ class PathTree {
   /// of, all of them below i.
   template <class Sources>
   PathTree(std::size_t size, Sources&& sources) : depth_(size, 0), parent_(size) {
-    for (std::size_t i = 0; i < size; ++i)
-      sources(i, [&](ir::ValueId source) { hang(i, source); });
+    for (std::size_t i = 0; i < size; ++i) sources(i, [&](ir::ValueId source) { hang(i, source); });
     number();
   }
 
