@@ -18,6 +18,7 @@
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare.h"
 #include "passes/lowering/lower.h"
+#include "passes/lowering/verify_program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
 
@@ -107,7 +108,12 @@ void add_lowering(Phases& phases, const ir::Graph& step) {
   phases.time("verify once", [&] { return ir::find_defect(passed); });
   const ir::Graph prepared = phases.time("lowering: prepare", [&] { return prepare_for_fusion(passed); });
   phases.time("lowering: plan_fusion", [&] { return plan_fusion(prepared); });
-  phases.time("lowering: all", [&] { return lower(passed, vector_target(Target::host().cpu)); });
+  const Program program =
+      phases.time("lowering: all", [&] { return lower(passed, vector_target(Target::host().cpu)); });
+  phases.time("lowering: verify_program", [&] {
+    verify_program(program);
+    return 0;
+  });
 }
 
 void measure(const std::string& model, int rounds, const fs::path& text) {

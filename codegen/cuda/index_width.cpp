@@ -45,8 +45,7 @@ std::vector<bool> run_once(const kernel::Kernel& kernel) {
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
     const auto* loop = std::get_if<kernel::Loop>(&s.node);
     if (!loop) return;
-    const Range args[] = {of(loop->hi), of(loop->lo)};
-    const Range length = range_of(ScalarOp::sub, args);
+    const Range length = range_of(ScalarOp::sub, of(loop->hi), of(loop->lo));
     once[static_cast<std::size_t>(loop->index)] = length.hi <= of(loop->step).lo;
   });
   return once;

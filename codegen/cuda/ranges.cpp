@@ -18,68 +18,6 @@ namespace {
 
 constexpr std::int64_t most_blocks = INT32_MAX, most_threads = 1024;
 
-/// Of an operation that is largest and least at ends of the ranges; nothing where it overflows there.
-template <class Operation>
-Range at_ends(const Range& a, const Range& b, const Operation& operation) {
-  Range r{INT64_MAX, INT64_MIN};
-  for (const std::int64_t x : {a.lo, a.hi})
-    for (const std::int64_t y : {b.lo, b.hi}) {
-      const std::optional<std::int64_t> n = operation(x, y);
-      if (!n) return {};
-      r = {std::min(r.lo, *n), std::max(r.hi, *n)};
-    }
-  return r;
-}
-
-Range add(const Range& a, const Range& b) {
-  return at_ends(a, b, [](std::int64_t x, std::int64_t y) {
-    std::int64_t n = 0;
-    const bool wraps = __builtin_add_overflow(x, y, &n);
-    return wraps ? std::nullopt : std::optional(n);
-  });
-}
-Range sub(const Range& a, const Range& b) {
-  return at_ends(a, b, [](std::int64_t x, std::int64_t y) {
-    std::int64_t n = 0;
-    const bool wraps = __builtin_sub_overflow(x, y, &n);
-    return wraps ? std::nullopt : std::optional(n);
-  });
-}
-Range mul(const Range& a, const Range& b) {
-  return at_ends(a, b, [](std::int64_t x, std::int64_t y) {
-    std::int64_t n = 0;
-    const bool wraps = __builtin_mul_overflow(x, y, &n);
-    return wraps ? std::nullopt : std::optional(n);
-  });
-}
-
-Range join(const Range& a, const Range& b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)}; }
-
-/// The largest magnitude; INT64_MAX stands for one more too.
-std::int64_t magnitude(const Range& a) {
-  return a.lo == INT64_MIN ? INT64_MAX : std::max(std::abs(a.lo), std::abs(a.hi));
-}
-
-/// Truncated; x / 0 = 0.
-Range div(const Range& a, const Range& b) {
-  if (b.lo >= 1) return at_ends(a, b, [](std::int64_t x, std::int64_t y) { return std::optional(x / y); });
-  if (a.lo == INT64_MIN) return {};
-  const std::int64_t most = magnitude(a);
-  return b.lo >= 0 ? Range{std::min<std::int64_t>(a.lo, 0), std::max<std::int64_t>(a.hi, 0)} : Range{-most, most};
-}
-
-/// Of the sign of a, nearer to 0 than a and b; x rem 0 = 0.
-Range rem(const Range& a, const Range& b) {
-  const std::int64_t of_b = magnitude(b), most = of_b == INT64_MAX ? of_b : std::max<std::int64_t>(of_b - 1, 0);
-  return {std::clamp<std::int64_t>(a.lo, -most, 0), std::clamp<std::int64_t>(a.hi, 0, most)};
-}
-
-Range bit_and(const Range& a, const Range& b) {
-  if (a.lo < 0 && b.lo < 0) return {};
-  if (a.lo < 0 || b.lo < 0) return {0, a.lo < 0 ? b.hi : a.hi};
-  return {0, std::min(a.hi, b.hi)};
-}
-
 class Analysis {
  public:
   Analysis(const Kernel& kernel, std::span<const Range> dims) : kernel_(kernel), dims_(dims) {
@@ -201,49 +139,6 @@ class Analysis {
 };
 
 }  // namespace
-
-Range range_of(ScalarOp op, std::span<const Range> args) {
-  const Range& a = args[0];
-  switch (op) {
-    case ScalarOp::add: return add(a, args[1]);
-    case ScalarOp::sub: return sub(a, args[1]);
-    case ScalarOp::mul: return mul(a, args[1]);
-    case ScalarOp::div: return div(a, args[1]);
-    case ScalarOp::rem: return rem(a, args[1]);
-    case ScalarOp::min: return {std::min(a.lo, args[1].lo), std::min(a.hi, args[1].hi)};
-    case ScalarOp::max: return {std::max(a.lo, args[1].lo), std::max(a.hi, args[1].hi)};
-    case ScalarOp::neg: return sub({0, 0}, a);
-    case ScalarOp::abs:
-      return a.lo == INT64_MIN ? Range{} : Range{a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, magnitude(a)};
-    case ScalarOp::sign: return {std::clamp<std::int64_t>(a.lo, -1, 1), std::clamp<std::int64_t>(a.hi, -1, 1)};
-    case ScalarOp::bit_and: return bit_and(a, args[1]);
-    case ScalarOp::select: return join(args[1], args[2]);
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::lt:
-    case ScalarOp::le:
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::logical_not: return {0, 1};
-    case ScalarOp::pow:
-    case ScalarOp::floor:
-    case ScalarOp::round:
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::tanh:
-    case ScalarOp::erf:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shift_left:
-    case ScalarOp::shift_right:
-    case ScalarOp::cast: break;
-  }
-  return {};
-}
 
 Ranges ranges(const Kernel& kernel, std::span<const Range> dims) { return Analysis(kernel, dims).run(); }
 

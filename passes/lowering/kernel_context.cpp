@@ -38,6 +38,8 @@ KernelContext::Built KernelContext::finish() {
   launch.buffers = order_;
   launch.dims = dims_;
   launch.checks = checks_;
+  for (std::size_t p = 0; p < order_.size(); ++p)
+    if (in_part_.contains(order_[p])) launch.partial.push_back(static_cast<int>(p));
   return {builder.finish(), std::move(launch), touched_};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class KernelContext {
   /// Says how many elements of some buffers the kernel reads and writes; of the others it is all of them.
   void touches(const std::map<int, Dim>& elements) { touched_.insert(elements.begin(), elements.end()); }
 
+  /// Says that the kernel writes a part of a buffer and leaves the rest as it was.
+  void writes_part_of(int buffer) { in_part_.insert(buffer); }
+
   /// The kernel and the launch that runs it.
   struct Built {
     kernel::Kernel kernel;
@@ -51,6 +55,7 @@ class KernelContext {
   std::vector<Dim> dims_;
   std::vector<std::string> checks_;
   std::map<int, Dim> touched_;
+  std::set<int> in_part_;
 };
 
 }  // namespace lathe

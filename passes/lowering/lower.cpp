@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -17,6 +16,8 @@
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
+#include "passes/lowering/verify_placement.h"
+#include "passes/lowering/verify_program.h"
 #include "passes/remat/rematerialize.h"
 
 namespace lathe {
@@ -24,67 +25,6 @@ namespace lathe {
 using namespace ir;
 
 namespace {
-
-std::vector<KernelContext::Built> row_kernels(const LoweringContext& context, const Region& region) {
-  auto update = lower_row_update(context, region);
-  if (!update) return lower_rows(context, region);
-  std::vector<KernelContext::Built> built;
-  built.push_back(std::move(*update));
-  return built;
-}
-
-/// The scatter_adds whose updates a region sums for itself.
-std::set<ValueId> row_sums(const LoweringContext& context, const Region& region) {
-  std::set<ValueId> found;
-  std::vector<ValueId> work = region.members;
-  while (!work.empty()) {
-    const ValueId id = work.back();
-    work.pop_back();
-    for (const ValueId operand : context.graph[id].operands) {
-      if (!context.plan.is_inlined(operand)) continue;
-      if (context.graph[operand].op == &ops::scatter_add)
-        found.insert(operand);
-      else
-        work.push_back(operand);
-    }
-  }
-  return found;
-}
-
-std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
-  std::vector<KernelContext::Built> built;
-  for (const ValueId scatter : row_sums(context, region))
-    built.push_back(scatter_positions(context, scatter, context.buffer_of(scatter)));
-  const auto append = [&](std::vector<KernelContext::Built> kernels) {
-    built.insert(built.end(), std::make_move_iterator(kernels.begin()), std::make_move_iterator(kernels.end()));
-  };
-  switch (region.kind) {
-    case RegionKind::rows: append(row_kernels(context, region)); break;
-    case RegionKind::columns: append(lower_columns(context, region)); break;
-    case RegionKind::scatter: append(lower_scatter(context, region)); break;
-    case RegionKind::product: append(lower_product(context, region)); break;
-    case RegionKind::attention: append(lower_attention(context, region)); break;
-  }
-  return built;
-}
-
-KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements) {
-  constexpr int chunk = 8192;
-  KernelContext context("copy");
-  context.declare(from, dtype, true, false);
-  context.declare(to, dtype, false, true);
-  kernel::Builder& b = context.builder;
-  const kernel::Value n = context.dim(elements);
-  const int lanes = target.lanes(dtype);
-  b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
-    vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](kernel::Value i, kernel::Value mask) {
-      b.store(context.buffer(to), i, b.load(context.buffer(from), i, lanes, mask), mask);
-    });
-  });
-  auto built = context.finish();
-  built.launch.work = chunk;
-  return built;
-}
 
 class Lowering {
  public:
@@ -106,18 +46,19 @@ class Lowering {
     place_outputs();
     place_updates();
     place_temporaries();
+    verify_placement(graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
     const LoweringContext context{
         .graph = graph_,
         .plan = plan_,
         .target = target_,
         .buffer_of = [this](ValueId id) { return buffer(id); },
-        .workspace = [this](DType dtype, const Dim& elements,
-                            std::string name) { return temporary(dtype, elements, std::move(name), {}); },
+        .workspace =
+            [this](DType dtype, const Dim& elements, std::string name) {
+              return workspace(ProgramBuffer::Kind::temporary, dtype, elements, std::move(name));
+            },
         .scratch =
             [this](DType dtype, const Dim& elements, std::string name) {
-              const int buffer = temporary(dtype, elements, std::move(name), {});
-              program_.buffers[static_cast<std::size_t>(buffer)].kind = ProgramBuffer::Kind::scratch;
-              return buffer;
+              return workspace(ProgramBuffer::Kind::scratch, dtype, elements, std::move(name));
             },
         .tiles = tiles_ ? &*tiles_ : nullptr};
     for (const Region& region : plan_.regions) lower_region(context, region);
@@ -146,6 +87,16 @@ class Lowering {
                        .elements = elements,
                        .data = {},
                        .loc = loc});
+  }
+
+  int workspace(ProgramBuffer::Kind kind, DType dtype, const Dim& elements, std::string name) {
+    return add_buffer({.kind = kind,
+                       .name = std::move(name),
+                       .dtype = dtype,
+                       .elements = elements,
+                       .data = {},
+                       .loc = {},
+                       .has_room = true});
   }
 
   std::string describe(ValueId id) const {
@@ -183,11 +134,17 @@ class Lowering {
     }
   }
 
+  Program::Slot& slot_of(int state) {
+    return *std::find_if(program_.states.begin(), program_.states.end(),
+                         [&](const Program::Slot& slot) { return slot.buffer == state; });
+  }
+
   /// New values are written over the old ones where nobody needs those any more; else they are copied at the end.
   void place_updates() {
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
       const Update& update = graph_.updates[u];
       const int state = buffer_of_[at(update.state)];
+      slot_of(state).is_updated = true;
       if (plan_.last_reader_first[u] && may_overwrite(graph_, plan_, update.value, update.state)) {
         buffer_of_[at(update.value)] = state;
       } else {
@@ -241,6 +198,7 @@ class Lowering {
       launches = new_launches(context, region);
       memo_.keep(key, *launches, program_.buffers, first_workspace);
     }
+    verify_stores(region, *launches);
     std::vector<std::string> names;
     for (const ValueId id : region.members) names.push_back(describe(id));
     for (Launch& launch : *launches) {
@@ -248,6 +206,19 @@ class Lowering {
       launch.loc = graph_[region.members.back()].loc;
       program_.launches.push_back(std::move(launch));
     }
+  }
+
+  /// What the plan wants in memory the schedule has to store.
+  void verify_stores(const Region& region, std::span<const Launch> launches) const {
+    std::set<int> stored;
+    for (const Launch& launch : launches)
+      for (std::size_t p = 0; p < launch.buffers.size(); ++p)
+        if (program_.kernels[static_cast<std::size_t>(launch.kernel)].buffers[p].access != kernel::Access::read)
+          stored.insert(launch.buffers[p]);
+    for (const ValueId id : region.members)
+      if (plan_.is_stored(plan_.placement[at(id)].base) && !stored.contains(buffer(id)))
+        throw InternalError(fmt::format("lowering of @{}: {} at {} is to be stored, and no kernel of its region does",
+                                        graph_.name, describe(id), graph_[id].loc.to_string()));
   }
 
   /// The kernels of a region with the tile that the choices say; with `all`, those of every candidate.
@@ -324,21 +295,6 @@ class Lowering {
 
 }  // namespace
 
-AttentionCosts attention_costs(const VectorTarget& target) {
-  return target.tiles && target.bits == 512 ? AttentionCosts::tiles : AttentionCosts::vectors;
-}
-
-Schedules cpu_schedules(AttentionCosts costs) {
-  return {.region = region_kernels,
-          .copy = copy_kernel,
-          .fusion = {.attention_sums = OuterSums::wide,
-                     .attention_costs = costs,
-                     .attention_blocks = true,
-                     .columns = true,
-                     .scatter_in_place = true,
-                     .row_sums = true}};
-}
-
 Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
   return lower(graph, target, cpu_schedules(attention_costs(target)), options);
 }
@@ -363,8 +319,10 @@ Program lower(const Graph& graph, const VectorTarget& target, const Schedules& s
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
     return Lowering(g, planned, target, schedules, options.tiles).run();
   };
-  if (options.memory) return lower_within(prepared, *options.memory, {plan, lower_planned});
-  return lower_planned(prepared, plan(prepared, {}));
+  Program program = options.memory ? lower_within(prepared, *options.memory, {plan, lower_planned})
+                                   : lower_planned(prepared, plan(prepared, {}));
+  verify_program(program);
+  return program;
 }
 
 }  // namespace lathe

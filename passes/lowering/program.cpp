@@ -11,6 +11,10 @@ bool Launch::runs(ir::ValueId id) const {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(start); });
 }
 
+bool Launch::leaves_rest(int parameter) const {
+  return std::find(partial.begin(), partial.end(), parameter) != partial.end();
+}
+
 bool writes_nothing(const Program& program, const Launch& launch, const DimBindings& dims) {
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {

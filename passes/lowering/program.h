@@ -26,6 +26,7 @@ struct ProgramBuffer {
   Dim elements = 0;          ///< how many to allocate (of scratch: for each thread)
   std::vector<double> data;  ///< of a constant
   Location loc;
+  bool has_room = false;  ///< a workspace: of its elements some may stay unwritten, which nobody reads
 };
 
 /// What can be chosen for a product: other tiles, which differ in speed and workspaces alone.
@@ -45,10 +46,12 @@ struct Launch {
   std::vector<std::string> names;   ///< ops it came from: "%5 softmax"
   Location loc;                     ///< of the last of them
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
+  std::vector<int> partial = {};    ///< parameters of which it writes a part and leaves the rest as it was
   std::shared_ptr<const Tile> tile = nullptr;  ///< of products, where LowerOptions::tiles asks for it
   int candidate = 0;                           ///< of the tile
 
-  bool runs(ir::ValueId id) const;  ///< whether the node is among what it came from
+  bool runs(ir::ValueId id) const;        ///< whether the node is among what it came from
+  bool leaves_rest(int parameter) const;  ///< whether it is one of `partial`
 };
 
 /// A kind of values (one op at one source line, in all layers) that is computed again instead of being kept.
@@ -73,6 +76,7 @@ struct Program {
     Shape shape;
     int buffer;
     bool is_parameter = false;  ///< of states: declared with parameter()
+    bool is_updated = false;    ///< of states: a run gives it a new value
   };
   std::vector<Slot> inputs, states, outputs;
   std::vector<RecomputedKind> recomputed = {};  ///< to fit a memory budget, in the order in which it was decided

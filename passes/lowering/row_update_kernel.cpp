@@ -82,7 +82,10 @@ class RowUpdateKernel {
     split_dims();
     Dim written(1);
     for (const auto& dims : {before_, after_, inner_}) written = written * program_.points(dims);
-    for (const PointStore& store : program_.stores) context_.touches({{lowering.buffer_of(store.node), written}});
+    for (const PointStore& store : program_.stores) {
+      context_.touches({{lowering.buffer_of(store.node), written}});
+      context_.writes_part_of(lowering.buffer_of(store.node));
+    }
     declare_buffers(context_, {&program_}, lowering);
   }
 

@@ -45,6 +45,7 @@ class ScatterKernel {
     context_.declare(positions_, i64, true, false);
     out_ = lowering.buffer_of(region.members.back());
     context_.declare(out_, node_.type.dtype, !clears_, true);
+    if (!clears_) context_.writes_part_of(out_);
     const Dim added = updates_.program.points(all);
     context_.touches({{out_, clears_ ? node_.type.shape.numel().unnamed() : added + added}});
     lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.target);

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "ir/support/error.h"
 #include "passes/memory/placement.h"
@@ -71,7 +73,35 @@ MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int thre
   plan.arena_bytes = place_blocks(plan.blocks, plan.lower_bound);
   for (const ProgramBuffer& buffer : program.buffers)
     if (!in_arena(buffer)) plan.argument_bytes += buffer_bytes(buffer, dims);
+  verify_plan(plan);
   return plan;
+}
+
+void verify_plan(const MemoryPlan& plan) {
+  std::vector<const Block*> blocks;  // by when they begin
+  for (const Block& block : plan.blocks) {
+    if (block.offset < 0 || block.bytes < 0 || block.offset + block.bytes > plan.arena_bytes)
+      throw InternalError(fmt::format("memory plan: buffer {} at {} takes {} bytes of an arena of {}", block.buffer,
+                                      block.offset, block.bytes, plan.arena_bytes));
+    if (block.bytes > 0) blocks.push_back(&block);
+  }
+  std::stable_sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->first < b->first; });
+  std::map<std::int64_t, const Block*> live;  // by offset
+  std::multimap<int, const Block*> ends;      // by last launch
+  const auto overlap = [](const Block& below, const Block& above) {
+    if (below.offset + below.bytes > above.offset)
+      throw InternalError(fmt::format("memory plan: buffers {} and {} overlap in launch {}", below.buffer,
+                                      above.buffer, std::max(below.first, above.first)));
+  };
+  for (const Block* block : blocks) {
+    for (; !ends.empty() && ends.begin()->first < block->first; ends.erase(ends.begin()))
+      live.erase(ends.begin()->second->offset);
+    const auto above = live.lower_bound(block->offset);
+    if (above != live.end()) overlap(*block, *above->second);
+    if (above != live.begin()) overlap(*std::prev(above)->second, *block);
+    live.emplace(block->offset, block);
+    ends.emplace(block->last, block);
+  }
 }
 
 std::string format_bytes(std::int64_t bytes) {

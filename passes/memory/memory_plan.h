@@ -26,6 +26,9 @@ struct MemoryPlan {
 /// `threads`: how many have scratch. Throws UserError [dim_overflow] where a size does not fit 64 bits.
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads = 1);
 
+/// Throws InternalError where two blocks that live at the same time overlap, or one lies outside the arena.
+void verify_plan(const MemoryPlan& plan);
+
 /// The bytes that one thread's part of a buffer takes, a multiple of the alignment.
 std::int64_t buffer_bytes(const ProgramBuffer& buffer, const DimBindings& dims);
 

@@ -67,7 +67,7 @@ TEST_CASE("the range of an operation holds all that it gives") {
         args.push_back({.integer = inside(ranges.back())});
       }
       const std::int64_t result = evaluate(op, i64, args).integer;
-      const Range range = cuda::range_of(op, ranges);
+      const Range range = range_of(op, ranges);
       if (range.holds(result)) continue;
       CAPTURE(name(op), args[0].integer, args.back().integer, result, range.lo, range.hi);
       FAIL("beyond its range");
@@ -78,7 +78,7 @@ TEST_CASE("ranges are tight where indices are made") {
   using R = Range;
   const auto of = [](ScalarOp op, R a, R b) {
     const R args[] = {a, b};
-    return cuda::range_of(op, args);
+    return range_of(op, args);
   };
   CHECK(of(ScalarOp::sub, R{0, 9}, R{0, 4}) == R{-4, 9});
   CHECK(of(ScalarOp::mul, R{-3, 5}, R{-7, 2}) == R{-35, 21});

@@ -158,3 +158,18 @@ TEST_CASE("memory plan: a state updated by a product takes no second place") {
   for (const Launch& launch : program.launches) copies += launch.names[0].starts_with("copy ") ? 1 : 0;
   CHECK(copies <= 3);  // the position table's three, whose kernel sums over rows that it writes
 }
+
+TEST_CASE("memory plan: blocks that overlap while both live are refused") {
+  MemoryPlan plan;
+  plan.arena_bytes = 256;
+  const auto with = [&](std::vector<MemoryPlan::Block> blocks) {
+    plan.blocks = std::move(blocks);
+    verify_plan(plan);
+  };
+  using Catch::Matchers::Contains;
+  CHECK_NOTHROW(with({{0, 0, 128, 0, 3}, {1, 128, 128, 2, 5}, {2, 0, 128, 4, 4}, {3, 64, 0, 0, 9}}));
+  CHECK_THROWS_WITH(with({{0, 0, 128, 0, 4}, {1, 128, 128, 2, 5}, {2, 0, 64, 4, 4}}),
+                    Contains("buffers 2 and 0 overlap in launch 4") || Contains("buffers 0 and 2 overlap in launch 4"));
+  CHECK_THROWS_WITH(with({{0, 64, 64, 0, 4}, {1, 0, 128, 2, 5}}), Contains("buffers 1 and 0 overlap in launch 2"));
+  CHECK_THROWS_WITH(with({{0, 64, 256, 0, 4}}), Contains("an arena of 256"));
+}

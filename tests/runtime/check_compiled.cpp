@@ -20,7 +20,7 @@ Graph parse(std::string_view text) {
 
 void check_compiled(const Graph& graph, const CheckOptions& options) {
   INFO("seed " << options.seed << "\n" << print(graph, {.locations = false}));
-  Executable executable = compile(graph, {.threads = 2, .cache = options.store});
+  Executable executable = compile(graph, {.threads = 2, .cache = options.store, .poison = true});
   std::vector<ProgramInterpreter> programs;
   if (options.interpret_kernels)
     for (const VectorTarget& target : {VectorTarget{.bits = 128}, VectorTarget{.bits = 256, .dot_pairs = true},

@@ -14,7 +14,7 @@ TEST_CASE("philox gives the published known answers") {
         PhiloxWords{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("a random word maps to [0, 1)") {
+TEST_CASE("a random word maps to a number from 0 up to below 1") {
   CHECK(uniform_f32(0) == 0.0f);
   CHECK(uniform_f32(0xff) == 0.0f);
   CHECK(uniform_f32(0x100) == 0x1p-24f);

@@ -1,0 +1,58 @@
+#include "ir/kernel/parameter_use.h"
+
+#include <algorithm>
+
+#include "ir/kernel/structure_rules.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+class Scan {
+ public:
+  explicit Scan(const Kernel& kernel) : kernel_(kernel) {
+    use_.loaded.assign(kernel.buffers.size(), false);
+    use_.stored.assign(kernel.buffers.size(), false);
+  }
+
+  ParameterUse run() {
+    for_each_statement(kernel_.body, [this](const Statement& s) {
+      std::visit([this](const auto& node) { look_at(node); }, s.node);
+    });
+    const auto parameters = static_cast<std::size_t>(kernel_.parameter_count());
+    use_.loaded.resize(parameters);
+    use_.stored.resize(parameters);
+    return std::move(use_);
+  }
+
+ private:
+  void load(BufferId buffer) {
+    if (buffer != none) use_.loaded[static_cast<std::size_t>(buffer)] = true;
+  }
+  void store(BufferId buffer) { use_.stored[static_cast<std::size_t>(buffer)] = true; }
+
+  template <class Node>
+  void look_at(const Node&) {}
+  void look_at(const Compute& s) {
+    const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
+    for (const BufferId buffer : {in.buffer, in.left.buffer, in.right.buffer}) load(buffer);
+  }
+  void look_at(const AsyncCopy& s) { load(s.from); }
+  void look_at(const CopyBox& s) { load(kernel_.maps[static_cast<std::size_t>(s.map)].from); }
+  void look_at(const Store& s) { store(s.buffer); }
+  void look_at(const TileMma& s) {
+    for (const BufferId buffer : {s.left.buffer, s.right.buffer}) load(buffer);
+    if (s.continues) load(s.sums.buffer);
+    store(s.sums.buffer);
+  }
+  void look_at(const Check& s) { use_.largest_code = std::max(use_.largest_code, s.code); }
+
+  const Kernel& kernel_;
+  ParameterUse use_;
+};
+
+}  // namespace
+
+ParameterUse parameter_use(const Kernel& kernel) { return Scan(kernel).run(); }
+
+}  // namespace lathe::kernel

@@ -1,0 +1,324 @@
+#include "passes/lowering/verify_program.h"
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+#include "frontend/training.h"
+#include "ir/kernel/builder.h"
+#include "ir/support/error.h"
+#include "passes/fusion/prepare.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/lowering/lower.h"
+#include "passes/lowering/sample_sizes.h"
+#include "passes/lowering/verify_placement.h"
+#include "passes/pipeline.h"
+#include "tests/passes/support.h"
+#include "tests/support/small_models.h"
+
+/// Programs made by hand, each wrong in one way.
+using namespace lathe;
+using Catch::Matchers::Contains;
+using kernel::Access;
+using kernel::Builder;
+using Kind = ProgramBuffer::Kind;
+
+namespace {
+
+/// y[i] = x[i] for the i from `first` up to n - `short_by`, in steps.
+kernel::Kernel copy(int first = 0, int short_by = 0, int step = 1) {
+  Builder b("copy");
+  const kernel::Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+  const kernel::Value n = b.dim("n");
+  b.for_loop(first, n - short_by, step, [&](kernel::Value i) { b.store(y, i, b.load(x, i)); });
+  return b.finish();
+}
+
+/// y[i] += 1 where data say so; else where `always`.
+kernel::Kernel bump(bool always) {
+  Builder b("bump");
+  const kernel::Buffer y = b.buffer("y", f32, Access::read_write);
+  const kernel::Value n = b.dim("n");
+  b.for_loop(0, n, 1, [&](kernel::Value i) {
+    const kernel::Value old = b.load(y, i);
+    const auto store = [&] { b.store(y, i, old + 1.0); };
+    always ? store() : b.if_(old < 0.0, store);
+  });
+  return b.finish();
+}
+
+/// x -> t -> y, n elements each, in two launches of two regions.
+Program good() {
+  Program program;
+  program.name = "good";
+  program.kernels = {copy()};
+  const Dim n("n");
+  const auto buffer = [&](Kind kind, std::string name) {
+    program.buffers.push_back(
+        {.kind = kind, .name = std::move(name), .dtype = f32, .elements = n, .data = {}, .loc = {}});
+  };
+  buffer(Kind::input, "x");
+  buffer(Kind::output, "y");
+  buffer(Kind::temporary, "%1 exp");
+  program.inputs = {{"x", f32, Shape({n}), 0}};
+  program.outputs = {{"y", f32, Shape({n}), 1}};
+  const auto launch = [&](int from, int to, std::string name, int line) {
+    Launch made;
+    made.kernel = 0;
+    made.buffers = {from, to};
+    made.dims = {n};
+    made.names = {std::move(name)};
+    made.loc = Location("model.cpp", line);
+    program.launches.push_back(std::move(made));
+  };
+  launch(0, 2, "%1 exp", 7);
+  launch(2, 1, "%2 log", 8);
+  return program;
+}
+
+/// Checks that the program is good until it is changed, and what is said then.
+void refused(const std::function<void(Program&)>& change, const std::string& text, const std::string& label) {
+  Program program = good();
+  CHECK_NOTHROW(verify_program(program));
+  change(program);
+  CHECK_THROWS_AS(verify_program(program), InternalError);
+  CHECK_THROWS_WITH(verify_program(program), Contains(text) && Contains("[" + label + "]"));
+}
+
+/// One more launch, after the others, of a kernel of its own.
+Launch& add_launch(Program& program, kernel::Kernel kernel, std::vector<int> buffers) {
+  Launch launch = program.launches.back();
+  launch.kernel = static_cast<int>(program.kernels.size());
+  launch.buffers = std::move(buffers);
+  launch.names = {"%3 add"};
+  launch.loc = Location("model.cpp", 9);
+  program.kernels.push_back(std::move(kernel));
+  program.launches.push_back(std::move(launch));
+  return program.launches.back();
+}
+
+int add_buffer(Program& program, Kind kind, bool has_room = false) {
+  ProgramBuffer buffer = program.buffers.back();
+  buffer.kind = kind;
+  buffer.name = "more";
+  buffer.has_room = has_room;
+  program.buffers.push_back(buffer);
+  return static_cast<int>(program.buffers.size()) - 1;
+}
+
+}  // namespace
+
+TEST_CASE("verify program: what does not exist", "[program]") {
+  refused([](Program& p) { p.launches[1].kernel = 4; },
+          "there is no kernel 4, in launch 1 of no kernel (%2 log) at model.cpp:8", "program_range");
+  refused([](Program& p) { p.launches[1].buffers[0] = 3; }, "there is no buffer 3, in launch 1 of copy",
+          "program_range");
+  refused([](Program& p) { p.outputs[0].buffer = -1; }, "output y has the buffer -1", "program_range");
+}
+
+TEST_CASE("verify program: launches and their kernels' parameters", "[program]") {
+  refused([](Program& p) { p.launches[0].buffers.push_back(1); }, "3 buffers and 1 dims for 2 and 1, in launch 0",
+          "program_arguments");
+  refused([](Program& p) { p.launches[0].dims.clear(); }, "2 buffers and 0 dims for 2 and 1", "program_arguments");
+  refused(
+      [](Program& p) {
+        Builder b("checks");
+        const kernel::Buffer y = b.buffer("y", f32, Access::write);
+        b.check(b.dim("n") < 5, 2);
+        b.store(y, 0, b.constant(f32, 1));
+        add_launch(p, b.finish(), {1}).checks = {"one"};
+      },
+      "1 messages for check 2", "program_arguments");
+  refused([](Program& p) { p.buffers[2].dtype = f64; },
+          "temporary %1 exp: f64[n]: the parameter 1 is f32, in launch 0", "program_dtype");
+  refused([](Program& p) { p.launches[1].buffers[1] = 2; }, "it is the parameters 0 and 1", "program_alias");
+}
+
+TEST_CASE("verify program: what may not be written", "[program]") {
+  refused([](Program& p) { add_launch(p, copy(), {1, 0}); },
+          "input x: f32[n]: it is written, in launch 2 of copy (%3 add) at model.cpp:9", "program_constant");
+  refused([](Program& p) { add_launch(p, copy(), {1, add_buffer(p, Kind::constant)}); }, "it has 0 elements",
+          "program_constant");
+}
+
+TEST_CASE("verify program: scratch belongs to one launch, which writes it", "[program]") {
+  refused([](Program& p) { p.buffers[2].kind = Kind::scratch; }, "it is read and not written, in launch 1",
+          "program_scratch");
+  refused(
+      [](Program& p) {
+        const int scratch = add_buffer(p, Kind::scratch);
+        add_launch(p, copy(), {0, scratch});
+        add_launch(p, copy(), {0, scratch});
+      },
+      "launch 2 has it too, in launch 3", "program_scratch");
+}
+
+TEST_CASE("verify program: slots", "[program]") {
+  refused([](Program& p) { p.buffers[1].kind = Kind::temporary; }, "temporary y: f32[n]: it is the output y",
+          "program_slot");
+  refused([](Program& p) { p.outputs[0].shape = Shape({Dim("n"), Dim(2)}); }, "it is the output y", "program_slot");
+  refused([](Program& p) { p.outputs.push_back(p.outputs[0]); }, "the output y is another one too", "program_slot");
+}
+
+TEST_CASE("verify program: nothing is read or handed back that nothing wrote", "[program]") {
+  refused(
+      [](Program& p) { p.launches.erase(p.launches.begin()); },
+      "temporary %1 exp: f32[n]: it is read and nothing wrote it before, in launch 0 of copy (%2 log) at model.cpp:8",
+      "program_unwritten");
+  refused([](Program& p) { std::swap(p.launches[0], p.launches[1]); }, "nothing wrote it before",
+          "program_unwritten");
+  refused([](Program& p) { p.launches.pop_back(); }, "output y: f32[n]: nothing writes it", "program_unwritten");
+  refused([](Program& p) { p.states = {{"s", f32, Shape({Dim("n")}), add_buffer(p, Kind::state), false, true}}; },
+          "state more: f32[n]: nothing writes its new value", "program_unwritten");
+}
+
+TEST_CASE("verify program: what a region writes it writes whole", "[program]") {
+  refused([](Program& p) { p.kernels[0] = copy(1); },
+          "temporary %1 exp: f32[n]: element 0 of 3 is not written, n=3, in launch 0 of copy (%1 exp) at model.cpp:7",
+          "program_partial");
+  refused([](Program& p) { p.kernels[0] = copy(0, 1); }, "element 2 of 3 is not written, n=3", "program_partial");
+  refused([](Program& p) { p.kernels[0] = copy(0, 0, 2); }, "element 1 of 3 is not written, n=3", "program_partial");
+  refused([](Program& p) { p.kernels[0] = copy(0, -1); }, "element 3 of 3 is written, n=3", "program_partial");
+  refused(
+      [](Program& p) {
+        p.buffers[1].elements = Dim("n") * Dim("m"), p.outputs[0].shape = Shape({Dim("n"), Dim("m")});
+      },
+      "output y", "program_partial");
+  // A launch that adds to what is there is no excuse for one that leaves elements out, unless data decide.
+  refused(
+      [](Program& p) {
+        add_launch(p, bump(true), {1}), p.kernels.back() = copy(), p.launches.back().buffers = {2, 1},
+                                        p.kernels[0] = copy(0, 1);
+      },
+      "is not written", "program_partial");
+  Program program = good();
+  add_launch(program, bump(false), {1});
+  CHECK_NOTHROW(verify_program(program));
+  program = good();
+  add_launch(program, copy(1), {2, 1}).partial = {1};
+  CHECK_NOTHROW(verify_program(program));
+}
+
+TEST_CASE("verify program: launches of one region write parts of a buffer together", "[program]") {
+  Program program = good();
+  program.kernels[0] = copy(0, 2);
+  program.kernels.push_back(copy());
+  Launch rest = program.launches[0];
+  rest.kernel = 1;
+  program.launches.insert(program.launches.begin() + 1, rest);
+  program.launches[2].kernel = 1;
+  CHECK_NOTHROW(verify_program(program));
+  program.launches[1].names = {"%9 other"};
+  CHECK_THROWS_WITH(verify_program(program), Contains("[program_partial]"));
+}
+
+TEST_CASE("verify program: of a workspace with room what is read is written", "[program]") {
+  const auto through = [](kernel::Kernel writes, kernel::Kernel reads) {
+    Program program = good();
+    const int workspace = add_buffer(program, Kind::temporary, true);
+    add_launch(program, std::move(writes), {0, workspace});
+    add_launch(program, std::move(reads), {workspace, 1});
+    return program;
+  };
+  CHECK_NOTHROW(verify_program(through(copy(), copy())));
+  CHECK_THROWS_WITH(verify_program(through(copy(0, 2), copy())),
+                    Contains("temporary more: f32[n]: element") && Contains("is read and not written"));
+}
+
+TEST_CASE("verify program: known sizes of any magnitude", "[program]") {
+  Program program = good();
+  const auto set = [&](std::int64_t n) {
+    for (ProgramBuffer& buffer : program.buffers) buffer.elements = Dim(n);
+    for (Launch& launch : program.launches) launch.dims = {Dim(n)};
+    program.inputs[0].shape = program.outputs[0].shape = Shape({Dim(n)});
+  };
+  set(std::int64_t{1} << 50);
+  CHECK_NOTHROW(verify_program(program));
+  program.launches[1].dims = {Dim((std::int64_t{1} << 50) - 1)};
+  CHECK_THROWS_WITH(verify_program(program), Contains("[program_partial]"));
+  set(0);
+  CHECK_NOTHROW(verify_program(program));
+}
+
+TEST_CASE("verify program: sizes for it meet the run-time checks where one at a time can be moved", "[program]") {
+  Program program = good();
+  const auto check = [&](Dim left, Dim right, ir::DimCheck::Relation relation) {
+    program.checks.push_back({.left = std::move(left),
+                              .right = std::move(right),
+                              .relation = relation,
+                              .loc = {},
+                              .op = "",
+                              .label = "",
+                              .message = ""});
+  };
+  CHECK(sample_sizes(program) == std::vector<DimBindings>{{{"n", 3}}, {{"n", 67}}});
+  check(Dim("n"), Dim("m") * Dim(4), ir::DimCheck::Relation::equal);
+  check(Dim("k"), Dim(16), ir::DimCheck::Relation::at_most);
+  check(Dim("k"), Dim("n"), ir::DimCheck::Relation::at_most);
+  const std::vector<DimBindings> found = sample_sizes(program);
+  REQUIRE(found.size() == 2);
+  for (const DimBindings& sizes : found) {
+    CHECK(sizes.at("n") == 4 * sizes.at("m"));
+    CHECK(sizes.at("k") <= 16);
+    CHECK(sizes.at("k") <= sizes.at("n"));
+  }
+  check(Dim("n"), Dim(3), ir::DimCheck::Relation::equal);
+  CHECK(sample_sizes(program).empty());
+}
+
+TEST_CASE("verify program: every model's step is accepted, for each kind of machine", "[program]") {
+  const auto step = [](const auto& config) {
+    const ir::Graph graph =
+        training_step(models::loss_graph(config).graph, "loss", AdamW{.lr = 1e-3}, {.clip_norm = 1.0});
+    return ir::run_pipeline(graph, ir::default_pipeline()).graph;
+  };
+  for (const DType dtype : {f32, bf16})
+    for (const ir::Graph& graph :
+         {step(test::small_gpt(dtype)), step(test::small_llama(dtype)), step(test::small_encoder_decoder(dtype))}) {
+      for (const VectorTarget& target : {VectorTarget{128}, VectorTarget{256}, VectorTarget{512},
+                                         VectorTarget{.bits = 512, .dot_pairs = true, .far_l3 = true, .tiles = true}})
+        CHECK_NOTHROW(verify_program(lower(graph, target)));
+      CHECK_NOTHROW(verify_program(lower_gpu(graph)));
+      CHECK_NOTHROW(verify_program(lower_gpu_sm_90a(graph)));
+    }
+}
+
+TEST_CASE("verify program: what has no elements needs no writer, and what is summed over nothing does", "[program]") {
+  const ir::Graph graph = ir::test::parse(R"(graph @g(input %x: f32[n, 0]) {
+  %1 = exp %x
+  %2 = sum %1 {dims=[0]}
+  %3 = sum %1 {dims=[1]}
+  output "e" %1
+  output "s" %2
+  output "t" %3
+})");
+  Program program = lower(graph, VectorTarget{256});
+  CHECK_NOTHROW(verify_program(lower_gpu(graph)));
+  program.launches.clear();
+  CHECK_THROWS_WITH(verify_program(program), Contains("output t: f32[n]: nothing writes it"));
+}
+
+TEST_CASE("verify placement: no value is read from where another one lies by then", "[program]") {
+  const ir::Graph graph = prepare_for_fusion(ir::test::parse(R"(graph @g(input %x: f32[n, 8], state %s: f32[n, 8]) {
+  %1 = sum %x {dims=[0]}
+  %2 = exp %1
+  %3 = sum %2 {dims=[0]}
+  %4 = add %2, %3
+  %5 = mul %s, %x
+  output "o" %4
+  update %s <- %5
+})"));
+  const FusionPlan plan = plan_fusion(graph);
+  std::vector<std::pair<ir::ValueId, ir::ValueId>> copies;
+  for (const ir::Update& update : graph.updates) copies.emplace_back(update.state, update.value);
+  const auto base = [&](ir::ValueId id) { return plan.placement[static_cast<std::size_t>(id.index)].base.index; };
+  const auto verify = [&](const std::function<int(ir::ValueId)>& buffer_of) {
+    verify_placement(graph, plan, buffer_of, copies);
+  };
+  CHECK_NOTHROW(verify([&](ir::ValueId id) { return base(id); }));
+  // Everything computed in one place: %3 lies where %2 is still wanted.
+  CHECK_THROWS_WITH(verify([&](ir::ValueId id) { return graph[id].op->as<ir::Argument>() ? base(id) : 1000; }),
+                    Contains("wants") && Contains("lies  [placement]"));
+  copies.clear();
+  CHECK_THROWS_WITH(verify([&](ir::ValueId id) { return base(id); }), Contains("mul at") && Contains("[placement]"));
+}
