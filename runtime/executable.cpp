@@ -165,11 +165,16 @@ Gpu gpu_of(const CompileOptions& options) {
   return {platform, cuda::arch_of_device(*platform, options.target.arch)};
 }
 
+std::vector<cuda::CompiledKernel> gpu_kernels(const CompileOptions& options, const Gpu& gpu, const Program& program) {
+  return gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow,
+                               compiling_threads(options));
+}
+
 std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Gpu& gpu, const Program& program,
                                           CompileSummary& summary) {
-  const auto kernels = gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow);
+  const auto kernels = gpu_kernels(options, gpu, program);
   for (const cuda::CompiledKernel& kernel : kernels) ++(kernel.from_store ? summary.from_cache : summary.compiled);
-  return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch);
+  return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, {.threads = compiling_threads(options)});
 }
 
 Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
@@ -193,9 +198,8 @@ TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
           .code_key = [](const kernel::Kernel& kernel) { return kernel::canonical_text(kernel); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {
-                const auto kernels =
-                    gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow);
-                return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, &skipped);
+                return cuda::make_cuda_runner(program, gpu_kernels(options, gpu, program), gpu.platform, gpu.arch,
+                                              {.threads = compiling_threads(options), .skipped = &skipped});
               }};
 }
 

@@ -149,6 +149,7 @@ class Lowering {
         buffer_of_[at(update.value)] = state;
       } else {
         copies_.emplace_back(update.state, update.value);
+        copied_.insert(update.value);
       }
     }
   }
@@ -157,7 +158,7 @@ class Lowering {
   bool is_temporary(ValueId id) const {
     return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[at(id)] < 0 &&
            plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id &&
-           std::none_of(copies_.begin(), copies_.end(), [&](const auto& copy) { return copy.second == id; });
+           !copied_.contains(id);
   }
 
   /// A value is written over one that is dead by then where its region allows it.
@@ -284,8 +285,9 @@ class Lowering {
   VectorTarget target_;
   Schedules schedules_;
   std::optional<TileChoices> tiles_;
-  std::vector<int> buffer_of_;  // by node
-  std::vector<std::pair<ValueId, ValueId>> copies_;
+  std::vector<int> buffer_of_;                       // by node
+  std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
+  std::set<ValueId> copied_;                         // values of copies_
   std::map<std::string, int> kernel_ids_;
   RegionMemo memo_;
   Program program_;

@@ -44,7 +44,7 @@ std::optional<Value> apply_first(const Context& context) {
 }
 
 /// Applies rules to what a rule made, as long as one fires.
-Value settle(Value value, const std::map<ValueId, int>& use_counts) {
+Value settle(Value value, const std::vector<int>& use_counts) {
   constexpr int rounds = 16;  // far above any chain of rules; what is left waits for the next run over the graph
   for (int i = 0; i < rounds; ++i) {
     const Node node = value.node();
@@ -74,7 +74,7 @@ std::optional<Graph> run_once(const Graph& graph) {
   builder.add_checks(graph.checks);  // first: they speak of the ops that the user wrote
   Rebuilder to(builder, graph);
   const auto uses = count_uses(graph);
-  std::map<ValueId, int> use_counts;
+  std::vector<int> use_counts;
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     std::optional<Value> now;
@@ -86,7 +86,8 @@ std::optional<Graph> run_once(const Graph& graph) {
       fired = fired || now;
     }
     to.set(id, now ? *now : to.copy(node));
-    use_counts[to[id].id()] += uses[static_cast<std::size_t>(id.index)];
+    use_counts.resize(static_cast<std::size_t>(builder.graph().size()));
+    use_counts[static_cast<std::size_t>(to[id].id().index)] += uses[static_cast<std::size_t>(id.index)];
   }
   if (!fired && builder.graph().size() == graph.size()) return std::nullopt;
   to.close();

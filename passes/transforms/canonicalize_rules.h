@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -17,7 +16,7 @@ struct Context {
   GraphBuilder& builder;
   const Node& node;
   std::span<const Value> operands;
-  const std::map<ValueId, int>& use_counts;
+  const std::vector<int>& use_counts;  ///< by value of the builder
 
   const Value& operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
   const Shape& shape() const { return node.type.shape; }
@@ -25,8 +24,8 @@ struct Context {
   bool full_shape(int i) const { return operand(i).shape() == shape(); }
   /// How often a value was read in the graph as it came in, by outputs and updates too; 0 for what a rule has made.
   int uses(const Value& value) const {
-    const auto at = use_counts.find(value.id());
-    return at == use_counts.end() ? 0 : at->second;
+    const auto at = static_cast<std::size_t>(value.id().index);
+    return at < use_counts.size() ? use_counts[at] : 0;
   }
 };
 

@@ -82,7 +82,7 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   for (const auto* ids : {&group.members, &group.sums})
     for (const ValueId id : *ids) {
       group.dims[id] = dims_of(id);
-      group.space[id] = plan_.space_dims(id);
+      group.space[id] = notes_.plan.space_dims(id);
     }
   Dim tasks(1);
   for (int d = 0; d + 1 < group.domain.rank(); ++d)

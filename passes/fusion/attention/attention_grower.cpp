@@ -54,8 +54,14 @@ bool contains(const std::string& labels, char c) { return labels.find(c) != std:
 
 }  // namespace
 
-AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores, char columns, OuterSums sums)
-    : s_(subject), graph_(subject.graph), sums_taken_(sums), states_(graph_.nodes.size(), State::apart) {
+AttentionNotes::AttentionNotes(const Graph& graph) : states(graph.nodes.size(), State::apart) {
+  plan.dims.resize(graph.nodes.size());
+  plan.space.resize(graph.nodes.size());
+}
+
+AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ValueId scores, char columns,
+                                 OuterSums sums)
+    : s_(subject), graph_(subject.graph), sums_taken_(sums), notes_(notes) {
   const Node& node = graph_[scores];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
   std::string order = roles.out;
@@ -68,11 +74,39 @@ AttentionGrower::AttentionGrower(const AttentionSubject& subject, ValueId scores
   }
   for (const char c : order) region_.domain.push_back(node.type.shape[static_cast<int>(roles.out.find(c))]);
   region_.inner = 1;
-  plan_.dims.resize(graph_.nodes.size());
-  plan_.space.resize(graph_.nodes.size());
   for (int d = 0; d + 1 < region_.domain.rank(); ++d)
     if (!region_.domain[d].is(1)) rows_.insert(d);
   failed_ = !add_seed(scores, dims);
+}
+
+void AttentionGrower::set_state(ValueId id, State state) {
+  notes_.states[static_cast<std::size_t>(id.index)] = state;
+  noted_.push_back(id);
+  if (state != State::member) ends_.push_back(id);
+}
+
+void AttentionGrower::set_dims(ValueId id, Dims dims, Dims space) {
+  notes_.plan.dims[static_cast<std::size_t>(id.index)] = std::move(dims);
+  notes_.plan.space[static_cast<std::size_t>(id.index)] = std::move(space);
+  noted_.push_back(id);
+}
+
+void AttentionGrower::clear_notes() {
+  for (const ValueId id : noted_) {
+    const auto at = static_cast<std::size_t>(id.index);
+    notes_.states[at] = State::apart;
+    notes_.plan.dims[at].clear();
+    notes_.plan.space[at].clear();
+  }
+  noted_.clear();
+  ends_.clear();
+}
+
+/// Whether a node depends on the result of the attention, or on what reads its members and cannot join.
+bool AttentionGrower::is_tainted(ValueId id) const {
+  const auto& operands = graph_[id].operands;
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](ValueId operand) { return s_.dependence.needs_any(operand, ends_); });
 }
 
 bool AttentionGrower::reject(ValueId at, std::string reason) {
@@ -113,7 +147,7 @@ bool AttentionGrower::add_seed(ValueId id, const Dims& dims) {
 }
 
 void AttentionGrower::reset() {
-  std::fill(states_.begin(), states_.end(), State::apart);
+  clear_notes();
   region_.members.clear();
   consumers_.clear();
   sums_.clear();
@@ -135,32 +169,37 @@ std::optional<AttentionGroup> AttentionGrower::run() {
   return finish();
 }
 
-/// Visits the nodes from the first seed to the last reader of a member.
+/// Visits the seeds and what reads members, up to the last that reads one directly or through one view.
 bool AttentionGrower::scan() {
-  std::int32_t last = seeds_.rbegin()->first.index;
-  for (std::int32_t i = seeds_.begin()->first.index; i <= last && !grew_; ++i) {
-    const ValueId id{i};
-    visit(id);
+  ValueId last = seeds_.rbegin()->first;
+  std::set<ValueId> pending;
+  for (const auto& [seed, dims] : seeds_) pending.insert(seed);
+  while (!pending.empty() && *pending.begin() <= last && !grew_) {
+    const ValueId id = *pending.begin();
+    pending.erase(pending.begin());
+    const bool transparent = s_.is_transparent(id);
+    if (!transparent) visit(id);
     if (failed_) return false;
-    const bool follow = state(id) == State::member || (s_.is_transparent(id) && state(id) != State::tainted);
-    if (!follow) continue;
-    for (const ValueId user : s_.users[static_cast<std::size_t>(i)])
-      if (state(id) == State::member || std::any_of(graph_[id].operands.begin(), graph_[id].operands.end(),
-                                                    [&](ValueId o) { return state(o) == State::member; }))
-        last = std::max(last, user.index);
+    if (!transparent && state(id) != State::member) continue;
+    const auto& operands = graph_[id].operands;
+    const auto is_member = [&](ValueId operand) { return state(operand) == State::member; };
+    const bool reaches =
+        !transparent || (std::any_of(operands.begin(), operands.end(), is_member) && !is_tainted(id));
+    for (const ValueId user : s_.users[static_cast<std::size_t>(id.index)]) {
+      pending.insert(user);
+      if (reaches) last = std::max(last, user);
+    }
   }
   return true;
 }
 
 void AttentionGrower::visit(ValueId id) {
   const Node& node = graph_[id];
-  const bool tainted = std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId o) {
-    return state(o) == State::tainted || state(o) == State::consumer;
-  });
+  const auto& reads = s_.reads[static_cast<std::size_t>(id.index)];
+  const bool reads_member =
+      std::any_of(reads.begin(), reads.end(), [&](const Read& read) { return state(read.value) == State::member; });
   if (const auto seed = seeds_.find(id); seed != seeds_.end()) {
-    const auto& reads = s_.reads[static_cast<std::size_t>(id.index)];
-    failed_ = tainted || std::any_of(reads.begin(), reads.end(),
-                                     [&](const Read& read) { return state(read.value) == State::member; });
+    failed_ = reads_member || is_tainted(id);
     if (failed_) {
       reject(id, "it depends on the result of the attention");
       return;
@@ -168,20 +207,11 @@ void AttentionGrower::visit(ValueId id) {
     failed_ = !make_member(id, seed->second, seed->second);
     return;
   }
-  if (s_.is_transparent(id) || node.op->as<Argument>() || node.op == &ops::constant) {
-    if (tainted) state(id) = State::tainted;
-    return;
-  }
-  const auto& reads = s_.reads[static_cast<std::size_t>(id.index)];
-  const bool reads_member =
-      std::any_of(reads.begin(), reads.end(), [&](const Read& read) { return state(read.value) == State::member; });
-  if (!reads_member) {
-    if (tainted) state(id) = State::tainted;
-    return;
-  }
+  if (node.op->as<Argument>() || node.op == &ops::constant || !reads_member) return;
+  const bool tainted = is_tainted(id);
   if (tainted || !join(id)) {
     if (tainted) reject(id, "it depends on the result of the attention");
-    if (!grew_) state(id) = State::tainted;
+    if (!grew_) set_state(id, State::rejected);
   }
 }
 
@@ -198,9 +228,8 @@ bool AttentionGrower::count(ValueId id) {
 
 bool AttentionGrower::make_member(ValueId id, const Dims& dims, const Dims& space) {
   if (!count(id)) return false;
-  state(id) = State::member;
-  plan_.dims[static_cast<std::size_t>(id.index)] = dims;
-  plan_.space[static_cast<std::size_t>(id.index)] = space;
+  set_state(id, State::member);
+  set_dims(id, dims, space);
   region_.members.push_back(id);
   return true;
 }
@@ -210,7 +239,7 @@ bool AttentionGrower::join(ValueId id) {
   if (node.op->as<Contraction>()) return join_consumer(id);
   if (node.op == &ops::scatter_add) return reject(id, "it scatters");
   const Shape& space = index_space(graph_, node);
-  const auto dims = align(graph_, plan_, region_, space, s_.reads[static_cast<std::size_t>(id.index)]);
+  const auto dims = align(graph_, notes_.plan, region_, space, s_.reads[static_cast<std::size_t>(id.index)]);
   if (!dims) return reject(id, "it reads the scores in another arrangement than they are made in");
   if (node.op->as<Reduce>()) return join_reduction(id, *dims);
   if (covers_domain(region_, *dims) && !pull(id, *dims))
@@ -241,10 +270,9 @@ bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int
   std::set<int> rows;
   std::set_difference(rows_.begin(), rows_.end(), folded.begin(), folded.end(), std::inserter(rows, rows.begin()));
   if (!count(id) || !restrict_rows(id, rows)) return false;
-  plan_.dims[static_cast<std::size_t>(id.index)] = reduced_member_dims(node, space, reduced_dims(graph_, node));
-  plan_.space[static_cast<std::size_t>(id.index)] = space;
+  set_dims(id, reduced_member_dims(node, space, reduced_dims(graph_, node)), space);
   repeated_.insert(folded.begin(), folded.end());
-  state(id) = State::consumer;
+  set_state(id, State::consumer);
   sums_.push_back(id);
   return true;
 }
@@ -293,7 +321,7 @@ bool AttentionGrower::join_consumer(ValueId id) {
   }
   if (!count(id) || !restrict_rows(id, rows)) return false;
   if (!sums_columns(contracted)) summed_ = contracted;
-  state(id) = State::consumer;
+  set_state(id, State::consumer);
   consumers_.push_back(id);
   return true;
 }

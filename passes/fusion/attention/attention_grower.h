@@ -4,6 +4,7 @@
 #include <set>
 
 #include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/dependence.h"
 #include "passes/fusion/reads.h"
 
 namespace lathe {
@@ -17,16 +18,29 @@ struct AttentionSubject {
   std::vector<std::vector<Read>> reads;  ///< by node, through views and what is inlined; empty for those themselves
   std::vector<std::int64_t> in_place;    ///< by node: arithmetic_in_place
   std::vector<bool> in_memory;           ///< by node: an output, an update, or what a reshape shows
+  Dependence dependence;
 
   const ir::Node& node(ir::ValueId id) const { return graph[id]; }
   /// A view, or inlined: it has no place of its own.
   bool is_transparent(ir::ValueId id) const;
 };
 
-/// Grows one group from a contraction that makes scores.
+/// What growers note of nodes, by node: one grower after the other uses it, and clears what it has noted.
+struct AttentionNotes {
+  enum class State : std::uint8_t { apart, member, consumer, rejected };
+  explicit AttentionNotes(const ir::Graph& graph);
+  std::vector<State> states;
+  FusionPlan plan;  ///< dims and space of the members
+};
+
+/// Grows one group from a contraction that makes scores. It takes time for the nodes that read its members alone.
 class AttentionGrower {
  public:
-  AttentionGrower(const AttentionSubject& subject, ir::ValueId scores, char columns, OuterSums sums);
+  AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ir::ValueId scores, char columns,
+                  OuterSums sums);
+  ~AttentionGrower() { clear_notes(); }
+  AttentionGrower(const AttentionGrower&) = delete;
+  AttentionGrower& operator=(const AttentionGrower&) = delete;
 
   /// The group, or nothing; rejections() then says why.
   std::optional<AttentionGroup> run();
@@ -40,11 +54,15 @@ class AttentionGrower {
   std::optional<ir::ValueId> no_softmax() const { return no_softmax_; }
 
  private:
-  enum class State : std::uint8_t { apart, member, consumer, tainted };
+  using State = AttentionNotes::State;
   using Dims = std::vector<int>;
 
-  State& state(ir::ValueId id) { return states_[static_cast<std::size_t>(id.index)]; }
-  const Dims& dims_of(ir::ValueId id) const { return plan_.member_dims(id); }
+  State state(ir::ValueId id) const { return notes_.states[static_cast<std::size_t>(id.index)]; }
+  void set_state(ir::ValueId id, State state);
+  void clear_notes();
+  bool is_tainted(ir::ValueId id) const;
+  const Dims& dims_of(ir::ValueId id) const { return notes_.plan.member_dims(id); }
+  void set_dims(ir::ValueId id, Dims dims, Dims space);
   bool reject(ir::ValueId at, std::string reason);
 
   bool add_seed(ir::ValueId id, const Dims& dims);
@@ -74,9 +92,10 @@ class AttentionGrower {
   const AttentionSubject& s_;
   const ir::Graph& graph_;
   OuterSums sums_taken_;
-  FusionPlan plan_;  ///< dims and space of the members
+  AttentionNotes& notes_;
+  std::vector<ir::ValueId> noted_;  ///< nodes that notes speak of
+  std::vector<ir::ValueId> ends_;   ///< consumers, and what reads members but is rejected: what they make is tainted
   Region region_;
-  std::vector<State> states_;
   std::map<ir::ValueId, Dims> seeds_;
   std::set<ir::ValueId> inline_;
   std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< what has been looked into

@@ -12,7 +12,8 @@ AttentionSubject::AttentionSubject(const Graph& g)
       users(g.users()),
       inlined(choose_inlined(g)),
       reads(g.nodes.size()),
-      in_memory(g.nodes.size(), false) {
+      in_memory(g.nodes.size(), false),
+      dependence(g) {
   const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
   for (const ValueId id : all_values(g)) {
     const Node& node = g[id];

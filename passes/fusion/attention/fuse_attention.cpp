@@ -23,7 +23,11 @@ bool is_point_wise(const Node& node) { return node.op->as<Elementwise>() || node
 class Search {
  public:
   Search(const AttentionSubject& subject, const AttentionOptions& options)
-      : subject_(subject), graph_(subject.graph), options_(options), group_of_(graph_.nodes.size(), -1) {}
+      : subject_(subject),
+        graph_(subject.graph),
+        options_(options),
+        group_of_(graph_.nodes.size(), -1),
+        notes_(graph_) {}
 
   AttentionSearch run() {
     for (const ValueId id : all_values(graph_))
@@ -53,7 +57,7 @@ class Search {
     std::optional<ValueId> gate;
     for (auto columns = roles.out.rbegin(); columns != roles.out.rend(); ++columns) {
       if (free.find(*columns) == std::string::npos) continue;
-      AttentionGrower grower(subject_, scores, *columns, options_.sums);
+      AttentionGrower grower(subject_, notes_, scores, *columns, options_.sums);
       const auto group = grower.run();
       const auto cost = group ? attention_cost(subject_, *group, options_.costs) : std::nullopt;
       if (cost && cost->plain < cost->fused) {
@@ -151,6 +155,7 @@ class Search {
   const Graph& graph_;
   AttentionOptions options_;
   std::vector<int> group_of_;
+  AttentionNotes notes_;
   std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first, by the product that makes the scores
   AttentionSearch found_;
 };
@@ -239,12 +244,18 @@ std::set<ValueId> consumers_of(const AttentionSearch& search) {
   return found;
 }
 
+/// By node: whether it is a member, or one of the sums, of a group.
+std::vector<bool> in_groups(const Graph& graph, const AttentionSearch& search) {
+  std::vector<bool> found(graph.nodes.size(), false);
+  for (const AttentionGroup& group : search.groups)
+    for (const auto& [id, dims] : group.dims) found[static_cast<std::size_t>(id.index)] = true;
+  return found;
+}
+
 /// Whether every copied product of a recomputation ended up inside a group.
-bool all_inside(const Graph& graph, const AttentionSearch& search, const std::vector<ValueId>& copies) {
+bool all_inside(const Graph& graph, const std::vector<bool>& grouped, const std::vector<ValueId>& copies) {
   return std::all_of(copies.begin(), copies.end(), [&](ValueId id) {
-    if (!graph[id].op->as<Contraction>()) return true;
-    return std::any_of(search.groups.begin(), search.groups.end(),
-                       [&](const AttentionGroup& group) { return group.dims.contains(id); });
+    return !graph[id].op->as<Contraction>() || grouped[static_cast<std::size_t>(id.index)];
   });
 }
 
@@ -303,10 +314,10 @@ Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
   while (!wanted.empty()) {
     std::vector<std::vector<ValueId>> copies;
     Graph result = recompute(summed, wanted, &copies);
-    const AttentionSearch search = find_attention(result, options);
+    const std::vector<bool> grouped = in_groups(result, find_attention(result, options));
     std::vector<Recomputation> good;
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (all_inside(result, search, copies[i])) good.push_back(wanted[i]);
+      if (all_inside(result, grouped, copies[i])) good.push_back(wanted[i]);
     if (good.size() == wanted.size()) return result;
     wanted = std::move(good);
   }

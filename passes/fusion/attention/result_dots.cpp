@@ -4,11 +4,11 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
+#include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
 #include "passes/transforms/canonicalize_rules.h"
 #include "passes/transforms/dce.h"
@@ -75,7 +75,7 @@ struct Dot {
 class Finder {
  public:
   Finder(const Graph& graph, const std::function<bool(ValueId)>& wanted)
-      : graph_(graph), users_(graph.users()), wanted_(wanted) {}
+      : graph_(graph), users_(graph.users()), dependence_(graph), wanted_(wanted) {}
 
   std::optional<Dot> find(ValueId sum) const {
     const Node& node = graph_[sum];
@@ -106,8 +106,8 @@ class Finder {
         const Product result(graph_, user, k);
         if (result.own != gradient.own || graph_[result.other].type.shape != graph_[gradient.id].type.shape) continue;
         const auto dot = dot_of(gradient, result, columns);
-        if (dot && factors_of(graph_, result.other) == weights && are_many(result) && needs(gradient.other, user) &&
-            wanted_(user))
+        if (dot && factors_of(graph_, result.other) == weights && are_many(result) &&
+            dependence_.needs(gradient.other, user) && wanted_(user))
           return dot;
       }
     }
@@ -157,19 +157,9 @@ class Finder {
     return !known || *known > most_values;
   }
 
-  /// Whether a value is made of another, which it comes after.
-  bool needs(ValueId value, ValueId other) const {
-    std::set<ValueId> work = {value};  // the last first
-    while (!work.empty() && *work.rbegin() > other) {
-      const ValueId id = *work.rbegin();
-      work.erase(id);
-      work.insert(graph_[id].operands.begin(), graph_[id].operands.end());
-    }
-    return work.contains(other);
-  }
-
   const Graph& graph_;
   std::vector<std::vector<ValueId>> users_;
+  Dependence dependence_;
   const std::function<bool(ValueId)>& wanted_;
 };
 

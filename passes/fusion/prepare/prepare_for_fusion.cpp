@@ -98,6 +98,29 @@ Graph split_reductions(const Graph& graph, bool& changed) {
                  });
 }
 
+constexpr std::size_t most_parts = 16;  // of a concat: a kernel asks for each element which of them has it
+
+/// Parts of parts where there are many, so that as many again cost a step more, not twice as much an element.
+Graph split_joins(Graph graph) {
+  const auto is_long = [](const Node& node) { return node.op == &ops::concat && node.operands.size() > most_parts; };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_long)) return graph;
+  return rebuild(graph,
+                 [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
+                   if (!is_long(node)) return std::nullopt;
+                   const auto dim = static_cast<int>(node.attrs.get<std::int64_t>("dim"));
+                   std::vector<Value> parts(operands.begin(), operands.end());
+                   while (parts.size() > 1) {
+                     std::vector<Value> joined;
+                     for (std::size_t i = 0; i < parts.size(); i += most_parts) {
+                       const auto some = std::span(parts).subspan(i, std::min(most_parts, parts.size() - i));
+                       joined.push_back(some.size() == 1 ? some[0] : concat(some, dim));
+                     }
+                     parts = std::move(joined);
+                   }
+                   return parts[0];
+                 });
+}
+
 /// A constant that has no buffer gets one where its elements are looked up by address.
 Graph tables_in_memory(const Graph& graph) {
   const auto lacks_table = [&](const Node& node) {
@@ -171,7 +194,7 @@ void verify_prepared(const Graph& graph) {
 }
 
 Graph prepare_for_fusion(const Graph& graph) {
-  Graph result = split_batches(graph);
+  Graph result = split_joins(split_batches(graph));
   for (bool changed = true; changed;) {
     changed = false;
     result = split_reductions(result, changed);

@@ -51,13 +51,33 @@ kernel::Value Place::component(std::size_t group, std::size_t which) {
   return index;
 }
 
-/// Where a form begins. One that begins beyond all that it spans is of a later part of a larger value: its place is
-/// an argument, so that all parts share code.
+/// Whether a form shows one of many equal parts of a larger value: one that begins beyond all that it spans, or one
+/// of the parts of each row, such as a step of time in each sequence of a batch.
+bool Place::is_one_of_many(const Linear& form) const {
+  constexpr std::int64_t many = 8;
+  const std::int64_t start = form.offset.value().value_or(0);
+  Dim span(0);                    // of the dims that stay inside a part
+  std::optional<Dim> other_rows;  // the least stride of the others, known ones first
+  for (int d = 0; d < domain_.rank(); ++d) {
+    const Dim& stride = coefficient(form, d);
+    if (stride.is(0) || domain_[d].is(1)) continue;
+    const auto step = stride.value(), size = domain_[d].value();
+    if (step && *step < 0) return false;
+    if (step && *step <= start) {
+      if (!size) return false;
+      span = span + stride.unnamed() * (domain_[d].unnamed() - Dim(1));
+    } else if (!other_rows || (step && *step < other_rows->value().value_or(*step + 1))) {
+      other_rows = stride;
+    }
+  }
+  const std::int64_t reach = *span.value();
+  const auto rows = other_rows ? other_rows->value() : std::nullopt;
+  return reach > 0 && start > reach && (!rows || *rows / many > reach);
+}
+
+/// Where a form begins: an argument for one of many parts, so that all share code.
 kernel::Value Place::offset(const Linear& form) {
-  Dim span(0);
-  for (int d = 0; d < domain_.rank(); ++d) span = span + coefficient(form, d) * (domain_[d].unnamed() - Dim(1));
-  const std::int64_t reach = span.value().value_or(0), start = form.offset.value().value_or(0);
-  return reach > 0 && start > reach ? context_.argument(start) : context_.dim(form.offset);
+  return is_one_of_many(form) ? context_.argument(*form.offset.value()) : context_.dim(form.offset);
 }
 
 Place::Position Place::position(const Linear& form) {

@@ -40,6 +40,7 @@ class Place {
 
  private:
   kernel::Value component(std::size_t group, std::size_t which);
+  bool is_one_of_many(const Linear& form) const;
   kernel::Value offset(const Linear& form);
   KernelContext& context_;
   const Shape& domain_;
