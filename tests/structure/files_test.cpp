@@ -56,10 +56,10 @@ std::vector<std::pair<std::size_t, std::size_t>> long_functions(const SourceFile
 
 }  // namespace
 
-TEST_CASE("files: none is longer than 400 lines") {
+TEST_CASE("files: none is longer than 600 lines") {
   for (const SourceFile& file : source_files()) {
     INFO(file.path);
-    CHECK(file.lines.size() <= 400);
+    CHECK(file.lines.size() <= 600);
   }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("files: the names of test cases are such that ctest finds them") {
       std::string text;
       while (i < file.lines.size() && !file.lines[i].ends_with("{")) text += file.lines[i++];
       if (i < file.lines.size()) text += file.lines[i];
-      const auto end = text.find("\", \"");  // what follows is the tags
+      const auto end = std::min(text.find("\","), text.find("\")"));
       INFO(file.path << ": " << text);
       CHECK(text.substr(0, end).find_first_of(";[]") == std::string::npos);
     }
