@@ -9,17 +9,16 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
+#include "bench/program_text.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
-#include "ir/kernel/printer.h"
 #include "ir/tensor/verifier.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare.h"
-#include "passes/lowering/lower.h"
-#include "passes/lowering/verify_program.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "passes/lowering/verify/verify_program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
 
@@ -110,29 +109,11 @@ void add_lowering(Phases& phases, const ir::Graph& step) {
   const ir::Graph prepared = phases.time("lowering: prepare", [&] { return prepare_for_fusion(passed); });
   phases.time("lowering: plan_fusion", [&] { return plan_fusion(prepared); });
   const Program program =
-      phases.time("lowering: all", [&] { return lower(passed, vector_target(Target::host().cpu)); });
+      phases.time("lowering: all", [&] { return lower_cpu(passed, vector_target(Target::host().cpu)); });
   phases.time("lowering: verify_program", [&] {
     verify_program(program);
     return 0;
   });
-}
-
-void write_text(const fs::path& file, const Program& program) {
-  std::ofstream out(file);
-  for (const kernel::Kernel& kernel : program.kernels)
-    out << kernel.name << "\n" << kernel::canonical_text(kernel) << "\n";
-  for (const ProgramBuffer& buffer : program.buffers)
-    out << fmt::format("buffer {} {} {} {}\n", static_cast<int>(buffer.kind), buffer.name, name(buffer.dtype),
-                       buffer.elements.to_string());
-  for (const Launch& launch : program.launches) {
-    out << fmt::format("launch k{} work={} flops={} bytes={}", launch.kernel, launch.work.to_string(),
-                       launch.flops.to_string(), launch.bytes.to_string());
-    for (const int b : launch.buffers) out << fmt::format(" b{}", b);
-    for (const Dim& dim : launch.dims) out << " " << dim.to_string();
-    for (const std::string& check : launch.checks) out << " check " << check;
-    for (const std::string& op : launch.names) out << " | " << op;
-    out << "\n";
-  }
 }
 
 void measure(const std::string& model, int rounds, const fs::path& text) {
@@ -151,7 +132,7 @@ void measure(const std::string& model, int rounds, const fs::path& text) {
     const CompileSummary& c = exe.summary();
     fmt::print("{}: {} ops, {} nodes, {} regions, {} launches of {} distinct kernels, {} of them from the cache\n",
                model, c.ops, c.nodes, exe.program().regions, c.launches, c.kernels, c.from_cache);
-    if (!text.empty()) write_text(text / (model + ".txt"), exe.program());
+    if (!text.empty()) bench::write_text(text / (model + ".txt"), exe.program());
   }
   phases.print();
 }

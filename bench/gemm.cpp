@@ -28,8 +28,7 @@
 namespace lathe::bench {
 namespace {
 
-using schedule::LaneAxis;
-using schedule::Source;
+using cpu::Source;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
@@ -101,20 +100,20 @@ double worst_error(const GemmCase& c, const Operands& data) {
   return worst;
 }
 
-schedule::GemmPlan plan_of(const GemmCase& c, const Options& options) {
-  schedule::GemmQuery query{.compute = f32,
-                            .vector_bits = options.target.vector_bits,
-                            .batch = c.batch,
-                            .m = c.m,
-                            .n = c.n,
-                            .k = c.k,
-                            .lhs_axis = c.lhs,
-                            .rhs_axis = c.rhs,
-                            .sliced = vector_target(options.target).tiles,
-                            .epilogue_cheap = true,
-                            .far_l3 = vector_target(options.target).far_l3};
+cpu::GemmPlan plan_of(const GemmCase& c, const Options& options) {
+  cpu::GemmQuery query{.compute = f32,
+                       .vector_bits = options.target.vector_bits,
+                       .batch = c.batch,
+                       .m = c.m,
+                       .n = c.n,
+                       .k = c.k,
+                       .lhs_axis = c.lhs,
+                       .rhs_axis = c.rhs,
+                       .sliced = vector_target(options.target).tiles,
+                       .epilogue_cheap = true,
+                       .far_l3 = vector_target(options.target).far_l3};
   if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
-  schedule::GemmPlan plan = schedule::plan_gemm(query);
+  cpu::GemmPlan plan = cpu::plan_gemm(query);
   const std::map<std::string, Source> sources = {
       {"packed", Source::packed}, {"loaded", Source::loaded}, {"direct", Source::direct}};
   if (!options.lhs.empty()) plan.lhs = sources.at(options.lhs);
@@ -196,7 +195,7 @@ class Bench {
 
  private:
   Outcome measure(const GemmCase& c, double reach) {
-    const schedule::GemmPlan plan = plan_of(c, options_);
+    const cpu::GemmPlan plan = plan_of(c, options_);
     CompiledGemm gemm(c, plan, !options_.dims, options_.target);
     if (options_.assembly) fmt::print("{}\n", codegen::emit_assembly(gemm.kernels()[0], options_.target));
     const Operands data(c);
@@ -221,8 +220,8 @@ class Bench {
     return report(c, plan, all, own, median(peaks) * options_.threads, reach, error);
   }
 
-  Outcome report(const GemmCase& c, const schedule::GemmPlan& plan, const std::vector<Contender>& all,
-                 std::size_t own, double peak, double reach, double error) const {
+  Outcome report(const GemmCase& c, const cpu::GemmPlan& plan, const std::vector<Contender>& all, std::size_t own,
+                 double peak, double reach, double error) const {
     const bool streamed = c.copies > 1 && c.m == 1;
     const double bytes = 4 * static_cast<double>(c.n * c.k);
     const auto share = [&](const Contender& one) {

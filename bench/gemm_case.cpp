@@ -4,19 +4,18 @@
 
 namespace lathe::bench {
 
+using cpu::Source;
 using kernel::Access;
 using kernel::Buffer;
 using kernel::Builder;
 using kernel::Value;
-using schedule::LaneAxis;
-using schedule::Source;
 
 Arena float_arena(std::int64_t count) { return Arena(static_cast<std::size_t>(count) * sizeof(float)); }
 
 namespace {
 
 /// A loader of a dense f32 operand of `rows` rows.
-schedule::LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size) {
+LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size) {
   return [&b, buffer, axis, rows, k_size](Value batch, Value row, Value k, LaneAxis, int lanes, Value mask) {
     const Value index = axis == LaneAxis::k ? (batch * rows + row) * k_size + k : (batch * k_size + k) * rows + row;
     return b.load(buffer, index, lanes, mask);
@@ -24,7 +23,7 @@ schedule::LoadOperand dense(Builder& b, Buffer buffer, LaneAxis axis, Value rows
 }
 
 struct Sizes {
-  schedule::GemmSizes value;
+  cpu::GemmSizes value;
   Sizes(Builder& b, const GemmCase& c, bool known) {
     const auto size = [&](std::int64_t number, bool tokens) {
       return tokens && !known ? b.dim("t") : b.index(number);
@@ -33,30 +32,30 @@ struct Sizes {
   }
 };
 
-kernel::Kernel pack_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known, bool left) {
+kernel::Kernel pack_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool left) {
   Builder b(left ? "pack_lhs" : "pack_rhs");
   const Buffer from = b.buffer("operand", f32, Access::read),
                to = b.buffer("packed", plan.tile.packed(), Access::write);
-  const schedule::GemmSizes s = Sizes(b, c, known).value;
+  const cpu::GemmSizes s = Sizes(b, c, known).value;
   const Value rows = left ? s.m : s.n;
   const LaneAxis axis = left ? c.lhs : c.rhs;
-  (left ? schedule::emit_pack_lhs : schedule::emit_pack_rhs)(b, plan.tile, {s.batch, rows, s.k}, to, axis,
-                                                             dense(b, from, axis, rows, s.k));
+  (left ? cpu::emit_pack_lhs : cpu::emit_pack_rhs)(b, plan.tile, {s.batch, rows, s.k}, to, axis,
+                                                   dense(b, from, axis, rows, s.k));
   return b.finish();
 }
 
 /// The product; or, where it is made in pieces, their sums, or with `join` what adds them up.
-kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan, bool known, bool join = false) {
+kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool join = false) {
   Builder b("gemm");
   const auto operand = [&](const char* name, Source source) {
     return b.buffer(name, source == Source::packed ? plan.tile.packed() : f32, Access::read);
   };
   const Buffer lhs = operand("lhs", plan.lhs), rhs = operand("rhs", plan.rhs);
   const Buffer result = b.buffer("result", f32, Access::write);
-  const schedule::GemmSizes s = Sizes(b, c, known).value;
-  schedule::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
+  const cpu::GemmSizes s = Sizes(b, c, known).value;
+  cpu::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
   left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
-  schedule::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
+  cpu::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
   if (c.rhs == LaneAxis::row)
     right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
   const auto row = [&](Value batch, Value m) { return (batch * s.m + m) * s.n; };
@@ -67,20 +66,20 @@ kernel::Kernel product_kernel(const GemmCase& c, const schedule::GemmPlan& plan,
   };
   const auto ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, row(batch, m) + n); };
   if (plan.pieces == 1) {
-    schedule::emit_gemm(b, plan, s, left, right, epilogue, ahead);
+    cpu::emit_gemm(b, plan, s, left, right, epilogue, ahead);
     return b.finish();
   }
   const Buffer sums = b.buffer("sums", f32, join ? Access::read : Access::write);
   if (join)
-    schedule::emit_join_pieces(b, plan, s, sums, epilogue);
+    cpu::emit_join_pieces(b, plan, s, sums, epilogue);
   else
-    schedule::emit_gemm_pieces(b, plan, s, left, right, sums);
+    cpu::emit_gemm_pieces(b, plan, s, left, right, sums);
   return b.finish();
 }
 
 }  // namespace
 
-CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known,
+CompiledGemm::CompiledGemm(const GemmCase& problem, const cpu::GemmPlan& plan, bool known,
                            const codegen::TargetCpu& target)
     : case_(problem), plan_(plan) {
   kernels_.push_back(product_kernel(case_, plan_, known));
@@ -92,7 +91,7 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& pl
   }
   code_ = codegen::Jit({.target = target}).compile(kernels_);
   if (!known) dims_ = {case_.sums_tokens() ? case_.k : case_.m};
-  const auto packed = [&](const schedule::PackedExtent& extent, std::int64_t rows) {
+  const auto packed = [&](const cpu::PackedExtent& extent, std::int64_t rows) {
     return Arena(static_cast<std::size_t>(extent.exact(case_.batch, rows, case_.k)) *
                  size_in_bytes(plan_.tile.packed()));
   };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/llvm/jit.h"
-#include "passes/schedule/gemm.h"
+#include "passes/cpu/gemm/gemm.h"
 #include "runtime/machine/arena.h"
 #include "runtime/threads/thread_pool.h"
 
@@ -16,9 +16,9 @@ namespace lathe::bench {
 struct GemmCase {
   std::string name;
   std::int64_t batch, m, n, k;
-  schedule::LaneAxis lhs, rhs;  ///< row: stored as [b, k, rows]; k: stored as [b, rows, k]
-  int copies = 1;               ///< right operands used in turn, so that each comes from memory
-  bool sums_tokens() const { return lhs == schedule::LaneAxis::row; }
+  LaneAxis lhs, rhs;  ///< row: stored as [b, k, rows]; k: stored as [b, rows, k]
+  int copies = 1;     ///< right operands used in turn, so that each comes from memory
+  bool sums_tokens() const { return lhs == LaneAxis::row; }
   double flops() const {
     return 2.0 * static_cast<double>(batch) * static_cast<double>(m * n) * static_cast<double>(k);
   }
@@ -28,7 +28,7 @@ class CompiledGemm {
  public:
   /// `known`: sizes are compiled in; otherwise the number of tokens is a dim: the rows, or where the left operand is
   /// read along them, as a weight's gradient reads it, k.
-  CompiledGemm(const GemmCase& problem, const schedule::GemmPlan& plan, bool known, const codegen::TargetCpu& target);
+  CompiledGemm(const GemmCase& problem, const cpu::GemmPlan& plan, bool known, const codegen::TargetCpu& target);
   void pack(ThreadPool& threads, const float* lhs, const float* rhs);
   void multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result);
   const std::vector<kernel::Kernel>& kernels() const { return kernels_; }
@@ -37,7 +37,7 @@ class CompiledGemm {
   void run(ThreadPool& threads, std::size_t kernel, std::vector<void*> buffers) const;
 
   GemmCase case_;
-  schedule::GemmPlan plan_;
+  cpu::GemmPlan plan_;
   std::vector<kernel::Kernel> kernels_;
   codegen::CompiledKernels code_;
   std::vector<std::int64_t> dims_;

@@ -14,8 +14,6 @@ namespace lathe::bench {
 
 namespace {
 
-using schedule::LaneAxis;
-
 /// A function of a library that was opened at run time, null if it has none of that name.
 template <class Function>
 Function* function(void* library, const std::string& name) {

@@ -8,7 +8,6 @@ namespace lathe::bench {
 
 namespace {
 
-using schedule::LaneAxis;
 constexpr LaneAxis k = LaneAxis::k, row = LaneAxis::row;
 
 /// y = x W', dX = dY W and dW = dY' X of a layer with weights [n, depth].

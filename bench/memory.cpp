@@ -10,10 +10,10 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
-#include "passes/known_sizes.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/known_sizes.h"
 
 namespace {
 
@@ -21,7 +21,7 @@ using namespace lathe;
 
 void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
             const RowChunks& chunks = {}) {
-  const Program program = lower(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, {512});
+  const Program program = lower_cpu(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, {512});
   const MemoryPlan plan = plan_memory(program, dims);
   int copies = 0;
   for (const Launch& launch : program.launches)
@@ -39,7 +39,7 @@ void budgets(const std::string& title, const ir::Graph& step, const DimBindings&
   const ir::Graph graph = ir::run_pipeline(step, ir::default_pipeline()).graph;
   std::string peak;
   const auto took = [&](std::int64_t budget) {
-    const Program program = lower(graph, {512}, {.memory = MemoryBudget{budget, dims}});
+    const Program program = lower_cpu(graph, {512}, {.memory = MemoryBudget{budget, dims}});
     const MemoryPlan plan = plan_memory(program, dims);
     peak = most > 0 ? describe(plan, program, most) : "";
     return plan.arena_bytes + plan.argument_bytes;

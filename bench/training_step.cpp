@@ -28,7 +28,7 @@
 #include "bench/step_cases.h"
 #include "frontend/training.h"
 #include "ir/tensor/binding.h"
-#include "passes/known_sizes.h"
+#include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/machine/cpu_info.h"

@@ -2,7 +2,7 @@
 
 #include "frontend/built.h"
 #include "ir/ops/list.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 
 namespace lathe {
 

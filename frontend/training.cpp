@@ -12,9 +12,9 @@
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/float_environment.h"
-#include "passes/autodiff.h"
-#include "passes/mixed_precision.h"
-#include "passes/rebuild.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/rebuild.h"
 
 namespace lathe {
 

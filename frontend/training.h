@@ -27,9 +27,9 @@ struct TrainingOptions {
   /// each micro-batch's loss is a mean over equally many items.
   std::int64_t accumulate = 1;
   /// What products are computed in: f32, as the graph is written, or bf16 or f16 in mixed precision
-  /// (passes/mixed_precision.h). With f16 the loss is scaled, and a step whose gradients are not finite leaves
-  /// parameters and optimizer states as they are. In f16 there are two more outputs, "loss_scale" (f32) and "skipped"
-  /// (bool).
+  /// (passes/transforms/mixed_precision.h). With f16 the loss is scaled, and a step whose gradients are not finite
+  /// leaves parameters and optimizer states as they are. In f16 there are two more outputs, "loss_scale" (f32) and
+  /// "skipped" (bool).
   DType precision = f32;
   LossScaling loss_scaling = {};
   /// Which parameters are trained; empty: every float parameter.

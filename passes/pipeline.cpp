@@ -11,15 +11,15 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/canonicalize.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/constant_fold.h"
-#include "passes/cse.h"
-#include "passes/dce.h"
-#include "passes/decompose_complex.h"
-#include "passes/evaluation.h"
-#include "passes/expand.h"
-#include "passes/mixed_precision.h"
+#include "passes/transforms/canonicalize.h"
+#include "passes/transforms/constant_fold.h"
+#include "passes/transforms/cse.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/decompose_complex.h"
+#include "passes/transforms/evaluation.h"
+#include "passes/transforms/expand.h"
+#include "passes/transforms/mixed_precision.h"
 
 namespace lathe::ir {
 
@@ -85,9 +85,9 @@ std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, con
               : fmt::format("; the reproducer {} could not be written", path);
 }
 
-Graph run_pass(const Pass& pass, const Graph& graph) {
+Graph run_pass(const Pass& pass, const Graph& graph, InferredTypes& known) {
   Graph result = pass.run(graph);
-  if (const auto defect = find_defect(result)) throw InternalError(*defect);
+  if (const auto defect = find_defect(result, known)) throw InternalError(*defect);
   return result;
 }
 
@@ -119,28 +119,32 @@ PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const 
     if (!find_pass(pipeline, name)) unknown_pass(name, pipeline);
   if (!options.stop_after.empty() && !find_pass(pipeline, options.stop_after))
     unknown_pass(options.stop_after, pipeline);
-  verify(graph);
+  InferredTypes known;
+  if (const auto defect = find_defect(graph, known)) throw InternalError(*defect);
   if (options.dump_after) options.dump_after("input", graph);
 
-  PipelineResult result{graph, {}};
+  PipelineResult result;
+  const Graph* given = &graph;  // to the next pass
   for (std::size_t i = 0; i < pipeline.size(); ++i) {
     const Pass& pass = pipeline[i];
     if (contains(options.disable, pass.name)) continue;
     const auto start = std::chrono::steady_clock::now();
-    const int before = result.graph.size();
+    const int before = given->size();
     try {
-      result.graph = run_pass(pass, result.graph);
+      result.graph = run_pass(pass, *given, known);
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      const auto remark = write_reproducer(result.graph, std::span(pipeline).subspan(i), options.reproducer);
+      const auto remark = write_reproducer(*given, std::span(pipeline).subspan(i), options.reproducer);
       throw InternalError(fmt::format("pass {}: {}{}", pass.name, error.what(), remark));
     }
+    given = &result.graph;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     result.runs.push_back({pass.name, seconds.count(), before, result.graph.size()});
     if (options.dump_after) options.dump_after(pass.name, result.graph);
     if (pass.name == options.stop_after) break;
   }
+  if (given == &graph) result.graph = graph;
   return result;
 }
 

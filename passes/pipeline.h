@@ -26,7 +26,7 @@ Pipeline default_pipeline(const RowChunks& chunks = {});
 Pipeline all_passes(const RowChunks& chunks = {});
 
 /// The passes that change what a graph computes, which are no part of all_passes(): "evaluation"
-/// (passes/evaluation.h), and those of mixed precision.
+/// (passes/transforms/evaluation.h), and those of mixed precision.
 Pipeline mode_passes();
 
 void insert_before(Pipeline& pipeline, std::string_view name, Pass pass);

@@ -1,4 +1,5 @@
 #include "runtime/cpu_runner.h"
+#include "runtime/machine/seconds.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,8 +17,6 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 /// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
 /// out costs little (these operations take 5 to 20 microseconds), and no more chunks than any number of threads needs
 /// to be evenly loaded, for each thread walks on through memory, and asks for its next rows, only inside a chunk: few

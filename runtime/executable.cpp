@@ -1,4 +1,5 @@
 #include "runtime/executable.h"
+#include "runtime/machine/seconds.h"
 
 #include <fmt/core.h>
 
@@ -10,11 +11,11 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
-#include "passes/evaluation.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/index_lookups.h"
-#include "passes/lowering/lower.h"
 #include "passes/lowering/signature.h"
+#include "passes/transforms/evaluation.h"
+#include "passes/transforms/index_lookups.h"
 #include "runtime/argument_binder.h"
 #include "runtime/compile_options.h"
 #include "runtime/cpu_runner.h"
@@ -28,8 +29,6 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 }  // namespace
 
 struct Executable::Impl {
@@ -167,16 +166,21 @@ Gpu gpu_of(const CompileOptions& options) {
   return {platform, cuda::arch_of_device(*platform, options.target.arch)};
 }
 
+std::vector<cuda::CompiledKernel> gpu_kernels(const CompileOptions& options, const Gpu& gpu, const Program& program) {
+  return gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow,
+                               compiling_threads(options));
+}
+
 std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const Gpu& gpu, const Program& program,
                                           CompileSummary& summary) {
-  const auto kernels = gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow);
+  const auto kernels = gpu_kernels(options, gpu, program);
   for (const cuda::CompiledKernel& kernel : kernels) ++(kernel.from_store ? summary.from_cache : summary.compiled);
-  return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch);
+  return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, {.threads = compiling_threads(options)});
 }
 
 Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
                 const LowerOptions& lowering) {
-  if (!gpu) return lower(graph, vector_target(options.target.cpu), lowering);
+  if (!gpu) return lower_cpu(graph, vector_target(options.target.cpu), lowering);
   return (gpu->arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu)(graph, lowering);
 }
 
@@ -195,9 +199,8 @@ TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
           .code_key = [](const kernel::Kernel& kernel) { return kernel::canonical_text(kernel); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {
-                const auto kernels =
-                    gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow);
-                return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, &skipped);
+                return cuda::make_cuda_runner(program, gpu_kernels(options, gpu, program), gpu.platform, gpu.arch,
+                                              {.threads = compiling_threads(options), .skipped = &skipped});
               }};
 }
 

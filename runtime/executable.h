@@ -23,7 +23,7 @@
 namespace lathe {
 
 /// What a graph is compiled for: to train, as it is written, or to be evaluated, without dropout
-/// (passes/evaluation.h).
+/// (passes/transforms/evaluation.h).
 enum class Mode : std::uint8_t { training, evaluation };
 
 struct CompileOptions {

@@ -39,7 +39,7 @@ class ProgramRunner {
 std::vector<bool> written_buffers(const Program& program);
 
 /// Throws UserError [index_range] for a status word that is not 0: which check of the launch failed. Where it can,
-/// the executable says instead which index was wrong: passes/index_lookups.h.
+/// the executable says instead which index was wrong: passes/transforms/index_lookups.h.
 void check_status(const Launch& launch, std::int64_t code);
 
 /// The constants of a program, by buffer.

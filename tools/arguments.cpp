@@ -11,7 +11,7 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
 #include "passes/check/made_up_value.h"
-#include "passes/known_sizes.h"
+#include "passes/transforms/known_sizes.h"
 #include "runtime/files/safetensors.h"
 
 namespace lathe::tools {

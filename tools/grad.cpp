@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/tensor/printer.h"
-#include "passes/autodiff.h"
-#include "passes/dce.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/dce.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 

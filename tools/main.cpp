@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "codegen/llvm/out_of_memory.h"
 #include "ir/support/error.h"
 #include "tools/commands.h"
 #include "tools/stack_limit.h"
@@ -66,10 +67,16 @@ int report() noexcept {
 /// An exception that nobody can catch, as of a thread or out of a destructor, ends in its message and status too.
 [[noreturn]] void end_at_once() noexcept { std::_Exit(std::current_exception() ? report() : defect); }
 
+[[noreturn]] void end_out_of_memory() {
+  lathe::tools::print_error(out_of_memory);
+  std::_Exit(failed);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::set_terminate(end_at_once);
+  lathe::set_llvm_out_of_memory_handler(end_out_of_memory);
   lathe::tools::prepare_streams();
   int status = 0;
   try {

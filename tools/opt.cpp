@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/tensor/printer.h"
-#include "passes/known_sizes.h"
-#include "passes/mixed_precision.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/mixed_precision.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/files.h"

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "passes/mixed_precision.h"
+#include "passes/transforms/mixed_precision.h"
 
 namespace lathe::tools {
 

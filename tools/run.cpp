@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/support/visible.h"
-#include "passes/convert_dtype.h"
+#include "passes/transforms/convert_dtype.h"
 #include "runtime/files/safetensors.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"

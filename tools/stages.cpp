@@ -5,7 +5,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/printer.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "runtime/target.h"
 
 namespace lathe::tools {
@@ -34,7 +34,7 @@ bool is_code_stage(std::string_view stage) { return stage == "kernels" || stage 
 
 std::string code_text(const ir::Graph& graph, std::string_view stage, std::string_view cpu) {
   const codegen::TargetCpu target = cpu == "host" ? codegen::TargetCpu::host() : codegen::TargetCpu::named(cpu);
-  const Program program = lower(graph, vector_target(target));
+  const Program program = lower_cpu(graph, vector_target(target));
   std::string text = stage == "kernels" ? launches_text(program) : std::string();
   for (std::size_t i = 0; i < program.kernels.size(); ++i) {
     text += fmt::format("\n{} kernel {}\n", stage == "kernels" ? "//" : stage == "llvm" ? ";" : "#", i);

@@ -7,7 +7,7 @@
 #include "ir/tensor/printer.h"
 #include "passes/check/find_fault.h"
 #include "passes/check/results.h"
-#include "passes/convert_dtype.h"
+#include "passes/transforms/convert_dtype.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/execute.h"

@@ -42,10 +42,6 @@ std::int64_t trips(std::int64_t lo, std::int64_t hi, std::int64_t step) {
   return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
 }
 
-const kernel::Instruction& value(const Kernel& kernel, ValueId id) {
-  return kernel.values[static_cast<std::size_t>(id)];
-}
-
 [[noreturn]] void fail(const Kernel& kernel, std::string_view text, std::string_view label) {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel.name, text, label));
 }

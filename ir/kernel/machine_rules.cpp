@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "ir/kernel/structure_rules.h"
+
 namespace lathe::kernel {
 
 void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
@@ -11,8 +13,6 @@ void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
 namespace {
 
 const BufferInfo& info(const Kernel& kernel, BufferId id) { return kernel.buffers[static_cast<std::size_t>(id)]; }
-const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[static_cast<std::size_t>(id)]; }
-
 void verify_tile(const Kernel& kernel, const MatrixTile& tile, ValueId first, ValueId line) {
   const BufferInfo& buffer = info(kernel, tile.buffer);
   require(kernel, buffer.space == Space::shared, "mma_operands", "an mma of {}, which is not shared", buffer.name);

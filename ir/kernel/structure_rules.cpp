@@ -9,8 +9,6 @@ namespace lathe::kernel {
 
 namespace {
 
-const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[static_cast<std::size_t>(id)]; }
-
 /// The bounds of the parallel loop are known from the dims alone.
 void pure(const Kernel& kernel, ValueId bound) {
   std::vector<ValueId> work = {bound};

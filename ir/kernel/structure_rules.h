@@ -46,4 +46,8 @@ struct FillNeeds {
 };
 FillNeeds needs_of_fill(const Kernel& kernel, const Ring& ring);
 
+inline const Instruction& value(const Kernel& kernel, ValueId id) {
+  return kernel.values[static_cast<std::size_t>(id)];
+}
+
 }  // namespace lathe::kernel

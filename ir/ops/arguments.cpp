@@ -9,7 +9,7 @@ TensorType argument_infer(const InferContext& ctx) {
   ctx.fail("argument_name", "an argument has no name or type yet", "declare it in the signature of the graph");
 }
 
-constexpr std::string_view labels[] = {"argument_name"};
+constexpr std::string_view argument_labels[] = {"argument_name"};
 constexpr NotDifferentiable argument{"an argument is where a gradient arrives, it has no operands"};
 
 constexpr Op record(std::string_view name, std::string_view doc) {
@@ -17,7 +17,7 @@ constexpr Op record(std::string_view name, std::string_view doc) {
             .doc = doc,
             .arity = Arity{0, 0},
             .attrs = std::span<const AttrSpec>(),
-            .labels = labels,
+            .labels = argument_labels,
             .infer = argument_infer,
             .meaning = Argument{},
             .gradient = argument,

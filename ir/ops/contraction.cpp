@@ -111,8 +111,8 @@ std::vector<Sample> contract_samples() {
 }
 
 constexpr AttrSpec attrs[] = {{"spec", AttrKind::text, true, {}, "a letter for each dim, as in 'bik,bkj->bij'"}};
-constexpr std::string_view labels[] = {"dtype_match", "dtype_kind", "contract_spec", "contract_rank",
-                                       "contract_size"};
+constexpr std::string_view contract_labels[] = {"dtype_match", "dtype_kind", "contract_spec", "contract_rank",
+                                                "contract_size"};
 
 }  // namespace
 
@@ -121,7 +121,7 @@ constinit const Op contract = {
     .doc = "the product of two tensors, summed over the labels that both have and the result has not",
     .arity = Arity{2, 2},
     .attrs = attrs,
-    .labels = labels,
+    .labels = contract_labels,
     .infer = contract_infer,
     .meaning = Contraction{contract_roles},
     .gradient = GradientRule(contract_gradient),

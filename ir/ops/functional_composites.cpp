@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional_helpers.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
 
@@ -18,14 +18,6 @@ std::vector<std::int64_t> reduced_dims(const Value& a, std::vector<std::int64_t>
   for (std::int64_t& dim : dims)
     if (dim >= -a.rank()) dim = rules::normalize_axis(dim, a.rank());
   return dims;
-}
-
-std::int64_t from_front(const Value& a, int dim) {
-  return dim >= -a.rank() ? rules::normalize_axis(dim, a.rank()) : dim;
-}
-
-Value unary(const Op& op, const Value& a, Attributes attrs = {}) {
-  return a.builder().add(op, {a}, std::move(attrs));
 }
 
 }  // namespace

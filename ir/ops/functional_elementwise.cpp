@@ -1,4 +1,4 @@
-#include "ir/ops/functional.h"
+#include "ir/ops/functional_helpers.h"
 #include "ir/ops/list.h"
 
 namespace lathe::ir {
@@ -7,7 +7,6 @@ namespace {
 /// A number as an operand beside `a`.
 Value number(const Value& a, double value) { return constant(a.builder(), value, a.dtype()); }
 Value binary(const Op& op, const Value& a, const Value& b) { return a.builder().add(op, {a, b}); }
-Value unary(const Op& op, const Value& a) { return a.builder().add(op, {a}); }
 }  // namespace
 
 Value add(const Value& a, const Value& b) { return binary(ops::add, a, b); }

@@ -2,14 +2,12 @@
 
 #include <numeric>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional_helpers.h"
 #include "ir/ops/list.h"
 
 namespace lathe::ir {
 
 namespace {
-
-std::int64_t from_front(int dim, int rank) { return dim < 0 && dim >= -rank ? dim + rank : dim; }
 
 [[noreturn]] void fail(const Value& a, std::string_view op, std::string_view label, std::string_view message,
                        std::string_view hint) {

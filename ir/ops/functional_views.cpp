@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional_helpers.h"
 #include "ir/ops/list.h"
 
 namespace lathe::ir {
 
 namespace {
 
-/// A dim counted from the front; one out of range is left to the shape rule to complain of.
-std::int64_t from_front(int dim, int rank) { return dim < 0 && dim >= -rank ? dim + rank : dim; }
-
-/// Likewise where its size is needed before any rule runs.
+/// A dim counted from the front whose size is needed before any rule runs.
 int require_axis(const Value& a, int dim, std::string_view op) {
   if (dim < -a.rank() || dim >= a.rank())
     throw UserError(a.builder().location(), op,

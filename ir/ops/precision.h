@@ -4,8 +4,8 @@
 
 namespace lathe::ir {
 
-/// In which dtype mixed precision (passes/mixed_precision.h) computes an op of f32 values. The lists are those of
-/// torch.autocast.
+/// In which dtype mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. The lists are
+/// those of torch.autocast.
 enum class Precision {
   narrow,  ///< bf16 or f16: products, which have the speed of it and accumulate in f32
   wide,    ///< f32: sums, norms, softmax, losses, and functions that overflow or magnify rounding

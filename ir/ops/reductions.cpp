@@ -57,7 +57,7 @@ constexpr AttrSpec attrs[] = {
     {"dims", AttrKind::integers, true, {}, "the dims that are folded; none for []"},
     {"keepdim", AttrKind::boolean, false, false, "whether they stay, with size 1"},
 };
-constexpr std::string_view labels[] = {"dtype_kind", "dim_range", "dim_repeat"};
+constexpr std::string_view reduction_labels[] = {"dtype_kind", "dim_range", "dim_repeat"};
 
 }  // namespace
 
@@ -66,7 +66,7 @@ constinit const Op sum = {
     .doc = "the sum over dims, 0 over no elements",
     .arity = Arity{1, 1},
     .attrs = attrs,
-    .labels = labels,
+    .labels = reduction_labels,
     .infer = reduce_infer<rules::numbers>,
     .meaning = Reduce{ScalarOp::add, 0},
     .gradient = GradientRule(sum_gradient),
@@ -83,7 +83,7 @@ constinit const Op max = {
     .doc = "the largest over dims, -inf (for integers the smallest there is) over no elements; NaN if any is",
     .arity = Arity{1, 1},
     .attrs = attrs,
-    .labels = labels,
+    .labels = reduction_labels,
     .infer = reduce_infer<rules::reals>,
     .meaning = Reduce{ScalarOp::max, -infinity},
     .gradient = GradientRule(extremum_gradient),
@@ -95,7 +95,7 @@ constinit const Op min = {
     .doc = "the smallest over dims, inf (for integers the largest there is) over no elements; NaN if any is",
     .arity = Arity{1, 1},
     .attrs = attrs,
-    .labels = labels,
+    .labels = reduction_labels,
     .infer = reduce_infer<rules::reals>,
     .meaning = Reduce{ScalarOp::min, infinity},
     .gradient = GradientRule(extremum_gradient),

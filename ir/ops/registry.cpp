@@ -10,16 +10,16 @@ namespace {
 
 /// Every record, in the list of where mixed precision computes it (ir/ops/precision.h).
 // clang-format off
-constexpr const Op* narrow[] = {
+constexpr const Op* narrow_ops[] = {
     &ops::contract, &ops::matmul, &ops::linear, &ops::einsum, &ops::attention,
 };
-constexpr const Op* wide[] = {
+constexpr const Op* wide_ops[] = {
     &ops::exp, &ops::log, &ops::pow, &ops::rsqrt, &ops::reciprocal, &ops::square,
     &ops::sum, &ops::mean, &ops::var, &ops::logsumexp, &ops::softmax, &ops::log_softmax,
     &ops::layer_norm, &ops::rms_norm, &ops::cross_entropy, &ops::scatter_add,
     &ops::view_as_complex, &ops::polar,
 };
-constexpr const Op* follow[] = {
+constexpr const Op* follow_ops[] = {
     &ops::input, &ops::parameter, &ops::state,
     &ops::constant, &ops::iota, &ops::random_uniform,
     &ops::add, &ops::sub, &ops::mul, &ops::div, &ops::rem, &ops::minimum, &ops::maximum,
@@ -43,9 +43,9 @@ bool by_name(const Op* a, const Op* b) { return a->name.value < b->name.value; }
 
 const std::vector<const Op*>& sorted() {
   static const std::vector<const Op*> ops = [] {
-    std::vector<const Op*> all(std::begin(narrow), std::end(narrow));
-    all.insert(all.end(), std::begin(wide), std::end(wide));
-    all.insert(all.end(), std::begin(follow), std::end(follow));
+    std::vector<const Op*> all(std::begin(narrow_ops), std::end(narrow_ops));
+    all.insert(all.end(), std::begin(wide_ops), std::end(wide_ops));
+    all.insert(all.end(), std::begin(follow_ops), std::end(follow_ops));
     std::sort(all.begin(), all.end(), by_name);
     return all;
   }();
@@ -67,7 +67,7 @@ Precision precision_of(const Op& op) {
   const auto holds = [&](const auto& list) {
     return std::find(std::begin(list), std::end(list), &op) != std::end(list);
   };
-  return holds(narrow) ? Precision::narrow : holds(wide) ? Precision::wide : Precision::follow;
+  return holds(narrow_ops) ? Precision::narrow : holds(wide_ops) ? Precision::wide : Precision::follow;
 }
 
 }  // namespace lathe::ir

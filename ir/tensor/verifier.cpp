@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/support/hash.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/printer.h"
 
@@ -47,17 +48,7 @@ bool same_check(const DimCheck& a, const DimCheck& b) {
   return a.left == b.left && a.right == b.right && a.relation == b.relation && a.op == b.op && a.label == b.label;
 }
 
-Defect type_defect(const Graph& graph, const Node& node) {
-  std::vector<DimCheck> checks;
-  TensorType inferred;
-  try {
-    inferred = node.op->infer.value(InferContext(*node.op, graph, node.operands, node.attrs, node.loc, checks));
-  } catch (const UserError& e) {
-    return fmt::format("its rule refuses it: {}", e.what());
-  }
-  if (inferred != node.type)
-    return fmt::format("its type is {}, but the rule gives {}", print_type(node.type, true),
-                       print_type(inferred, true));
+Defect lost_check(const Graph& graph, const std::vector<DimCheck>& checks) {
   for (const DimCheck& check : checks)
     if (std::none_of(graph.checks.begin(), graph.checks.end(),
                      [&](const DimCheck& c) { return same_check(c, check); }))
@@ -65,6 +56,21 @@ Defect type_defect(const Graph& graph, const Node& node) {
                          check.relation == DimCheck::Relation::equal ? "==" : "<=", check.right.to_string(),
                          check.label);
   return std::nullopt;
+}
+
+Defect type_defect(const Graph& graph, const Node& node, InferredTypes& types, int number) {
+  InferredTypes::Inferred* inferred = nullptr;
+  try {
+    inferred = &types.infer(graph, node);
+  } catch (const UserError& e) {
+    return fmt::format("its rule refuses it: {}", e.what());
+  }
+  if (inferred->type != node.type)
+    return fmt::format("its type is {}, but the rule gives {}", print_type(node.type, true),
+                       print_type(inferred->type, true));
+  if (inferred->checked_in == number) return std::nullopt;
+  inferred->checked_in = number;
+  return lost_check(graph, inferred->checks);
 }
 
 Defect argument_defect(const Node& node, std::set<std::string_view>& names) {
@@ -76,12 +82,13 @@ Defect argument_defect(const Node& node, std::set<std::string_view>& names) {
   return std::nullopt;
 }
 
-Defect node_defect(const Graph& graph, ValueId id, std::set<std::string_view>& names) {
+Defect node_defect(const Graph& graph, ValueId id, std::set<std::string_view>& names, InferredTypes& types,
+                   int number) {
   const Node& node = graph[id];
   if (node.op->as<Argument>()) return argument_defect(node, names);
   if (auto defect = operand_defect(node, id)) return defect;
   if (auto defect = attribute_defect(node)) return defect;
-  return type_defect(graph, node);
+  return type_defect(graph, node, types, number);
 }
 
 Defect result_defect(const Graph& graph) {
@@ -112,13 +119,44 @@ std::string describe(const Node& node, ValueId id) {
   return text + " at " + node.loc.to_string();
 }
 
+std::size_t hash_of(const TensorType& type) {
+  std::size_t hash = static_cast<std::size_t>(type.dtype);
+  for (const auto* dims : {&type.shape.dims(), &type.strides})
+    for (const Dim& dim : *dims) hash = mix_hash(hash, static_cast<std::size_t>(dim.value().value_or(-1)));
+  return hash;
+}
+
 }  // namespace
 
+InferredTypes::Inferred& InferredTypes::infer(const Graph& graph, const Node& node) {
+  constexpr std::size_t most = 16;  // of one hash: attributes that hold NaN are equal to none
+  std::size_t hash = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
+  for (const ValueId operand : node.operands) hash = mix_hash(hash, hash_of(graph[operand].type));
+  std::vector<Inferred>& known = by_hash_[hash];
+  for (Inferred& each : known)
+    if (each.op == node.op && each.attrs == node.attrs &&
+        std::equal(each.operands.begin(), each.operands.end(), node.operands.begin(), node.operands.end(),
+                   [&](const TensorType& type, ValueId operand) { return type == graph[operand].type; }))
+      return each;
+  Inferred inferred{.op = node.op, .attrs = node.attrs, .operands = {}, .type = {}, .checks = {}};
+  inferred.type =
+      node.op->infer.value(InferContext(*node.op, graph, node.operands, node.attrs, node.loc, inferred.checks));
+  if (known.size() == most) return other_ = std::move(inferred);
+  for (const ValueId operand : node.operands) inferred.operands.push_back(graph[operand].type);
+  return known.emplace_back(std::move(inferred));
+}
+
 std::optional<std::string> find_defect(const Graph& graph) {
+  InferredTypes types;
+  return find_defect(graph, types);
+}
+
+std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types) {
   std::set<std::string_view> names;
+  const int number = types.next_graph();
   for (const ValueId id : all_values(graph)) {
     if (!graph[id].op) return fmt::format("graph @{}: value {} has no op", graph.name, id.index);
-    if (const Defect defect = node_defect(graph, id, names))
+    if (const Defect defect = node_defect(graph, id, names, types, number))
       return fmt::format("graph @{}, {}: {}", graph.name, describe(graph[id], id), *defect);
   }
   if (const Defect defect = result_defect(graph)) return fmt::format("graph @{}: {}", graph.name, *defect);

@@ -8,7 +8,7 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/builder.h"
 #include "passes/check/results.h"
-#include "passes/dce.h"
+#include "passes/transforms/dce.h"
 
 namespace lathe::ir {
 

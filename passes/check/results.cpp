@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "passes/dce.h"
+#include "passes/transforms/dce.h"
 
 namespace lathe::ir {
 

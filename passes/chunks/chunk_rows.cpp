@@ -6,8 +6,8 @@
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/ops/view_rules.h"
-#include "passes/dce.h"
-#include "passes/rebuild.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/rebuild.h"
 
 namespace lathe {
 

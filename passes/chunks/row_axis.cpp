@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "passes/canonicalize_rules.h"
-#include "passes/fusion/dim_labels.h"
+#include "passes/fusion/prepare/dim_labels.h"
+#include "passes/transforms/canonicalize_rules.h"
 
 namespace lathe {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
-#include "passes/canonicalize_rules.h"
+#include "passes/transforms/canonicalize_rules.h"
 
 namespace lathe {
 

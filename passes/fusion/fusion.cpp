@@ -7,13 +7,13 @@
 
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
-#include "passes/fusion/align.h"
-#include "passes/fusion/attention_regions.h"
-#include "passes/fusion/copied_operands.h"
+#include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
 #include "passes/fusion/merge.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/align.h"
+#include "passes/fusion/prepare/copied_operands.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/region_graph.h"
 #include "passes/fusion/region_size.h"
@@ -58,7 +58,7 @@ namespace {
 class Planner {
  public:
   Planner(const Graph& graph, const FusionOptions& options)
-      : graph_(graph), options_(options), users_(graph.users()) {
+      : graph_(graph), options_(options), users_(graph.users()), results_(graph.nodes.size(), false) {
     const std::size_t n = graph.nodes.size();
     plan_.region_of.assign(n, -1);
     plan_.stored.assign(n, false);
@@ -67,6 +67,7 @@ class Planner {
     plan_.placement = placements(graph);
     plan_.inlined.assign(n, false);
     reads_.resize(n);
+    for (const ValueId id : graph.results()) results_[at(id)] = true;
     if (options.attention)
       attention_ = AttentionRegions(graph, plan_, {options.attention_sums, options.attention_costs});
     inline_beside_attentions();
@@ -110,6 +111,11 @@ class Planner {
   }
 
   void place(ValueId id) {
+    place_beside(id);
+    region_graph_->note({&id, 1}, plan_.region(id));
+  }
+
+  void place_beside(ValueId id) {
     const Node& node = graph_[id];
     if (node.op->as<Contraction>()) {
       start(id, RegionKind::product, node.type.shape, 0);
@@ -128,7 +134,7 @@ class Planner {
 
   /// The base of a scatter_add lies in the storage of the sum from the start.
   bool add_in_place(ValueId id) {
-    const auto found = options_.scatter_in_place ? scatter_base(graph_, plan_, users_, id) : std::nullopt;
+    const auto found = options_.scatter_in_place ? scatter_base(graph_, plan_, users_, results_, id) : std::nullopt;
     if (!found || would_cycle(id, plan_.region(found->scatter))) return false;
     plan_.region_of[at(id)] = plan_.region(found->scatter);
     plan_.regions[static_cast<std::size_t>(plan_.region(found->scatter))].members.push_back(id);
@@ -273,6 +279,7 @@ class Planner {
   const Graph& graph_;
   FusionOptions options_;
   std::vector<std::vector<ValueId>> users_;
+  std::vector<bool> results_;             // by node
   std::vector<std::vector<Read>> reads_;  // by node
   std::optional<RegionGraph> region_graph_;
   std::optional<RegionSizes> sizes_;

@@ -63,8 +63,8 @@ enum class OuterSums : std::uint8_t { none, wide, all };
 enum class AttentionCosts : std::uint8_t { none, vectors, tiles };
 
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
-/// every reduction folds either trailing dims or none of them: passes/fusion/prepare.h sees to that; InternalError
-/// where it is not so).
+/// every reduction folds either trailing dims or none of them: passes/fusion/prepare/prepare_for_fusion.h sees to
+/// that; InternalError where it is not so).
 struct FusionOptions {
   bool attention = false;  ///< make attention regions
   OuterSums attention_sums = OuterSums::none;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/ops/list.h"
+#include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/reads.h"
 
@@ -109,7 +110,7 @@ Sources find_sources(const Graph& graph) {
 class StoredInstead {
  public:
   StoredInstead(const Graph& graph, const std::vector<Uses>& uses)
-      : graph_(graph), uses_(uses), sources_(find_sources(graph)) {}
+      : graph_(graph), uses_(uses), sources_(find_sources(graph)), dependence_(graph) {}
 
   /// Whether one of the value's operands is stored only because the value is not: then it is the value that is better
   /// stored, for its readers find it in place and no memory is saved by computing it there.
@@ -136,27 +137,8 @@ class StoredInstead {
   bool waits_for_no_more(ValueId id, ValueId than) const {
     const auto &a = sources_[static_cast<std::size_t>(id.index)], &b = sources_[static_cast<std::size_t>(than.index)];
     return a && b && std::all_of(a->begin(), a->end(), [&](ValueId source) {
-             return std::binary_search(b->begin(), b->end(), source) || comes_before(source, than);
+             return std::binary_search(b->begin(), b->end(), source) || dependence_.needs(than, source);
            });
-  }
-
-  /// Whether `value` is computed from `source`.
-  bool comes_before(ValueId source, ValueId value) const {
-    if (source > value) return false;
-    std::vector<bool> seen(static_cast<std::size_t>(value.index - source.index + 1), false);
-    std::vector<ValueId> work{value};
-    while (!work.empty()) {
-      const ValueId at = work.back();
-      work.pop_back();
-      if (at == source) return true;
-      for (const ValueId operand : graph_[at].operands) {
-        if (operand.index < source.index) continue;
-        const auto place = static_cast<std::size_t>(operand.index - source.index);
-        if (!seen[place]) work.push_back(operand);
-        seen[place] = true;
-      }
-    }
-    return false;
   }
 
   /// Whether a reader can run in the kernel that computes the operand, element by element, so that it finds it in a
@@ -174,6 +156,7 @@ class StoredInstead {
   const Graph& graph_;
   const std::vector<Uses>& uses_;
   Sources sources_;
+  Dependence dependence_;
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ class ColumnJoiner {
       plan_.region_of[at(sum)] = p;
       sizes_.note(sum);
       region(c).members.clear();
+      region_graph_.note({&sum, 1}, p);
       return;
     }
   }

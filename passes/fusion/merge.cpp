@@ -1,6 +1,7 @@
 #include "passes/fusion/merge.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "passes/fusion/region_graph.h"
 #include "passes/fusion/region_size.h"
@@ -89,11 +90,12 @@ class Merger {
     Region &into = region(p), &from = region(c);
     sizes_.note_all(p, c);
     for (const ValueId member : from.members) plan_.region_of[static_cast<std::size_t>(member.index)] = p;
-    into.members.insert(into.members.end(), from.members.begin(), from.members.end());
+    const std::vector<ValueId> moved = std::exchange(from.members, {});
+    into.members.insert(into.members.end(), moved.begin(), moved.end());
+    region_graph_.note(moved, p);
     // A contraction stays first; the others are in the order of the graph.
     std::sort(into.members.begin() + (into.kind == RegionKind::product ? 1 : 0), into.members.end());
     into.inner = std::max(into.inner, from.inner);
-    from.members.clear();
   }
 
   FusionPlan& plan_;

@@ -1,64 +1,80 @@
 #include "passes/fusion/region_graph.h"
 
+#include <algorithm>
+#include <functional>
+#include <queue>
+
 namespace lathe {
 
 using ir::ValueId;
 
-struct RegionGraph::Frontier {
-  explicit Frontier(std::size_t regions) : seen(regions, false) {}
-
-  void reach(int unit) {
-    if (seen[static_cast<std::size_t>(unit)]) return;
-    seen[static_cast<std::size_t>(unit)] = true;
-    units.push_back(unit);
-  }
-  bool exhausted() const { return next == units.size(); }
-
-  std::vector<bool> seen;
-  std::vector<int> units;  // in the order in which they were found
-  std::size_t next = 0;
-};
-
 RegionGraph::RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
-    : plan_(plan), reads_(reads), readers_(reads.size()) {
+    : plan_(plan),
+      reads_(reads),
+      readers_(reads.size()),
+      paths_(reads.size(),
+             [&](std::size_t i, const auto& add) {
+               for (const Read& read : reads[i]) add(read.value);
+             }),
+      unit_(reads.size(), -1),
+      order_(*this) {
   for (std::size_t i = 0; i < reads.size(); ++i)
-    for (const Read& read : reads[i])
-      readers_[static_cast<std::size_t>(read.value.index)].push_back({static_cast<std::int32_t>(i)});
+    for (const Read& read : reads[i]) readers_[at(read.value)].push_back({static_cast<std::int32_t>(i)});
+  for (int r = 0; r < static_cast<int>(plan.regions.size()); ++r)
+    for (const ValueId member : region(r).members) unit_[at(member)] = unit_of(plan, r);
+  order_.append(sorted_units());
 }
 
-void RegionGraph::follow(int unit, bool to_readers, Frontier& frontier) const {
-  const auto reach = [&](ValueId value) {
-    if (const int region = plan_.region(value); region >= 0) frontier.reach(unit_of(plan_, region));
+/// All units, each after those that it reads, and otherwise as their first members stand in the graph: who joins whom
+/// later on seldom stands far away then.
+std::vector<int> RegionGraph::sorted_units() const {
+  const auto count = static_cast<int>(plan_.regions.size());
+  std::vector<int> waits(plan_.regions.size(), 0), sorted;
+  std::priority_queue<std::pair<ValueId, int>, std::vector<std::pair<ValueId, int>>, std::greater<>> ready;
+  const auto is_unit = [&](int r) { return unit_of(plan_, r) == r; };
+  const auto push = [&](int r) {
+    const auto& members = region(r).members;
+    ready.emplace(members.empty() ? ValueId() : *std::min_element(members.begin(), members.end()), r);
   };
-  const auto follow_members = [&](const Region& region) {
-    for (const ValueId member : region.members) {
-      const auto at = static_cast<std::size_t>(member.index);
-      if (to_readers) {
-        for (const ValueId reader : readers_[at]) reach(reader);
-      } else {
-        for (const Read& read : reads_[at]) reach(read.value);
-      }
-    }
-  };
-  const Region& region = plan_.regions[static_cast<std::size_t>(unit)];
-  follow_members(region);
-  for (const int end : region.ended_by) follow_members(plan_.regions[static_cast<std::size_t>(end)]);
+  for (int r = 0; r < count; ++r)
+    if (is_unit(r)) afters(r, [&](int reader) { ++waits[static_cast<std::size_t>(reader)]; });
+  for (int r = 0; r < count; ++r)
+    if (waits[static_cast<std::size_t>(r)] == 0) push(r);
+  while (!ready.empty()) {
+    sorted.push_back(ready.top().second);
+    ready.pop();
+    if (!is_unit(sorted.back())) continue;
+    afters(sorted.back(), [&](int reader) {
+      if (--waits[static_cast<std::size_t>(reader)] == 0) push(reader);
+    });
+  }
+  LATHE_ASSERT(sorted.size() == plan_.regions.size());
+  return sorted;
+}
+
+void RegionGraph::note(std::span<const ValueId> members, int region) {
+  const int unit = unit_of(plan_, region);
+  while (order_.size() < plan_.regions.size()) order_.append();
+  for (const ValueId member : members) unit_[at(member)] = unit;
+  for (const ValueId member : members) read_units(member, [&](int from) { order_.add(from, unit); });
+  for (const ValueId member : members) reader_units(member, [&](int to) { order_.add(unit, to); });
 }
 
 bool RegionGraph::depends_on(const std::vector<int>& from, int target) const {
-  Frontier sources(plan_.regions.size()), readers(plan_.regions.size());
-  for (const int region : from) sources.reach(unit_of(plan_, region));
-  readers.reach(unit_of(plan_, target));
-  // A unit that both ends have found lies on the way; each is compared when it is followed.
-  while (!sources.exhausted() && !readers.exhausted()) {
-    const int source = sources.units[sources.next++];
-    if (readers.seen[static_cast<std::size_t>(source)]) return true;
-    follow(source, false, sources);
-    const int reader = readers.units[readers.next++];
-    if (sources.seen[static_cast<std::size_t>(reader)]) return true;
-    follow(reader, true, readers);
+  constexpr std::size_t most_ends = 8;  // of paths that are looked for in the tree
+  std::vector<int> units;
+  std::vector<ValueId> ends;
+  for (const int r : from) {
+    units.push_back(unit_of(plan_, r));
+    if (ends.size() < most_ends && !region(r).members.empty()) ends.push_back(region(r).members.back());
   }
-  return false;
+  return order_.depends(units, unit_of(plan_, target), [&](int unit) {
+    bool found = false;
+    for_members(unit, [&](ValueId member) {
+      for (const ValueId end : ends) found = found || paths_.on_path(member, end);
+    });
+    return found;
+  });
 }
 
 }  // namespace lathe

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/online_order.h"
+#include "passes/fusion/path_tree.h"
 #include "passes/fusion/reads.h"
 
 namespace lathe {
@@ -13,25 +16,59 @@ inline int unit_of(const FusionPlan& plan, int region) {
   return ends >= 0 ? ends : region;
 }
 
-/// Which regions read which, of a plan that may change all the while.
+/// Which regions read which, of a plan in the making, whose every change is noted here.
 class RegionGraph {
  public:
-  /// `reads` is by node, and stays as it is.
+  /// Both arguments outlive this; `reads` is by node, and stays as it is.
   RegionGraph(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads);
+  RegionGraph(const RegionGraph&) = delete;
+  RegionGraph& operator=(const RegionGraph&) = delete;
 
-  /// Whether one of the regions `from` is in the unit of `target`, or reads it directly or by way of others. It looks
-  /// from both ends, region by region in turn: where one end is near the first or the last of a long graph, that end
-  /// is soon exhausted.
+  /// Notes that nodes have become members of a region, which may be a new one or another than before.
+  void note(std::span<const ir::ValueId> members, int region);
+
+  /// Whether one of the regions `from` is in the unit of `target`, or reads it directly or by way of others.
   bool depends_on(const std::vector<int>& from, int target) const;
 
+  /// For OnlineOrder: the units that a unit reads, and that read it.
+  template <class F>
+  void befores(int unit, F&& f) const {
+    for_members(unit, [&](ir::ValueId member) { read_units(member, f); });
+  }
+  template <class F>
+  void afters(int unit, F&& f) const {
+    for_members(unit, [&](ir::ValueId member) { reader_units(member, f); });
+  }
+
  private:
-  /// One end of the search: the units found so far, those still to be followed.
-  struct Frontier;
-  void follow(int unit, bool to_readers, Frontier& frontier) const;
+  static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
+  int unit(ir::ValueId id) const { return unit_[at(id)]; }
+  const Region& region(int r) const { return plan_.regions[static_cast<std::size_t>(r)]; }
+
+  template <class F>
+  void for_members(int unit, F&& f) const {
+    for (const ir::ValueId member : region(unit).members) f(member);
+    for (const int end : region(unit).ended_by)
+      for (const ir::ValueId member : region(end).members) f(member);
+  }
+  template <class F>
+  void read_units(ir::ValueId reader, F&& f) const {
+    for (const Read& read : reads_[at(reader)])
+      if (const int from = unit(read.value); from >= 0 && from != unit(reader)) f(from);
+  }
+  template <class F>
+  void reader_units(ir::ValueId value, F&& f) const {
+    for (const ir::ValueId reader : readers_[at(value)])
+      if (const int to = unit(reader); to >= 0 && to != unit(value)) f(to);
+  }
+  std::vector<int> sorted_units() const;
 
   const FusionPlan& plan_;
   const std::vector<std::vector<Read>>& reads_;
   std::vector<std::vector<ir::ValueId>> readers_;  // by node
+  PathTree paths_;                                 // of reads
+  std::vector<int> unit_;                          // by node; -1: none yet
+  OnlineOrder<RegionGraph> order_;                 // of units
 };
 
 }  // namespace lathe

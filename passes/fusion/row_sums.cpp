@@ -1,6 +1,7 @@
 #include "passes/fusion/row_sums.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
@@ -55,7 +56,7 @@ class Finder {
 
   /// Whether all that is made of a value is point-wise and of its shape, until results are reached.
   bool only_point_wise(ValueId from) const {
-    std::vector<bool> seen(graph_.nodes.size(), false);
+    std::set<ValueId> seen;
     std::vector<ValueId> work = {from};
     while (!work.empty()) {
       const ValueId id = work.back();
@@ -63,8 +64,7 @@ class Finder {
       for (const ValueId user : users_[at(id)]) {
         const Node& node = graph_[user];
         if (!node.op->as<Elementwise>() || node.type.shape != graph_[from].type.shape) return false;
-        if (!seen[at(user)]) work.push_back(user);
-        seen[at(user)] = true;
+        if (seen.insert(user).second) work.push_back(user);
       }
     }
     return true;

@@ -1,30 +1,21 @@
 #include "passes/fusion/scatter_base.h"
 
-#include <algorithm>
-
 #include "ir/ops/list.h"
 
 namespace lathe {
 
 using namespace ir;
 
-namespace {
-
-bool is_result(const Graph& graph, ValueId id) {
-  const std::vector<ValueId> results = graph.results();
-  return std::find(results.begin(), results.end(), id) != results.end();
-}
-
-}  // namespace
-
 std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& plan,
-                                        const std::vector<std::vector<ValueId>>& users, ValueId add) {
+                                        const std::vector<std::vector<ValueId>>& users,
+                                        const std::vector<bool>& results, ValueId add) {
+  const auto is_result = [&](ValueId id) { return bool(results[static_cast<std::size_t>(id.index)]); };
   const Node& node = graph[add];
-  if (node.op != &ops::add || node.operands[0] == node.operands[1] || is_result(graph, add)) return std::nullopt;
+  if (node.op != &ops::add || node.operands[0] == node.operands[1] || is_result(add)) return std::nullopt;
   const auto only_here = [&](ValueId id) {
     const TensorType& type = graph[id].type;
-    return users[static_cast<std::size_t>(id.index)].size() == 1 && !is_result(graph, id) &&
-           type.dtype == node.type.dtype && type.shape == node.type.shape && type.is_contiguous();
+    return users[static_cast<std::size_t>(id.index)].size() == 1 && !is_result(id) && type.dtype == node.type.dtype &&
+           type.shape == node.type.shape && type.is_contiguous();
   };
   for (const std::size_t i : {0, 1}) {
     const ScatterBase found{node.operands[i], node.operands[1 - i]};

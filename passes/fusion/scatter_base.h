@@ -10,11 +10,12 @@ namespace lathe {
 /// For the addition of a scatter_add and a value that a region computes: that value, if the updates can be added
 /// right where it lies, so that no tensor of zeros is made and read again. All three have one shape and dtype, nobody
 /// else reads the operands, and the sum is no result of the graph. The gradient of a table that is also a weight
-/// (tied embeddings) is such a sum. `users` is by node.
+/// (tied embeddings) is such a sum. `users` is by node, and so is `results`: whether the graph gives it.
 struct ScatterBase {
   ir::ValueId scatter, base;
 };
 std::optional<ScatterBase> scatter_base(const ir::Graph& graph, const FusionPlan& plan,
-                                        const std::vector<std::vector<ir::ValueId>>& users, ir::ValueId add);
+                                        const std::vector<std::vector<ir::ValueId>>& users,
+                                        const std::vector<bool>& results, ir::ValueId add);
 
 }  // namespace lathe

@@ -4,6 +4,8 @@
 #include <queue>
 #include <set>
 
+#include "passes/fusion/online_order.h"
+
 namespace lathe {
 
 using namespace ir;
@@ -13,36 +15,32 @@ namespace {
 /// Who must run before whom.
 class Order {
  public:
-  Order(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads) : after_(plan.regions.size()) {
+  Order(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+      : after_(plan.regions.size()), before_(plan.regions.size()), online_(*this) {
     for (std::size_t r = 0; r < plan.regions.size(); ++r)
       for (const ValueId member : plan.regions[r].members)
         for (const Read& read : reads[static_cast<std::size_t>(member.index)])
-          add(plan.region(read.value), static_cast<int>(r));
+          connect(plan.region(read.value), static_cast<int>(r));
+    const std::vector<int> some = sorted();
+    LATHE_ASSERT(some.size() == plan.regions.size());
+    online_.append(some);
   }
+  Order(const Order&) = delete;
+  Order& operator=(const Order&) = delete;
 
   void add(int first, int then) {
-    if (first >= 0 && first != then) after_[static_cast<std::size_t>(first)].insert(then);
+    if (connect(first, then)) online_.add(first, then);
   }
 
+  /// Whether `then` must wait for `first`.
   bool precedes(int first, int then) const {
-    std::vector<bool> seen(after_.size(), false);
-    std::vector<int> work = {first};
-    while (!work.empty()) {
-      const int r = work.back();
-      work.pop_back();
-      if (r == then) return true;
-      if (seen[static_cast<std::size_t>(r)]) continue;
-      seen[static_cast<std::size_t>(r)] = true;
-      for (const int next : after_[static_cast<std::size_t>(r)]) work.push_back(next);
-    }
-    return false;
+    return online_.depends({then}, first, [](int) { return false; });
   }
 
   /// How many regions each must wait for.
   std::vector<int> waiting() const {
-    std::vector<int> count(after_.size(), 0);
-    for (const std::set<int>& next : after_)
-      for (const int r : next) ++count[static_cast<std::size_t>(r)];
+    std::vector<int> count;
+    for (const std::vector<int>& before : before_) count.push_back(static_cast<int>(before.size()));
     return count;
   }
 
@@ -58,10 +56,27 @@ class Order {
   }
 
   const std::set<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
-  std::size_t size() const { return after_.size(); }
+
+  /// For OnlineOrder.
+  template <class F>
+  void befores(int r, F&& f) const {
+    for (const int first : before_[static_cast<std::size_t>(r)]) f(first);
+  }
+  template <class F>
+  void afters(int r, F&& f) const {
+    for (const int then : after(r)) f(then);
+  }
 
  private:
+  bool connect(int first, int then) {
+    const bool is_new = first >= 0 && first != then && after_[static_cast<std::size_t>(first)].insert(then).second;
+    if (is_new) before_[static_cast<std::size_t>(then)].push_back(first);
+    return is_new;
+  }
+
   std::vector<std::set<int>> after_;
+  std::vector<std::vector<int>> before_;
+  OnlineOrder<Order> online_;
 };
 
 /// Puts the readers of each updated state before the region that computes its new value, where that makes no cycle.

@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "passes/fusion/narrow_views.h"
-#include "passes/fusion/pad_products.h"
+#include "passes/fusion/prepare/narrow_views.h"
+#include "passes/fusion/prepare/pad_products.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/lower.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/lowering/point_program.h"
+#include "passes/lowering/elementwise/point_program.h"
 
 namespace lathe::gpu {
 

@@ -7,8 +7,8 @@
 
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
-#include "passes/lowering/point_program.h"
-#include "passes/lowering/row_loops.h"
+#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/row_loops.h"
 
 namespace lathe {
 

@@ -9,15 +9,15 @@
 #include "ir/kernel/printer.h"
 #include "ir/ops/list.h"
 #include "ir/support/visible.h"
-#include "passes/fusion/attention.h"
-#include "passes/fusion/explain_attention.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/attention/explain_attention.h"
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lowering/in_place.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
 #include "passes/lowering/traffic.h"
-#include "passes/lowering/verify_placement.h"
-#include "passes/lowering/verify_program.h"
+#include "passes/lowering/verify/verify_placement.h"
+#include "passes/lowering/verify/verify_program.h"
 #include "passes/remat/rematerialize.h"
 
 namespace lathe {
@@ -149,6 +149,7 @@ class Lowering {
         buffer_of_[at(update.value)] = state;
       } else {
         copies_.emplace_back(update.state, update.value);
+        copied_.insert(update.value);
       }
     }
   }
@@ -157,7 +158,7 @@ class Lowering {
   bool is_temporary(ValueId id) const {
     return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[at(id)] < 0 &&
            plan_.is_stored(id) && plan_.region(id) >= 0 && plan_.placement[at(id)].base == id &&
-           std::none_of(copies_.begin(), copies_.end(), [&](const auto& copy) { return copy.second == id; });
+           !copied_.contains(id);
   }
 
   /// A value is written over one that is dead by then where its region allows it.
@@ -284,18 +285,15 @@ class Lowering {
   VectorTarget target_;
   Schedules schedules_;
   std::optional<TileChoices> tiles_;
-  std::vector<int> buffer_of_;  // by node
-  std::vector<std::pair<ValueId, ValueId>> copies_;
+  std::vector<int> buffer_of_;                       // by node
+  std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
+  std::set<ValueId> copied_;                         // values of copies_
   std::map<std::string, int> kernel_ids_;
   RegionMemo memo_;
   Program program_;
 };
 
 }  // namespace
-
-Program lower(const Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(graph, target, cpu_schedules(attention_costs(target)), options);
-}
 
 Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,
               const LowerOptions& options) {

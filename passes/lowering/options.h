@@ -12,7 +12,8 @@ namespace lathe {
 
 /// What becomes of attentions.
 enum class AttentionFusion : std::uint8_t {
-  automatic,  ///< those that are found run as one kernel each where that is faster: passes/fusion/attention.h
+  automatic,  ///< those that are found run as one kernel each where that is faster:
+              ///< passes/fusion/attention/fuse_attention.h
   off,        ///< each product and softmax runs by itself, through memory
   required,   ///< whatever it costs; a softmax that is not fused is an error
 };

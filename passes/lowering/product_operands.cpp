@@ -2,9 +2,6 @@
 
 namespace lathe {
 
-using kernel::Value;
-using schedule::LaneAxis;
-
 namespace {
 
 /// The axis along which more of the operand's loads are contiguous.
@@ -36,8 +33,9 @@ bool lies_in_lines(const ProductOperand& o) {
 
 }  // namespace
 
-Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch, Value row,
-                           Value at_k, LaneAxis along, int lanes, Value mask) const {
+kernel::Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
+                                   kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes,
+                                   kernel::Value mask) const {
   kernel::Builder& b = emitter.context().builder;
   const bool along_row = along == LaneAxis::row;
   PointEmitter::Scope scope(
@@ -46,9 +44,9 @@ Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top
   return b.broadcast(b.cast(emitter.emit(operand.result, scope), compute), lanes);
 }
 
-kernel::Builder::Lines ProductOperand::lines(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch,
-                                             Value row, Value at_k) const {
-  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, Value{}, &top);
+kernel::Builder::Lines ProductOperand::lines(PointEmitter& emitter, const PointEmitter::Scope& top,
+                                             kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const {
+  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, kernel::Value{}, &top);
   const PointInstruction& load = operand.program[operand.result];
   const Place::Position at = scope.place.position(load.form);
   LATHE_ASSERT(in_lines && !at.vector);
@@ -56,9 +54,9 @@ kernel::Builder::Lines ProductOperand::lines(PointEmitter& emitter, const PointE
   return {emitter.storage(load.buffer), at.base, context.dim(at.stride)};
 }
 
-void ProductOperand::prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, Value at_batch, Value row,
-                              Value at_k, int lanes) const {
-  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, Value{}, &top);
+void ProductOperand::prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
+                              kernel::Value row, kernel::Value at_k, int lanes) const {
+  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, kernel::Value{}, &top);
   emitter.prefetch(operand.result, scope);
 }
 

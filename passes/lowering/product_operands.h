@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "passes/lowering/load_operand.h"
 #include "passes/lowering/region_kernels.h"
-#include "passes/schedule/gemm.h"
 
 namespace lathe {
 
@@ -13,15 +13,15 @@ namespace lathe {
 struct ProductOperand {
   std::string free;  ///< labels of its rows
   OperandProgram operand;
-  std::vector<int> batch, rows, k;                  ///< domain dims
-  schedule::LaneAxis axis = schedule::LaneAxis::k;  ///< along which more of its loads are contiguous
+  std::vector<int> batch, rows, k;  ///< domain dims
+  LaneAxis axis = LaneAxis::k;      ///< along which more of its loads are contiguous
   DType compute = f32;
   bool plain = false;     ///< one load of an element of the computing type
   bool in_lines = false;  ///< one load of bf16, k side by side and rows at one distance
 
   /// `lanes` elements along an axis, starting at (row, k), in the computing type.
   kernel::Value load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
-                     kernel::Value at_k, schedule::LaneAxis along, int lanes, kernel::Value mask) const;
+                     kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const;
   /// Where the rows from `row` on lie from `at_k` on; of an operand in lines.
   kernel::Builder::Lines lines(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
                                kernel::Value row, kernel::Value at_k) const;

@@ -9,8 +9,6 @@
 
 namespace lathe {
 
-using kernel::Value;
-
 void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,
                      const LoweringContext& lowering) {
   struct Use {
@@ -43,7 +41,7 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
   context.touches(touched_elements(programs, lowering));
 }
 
-Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce) {
+kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce) {
   const DType dtype = compute_type(reduce.dtype);
   if (!std::isinf(reduce.value) || is_float(dtype)) return b.constant(dtype, reduce.value);
   const bool low = reduce.value < 0;
@@ -67,18 +65,24 @@ int program_lanes(const PointProgram& program, const VectorTarget& target) {
   return target.lanes(wide ? f64 : f32);
 }
 
-void vector_loop(kernel::Builder& b, Value lo, Value hi, int lanes, const std::function<void(Value, Value)>& body) {
-  const Value extent = hi - lo;
+void vector_loop(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int lanes,
+                 const std::function<void(kernel::Value, kernel::Value)>& body) {
+  const kernel::Value extent = hi - lo;
   if (lanes == 1) {
-    b.for_loop(lo, hi, 1, [&](Value i) { body(i, {}); });
+    b.for_loop(lo, hi, 1, [&](kernel::Value i) { body(i, {}); });
     return;
   }
   const auto known = b.constant_value(extent);
-  const Value whole = extent - extent % lanes;
-  const Value split = lo + whole;
-  if (!known || *known >= lanes) b.for_loop(lo, split, lanes, [&](Value i) { body(i, {}); });
+  const kernel::Value whole = extent - extent % lanes;
+  const kernel::Value split = lo + whole;
+  if (!known || *known >= lanes) b.for_loop(lo, split, lanes, [&](kernel::Value i) { body(i, {}); });
   if (!known || *known % lanes != 0)
-    b.for_loop(split, hi, lanes, [&](Value i) { body(i, b.tail_mask(hi - i, lanes)); });
+    b.for_loop(split, hi, lanes, [&](kernel::Value i) { body(i, b.tail_mask(hi - i, lanes)); });
+}
+
+Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter) {
+  const ir::Node& node = graph[scatter];
+  return start_of_positions(node) + graph[node.operands[0]].type.shape.numel().unnamed();
 }
 
 }  // namespace lathe

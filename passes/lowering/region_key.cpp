@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
-#include "passes/lowering/philox_emitter.h"
+#include "passes/lowering/elementwise/philox_emitter.h"
 
 namespace lathe {
 

@@ -30,9 +30,10 @@ void RegionMemo::keep(const RegionKey& key, std::span<const Launch> launches, st
               key.salts};
   for (Launch& launch : entry.launches)
     for (int& b : launch.buffers) {
-      const auto at = std::find(key.buffers.begin(), key.buffers.end(), b);
+      const auto at = std::lower_bound(key.buffers.begin(), key.buffers.end(), b);
       const bool made = b >= static_cast<int>(first_workspace);
-      if (!made && at == key.buffers.end()) return;  // a buffer of no node of the region: its key does not tell all
+      if (!made && (at == key.buffers.end() || *at != b))
+        return;  // a buffer of no node of the region: its key does not tell all
       b = static_cast<int>(made ? key.buffers.size() + static_cast<std::size_t>(b) - first_workspace
                                 : static_cast<std::size_t>(at - key.buffers.begin()));
     }

@@ -5,7 +5,7 @@
 
 #include "ir/tensor/graph.h"
 #include "passes/fusion/fusion.h"
-#include "passes/recompute.h"
+#include "passes/transforms/recompute.h"
 
 namespace lathe {
 

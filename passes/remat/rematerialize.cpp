@@ -10,9 +10,9 @@
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
-#include "passes/dce.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/remat/candidates.h"
+#include "passes/transforms/dce.h"
 
 namespace lathe {
 

@@ -43,9 +43,9 @@ class GpuTensor final : public DeviceTensor {
 class CudaRunner final : public ProgramRunner {
  public:
   CudaRunner(const Program& program, std::span<const CompiledKernel> kernels,
-             std::shared_ptr<const Platform> platform, const Arch& arch, const std::vector<bool>* skipped)
+             std::shared_ptr<const Platform> platform, const Arch& arch, const CudaRunnerOptions& options)
       : program_(program),
-        skipped_(skipped),
+        options_(options),
         platform_(std::move(platform)),
         arch_(arch),
         driver_(*platform_->driver),
@@ -104,7 +104,7 @@ class CudaRunner final : public ProgramRunner {
   void check_statuses();
 
   const Program& program_;
-  const std::vector<bool>* skipped_;
+  CudaRunnerOptions options_;
   std::shared_ptr<const Platform> platform_;
   Arch arch_;
   Driver& driver_;
@@ -211,7 +211,7 @@ void CudaRunner::choose_indices(Bound& bound) {
   if (missing.empty()) return;
   std::vector<kernel::Kernel> kernels;
   for (const int number : missing) kernels.push_back(program_.kernels[static_cast<std::size_t>(number)]);
-  const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::wide);
+  const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::wide, options_.threads);
   std::size_t i = 0;
   for (const int number : missing) {
     wide_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], compiled[i]));
@@ -248,7 +248,7 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   std::vector<Event> events;
   events.emplace_back(driver_).record(stream_);
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
-    if (bound_->empty[l] || (skipped_ && (*skipped_)[l])) continue;
+    if (bound_->empty[l] || (options_.skipped && (*options_.skipped)[l])) continue;
     launch(l, where);
     launched.push_back(l);
     events.emplace_back(driver_).record(stream_);
@@ -312,8 +312,8 @@ void CudaRunner::run(const RunArguments& arguments) {
 
 std::unique_ptr<ProgramRunner> make_cuda_runner(const Program& program, std::span<const CompiledKernel> kernels,
                                                 std::shared_ptr<const Platform> platform, const Arch& arch,
-                                                const std::vector<bool>* skipped) {
-  return std::make_unique<CudaRunner>(program, kernels, std::move(platform), arch, skipped);
+                                                const CudaRunnerOptions& options) {
+  return std::make_unique<CudaRunner>(program, kernels, std::move(platform), arch, options);
 }
 
 }  // namespace lathe::cuda

@@ -8,6 +8,11 @@
 
 namespace lathe::cuda {
 
+struct CudaRunnerOptions {
+  int threads = 1;                             ///< that compile at once
+  const std::vector<bool>* skipped = nullptr;  ///< launches that timed runs leave out if they are set at their start
+};
+
 /// Runs a program of lower_gpu() on a GPU. Parameters and states stay on the device from run to run and come back
 /// when the host asks for them. What depends on the dims (arena, arguments, the graph of all launches) is made once
 /// for each binding that occurs in a row; a run copies the inputs there, replays the graph and copies the outputs
@@ -16,6 +21,6 @@ namespace lathe::cuda {
 /// `skipped` when they start. The program, and `skipped`, must outlive the runner.
 std::unique_ptr<ProgramRunner> make_cuda_runner(const Program& program, std::span<const CompiledKernel> kernels,
                                                 std::shared_ptr<const Platform> platform, const Arch& arch,
-                                                const std::vector<bool>* skipped = nullptr);
+                                                const CudaRunnerOptions& options);
 
 }  // namespace lathe::cuda

@@ -1,8 +1,5 @@
 #include "runtime/cuda/platform.h"
 
-#include <algorithm>
-#include <thread>
-
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
@@ -28,8 +25,7 @@ std::shared_ptr<const Platform> local_platform(const std::vector<std::filesystem
   if (const int count = platform->driver->device_count(); device >= count)
     throw UserError(fmt::format("there is no GPU number {}: the driver shows {}", device, count), "no_device");
   platform->compile = [nvrtc](std::span<const kernel::Kernel> kernels, const Arch& arch, codegen::ObjectStore* store,
-                              Indices indices) {
-    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+                              Indices indices, int threads) {
     return compile_kernels(*nvrtc, kernels, arch, Output::cubin, store, threads, indices);
   };
   return platform;

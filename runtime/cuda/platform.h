@@ -16,8 +16,9 @@ namespace lathe::cuda {
 struct Platform {
   std::shared_ptr<Driver> driver;
   int device = 0;
+  /// Compiles kernels on at most `threads` threads at once.
   using Compile = std::function<std::vector<CompiledKernel>(std::span<const kernel::Kernel>, const Arch&,
-                                                            codegen::ObjectStore* store, Indices)>;
+                                                            codegen::ObjectStore* store, Indices, int threads)>;
   Compile compile;
 };
 

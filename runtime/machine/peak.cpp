@@ -1,4 +1,5 @@
 #include "runtime/machine/peak.h"
+#include "runtime/machine/seconds.h"
 
 #include <sched.h>
 
@@ -20,8 +21,6 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Results go here, so that no probe is optimised away.
 void keep(float value) { asm volatile("" : : "x"(value) : "memory"); }

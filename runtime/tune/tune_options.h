@@ -22,7 +22,7 @@ struct TuneOptions {
 /// What a product takes.
 struct TunedTile {
   std::string what;                       ///< "matrix product h.*.mlp.c_fc (contract, add) gpt.cpp:83"
-  std::string by_default, chosen;         ///< tiles, as schedule::to_string tells them
+  std::string by_default, chosen;         ///< tiles, as cpu::to_string tells them
   double time = 1;                        ///< of the default's, as it was measured
   bool from_cache = false, open = false;  ///< open: the time was up before it was decided
 };

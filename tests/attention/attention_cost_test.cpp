@@ -1,4 +1,4 @@
-#include "passes/fusion/attention_cost.h"
+#include "passes/fusion/attention/attention_cost.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,9 +6,9 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
-#include "passes/fusion/explain_attention.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/fusion/attention/explain_attention.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/support/compare.h"
@@ -61,9 +61,10 @@ std::string code(const Program& program) {
 /// Whether lowering chooses the fused code; else it must be the plain code.
 bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const VectorTarget& target = {512}) {
   const ir::Graph graph = attention(c);
-  const std::string chosen = code(lower(graph, target, {.memory = memory}));
-  const bool fused = chosen == code(lower(graph, target, {.attention = AttentionFusion::required, .memory = memory}));
-  const bool plain = chosen == code(lower(graph, target, {.attention = AttentionFusion::off, .memory = memory}));
+  const std::string chosen = code(lower_cpu(graph, target, {.memory = memory}));
+  const bool fused =
+      chosen == code(lower_cpu(graph, target, {.attention = AttentionFusion::required, .memory = memory}));
+  const bool plain = chosen == code(lower_cpu(graph, target, {.attention = AttentionFusion::off, .memory = memory}));
   CHECK(fused != plain);
   return fused;
 }
@@ -141,7 +142,7 @@ TEST_CASE("a memory budget does not change which attentions are fused") {
   CHECK_FALSE(fuses({.rows = 128}, plenty));
   CHECK(fuses({.rows = 1024}, plenty));
   const ir::Graph graph = attention({.rows = 128});
-  const Program free = lower(graph, {512}), bound = lower(graph, {512}, {.memory = plenty});
+  const Program free = lower_cpu(graph, {512}), bound = lower_cpu(graph, {512}, {.memory = plenty});
   CHECK(code(free) == code(bound));
 }
 

@@ -2,6 +2,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/ops.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
@@ -17,7 +18,7 @@ using namespace lathe::test;
 namespace {
 
 Program program_of(const ir::Graph& graph, AttentionFusion attention) {
-  return lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}, {.attention = attention});
+  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}, {.attention = attention});
 }
 
 void check_linear(const Program& program) {

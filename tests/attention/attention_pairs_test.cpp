@@ -4,6 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "tests/support/compare.h"
 #include "tests/support/program_interpreter.h"
@@ -39,7 +40,8 @@ ir::Graph attention(const Case& c) {
 
 std::string code(const Case& c, const VectorTarget& target) {
   std::string text;
-  for (const kernel::Kernel& kernel : lower(attention(c), target, {.attention = AttentionFusion::required}).kernels)
+  for (const kernel::Kernel& kernel :
+       lower_cpu(attention(c), target, {.attention = AttentionFusion::required}).kernels)
     text += kernel::canonical_text(kernel);
   return text;
 }
@@ -67,7 +69,7 @@ TEST_CASE("attention of pairs gives what the interpreter gives, whatever is odd"
   for (const Case& c : {Case{}, Case{.depth = 5, .causal = true}, Case{.depth = 6, .causal = true, .window = 3}}) {
     const ir::Graph graph = attention(c);
     const auto lowered = [](const ir::Graph& g, const LowerOptions& options) {
-      return lower(g, with_pairs, options);
+      return lower_cpu(g, with_pairs, options);
     };
     const ProgramInterpreter fused(graph, lowered, required);
     for (const DimBindings& dims : {DimBindings{{"S", 5}, {"T", 7}}, DimBindings{{"S", 17}, {"T", 2}},
@@ -92,7 +94,7 @@ TEST_CASE("products of scores themselves read them as they are, not as pairs") {
   g.output("z", matmul(s, v));
   const ir::Graph graph = ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
   const ProgramInterpreter program(
-      graph, [](const ir::Graph& from, const LowerOptions& options) { return lower(from, with_pairs, options); },
+      graph, [](const ir::Graph& from, const LowerOptions& options) { return lower_cpu(from, with_pairs, options); },
       {.attention = AttentionFusion::required});
   const ir::Tensors arguments = random_arguments(graph, {});
   for (const auto& [name, value] : ir::interpret(graph, arguments, {.round = false}))

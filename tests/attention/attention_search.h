@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "passes/fusion/attention.h"
-#include "passes/fusion/prepare.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/pipeline.h"
 
 namespace lathe::test {
@@ -35,7 +35,7 @@ inline std::string square_temporaries(const Program& program, const DimBindings&
 }
 /// Of a graph on a CPU.
 inline std::string square_temporaries(const ir::Graph& graph, const DimBindings& dims, std::int64_t least) {
-  return square_temporaries(lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}), dims, least);
+  return square_temporaries(lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}), dims, least);
 }
 
 }  // namespace lathe::test

@@ -3,9 +3,10 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
-#include "passes/known_sizes.h"
-#include "passes/lowering/explain_cpu_attention.h"
+#include "passes/cpu/explain_cpu_attention.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/spelling.h"
@@ -26,7 +27,7 @@ constexpr VectorTarget with_tiles = {.bits = 512, .dot_pairs = true, .tiles = tr
 std::string code(const ir::Graph& graph, const VectorTarget& target = with_tiles) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::string text;
-  for (const kernel::Kernel& kernel : lower(passed, target, {.attention = AttentionFusion::required}).kernels)
+  for (const kernel::Kernel& kernel : lower_cpu(passed, target, {.attention = AttentionFusion::required}).kernels)
     text += kernel::canonical_text(kernel);
   return text;
 }
@@ -39,7 +40,9 @@ bool sums_by_fma(const std::string& code) {
 }
 
 void check_kernels(const ir::Graph& graph, DType dtype, const std::vector<DimBindings>& sizes) {
-  const auto lowered = [](const ir::Graph& g, const LowerOptions& options) { return lower(g, with_tiles, options); };
+  const auto lowered = [](const ir::Graph& g, const LowerOptions& options) {
+    return lower_cpu(g, with_tiles, options);
+  };
   const ProgramInterpreter program(graph, lowered, {.attention = AttentionFusion::required});
   for (const DimBindings& dims : sizes) {
     INFO(name(dtype) << ' ' << to_string(dims));

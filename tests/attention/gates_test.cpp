@@ -5,8 +5,8 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/ops.h"
 #include "frontend/training.h"
-#include "passes/fusion/explain_attention.h"
-#include "passes/gpu/explain_gpu_attention.h"
+#include "passes/fusion/attention/explain_attention.h"
+#include "passes/gpu/attention/explain_gpu_attention.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/small_models.h"
 

@@ -4,6 +4,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops.h"
+#include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
 #include "tests/support/compare.h"
 #include "tests/support/memory_store.h"
@@ -113,7 +114,7 @@ TEST_CASE("queries that see no key give zeros: by the kernel interpreter, with p
     for (const VectorTarget& target : {VectorTarget{.bits = 128}, VectorTarget{.bits = 512, .dot_pairs = true},
                                        VectorTarget{.bits = 512, .tiles = true}}) {
       const auto lowered = [&](const ir::Graph& passed, const LowerOptions& options) {
-        return lower(passed, target, options);
+        return lower_cpu(passed, target, options);
       };
       const ProgramInterpreter program(graph, lowered, {.attention = AttentionFusion::required});
       check_zeros(c, length, program.run(arguments), expected);

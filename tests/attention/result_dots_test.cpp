@@ -1,9 +1,9 @@
-#include "passes/fusion/result_dots.h"
+#include "passes/fusion/attention/result_dots.h"
 
 #include <catch2/catch.hpp>
 
-#include "passes/fusion/attention.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "tests/support/pass_text.h"
 #include "tests/support/program_interpreter.h"
 

@@ -4,7 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/known_sizes.h"
+#include "passes/transforms/known_sizes.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/spelling.h"

@@ -1,4 +1,4 @@
-#include "passes/fusion/split_batches.h"
+#include "passes/fusion/prepare/split_batches.h"
 
 #include <catch2/catch.hpp>
 

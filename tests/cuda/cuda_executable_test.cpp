@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "ir/tensor/parser.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "tests/cuda/mock_gpu.h"
 #include "tests/support/compare.h"
 #include "tests/support/run_with_states.h"
@@ -65,7 +67,7 @@ std::string error_of_run(Executable& executable, const ir::Tensors& arguments) {
 
 }  // namespace
 
-TEST_CASE("an executable for a GPU runs as one for a CPU; each size is captured as a graph once") {
+TEST_CASE("an executable for a GPU runs as one for a CPU, and each size is captured as a graph once") {
   const ir::Tensors expected = three_runs({.threads = 1});
   MockGpu gpu;
   const ir::Tensors found = three_runs(gpu.options());
@@ -151,6 +153,25 @@ TEST_CASE("sizes that 32 bits do not hold run by kernels with wide indices, comp
     CHECK(gpu.wide_launches() == i + 1);
     CHECK(run(9, 2).get(0) == 18);
     CHECK(gpu.wide_launches() == i + 1);
+  }
+}
+
+TEST_CASE("kernels for a GPU are compiled on no more threads than the options say, also those with wide indices") {
+  const int cpus = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  for (const auto& [asked, threads] : {std::pair{1, 1}, {0, cpus}, {cpus + 1, cpus}}) {
+    MockGpu gpu;
+    CompileOptions options = gpu.options();
+    options.threads = asked;
+    Executable executable = compile(ir::parse_graph(R"(graph @dot(input %x: f32[n, m], input %y: f32[m, n]) {
+  %1 = contract %x, %y {spec="ab,ba->"}
+  output "y" %1
+})",
+                                                    "dot"),
+                                    options);
+    CHECK(gpu.compiling_threads() == std::vector{threads});
+    const std::int64_t n = std::int64_t{1} << 31;
+    executable.run({{"x", HostTensor(f32, {n, 0})}, {"y", HostTensor(f32, {0, n})}});
+    CHECK(gpu.compiling_threads() == std::vector{threads, threads});
   }
 }
 

@@ -1,4 +1,4 @@
-#include "passes/gpu/explain_gpu_attention.h"
+#include "passes/gpu/attention/explain_gpu_attention.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "passes/gpu/long_reduction.h"
+#include "passes/gpu/reduction/long_reduction.h"
 
 #include <catch2/catch.hpp>
 

@@ -16,7 +16,10 @@ MockGpu::MockGpu(By by) : by_(by) {
   auto platform = std::make_shared<cuda::Platform>();
   platform->driver = driver_;
   platform->compile = [this](std::span<const kernel::Kernel> kernels, const cuda::Arch&, codegen::ObjectStore*,
-                             cuda::Indices indices) { return compile(kernels, indices); };
+                             cuda::Indices indices, int threads) {
+    compiling_threads_.push_back(threads);
+    return compile(kernels, indices);
+  };
   platform_ = platform;
 }
 

@@ -20,6 +20,8 @@ class MockGpu {
   CompileOptions options() const;
   /// How many launches were of kernels with wide indices.
   int wide_launches() const { return wide_launches_; }
+  /// On how many threads each call was to compile.
+  const std::vector<int>& compiling_threads() const { return compiling_threads_; }
   /// Whether the CUDA text could be built here; says SKIP where not.
   bool works() const { return by_ == By::interpreter || has_compiler_; }
 
@@ -30,6 +32,7 @@ class MockGpu {
   By by_;
   bool has_compiler_ = true;
   int wide_launches_ = 0;
+  std::vector<int> compiling_threads_;
   std::shared_ptr<MockDriver> driver_ = std::make_shared<MockDriver>();
   struct Held {
     kernel::Kernel kernel;

@@ -1,4 +1,4 @@
-#include "passes/gpu/row_reciprocals.h"
+#include "passes/gpu/attention/row_reciprocals.h"
 
 #include <catch2/catch.hpp>
 

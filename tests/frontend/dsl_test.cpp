@@ -73,7 +73,7 @@ TEST_CASE("an error names the user's line, the shapes and the rule") {
   CHECK(message_of([&] { (void)(a + b); }).find("dsl_test.cpp:" + std::to_string(__LINE__)) == 0);
 }
 
-TEST_CASE("scopes name parameters and locations; modules name the line that called them") {
+TEST_CASE("scopes name parameters and locations, and modules name the line that called them") {
   Graph g{"scopes"};
   const Dim B{"B"}, d{"d", 6};
   const Tensor x = g.input("x", f32, {B, d});

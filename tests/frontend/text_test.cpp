@@ -8,7 +8,7 @@
 using namespace lathe;
 using namespace lathe::text;
 
-TEST_CASE("UTF-8 goes to code points and back; broken bytes become U+FFFD") {
+TEST_CASE("UTF-8 goes to code points and back, and broken bytes become U+FFFD") {
   const std::string good = "aé€😀\n";
   CHECK(decode_utf8(good) == U"aé€😀\n");
   CHECK(encode_utf8(decode_utf8(good)) == good);

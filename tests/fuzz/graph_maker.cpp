@@ -7,7 +7,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/check/made_up_value.h"
 #include "tests/support/compare.h"
 

@@ -8,10 +8,10 @@
 #include "frontend/step.h"
 #include "frontend/training.h"
 #include "ir/ops/functional.h"
-#include "passes/autodiff.h"
-#include "passes/known_sizes.h"
-#include "passes/mixed_precision.h"
-#include "passes/rebuild.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/rebuild.h"
 #include "tests/fuzz/generator.h"
 
 namespace lathe::fuzz {

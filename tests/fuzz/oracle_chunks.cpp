@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
 #include "ir/ops/functional.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/known_sizes.h"
 #include "passes/pipeline.h"
-#include "passes/rebuild.h"
+#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/rebuild.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
 

@@ -6,7 +6,7 @@
 
 #include "ir/tensor/op.h"
 #include "passes/check/results.h"
-#include "passes/dce.h"
+#include "passes/transforms/dce.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
 #include "tests/support/memory_store.h"

@@ -7,7 +7,7 @@
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/list.h"
-#include "passes/rebuild.h"
+#include "passes/transforms/rebuild.h"
 
 namespace lathe::fuzz {
 

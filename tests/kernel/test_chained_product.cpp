@@ -58,7 +58,7 @@ std::vector<float> expected(const ChainedProduct& p, float first, int times) {
 
 }  // namespace
 
-TEST_CASE("a product of what threads hold, in parts of its columns; users say how often the ring turns") {
+TEST_CASE("a product of what threads hold, in parts of its columns, and users say how often the ring turns") {
   for (const DType dtype : {bf16, f16})
     for (const bool boxes : {false, true})
       for (const float first : {1.0F, -1.0F}) {

@@ -28,7 +28,7 @@ TEST_CASE("arithmetic on floats, broadcast both ways") {
   CHECK(t.numbers(maximum(a, 1.5)) == Numbers{1.5, 2});
 }
 
-TEST_CASE("integers are exact and wrap; division truncates and has no traps") {
+TEST_CASE("integers are exact and wrap, and division truncates and has no traps") {
   Interpreted t;
   const std::int64_t big = (std::int64_t{1} << 53) + 1, low = std::numeric_limits<std::int64_t>::min();
   const Value a = t.input(HostTensor::from_ints({4}, {big, -7, low, 5}));

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "tests/ops/samples.h"
 
 /// The gradient of every op, checked on the samples of its record.

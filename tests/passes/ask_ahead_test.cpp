@@ -5,7 +5,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/parser.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 
 /// Which kernels of rows ask for the memory of a later row, and which products for that of their operands.
@@ -17,7 +17,7 @@ namespace {
 std::size_t asked(std::string_view text, const VectorTarget& target = {512}) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "ahead.lathe"), ir::default_pipeline()).graph;
   std::size_t count = 0;
-  for (const kernel::Kernel& code : lower(graph, target).kernels) {
+  for (const kernel::Kernel& code : lower_cpu(graph, target).kernels) {
     const std::string printed = kernel::print(code), word = "prefetch ";
     std::set<std::string> buffers;
     for (auto at = printed.find(word); at != std::string::npos; at = printed.find(word, at + 1))

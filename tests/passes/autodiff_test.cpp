@@ -1,12 +1,12 @@
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 
 #include <catch2/catch.hpp>
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/tensor/verifier.h"
-#include "passes/dce.h"
-#include "passes/expand.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/expand.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

@@ -1,13 +1,13 @@
-#include "passes/canonicalize.h"
+#include "passes/transforms/canonicalize.h"
 
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "ir/ops/functional.h"
 #include "ir/support/error.h"
-#include "passes/canonicalize_rules.h"
-#include "passes/expand.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/expand.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/ops/list.h"
-#include "passes/autodiff.h"
-#include "passes/mixed_precision.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/mixed_precision.h"
 #include "tests/passes/support.h"
 
 /// Large products that only fold their columns, row by row, go over rows in chunks.

@@ -2,9 +2,9 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
-#include "passes/autodiff.h"
-#include "passes/dce.h"
-#include "passes/expand.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/expand.h"
 
 /// The gradient rules of composites build what the forward pass builds too, so that expansion makes them one node.
 namespace lathe::ir {

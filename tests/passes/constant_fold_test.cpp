@@ -1,4 +1,4 @@
-#include "passes/constant_fold.h"
+#include "passes/transforms/constant_fold.h"
 
 #include <catch2/catch.hpp>
 

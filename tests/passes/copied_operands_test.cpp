@@ -1,4 +1,4 @@
-#include "passes/fusion/copied_operands.h"
+#include "passes/fusion/prepare/copied_operands.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 
 #include "ir/tensor/parser.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 
 using namespace lathe;
 

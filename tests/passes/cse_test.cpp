@@ -1,4 +1,4 @@
-#include "passes/cse.h"
+#include "passes/transforms/cse.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "passes/dce.h"
+#include "passes/transforms/dce.h"
 
 #include <catch2/catch.hpp>
 

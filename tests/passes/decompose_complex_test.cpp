@@ -1,4 +1,4 @@
-#include "passes/decompose_complex.h"
+#include "passes/transforms/decompose_complex.h"
 
 #include <catch2/catch.hpp>
 

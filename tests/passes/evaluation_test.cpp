@@ -1,4 +1,4 @@
-#include "passes/evaluation.h"
+#include "passes/transforms/evaluation.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "passes/expand.h"
+#include "passes/transforms/expand.h"
 
 #include <catch2/catch.hpp>
 

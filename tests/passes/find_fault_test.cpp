@@ -5,7 +5,7 @@
 
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
-#include "passes/rebuild.h"
+#include "passes/transforms/rebuild.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

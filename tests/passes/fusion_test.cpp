@@ -6,7 +6,8 @@
 
 #include "ir/tensor/parser.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "tests/passes/support.h"
 
 /// Partitions of graphs into regions, as text: "*" marks what is stored.
 using namespace lathe;
@@ -268,4 +269,26 @@ TEST_CASE("fusion: a chain of row sums, or of point-wise nodes, is cut into regi
   const auto many = regions(20000, "  %{1} = add %{0}, %x\n", 20000);
   CHECK(many > 1);
   CHECK(many <= 20);
+}
+
+TEST_CASE("fusion: a concat of many parts is one of concats, so that no element is sought among all") {
+  const auto graph = [](int parts) {
+    std::string text = "graph @g(input %x: f32[n, 8]) {\n  %0 = tanh %x\n", list;
+    for (int i = 0; i < parts; ++i) {
+      text += fmt::format("  %{} = {} %{}, %x\n", i + 1, i % 2 ? "mul" : "add", i);
+      list += fmt::format("{}%{}", i ? ", " : "", i + 1);
+    }
+    return ir::parse_graph(text + fmt::format("  %y = concat {} {{dim=0}}\n  output \"y\" %y\n}}", list));
+  };
+  const auto widest = [](const ir::Graph& g) {
+    std::size_t most = 0;
+    for (const ir::Node& node : g.nodes) most = std::max(most, node.operands.size());
+    return most;
+  };
+  CHECK(widest(prepare_for_fusion(graph(16))) == 16);
+  for (const int parts : {17, 32, 300}) {
+    const ir::Graph given = graph(parts), prepared = prepare_for_fusion(given);
+    CHECK(widest(prepared) == 16);
+    ir::test::check_same_meaning(given, prepared, ir::test::random_arguments(given, {{"n", 3}}), 0);
+  }
 }

@@ -1,4 +1,4 @@
-#include "passes/index_lookups.h"
+#include "passes/transforms/index_lookups.h"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "ir/tensor/parser.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 
 using namespace lathe;
 

@@ -60,3 +60,23 @@ TEST_CASE("regions that differ in their streams are lowered once and draw their 
 TEST_CASE("layers that do other things have kernels of their own") {
   CHECK(kernels(two_layers(3, 4, "%3", "%3 = exp %2")) == 2);
 }
+
+TEST_CASE("what reads one of many parts of a value shares its kernel with what reads the others") {
+  const auto graph = [](int parts, int read) {
+    std::string text = fmt::format("graph @g(input %x: f32[n, {}, 16], parameter %w: f32[16, 16]) {{\n", parts);
+    for (int i = 1; i <= read; ++i)
+      text += fmt::format(
+          "  %s{0} = slice %x {{dim=1, start={0}, stop={1}}}\n  %v{0} = squeeze %s{0} {{dim=1}}\n"
+          "  %p{0} = contract %v{0}, %w {{spec=\"ac,bc->ab\"}}\n  output \"y{0}\" %p{0}\n",
+          i, i + 1);
+    return ir::test::parse(text + "}");
+  };
+  CHECK(kernels(graph(9, 8)) == kernels(graph(9, 1)));
+  CHECK(kernels(graph(64, 60)) == kernels(graph(64, 1)));
+  CHECK(kernels(graph(3, 2)) == kernels(graph(3, 1)) + 1);  // few parts: where each lies stands in the code
+  const ir::Graph step = graph(16, 12);
+  const ir::Tensors arguments = ir::test::random_arguments(step, {{"n", 5}});
+  const ir::Tensors wanted = ir::interpret(step, arguments), found = test::ProgramInterpreter(step).run(arguments);
+  for (int i = 1; i <= 12; ++i)
+    CHECK(ir::test::distance(found.at(fmt::format("y{}", i)), wanted.at(fmt::format("y{}", i))) < 1e-5);
+}

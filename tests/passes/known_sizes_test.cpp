@@ -1,4 +1,4 @@
-#include "passes/known_sizes.h"
+#include "passes/transforms/known_sizes.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,10 +2,10 @@
 
 #include "ir/tensor/builder.h"
 #include "ir/tensor/matcher.h"
-#include "passes/autodiff.h"
-#include "passes/expand.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"
-#include "passes/rebuild.h"
+#include "passes/transforms/expand.h"
+#include "passes/transforms/rebuild.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

@@ -6,7 +6,7 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "ir/tensor/parser.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/memory/placement.h"
 #include "passes/pipeline.h"
 
@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 namespace {
 
 Program lowered(const ir::Graph& graph) {
-  return lower(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512});
+  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512});
 }
 
 template <class Config>
@@ -168,8 +168,9 @@ TEST_CASE("memory plan: blocks that overlap while both live are refused") {
   };
   using Catch::Matchers::Contains;
   CHECK_NOTHROW(with({{0, 0, 128, 0, 3}, {1, 128, 128, 2, 5}, {2, 0, 128, 4, 4}, {3, 64, 0, 0, 9}}));
-  CHECK_THROWS_WITH(with({{0, 0, 128, 0, 4}, {1, 128, 128, 2, 5}, {2, 0, 64, 4, 4}}),
-                    Contains("buffers 2 and 0 overlap in launch 4") || Contains("buffers 0 and 2 overlap in launch 4"));
+  CHECK_THROWS_WITH(
+      with({{0, 0, 128, 0, 4}, {1, 128, 128, 2, 5}, {2, 0, 64, 4, 4}}),
+      Contains("buffers 2 and 0 overlap in launch 4") || Contains("buffers 0 and 2 overlap in launch 4"));
   CHECK_THROWS_WITH(with({{0, 64, 64, 0, 4}, {1, 0, 128, 2, 5}}), Contains("buffers 1 and 0 overlap in launch 2"));
   CHECK_THROWS_WITH(with({{0, 64, 256, 0, 4}}), Contains("an arena of 256"));
 }

@@ -1,4 +1,4 @@
-#include "passes/mixed_precision.h"
+#include "passes/transforms/mixed_precision.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include "ir/ops/list.h"
 #include "ir/ops/precision.h"
 #include "ir/tensor/verifier.h"
-#include "passes/autodiff.h"
-#include "passes/convert_dtype.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/convert_dtype.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

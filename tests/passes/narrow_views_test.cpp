@@ -1,4 +1,4 @@
-#include "passes/fusion/narrow_views.h"
+#include "passes/fusion/prepare/narrow_views.h"
 
 #include <catch2/catch.hpp>
 

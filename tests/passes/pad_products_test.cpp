@@ -1,4 +1,4 @@
-#include "passes/fusion/pad_products.h"
+#include "passes/fusion/prepare/pad_products.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "tests/support/interpreted.h"
 
 using namespace lathe;

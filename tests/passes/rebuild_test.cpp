@@ -1,4 +1,4 @@
-#include "passes/rebuild.h"
+#include "passes/transforms/rebuild.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "passes/recompute.h"
+#include "passes/transforms/recompute.h"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/parser.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 
 /// Which reductions over a row are known to pick one of its elements.
@@ -21,7 +21,7 @@ bool picks(const std::string& condition, const std::string& rest) {
       "  %least = constant {dtype=f32, shape=[], values=[-inf]}\n" +
       condition + rest + "  output \"y\" %y\n}";
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "picks.lathe"), ir::default_pipeline()).graph;
-  const Program program = lower(graph, {512});
+  const Program program = lower_cpu(graph, {512});
   return std::none_of(program.kernels.begin(), program.kernels.end(), [](const kernel::Kernel& code) {
     return kernel::print(code).find("ramp ") != std::string::npos;
   });

@@ -9,7 +9,7 @@ namespace lathe::testing {
 namespace {
 
 /// A small tile, so that small sizes meet every edge.
-schedule::GemmTile small_tile(DType compute, int nv = 2) {
+cpu::GemmTile small_tile(DType compute, int nv = 2) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = nv, .kc = 8, .mc = 6, .nc = 16};
 }
 
@@ -33,7 +33,7 @@ TEST_CASE("blocked product: strips packed by whole vectors of rows") {
     for (const std::int64_t m : {1, 3, 7, 13})
       for (const LaneAxis lhs : axes)
         for (const std::int64_t k : {5, 8, 19}) {
-          const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 2, .kc = 8, .mc = mc, .nc = 16};
+          const cpu::GemmTile tile{.lanes = 4, .mr = 2, .nv = 2, .kc = 8, .mc = mc, .nc = 16};
           check({.batch = 2, .m = m, .n = 21, .k = k, .lhs = lhs, .known = m == 7}, {.tile = tile});
         }
 }
@@ -44,9 +44,8 @@ TEST_CASE("skinny product: dot products along k") {
       for (const std::int64_t k : {0, 1, 4, 9})
         for (const DType dtype : {f32, i64, bf16}) {
           const GemmProblem p{.storage = dtype, .batch = 2, .m = m, .n = n, .k = k, .known = (m + n + k) % 2 == 0};
-          const schedule::GemmTile tile{
-              .compute = p.compute(), .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 3, .nc = 6};
-          check(p, {schedule::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
+          const cpu::GemmTile tile{.compute = p.compute(), .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 3, .nc = 6};
+          check(p, {cpu::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
         }
 }
 
@@ -55,9 +54,9 @@ TEST_CASE("skinny product: strips of a task, blocks of k, ragged columns") {
     for (const std::int64_t n : {8, 9, 21})
       for (const std::int64_t k : {8, 17, 27})
         for (const bool known : {false, true}) {
-          const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = 8, .mc = 4, .nc = 8};
+          const cpu::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = 8, .mc = 4, .nc = 8};
           check({.batch = 2, .m = m, .n = n, .k = k, .known = known},
-                {schedule::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
+                {cpu::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
         }
 }
 
@@ -68,7 +67,7 @@ TEST_CASE("product in pieces of k: ragged rows and columns, operands of both axe
         for (const std::int64_t depth : {1, 4, 7})
           for (const LaneAxis lhs : axes)
             for (const Source source : {Source::loaded, Source::direct}) {
-              const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 2, .kc = 4, .mc = 4, .nc = 16};
+              const cpu::GemmTile tile{.lanes = 4, .mr = 2, .nv = 2, .kc = 4, .mc = 4, .nc = 16};
               const GemmProblem p{.batch = m == 1 ? 3 : 1,
                                   .m = m,
                                   .n = n,
@@ -81,7 +80,7 @@ TEST_CASE("product in pieces of k: ragged rows and columns, operands of both axe
 }
 
 TEST_CASE("plans cut k in pieces where few rows meet a large right operand that is read along n") {
-  schedule::GemmQuery query{.batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).pieces == 16);
   query.k = 3071;  // 37 * 83
   CHECK(plan_gemm(query).pieces == 1);
@@ -100,7 +99,7 @@ TEST_CASE("plans cut k in pieces where few rows meet a large right operand that 
 }
 
 TEST_CASE("plans pack a right operand that no cache holds ahead for very many rows only") {
-  schedule::GemmQuery query{.batch = 1, .m = 2048, .n = 3072, .k = 3072, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.batch = 1, .m = 2048, .n = 3072, .k = 3072, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::packed);
   query.m = 1024;
   CHECK(plan_gemm(query).rhs == Source::loaded);
@@ -113,8 +112,7 @@ TEST_CASE("plans pack a right operand that no cache holds ahead for very many ro
 }
 
 TEST_CASE("plans copy a left operand first that is read along its rows, where L3 is far") {
-  schedule::GemmQuery query{
-      .batch = 1, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row, .far_l3 = true};
+  cpu::GemmQuery query{.batch = 1, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row, .far_l3 = true};
   const auto left = [&](std::int64_t m) {
     query.m = m;
     return plan_gemm(query).lhs;
@@ -134,7 +132,7 @@ TEST_CASE("plans copy a left operand first that is read along its rows, where L3
 }
 
 TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
-  schedule::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);
   query.rhs_cheap = false;
   CHECK(plan_gemm(query).rhs == Source::loaded);
@@ -151,7 +149,7 @@ TEST_CASE("plans read a small right operand in place, for few rows, and cut few 
   query.lhs_axis = LaneAxis::k;
   CHECK(plan_gemm(query).rhs == Source::loaded);
   const auto vectors = [](std::int64_t m, std::int64_t n) {
-    return schedule::plan_gemm({.batch = 1, .m = m, .n = n, .k = 64, .rhs_axis = LaneAxis::row}).tile.nv;
+    return cpu::plan_gemm({.batch = 1, .m = m, .n = n, .k = 64, .rhs_axis = LaneAxis::row}).tile.nv;
   };
   CHECK(vectors(32, 32) == 2);  // 8 rows x 3 vectors fit
   CHECK(vectors(12, 72) == 3);  // 6 x 4: 3 + 2 instead of 4 + 1
@@ -163,7 +161,7 @@ TEST_CASE("blocked product: tails of known rows, of one register tile and of man
     for (const LaneAxis lhs : axes)
       for (const Source left : {Source::loaded, Source::direct, Source::packed})
         for (const Source right : {Source::loaded, Source::packed}) {
-          const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 1, .kc = 8, .mc = 8, .nc = 8};
+          const cpu::GemmTile tile{.lanes = 4, .mr = 4, .nv = 1, .kc = 8, .mc = 8, .nc = 8};
           check({.m = m, .n = 10, .k = 19, .lhs = lhs, .known = true}, {.tile = tile, .lhs = left, .rhs = right});
         }
 }
@@ -174,7 +172,7 @@ TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memo
       for (const std::int64_t k : {0, 1, 3, 8, 19})
         for (const bool known : {false, true}) {
           const LaneAxis lhs = axes[(m + n) % 2];
-          const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = m == 9 ? 8 : 16};
+          const cpu::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = m == 9 ? 8 : 16};
           check({.batch = 2, .m = m, .n = n, .k = k, .lhs = lhs, .known = known, .prefetch = true},
                 {.tile = tile, .lhs = Source::direct, .rhs = Source::loaded});
         }
@@ -199,9 +197,9 @@ TEST_CASE("every plan of plan_gemm works, whatever is known") {
         for (const bool known : {false, true})
           for (const int bits : {128, 512}) {
             const GemmProblem p{.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known};
-            schedule::GemmQuery query{.vector_bits = bits, .lhs_axis = lhs, .rhs_axis = rhs, .lhs_cheap = k % 2 == 0};
+            cpu::GemmQuery query{.vector_bits = bits, .lhs_axis = lhs, .rhs_axis = rhs, .lhs_cheap = k % 2 == 0};
             if (known) query.batch = batch, query.m = m, query.n = n, query.k = k;
-            check(p, schedule::plan_gemm(query));
+            check(p, cpu::plan_gemm(query));
           }
 }
 
@@ -210,31 +208,30 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
     for (const LaneAxis rhs : axes)
       for (const bool known : {false, true}) {
         const GemmProblem p{.m = 9, .n = 100, .k = 270, .lhs = lhs, .rhs = rhs, .known = known};
-        schedule::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k};
+        cpu::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k};
         query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_cheap = !known;
         if (known) query.m = p.m;
-        const std::vector<GemmPlan> plans =
-            schedule::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
+        const std::vector<GemmPlan> plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
         CHECK(to_string(plans[0]) == to_string(plan_gemm(query)));
         std::set<std::string> texts;
         for (const GemmPlan& plan : plans) {
           CHECK(texts.insert(to_string(plan)).second);
           check(p, plan);
         }
-        CHECK(plans.size() == (plans[0].strategy == schedule::GemmStrategy::blocked ? texts.size() : 1));
+        CHECK(plans.size() == (plans[0].strategy == cpu::GemmStrategy::blocked ? texts.size() : 1));
       }
-  const auto count = [](const schedule::GemmQuery& query, std::int64_t m) {
-    return schedule::candidate_plans(query, {.batch = 1, .m = m, .n = 1536, .k = 384}).size();
+  const auto count = [](const cpu::GemmQuery& query, std::int64_t m) {
+    return cpu::candidate_plans(query, {.batch = 1, .m = m, .n = 1536, .k = 384}).size();
   };
-  const schedule::GemmQuery open{.batch = 1, .n = 1536, .k = 384};
+  const cpu::GemmQuery open{.batch = 1, .n = 1536, .k = 384};
   CHECK(count(open, 4096) > count(open, 64));  // tasks of more rows than there are do not differ
   CHECK(count(open, 64) > 3);
   CHECK(count({.m = 1, .n = 1536, .k = 384}, 1) == 1);  // dot products
 }
 
 TEST_CASE("plans: what is streamed, loaded and packed") {
-  schedule::GemmQuery q{.batch = 1, .n = 1536, .k = 384};
-  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
+  cpu::GemmQuery q{.batch = 1, .n = 1536, .k = 384};
+  CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   CHECK(plan_gemm(q).rhs == Source::loaded);  // rows that may be few
   CHECK(plan_gemm(q).lhs == Source::direct);
   q.m = 4096;
@@ -246,18 +243,18 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.n = 1536;
   q.m = 1;  // decoding with weights [n, k]
-  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::skinny_dot);
+  CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::skinny_dot);
   q.rhs_axis = LaneAxis::row;  // and with weights [k, n]
-  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
+  CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   CHECK(plan_gemm(q).rhs == Source::direct);
   CHECK(plan_gemm(q).tile.mr == 1);
-  const schedule::GemmQuery scores{.k = 64};  // batches of unknown sizes
+  const cpu::GemmQuery scores{.k = 64};  // batches of unknown sizes
   CHECK(plan_gemm(scores).rhs == Source::loaded);
   q = {.batch = 1, .m = 32, .n = 768, .k = 768};  // some rows
-  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::skinny_dot);
+  CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::skinny_dot);
   CHECK(plan_gemm(q).tile.mr == 8);
   q.k = 64;  // dot products are too short to be worth adding up lanes
-  CHECK(plan_gemm(q).strategy == schedule::GemmStrategy::blocked);
+  CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
   q = {.batch = 1, .m = 256, .n = 768, .k = 50257, .lhs_cheap = false};  // a packed copy would go through memory
   CHECK(plan_gemm(q).rhs == Source::loaded);
   CHECK(plan_gemm(q).lhs == Source::loaded);
@@ -282,13 +279,12 @@ TEST_CASE("plans: scratch fits, blocks are whole tiles") {
           for (const std::int64_t k : {0, 64, 768, 3072, 50257})
             for (int which = 0; which < 16; ++which) {
               const auto size = [](std::int64_t s) { return s == 0 ? std::optional<std::int64_t>{} : s; };
-              schedule::GemmQuery q{
-                  .compute = compute, .vector_bits = bits, .m = size(m), .n = size(n), .k = size(k)};
+              cpu::GemmQuery q{.compute = compute, .vector_bits = bits, .m = size(m), .n = size(n), .k = size(k)};
               q.lhs_axis = axes[which & 1], q.rhs_axis = axes[which >> 1 & 1];
               q.lhs_cheap = (which & 4) == 0, q.rhs_shared = (which & 8) == 0;
-              const GemmPlan plan = schedule::plan_gemm(q);
-              const schedule::GemmTile& t = plan.tile;
-              const bool dot = plan.strategy == schedule::GemmStrategy::skinny_dot;
+              const GemmPlan plan = cpu::plan_gemm(q);
+              const cpu::GemmTile& t = plan.tile;
+              const bool dot = plan.strategy == cpu::GemmStrategy::skinny_dot;
               const std::int64_t bytes = static_cast<std::int64_t>(size_in_bytes(compute));
               const bool single = k != 0 && k <= t.kc;
               std::int64_t scratch = std::int64_t{t.nc} * std::max(2 * t.mr, single ? 0 : t.mc);
@@ -327,7 +323,7 @@ TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every
                                   .lhs = lhs,
                                   .rhs = rhs,
                                   .known = known};
-              schedule::GemmTile tile = small_tile(f32);
+              cpu::GemmTile tile = small_tile(f32);
               tile.pairs = true;
               check(p, {.tile = tile, .lhs = left, .rhs = right});
             }
@@ -335,13 +331,13 @@ TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every
 
 TEST_CASE("plans of bf16 products use pairs where both operands are packed, and only then") {
   for (const bool pairs : {false, true}) {
-    const schedule::GemmQuery query{
+    const cpu::GemmQuery query{
         .n = 768, .k = 768, .lhs_cheap = false, .rhs_cheap = false, .rhs_shared = true, .pairs = pairs};
     CHECK(plan_gemm(query).tile.pairs == pairs);
-    schedule::GemmQuery one_row = query;
+    cpu::GemmQuery one_row = query;
     one_row.m = 1;
     CHECK_FALSE(plan_gemm(one_row).tile.pairs);
-    CHECK(plan_gemm(one_row).strategy == schedule::GemmStrategy::skinny_dot);
+    CHECK(plan_gemm(one_row).strategy == cpu::GemmStrategy::skinny_dot);
   }
 }
 
@@ -362,7 +358,7 @@ TEST_CASE("blocked product: one right operand for all batches") {
 TEST_CASE("blocked product: the tiles of real machines") {
   for (const int bits : {128, 256, 512})
     for (const DType compute : {f32, f64, i32, i64}) {
-      const schedule::GemmTile tile = schedule::choose_tile(compute, bits);
+      const cpu::GemmTile tile = cpu::choose_tile(compute, bits);
       check({.storage = compute, .m = tile.mr + 1, .n = tile.n_step() + 1, .k = tile.lanes + 1}, {.tile = tile});
     }
 }
@@ -383,8 +379,8 @@ TEST_CASE("blocked product: bits do not depend on the split of the parallel rang
   GemmPlan loaded = plan;
   loaded.rhs = Source::loaded;
   CHECK(GemmRun(p, loaded).run(interpret_whole) == whole);
-  const schedule::GemmTile dots{.lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
-  const GemmPlan skinny{schedule::GemmStrategy::skinny_dot, dots, Source::direct, Source::direct};
+  const cpu::GemmTile dots{.lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
+  const GemmPlan skinny{cpu::GemmStrategy::skinny_dot, dots, Source::direct, Source::direct};
   const std::string sums = GemmRun(p, skinny).run(interpret_whole);
   for (const std::int64_t piece : {1, 3}) CHECK(GemmRun(p, skinny).run(in_pieces(piece)) == sums);
 }

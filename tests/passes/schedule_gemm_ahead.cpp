@@ -12,7 +12,7 @@ TEST_CASE(
     for (const std::int64_t n : {4, 16, 21, 37})
       for (const std::int64_t k : {0, 1, 8, 19})
         for (const int mc : {3, 12}) {
-          const schedule::GemmTile tile{.lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = mc, .nc = 16};
+          const cpu::GemmTile tile{.lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = mc, .nc = 16};
           check(
               {.batch = 2,
                .m = m,
@@ -27,12 +27,11 @@ TEST_CASE(
 }
 
 TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is far") {
-  const schedule::GemmQuery weights{
-      .batch = 1, .m = 24, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row, .far_l3 = true};
+  const cpu::GemmQuery weights{.batch = 1, .m = 24, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row, .far_l3 = true};
   CHECK(plan_gemm(weights).right_ahead);
   CHECK_THAT(to_string(plan_gemm(weights)), Catch::Contains("right asked for ahead"));
   const auto with = [&](const auto& change) {
-    schedule::GemmQuery query = weights;
+    cpu::GemmQuery query = weights;
     change(query);
     return plan_gemm(query).right_ahead;
   };
@@ -56,7 +55,7 @@ TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is f
 TEST_CASE(
     "plans of few rows go down all of k where L2 has the weights, a few k at a time where they come from farther "
     "away") {
-  schedule::GemmQuery query{.batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
+  cpu::GemmQuery query{.batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).tile.kc >= 512);
   query.k = 514;
   CHECK(plan_gemm(query).tile.kc < 64);
@@ -73,7 +72,7 @@ TEST_CASE("plans that ask for weights ahead give right results, and so do the ca
   const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260},
                                    {2, 530, 400},  {3, 530, 400},   {4, 530, 700}};
   for (const auto& [m, n, k] : sizes) {
-    const schedule::GemmQuery query{.batch = 1, .m = m, .n = n, .k = k, .rhs_axis = LaneAxis::row, .far_l3 = true};
+    const cpu::GemmQuery query{.batch = 1, .m = m, .n = n, .k = k, .rhs_axis = LaneAxis::row, .far_l3 = true};
     CHECK(plan_gemm(query).right_ahead);
     for (const GemmPlan& plan : candidate_plans(query, query))
       check({.m = m, .n = n, .k = k, .rhs = LaneAxis::row, .known = true, .prefetch = true}, plan);

@@ -12,21 +12,20 @@
 #include <catch2/catch.hpp>
 
 #include "ir/kernel/interpreter.h"
-#include "passes/schedule/gemm.h"
+#include "passes/cpu/gemm/gemm.h"
 
 /// Matrix products over small random operands, run by any runner of kernels and compared with plain loops.
 namespace lathe::testing {
 
+using cpu::GemmPlan;
+using cpu::Source;
 using kernel::Access;
 using kernel::Buffer;
 using kernel::Builder;
 using kernel::Value;
-using schedule::GemmPlan;
-using schedule::LaneAxis;
-using schedule::Source;
 
 /// The tile of AMX in small blocks, so that small sizes meet every edge.
-inline schedule::GemmTile small_amx_tile(bool sliced) {
+inline cpu::GemmTile small_amx_tile(bool sliced) {
   return {
       .lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true, .sliced = sliced};
 }
@@ -178,12 +177,12 @@ class GemmRun {
     return axis == LaneAxis::k ? (b * rows + row) * p_.k + k : (b * p_.k + k) * rows + row;
   }
 
-  schedule::GemmSizes sizes(Builder& b) const {
+  cpu::GemmSizes sizes(Builder& b) const {
     const auto size = [&](const char* name, std::int64_t n) { return is_known(name) ? b.index(n) : b.dim(name); };
     return {size("batch", p_.batch), size("m", p_.m), size("n", p_.n), size("k", p_.k)};
   }
 
-  schedule::LoadOperand load(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size, bool shared) const {
+  LoadOperand load(Builder& b, Buffer buffer, LaneAxis axis, Value rows, Value k_size, bool shared) const {
     return [&b, buffer, axis, rows, k_size, shared, compute = p_.compute()](Value batch, Value row, Value k, LaneAxis,
                                                                             int lanes, Value mask) {
       if (shared) batch = b.index(0);
@@ -196,12 +195,12 @@ class GemmRun {
     Builder b(left ? "pack_lhs" : "pack_rhs");
     const Buffer from = b.buffer("operand", p_.storage, Access::read);
     const Buffer to = b.buffer("packed", plan_.tile.packed(), Access::write);
-    const schedule::GemmSizes s = sizes(b);
+    const cpu::GemmSizes s = sizes(b);
     if (left)
-      schedule::emit_pack_lhs(b, plan_.tile, {s.batch, s.m, s.k}, to, p_.lhs, load(b, from, p_.lhs, s.m, s.k, false));
+      cpu::emit_pack_lhs(b, plan_.tile, {s.batch, s.m, s.k}, to, p_.lhs, load(b, from, p_.lhs, s.m, s.k, false));
     else
-      schedule::emit_pack_rhs(b, plan_.tile, {p_.shared_rhs ? b.index(1) : s.batch, s.n, s.k}, to, p_.rhs,
-                              load(b, from, p_.rhs, s.n, s.k, p_.shared_rhs));
+      cpu::emit_pack_rhs(b, plan_.tile, {p_.shared_rhs ? b.index(1) : s.batch, s.n, s.k}, to, p_.rhs,
+                         load(b, from, p_.rhs, s.n, s.k, p_.shared_rhs));
     return b.finish();
   }
 
@@ -216,20 +215,20 @@ class GemmRun {
       return source == Source::packed ? b.buffer(name, plan_.tile.packed(), Access::read) : Buffer();
     };
     const Buffer packed_lhs = packed(plan_.lhs, "packed_lhs"), packed_rhs = packed(plan_.rhs, "packed_rhs");
-    const schedule::GemmSizes s = sizes(b);
-    schedule::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = packed_lhs};
+    const cpu::GemmSizes s = sizes(b);
+    cpu::GemmOperand left{.axis = p_.lhs, .load = load(b, lhs, p_.lhs, s.m, s.k, false), .packed = packed_lhs};
     if (p_.prefetch)
       left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
     if (p_.lhs == LaneAxis::k)
       left.lines = [&](Value batch, Value m, Value k) {
         return Builder::Lines{lhs, (batch * s.m + m) * s.k + k, s.k};
       };
-    schedule::GemmOperand right{
+    cpu::GemmOperand right{
         .axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = packed_rhs};
     if (p_.prefetch && p_.rhs == LaneAxis::row)
       right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
     if (p_.shared_rhs) right.packed_batch = [&b](Value) { return b.index(0); };
-    schedule::EpiloguePrefetch ahead;
+    cpu::EpiloguePrefetch ahead;
     if (p_.prefetch) ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, (batch * s.m + m) * s.n + n); };
     const auto epilogue = [&](Value batch, Value m) {
       const Value row = (batch * s.m + m) * s.n, factor = b.load(scale, m);
@@ -239,14 +238,14 @@ class GemmRun {
       };
     };
     if (plan_.pieces == 1) {
-      schedule::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
+      cpu::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
       return b.finish();
     }
     const Buffer sums = b.buffer("sums", p_.compute(), join ? Access::read : Access::write);
     if (join)
-      schedule::emit_join_pieces(b, plan_, s, sums, epilogue);
+      cpu::emit_join_pieces(b, plan_, s, sums, epilogue);
     else
-      schedule::emit_gemm_pieces(b, plan_, s, left, right, sums);
+      cpu::emit_gemm_pieces(b, plan_, s, left, right, sums);
     return b.finish();
   }
 

@@ -7,7 +7,7 @@
 namespace lathe::testing {
 namespace {
 
-schedule::GemmTile small_tile(DType compute = f32) {
+cpu::GemmTile small_tile(DType compute = f32) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
 }
 
@@ -66,16 +66,16 @@ TEST_CASE("rest of the columns: bits depend neither on the split of the range no
 }
 
 TEST_CASE("plans sum few last columns apart, and only where that is faster") {
-  const auto rest = [](schedule::GemmQuery query) { return plan_gemm(query).rest; };
-  const schedule::GemmQuery head{.batch = 1, .n = 65, .k = 384};
+  const auto rest = [](cpu::GemmQuery query) { return plan_gemm(query).rest; };
+  const cpu::GemmQuery head{.batch = 1, .n = 65, .k = 384};
   CHECK(rest(head) == 1);
   CHECK(plan_gemm(head).tile.n_step() == 64);
   const auto with = [&](const auto& change) {
-    schedule::GemmQuery query = head;
+    cpu::GemmQuery query = head;
     change(query);
     return plan_gemm(query).rest;
   };
-  using Query = schedule::GemmQuery&;
+  using Query = cpu::GemmQuery&;
   CHECK(with([](Query q) { q.n = 64; }) == 0);
   CHECK(with([](Query q) { q.n = 70; }) == 6);
   CHECK(with([](Query q) { q.n = 72; }) == 0);           // 8 of 16 lanes
@@ -102,8 +102,8 @@ TEST_CASE("plans sum few last columns apart, and only where that is faster") {
 TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
   for (const LaneAxis lhs : axes) {
     const GemmProblem p{.m = 30, .n = 17, .k = 96, .lhs = lhs, .known = true, .open = "m", .whole = false};
-    const schedule::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
-    const auto plans = schedule::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
+    const cpu::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
+    const auto plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
     CHECK(plans.size() > 1);
     const std::string first = GemmRun(p, plans[0]).run(interpret_whole);
     for (const GemmPlan& plan : plans) {
@@ -119,9 +119,9 @@ TEST_CASE("skinny product: what is left of known columns, with all rows near and
       for (const std::int64_t k : {8, 1300})
         for (const int kc : {8, 2048}) {
           if (k > 8 && kc == 8) continue;
-          const schedule::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = kc, .mc = 8, .nc = 8};
+          const cpu::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = kc, .mc = 8, .nc = 8};
           check({.m = m, .n = n, .k = k, .known = true},
-                {schedule::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
+                {cpu::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
         }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("blocked product: a left operand along its rows is asked for ahead whe
   for (const std::int64_t m : {3, 9})
     for (const std::int64_t k : {1, 8})
       for (const bool known : {false, true}) {
-        const schedule::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = 8};
+        const cpu::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = 8};
         check({.batch = 2,
                .m = m,
                .n = 21,

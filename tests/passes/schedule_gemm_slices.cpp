@@ -10,14 +10,14 @@
 namespace lathe::testing {
 namespace {
 
-using schedule::GemmQuery;
-using schedule::GemmStrategy;
+using cpu::GemmQuery;
+using cpu::GemmStrategy;
 
 /// A product of `left` [m, k] and `right` [n, k] by slices, or by fma, k after k.
 std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
                             std::int64_t n, std::int64_t k, bool sliced) {
   GemmPlan plan{GemmStrategy::tiles, small_amx_tile(true), Source::loaded, Source::loaded};
-  if (!sliced) plan = {GemmStrategy::blocked, schedule::choose_tile(f32, 512), Source::direct, Source::loaded};
+  if (!sliced) plan = {GemmStrategy::blocked, cpu::choose_tile(f32, 512), Source::direct, Source::loaded};
   Builder b("product");
   const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
                out = b.buffer("out", f32, Access::write);
@@ -226,7 +226,7 @@ TEST_CASE("plans of slices: by the sizes that are known") {
 
 TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
   const auto sliced = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
-    const GemmPlan plan = schedule::plan_gemm(
+    const GemmPlan plan = cpu::plan_gemm(
         {.batch = 12, .m = m, .n = n, .k = k, .lhs_axis = lhs, .rhs_axis = LaneAxis::row, .sliced = true});
     if (plan.tile.sliced) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
     return plan.tile.sliced;

@@ -6,8 +6,8 @@
 namespace lathe::testing {
 namespace {
 
-using schedule::GemmQuery;
-using schedule::GemmStrategy;
+using cpu::GemmQuery;
+using cpu::GemmStrategy;
 
 /// f32 that bf16 holds is packed, bf16 is packed or read in place; any f32 is packed in slices.
 TEST_CASE("product by tiles and by slices: ragged sizes, both lane axes, every source") {

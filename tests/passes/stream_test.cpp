@@ -2,7 +2,7 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/tensor/parser.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 
 /// What is stored past the caches.
@@ -19,7 +19,7 @@ struct Streams {
 
 Streams streams(std::string_view text) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "streams.lathe"), ir::default_pipeline()).graph;
-  const Program program = lower(graph, {512});
+  const Program program = lower_cpu(graph, {512});
   Streams found;
   for (const kernel::Kernel& code : program.kernels)
     found.any = found.any || kernel::print(code).find("stream ") != std::string::npos;
@@ -33,7 +33,7 @@ std::string softmax(const std::string& shape) {
 
 }  // namespace
 
-TEST_CASE("results larger than the caches are streamed; what would be parked there lies in scratch") {
+TEST_CASE("results larger than the caches are streamed, and what would be parked there lies in scratch") {
   CHECK(streams(softmax("[16384, 1024]")) == Streams{true, 1});
   CHECK(streams(R"(graph @g(input %x: f32[16384, 1024]) {
   %1 = exp %x

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "passes/gpu/tensor_tiles.h"
+#include "passes/gpu/gemm/mma/mma_tiles.h"
 
 using namespace lathe;
 using gpu::plan_tensor_product;

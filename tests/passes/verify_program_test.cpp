@@ -1,4 +1,4 @@
-#include "passes/lowering/verify_program.h"
+#include "passes/lowering/verify/verify_program.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,11 +7,11 @@
 #include "frontend/training.h"
 #include "ir/kernel/builder.h"
 #include "ir/support/error.h"
-#include "passes/fusion/prepare.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/lowering/lower.h"
-#include "passes/lowering/sample_sizes.h"
-#include "passes/lowering/verify_placement.h"
+#include "passes/lowering/verify/sample_sizes.h"
+#include "passes/lowering/verify/verify_placement.h"
 #include "passes/pipeline.h"
 #include "tests/passes/support.h"
 #include "tests/support/small_models.h"
@@ -277,7 +277,7 @@ TEST_CASE("verify program: every model's step is accepted, for each kind of mach
          {step(test::small_gpt(dtype)), step(test::small_llama(dtype)), step(test::small_encoder_decoder(dtype))}) {
       for (const VectorTarget& target : {VectorTarget{128}, VectorTarget{256}, VectorTarget{512},
                                          VectorTarget{.bits = 512, .dot_pairs = true, .far_l3 = true, .tiles = true}})
-        CHECK_NOTHROW(verify_program(lower(graph, target)));
+        CHECK_NOTHROW(verify_program(lower_cpu(graph, target)));
       CHECK_NOTHROW(verify_program(lower_gpu(graph)));
       CHECK_NOTHROW(verify_program(lower_gpu_sm_90a(graph)));
     }
@@ -292,7 +292,7 @@ TEST_CASE("verify program: what has no elements needs no writer, and what is sum
   output "s" %2
   output "t" %3
 })");
-  Program program = lower(graph, VectorTarget{256});
+  Program program = lower_cpu(graph, VectorTarget{256});
   CHECK_NOTHROW(verify_program(lower_gpu(graph)));
   program.launches.clear();
   CHECK_THROWS_WITH(verify_program(program), Contains("output t: f32[n]: nothing writes it"));

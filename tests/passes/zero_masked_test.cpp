@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "passes/autodiff.h"
-#include "passes/expand.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/expand.h"
 #include "tests/passes/support.h"
 
 /// The gradients of an attention whose wholly masked queries give zeros (zero_masked).

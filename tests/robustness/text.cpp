@@ -11,9 +11,9 @@
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/gpu/lower_gpu.h"
-#include "passes/lowering/lower.h"
 #include "passes/pipeline.h"
 #include "runtime/target.h"
 #include "tests/fuzz/generator.h"
@@ -51,7 +51,7 @@ void check_printed(const ir::Graph& graph) {
 void compile(const ir::Graph& graph, std::uint64_t seed) {
   const ir::Graph simple = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   const codegen::TargetCpu cpu = codegen::TargetCpu::named("x86-64-v3");
-  const Program program = lower(simple, vector_target(cpu));
+  const Program program = lower_cpu(simple, vector_target(cpu));
   if (seed % 4 == 0) static_cast<void>(lower_gpu(simple));
   if (seed % 16 != 0) return;
   constexpr std::size_t most = 4;  // kernels: LLVM takes its time

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/compare.h"
@@ -25,7 +25,7 @@ void check(std::string_view text, const std::vector<DimBindings>& sizes) {
 }
 
 int copies(std::string_view text) {
-  const Program program = lower(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512});
+  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512});
   int count = 0;
   for (const Launch& launch : program.launches) count += launch.names[0].starts_with("copy ") ? 1 : 0;
   return count;
@@ -33,7 +33,7 @@ int copies(std::string_view text) {
 
 /// How many values lie in the arena, when no attention is fused: those that share a place count once.
 int places(std::string_view text) {
-  const Program program = lower(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512}, unfused);
+  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512}, unfused);
   std::set<int> found;
   for (const Launch& launch : program.launches)
     for (const int b : launch.buffers) {
@@ -48,7 +48,9 @@ int places(std::string_view text) {
 void check_unfused(std::string_view text) {
   const ir::Graph graph = parse(text);
   Executable executable = compile(graph, {.threads = 2, .lower = unfused});
-  const auto lower_wide = [](const ir::Graph& g, const LowerOptions& options) { return lower(g, {512}, options); };
+  const auto lower_wide = [](const ir::Graph& g, const LowerOptions& options) {
+    return lower_cpu(g, {512}, options);
+  };
   const lathe::test::ProgramInterpreter kernels(graph, lower_wide, unfused);
   for (const std::int64_t n : {1, 5, 19}) {
     const ir::Tensors arguments = lathe::test::random_arguments(graph, {{"n", n}});
@@ -143,7 +145,7 @@ TEST_CASE("in place: not over what is read at another element") {
   CHECK(places(text) == 3);
 }
 
-TEST_CASE("in place: not over what a later loop over the row reads; the last loop's result goes there") {
+TEST_CASE("in place: not over what a later loop over the row reads, and the last loop's result goes there") {
   constexpr std::string_view text = R"(graph @g(input %x: f64[n, 4], input %w: f64[37, 4]) {
   %1 = contract %x, %w {spec="nk,vk->nv"}
   %2 = softmax %1 {dim=1}

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "passes/fusion/explain_attention.h"
-#include "passes/mixed_precision.h"
+#include "passes/fusion/attention/explain_attention.h"
 #include "passes/pipeline.h"
+#include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/compiled_runner.h"
 #include "tests/support/test_data.h"

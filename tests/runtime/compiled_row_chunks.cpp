@@ -4,10 +4,10 @@
 
 #include "frontend/initialize.h"
 #include "frontend/training.h"
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/known_sizes.h"
-#include "passes/mixed_precision.h"
+#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/small_models.h"

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "ir/kernel/printer.h"
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/runtime/check_compiled.h"
@@ -59,7 +59,7 @@ bool are_quotients(const ir::Tensors& results) {
 bool divides(const std::string& text, int bits) {
   const ir::Graph graph = ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph;
   bool found = false;
-  for (const kernel::Kernel& code : lower(graph, {bits}).kernels)
+  for (const kernel::Kernel& code : lower_cpu(graph, {bits}).kernels)
     for (const kernel::Instruction& i : code.values)
       found = found || (i.op == kernel::Opcode::scalar && i.scalar_op == ScalarOp::div && i.type.lanes > 1);
   return found;

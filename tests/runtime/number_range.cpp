@@ -11,6 +11,7 @@
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/parser.h"
+#include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
@@ -33,7 +34,7 @@ struct Path {
 
 /// The kernels of a program, run by the kernel interpreter.
 Path interpreted(const ir::Graph& graph, const VectorTarget& target) {
-  const auto lowered = [&](const ir::Graph& g, const LowerOptions& options) { return lower(g, target, options); };
+  const auto lowered = [&](const ir::Graph& g, const LowerOptions& options) { return lower_cpu(g, target, options); };
   const auto program = std::make_shared<ProgramInterpreter>(graph, lowered);
   std::string code;
   for (const kernel::Kernel& kernel : program->program().kernels) code += kernel::canonical_text(kernel);

@@ -94,7 +94,7 @@ TEST_CASE("compilation takes no more threads than its options say") {
   CHECK(store.threads == std::set{std::this_thread::get_id()});
 }
 
-TEST_CASE("compiling for threads that the system does not start is an error by name; for one it goes on") {
+TEST_CASE("compiling for threads that the system does not start is an error by name, but for one it goes on") {
   const NoThreads no_threads;
   MemoryStore store;
   CHECK_THROWS_WITH(compile(products(), {.threads = 4, .cache = &store}), Catch::Contains("[thread_start]"));

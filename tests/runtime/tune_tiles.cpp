@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "passes/lowering/lower.h"
+#include "passes/cpu/lower_cpu.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/target.h"
 #include "runtime/tune/tune.h"
@@ -112,7 +112,7 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
     return tune_tiles(
         graph, {}, {.dims = sizes, .timer = timer(1, calls)},
         {.name = "a machine",
-         .lower = [&](const LowerOptions& options) { return lower(graph, vector_target(cpu), options); },
+         .lower = [&](const LowerOptions& options) { return lower_cpu(graph, vector_target(cpu), options); },
          .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
          .store = &store});
   };
@@ -122,7 +122,7 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
   CHECK(calls > 0);
 }
 
-TEST_CASE("tune: the default stays where nothing is clearly faster; no store is needed") {
+TEST_CASE("tune: the default stays where nothing is clearly faster, and no store is needed") {
   test::MemoryStore store;
   Tuning tuning{.store = &store, .fast = 0};
   CHECK(chosen(tuning.compiled()) == Numbers{0, 0, 0});
@@ -187,7 +187,7 @@ TEST_CASE("tune: every candidate gives the same bits") {
   CHECK(tried.size() > 6);
 }
 
-TEST_CASE("tune: measured by the machine; an error for dims without a size") {
+TEST_CASE("tune: measured by the machine, and an error for dims without a size") {
   const Executable executable =
       compile(products(), {.threads = 1, .tune = TuneOptions{.dims = sizes, .seconds = 0.1}});
   CHECK(chosen(executable).size() == 3);

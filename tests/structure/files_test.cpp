@@ -56,10 +56,10 @@ std::vector<std::pair<std::size_t, std::size_t>> long_functions(const SourceFile
 
 }  // namespace
 
-TEST_CASE("files: none is longer than 400 lines") {
+TEST_CASE("files: none is longer than 600 lines") {
   for (const SourceFile& file : source_files()) {
     INFO(file.path);
-    CHECK(file.lines.size() <= 400);
+    CHECK(file.lines.size() <= 600);
   }
 }
 
@@ -109,6 +109,21 @@ TEST_CASE("files: headers are guarded and open no namespace for others") {
     CHECK(file.lines.front() == "#pragma once");
     for (const std::string& line : file.lines) CHECK_FALSE(line.starts_with("using namespace"));
   }
+}
+
+TEST_CASE("files: the names of test cases are such that ctest finds them") {
+  // CMake, which lists them for ctest, splits lists at semicolons outside of brackets.
+  const std::string start = "TEST_CASE(";
+  for (const SourceFile& file : source_files())
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      if (!file.lines[i].starts_with(start)) continue;
+      std::string text;
+      while (i < file.lines.size() && !file.lines[i].ends_with("{")) text += file.lines[i++];
+      if (i < file.lines.size()) text += file.lines[i];
+      const auto end = std::min(text.find("\","), text.find("\")"));
+      INFO(file.path << ": " << text);
+      CHECK(text.substr(0, end).find_first_of(";[]") == std::string::npos);
+    }
 }
 
 TEST_CASE("files: every folder of tests is built, and every folder of the library has one") {

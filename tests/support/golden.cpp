@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "passes/autodiff.h"
-#include "passes/mixed_precision.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/mixed_precision.h"
 
 namespace lathe::golden {
 

@@ -5,6 +5,7 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
+#include "passes/cpu/lower_cpu.h"
 #include "passes/lowering/signature.h"
 #include "passes/pipeline.h"
 
@@ -69,7 +70,7 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target)
     : ProgramInterpreter(graph, [&](const ir::Graph& primitives, const LowerOptions& options) {
-        return lower(primitives, target, options);
+        return lower_cpu(primitives, target, options);
       }) {}
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph,

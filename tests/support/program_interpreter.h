@@ -5,7 +5,9 @@
 
 #include "ir/kernel/interpreter.h"
 #include "ir/tensor/interpreter.h"
-#include "passes/lowering/lower.h"
+#include "passes/lowering/options.h"
+#include "passes/lowering/program.h"
+#include "passes/lowering/vector_target.h"
 
 namespace lathe::test {
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "passes/autodiff.h"
+#include "passes/autodiff/autodiff.h"
 #include "tests/ops/samples.h"
 
 /// The samples of every op as graphs with their gradients, for tests of whatever runs graphs.

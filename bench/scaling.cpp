@@ -1,0 +1,146 @@
+// How the time of every stage, from building a graph to running it, grows with the graph's size:
+//   bench_scaling [--rounds N] [--most SIZE] [--text FOLDER] [gpt2 unrolled chain ...]
+// CPU time of one thread in milliseconds, the least of all rounds, with an empty cache; the last column is the
+// largest size over the smallest. Sizes above --most are left out. --text writes what each compilation makes.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <map>
+
+#include "bench/program_text.h"
+#include "bench/scaling_cases.h"
+#include "ir/tensor/verifier.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "runtime/executable.h"
+
+namespace {
+
+using namespace lathe;
+
+double cpu_milliseconds() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+/// Rows of a table, in the order in which they first occur, with a column for each size.
+class Table {
+ public:
+  explicit Table(std::vector<int> sizes) : sizes_(std::move(sizes)) {}
+
+  void add(const std::string& row, std::size_t size, double value) {
+    if (!rows_.contains(row)) {
+      order_.push_back(row);
+      rows_[row].resize(sizes_.size(), -1);
+    }
+    double& cell = rows_[row][size];
+    cell = cell < 0 ? value : std::min(cell, value);
+  }
+  template <class F>
+  auto time(const std::string& row, std::size_t size, F&& work) {
+    const double start = cpu_milliseconds();
+    auto result = work();
+    add(row, size, cpu_milliseconds() - start);
+    return result;
+  }
+  void print(std::string_view name, std::string_view what) const {
+    fmt::print("{:<34}", fmt::format("{}, {}", name, what));
+    for (const int size : sizes_) fmt::print("{:>10}", size);
+    fmt::print("{:>8}\n", "ratio");
+    for (const std::string& row : order_) {
+      const std::vector<double>& cells = rows_.at(row);
+      fmt::print("  {:<32}", row);
+      for (const double cell : cells) fmt::print("{:>10.4g}", cell);
+      fmt::print("{:>8.1f}\n", cells.front() > 0 ? cells.back() / cells.front() : 0.0);
+    }
+    fmt::print("\n");
+  }
+
+ private:
+  std::vector<int> sizes_;
+  std::vector<std::string> order_;
+  std::map<std::string, std::vector<double>> rows_;
+};
+
+/// The passes, one by one; each is verified as in a compilation.
+ir::Graph pass(Table& table, std::size_t size, const ir::Graph& given) {
+  ir::Pipeline pipeline = ir::default_pipeline();
+  std::map<std::string, int> seen;
+  for (ir::Pass& each : pipeline) {
+    const int n = ++seen[each.name];
+    const std::string row = fmt::format("  {}{}", each.name, n > 1 ? fmt::format(" {}", n) : "");
+    each.run = [&table, size, row, run = each.run](const ir::Graph& g) {
+      return table.time(row, size, [&] { return run(g); });
+    };
+  }
+  return table.time("passes", size, [&] { return ir::run_pipeline(given, pipeline).graph; });
+}
+
+/// Every value that is there, as zeros.
+void fill(const Executable& exe, const DimBindings& dims) {
+  for (const Program::Slot& slot : exe.program().states) {
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : slot.shape) sizes.push_back(dim.evaluate(dims));
+    exe.parameters().set(slot.name, HostTensor(slot.dtype, sizes));
+  }
+}
+
+void measure_run(Table& table, std::size_t size, const ir::Graph& graph, const Tensors& inputs) {
+  Executable exe = table.time("compile", size, [&] { return compile(graph, {.threads = 1}); });
+  fill(exe, {});
+  table.time("first run", size, [&] { return exe.run(inputs); });
+  for (int i = 0; i < 5; ++i) table.time("run", size, [&] { return exe.run(inputs); });
+}
+
+void measure(const bench::ScalingCase& c, std::size_t s, Table& table, const std::filesystem::path& text) {
+  const int size = c.sizes[s];
+  const ir::Graph graph = table.time("build", s, [&] { return c.graph(size); });
+  const ir::Graph passed = pass(table, s, graph);
+  table.time("  verify once", s, [&] { return ir::find_defect(passed); });
+  const VectorTarget target = vector_target(Target::host().cpu);
+  const Program program = table.time("lower", s, [&] { return lower_cpu(passed, target); });
+  const ir::Graph prepared = table.time("  prepare", s, [&] { return prepare_for_fusion(passed); });
+  table.time("  plan_fusion", s, [&] { return plan_fusion(prepared); });
+  table.time("code", s, [&] { return codegen::Jit({.threads = 1}).compile(program.kernels); });
+  if (c.inputs) measure_run(table, s, graph, c.inputs(size));
+  table.add("nodes", s, passed.size());
+  table.add("launches", s, static_cast<double>(program.launches.size()));
+  table.add("kernels", s, static_cast<double>(program.kernels.size()));
+  if (!text.empty()) bench::write_text(text / fmt::format("{}_{}.txt", c.name, size), program);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  int rounds = 1, most = 1 << 30;
+  std::filesystem::path text;
+  std::vector<std::string> wanted;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--rounds" && i + 1 < argc) {
+      rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (argument == "--most" && i + 1 < argc) {
+      most = std::atoi(argv[++i]);
+    } else if (argument == "--text" && i + 1 < argc) {
+      text = argv[++i];
+    } else {
+      wanted.push_back(argument);
+    }
+  }
+  for (bench::ScalingCase c : bench::scaling_cases()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), c.name) == wanted.end()) continue;
+    std::erase_if(c.sizes, [&](int size) { return size > most; });
+    if (c.sizes.empty()) continue;
+    Table table(c.sizes);
+    for (int round = 0; round < rounds; ++round)
+      for (std::size_t s = 0; s < c.sizes.size(); ++s) measure(c, s, table, text);
+    table.print(c.name, c.what);
+  }
+} catch (const lathe::Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}

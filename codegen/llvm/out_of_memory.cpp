@@ -1,0 +1,13 @@
+#include "codegen/llvm/out_of_memory.h"
+
+#include <llvm/Support/ErrorHandling.h>
+
+namespace lathe {
+
+void set_llvm_out_of_memory_handler(void (*handler)()) {
+  const auto call = [](void* data, const char*, bool) { reinterpret_cast<void (*)()>(data)(); };
+  llvm::remove_bad_alloc_error_handler();
+  llvm::install_bad_alloc_error_handler(call, reinterpret_cast<void*>(handler));
+}
+
+}  // namespace lathe

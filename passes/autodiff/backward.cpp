@@ -1,0 +1,145 @@
+#include "passes/autodiff/backward.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "ir/ops/functional.h"
+#include "ir/tensor/ancestors.h"
+
+namespace lathe::ir {
+
+bool passes_gradient(const Node& node) {
+  if (!is_float(node.type.dtype) && !is_complex(node.type.dtype)) return false;
+  return !std::holds_alternative<NotDifferentiable>(node.op->gradient);
+}
+
+namespace {
+
+bool contains(std::span<const ValueId> ids, ValueId id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+
+/// One sweep. Ids only grow, and every operand's id is smaller than its user's, so going through the values in
+/// falling order meets each one after all its users.
+class Sweep {
+ public:
+  Sweep(GraphBuilder& builder, std::span<const ValueId> targets, std::span<const ValueId> stop_at)
+      : builder_(builder), targets_(targets), stop_at_(stop_at) {}
+
+  std::vector<std::optional<Value>> run(std::span<const Cotangent> seeds) {
+    std::vector<ValueId> starts;
+    for (const Cotangent& seed : seeds) {
+      starts.push_back(seed.value);
+      arrive(seed.value, seed.gradient);
+    }
+    const auto region = ancestors(builder_.graph(), starts, [&](ValueId id) { return !contains(stop_at_, id); });
+    for (const ValueId id : region) active_[id] = is_active(id);
+    for (auto it = region.rbegin(); it != region.rend(); ++it)
+      if (active_[*it] && !contains(stop_at_, *it)) visit(*it);
+    std::vector<std::optional<Value>> results;
+    for (const ValueId target : targets_) results.push_back(arrived(target));
+    return results;
+  }
+
+ private:
+  /// Whether a gradient that arrives at `id` is of use: it is a target or can flow on to one.
+  bool is_active(ValueId id) const {
+    if (contains(targets_, id)) return true;
+    const Node& node = builder_.graph()[id];
+    if (contains(stop_at_, id) || !passes_gradient(node)) return false;
+    return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) { return active(operand); });
+  }
+
+  bool active(ValueId id) const {
+    const auto at = active_.find(id);
+    return at != active_.end() && at->second;
+  }
+
+  std::optional<Value> arrived(ValueId id) const {
+    const auto at = arrived_.find(id);
+    return at == arrived_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  /// Adds `gradient` to what has arrived at `id`, summed to its shape.
+  void arrive(ValueId id, Value gradient) {
+    const TensorType type = builder_.graph()[id].type;
+    if (gradient.shape() != type.shape) gradient = sum_to(gradient, type.shape);
+    if (gradient.shape() != type.shape) gradient = reshape(gradient, type.shape);  // dims equal by a run-time check
+    LATHE_ASSERT(gradient.dtype() == type.dtype);
+    const auto at = arrived_.find(id);
+    if (at == arrived_.end())
+      arrived_.emplace(id, gradient);
+    else
+      at->second = add(at->second, gradient);
+  }
+
+  /// Sends what has arrived at a node on to its operands.
+  void visit(ValueId id) {
+    const auto grad = arrived(id);
+    const Node node = builder_.graph()[id];  // a copy: the rules below add nodes
+    if (!grad || node.operands.empty() || !passes_gradient(node)) return;
+    const std::size_t n = node.operands.size();
+    const auto needed = std::make_unique<bool[]>(n);
+    for (std::size_t i = 0; i < n; ++i) needed[i] = active(node.operands[i]);
+    if (std::none_of(needed.get(), needed.get() + n, [](bool b) { return b; })) return;
+
+    const std::span<const bool> wanted(needed.get(), n);
+    const auto grads = std::holds_alternative<GradientRule>(node.op->gradient) ? by_rule(id, node, *grad, wanted)
+                                                                               : by_expansion(node, *grad, wanted);
+    const GraphBuilder::At at(builder_, node.loc.as_gradient());
+    for (std::size_t i = 0; i < n; ++i)
+      if (needed[i] && grads[i]) arrive(node.operands[i], *grads[i]);
+  }
+
+  std::vector<Value> values(const std::vector<ValueId>& ids) const {
+    std::vector<Value> result;
+    for (const ValueId id : ids) result.emplace_back(builder_, id);
+    return result;
+  }
+
+  std::vector<std::optional<Value>> by_rule(ValueId id, const Node& node, const Value& grad,
+                                            std::span<const bool> needed) {
+    const GraphBuilder::At at(builder_, node.loc.as_gradient());
+    const auto operands = values(node.operands);
+    const Value result(builder_, id);
+    std::vector<std::optional<Value>> grads(operands.size());
+    std::get<GradientRule>(node.op->gradient)({builder_, node, operands, result, grad, needed, grads});
+    return grads;
+  }
+
+  /// Builds what the composite means and sweeps through that, down to the composite's operands.
+  std::vector<std::optional<Value>> by_expansion(const Node& node, const Value& grad, std::span<const bool> needed) {
+    const auto operands = values(node.operands);
+    const Composite* composite = node.op->as<Composite>();
+    LATHE_ASSERT(composite);
+    const Value meaning = [&] {
+      const GraphBuilder::At at(builder_, node.loc);
+      return composite->expand(builder_, node, operands);
+    }();
+    std::vector<ValueId> targets;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (needed[i] && !contains(targets, operands[i].id())) targets.push_back(operands[i].id());
+    const Cotangent seed{meaning.id(), grad};
+    const auto found = backward(builder_, {&seed, 1}, targets, node.operands);
+    // An operand given twice gets its sum once.
+    std::vector<std::optional<Value>> grads(operands.size());
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const auto first = std::find(node.operands.begin(), node.operands.end(), targets[t]);
+      grads[static_cast<std::size_t>(first - node.operands.begin())] = found[t];
+    }
+    return grads;
+  }
+
+  GraphBuilder& builder_;
+  std::span<const ValueId> targets_, stop_at_;
+  std::map<ValueId, bool> active_;
+  std::map<ValueId, Value> arrived_;
+};
+
+}  // namespace
+
+std::vector<std::optional<Value>> backward(GraphBuilder& builder, std::span<const Cotangent> seeds,
+                                           std::span<const ValueId> targets, std::span<const ValueId> stop_at) {
+  return Sweep(builder, targets, stop_at).run(seeds);
+}
+
+}  // namespace lathe::ir

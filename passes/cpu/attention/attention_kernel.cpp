@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "passes/cpu/attention/attention_scratch.h"
+#include "passes/cpu/attention/clear_sums.h"
+#include "passes/cpu/attention/column_blocks.h"
+#include "passes/cpu/attention/prefetch_rows.h"
+#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/gemm/register_tile.h"
+#include "passes/lowering/attention/attention_program.h"
+#include "passes/lowering/attention/column_guard.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// Strips of a task: with tiles so many that the columns, which each task packs for itself, take little of its time.
+constexpr int usual_strips = 4, tiled_strips = 16;
+constexpr int fewest_tasks = 8;
+constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
+
+class AttentionKernel {
+ public:
+  AttentionKernel(const LoweringContext& lowering, const Region& region, Ends ends)
+      : lowering_(lowering),
+        domain_(region.domain),
+        context_("attention"),
+        b_(context_.builder),
+        attention_(attention_program(lowering, region, ends)),
+        emitter_(context_, program_, lowering.buffer_of),
+        top_(emitter_, {}),
+        lanes_(program_lanes(program_, lowering.target)),
+        vectors_(lowering.target.bits < 512 ? 3 : 4),
+        tile_rows_(attention_.tiled             ? tile_block
+                   : lowering.target.bits < 512 ? 4
+                                                : 24 / vectors_),
+        plan_(lowering.graph, program_, attention_.columns(), attention_.results(), StripPlan::Memory::slots,
+              narrow_results()),
+        block_(block_columns(parts_, plan_, column_count(), strip_rows(), 2 * tile_rows_)) {
+    for (const AttentionParts::Score& part : parts_.scores)
+      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
+    for (const AttentionParts::End& part : parts_.ends)
+      ends_.push_back(
+          std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_, attention_.tiled));
+  }
+
+  KernelContext::Built run() {
+    declare();
+    hoist();
+    const Value tasks = context_.dim(parts_.parallel), repeated = context_.dim(parts_.repeated);
+    if (parts_.sums_over_rows()) {
+      b_.parallel_for(0, tasks, 1, [&](Value task) {
+        repeat(task * repeated, repeated, [&](Value result) { block_ > 0 ? blocks(result) : all_strips(result); });
+      });
+    } else {
+      const int step = strips_of_a_task() * strip_rows();
+      const Value chunks = b_.ceil_div(rows_, step);
+      b_.parallel_for(0, tasks * context_.dim(parts_.serial) * chunks, 1, [&](Value task) {
+        const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
+        repeat(task / chunks * repeated, repeated,
+               [&](Value outer) { strips(outer, first, min(first + step, rows_)); });
+      });
+    }
+    return finish();
+  }
+
+ private:
+  /// body(first + i) for each i below count, in order.
+  void repeat(Value first, Value count, const std::function<void(Value)>& body) {
+    if (parts_.repeated.is(1)) return body(first);
+    b_.for_loop(0, count, 1, [&](Value i) { body(first + i); });
+  }
+
+  int strip_rows() const { return vectors_ * lanes_; }
+  int strips_of_a_task() const {
+    if (!attention_.tiled) return usual_strips;
+    const auto rows = (parts_.parallel * parts_.serial * row_count().unnamed()).value();
+    if (!rows) return tiled_strips / 2;
+    const auto each = static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * strip_rows()), tiled_strips));
+    return std::max(each, usual_strips);
+  }
+  RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
+  RegisterTile end_tile() const {
+    return lowering_.target.bits >= 512 && !attention_.tiled ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
+  }
+  int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
+  const Dim& row_count() const { return domain_[parts_.row_dim]; }
+  const Dim& column_count() const { return domain_[parts_.columns_dim]; }
+
+  // ------------------------------------------------------------------------------------------------------- memory
+
+  /// What products read as bf16.
+  std::set<int> narrow_results() const {
+    std::set<int> found;
+    for (const AttentionParts::End& end : parts_.ends)
+      if (end.pairs || (end.narrow && attention_.tiled)) found.insert(end.value);
+    return found;
+  }
+
+  bool cuts_into_slices() const {
+    const auto sliced = [](const auto& product) { return product->tiled()->sliced(); };
+    return std::any_of(scores_.begin(), scores_.end(), sliced) || std::any_of(ends_.begin(), ends_.end(), sliced);
+  }
+
+  void declare() {
+    std::vector<const PointProgram*> programs = {&program_};
+    for (const auto& score : scores_)
+      programs.insert(programs.end(), {&score->part().rows.code.program, &score->part().columns.code.program});
+    for (const auto& end : ends_)
+      programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
+    declare_buffers(context_, programs, lowering_);
+    AttentionScratch scratch(context_, lowering_,
+                             {.compute = parts_.compute,
+                              .lanes = lanes_,
+                              .strip_rows = strip_rows(),
+                              .tile_rows = tile_rows_,
+                              .columns = column_count().unnamed(),
+                              .rows = block_ > 0 ? parts_.serial * strip_pitch() : Dim(strip_rows())});
+    if (attention_.tiled && cuts_into_slices()) exact_.emplace(b_, scratch.slice_sums());
+    scratch.set_exact(exact_ ? &*exact_ : nullptr);
+    std::vector<ScratchMatrix> slots;
+    for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
+    for (auto& score : scores_) scratch.give_to(*score);
+    for (auto& end : ends_) scratch.give_to(*end);
+    const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
+    loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
+    rows_ = context_.dim(row_count());
+    columns_ = context_.dim(column_count());
+    const auto known = row_count().value();
+    if (known && *known < strip_rows()) return;  // so little is read soon anyway
+    for (auto& score : scores_)
+      for (OperandLoader* loader : {&score->rows(), &score->columns()}) look_ahead(*loader);
+    for (auto& end : ends_) look_ahead(end->other());
+  }
+
+  void look_ahead(OperandLoader& loader) {
+    if (block_ == 0 || !loader.operand().by_column) ahead_.add(loader);
+  }
+
+  /// What depends on no index comes ahead of the parallel loop.
+  void hoist() {
+    emitter_.hoist(top_);
+    for (auto& score : scores_) {
+      score->rows().hoist();
+      score->columns().hoist();
+    }
+    for (auto& end : ends_) end->other().hoist();
+  }
+
+  // ------------------------------------------------------------------------------------------------------- strips
+
+  /// Brings the operands of one outer index that are read by column into their places, if they have one.
+  void stage(Value outer) {
+    for (auto& score : scores_) score->stage_columns(outer, columns_);
+    for (auto& end : ends_) end->stage_columns(outer, columns_);
+  }
+
+  /// Rows first .. last of one outer index, strip by strip, each with all columns.
+  void strips(Value outer, Value first, Value last) {
+    stage(outer);
+    const Value magnitude = bounds_.any() ? magnitude_of(outer, first, last) : Value{};
+    b_.for_loop(first, last, strip_rows(), [&](Value row) {
+      strip({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, magnitude, {});
+    });
+  }
+
+  void all_strips(Value result) {
+    over_rows([&](AttentionEnd& end) { end.clear(b_.index(0), columns_); });
+    const Value serial = context_.dim(parts_.serial);
+    b_.for_loop(0, serial, 1, [&](Value s) { strips(result * serial + s, b_.index(0), rows_); });
+    over_rows([&](AttentionEnd& end) { end.epilogue(result, b_.index(0), columns_, b_.index(0)); });
+  }
+
+  void over_rows(const std::function<void(AttentionEnd&)>& body) {
+    for (auto& end : ends_)
+      if (end->part().over_rows) body(*end);
+  }
+  void over_columns(const std::function<void(AttentionEnd&)>& body) {
+    for (auto& end : ends_)
+      if (!end->part().over_rows) body(*end);
+  }
+
+  /// How far the sums over columns of one outer index lie from those of the next, where blocks() keeps them.
+  Dim strip_pitch() const { return row_count().unnamed() + Dim(strip_rows()); }
+
+  /// All rows with some columns after the other; the sums over columns stay in memory meanwhile.
+  void blocks(Value result) {
+    const Value serial = context_.dim(parts_.serial), pitch = context_.dim(strip_pitch());
+    const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
+      b_.for_loop(0, serial, 1, [&](Value s) { body(result * serial + s, s * pitch); });
+    };
+    over_columns([&](AttentionEnd& end) { end.clear(b_.index(0), serial * pitch); });
+    std::optional<kernel::Var> magnitude;
+    if (bounds_.any()) {
+      magnitude = b_.var(b_.constant(parts_.compute, 1));
+      each([&](Value outer, Value) {
+        b_.set(*magnitude, max(b_.get(*magnitude), magnitude_of(outer, b_.index(0), rows_)));
+      });
+    }
+    const bool once = parts_.serial.is(1);
+    if (once) stage(result);
+    b_.for_loop(0, columns_, block_, [&](Value lo) {
+      const Value hi = min(lo + block_, columns_);
+      over_rows([&](AttentionEnd& end) { end.clear(lo, hi); });
+      each([&](Value outer, Value at) {
+        if (!once) stage(outer);
+        b_.for_loop(0, rows_, strip_rows(), [&](Value row) {
+          strip({.outer = outer, .row = row, .lo = lo, .hi = hi}, magnitude ? b_.get(*magnitude) : Value{}, at + row);
+        });
+      });
+      over_rows([&](AttentionEnd& end) { end.epilogue(result, lo, hi - lo, lo); });
+    });
+    each([&](Value outer, Value at) {
+      over_columns([&](AttentionEnd& end) { end.epilogue(outer, b_.index(0), rows_, at); });
+    });
+  }
+
+  /// Bounds every score of these rows.
+  Value magnitude_of(Value outer, Value first, Value last) {
+    std::vector<std::pair<const AttentionOperand*, Value>> known;  // the products share operands
+    const auto largest = [&](OperandLoader& loader) {
+      for (const auto& [operand, magnitude] : known)
+        if (same_elements(*operand, loader.operand())) return magnitude;
+      const bool columns = loader.operand().by_column;
+      const Value found =
+          largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
+      known.emplace_back(&loader.operand(), found);
+      return found;
+    };
+    return score_magnitude(context_, parts_, bounds_, [&](const AttentionOperand& operand) {
+      const auto is = [&](OperandLoader& loader) { return &loader.operand() == &operand; };
+      for (auto& score : scores_)
+        for (OperandLoader* loader : {&score->rows(), &score->columns()})
+          if (is(*loader)) return largest(*loader);
+      for (auto& end : ends_)
+        if (is(end->other())) return largest(end->other());
+      throw InternalError("an operand of no product of the attention");
+    });
+  }
+
+  /// Rows from all.row on at the columns of `all`. `at`: where blocks() keeps their sums over columns.
+  void strip(const StripPlace& all, Value magnitude, std::optional<Value> at) {
+    const Value count = min(rows_ - all.row, strip_rows());
+    StripPlace place = all;
+    if (bounds_.any()) {
+      place = guarded_scores(place, count, magnitude);
+    } else {
+      scores(place, count, [](StripLoops::Rows&) {});
+    }
+    if (attention_.tiled) find_ends(place, vectors_);
+    for (auto& end : ends_) {
+      const ScratchMatrix& slot = loops_->slot(end->part().value);
+      if (end->part().over_rows) {
+        end->sum_over_rows(slot, place, count);
+      } else {
+        end->sum_over_columns(slot, place, count, at.value_or(b_.index(0)), at.has_value());
+        if (!at) end->epilogue(place.outer, place.row, count, b_.index(0));
+      }
+    }
+  }
+
+  /// The scores of a strip and what the point program makes of them; `then` sees its rows. A strip of few rows, as
+  /// short sequences have, is done with fewer vectors.
+  void scores(const StripPlace& strip, Value count, const std::function<void(StripLoops::Rows&)>& then) {
+    const auto with = [&](int vectors) {
+      StripPlace place = strip;
+      find_ends(place, vectors);
+      const auto multiply = [&] {
+        for (auto& score : scores_) {
+          if (!attention_.tiled) score->pack_rows(place, vectors, rows_);
+          score->multiply(loops_->slot(score->part().value), place, vectors, rows_, columns_, [&](Value column) {
+            if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
+          });
+        }
+      };
+      block_ > 0 && bounds_.any() ? b_.if_(place.lo < place.hi, multiply) : multiply();
+      StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
+      loops_->store_rows(rows);
+      for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
+      then(rows);
+    };
+    if (!attention_.tiled) return few_or_all(1, count, with);
+    for (auto& score : scores_) score->pack_rows(strip, vectors_, rows_);  // as many as there are
+    few_or_all(tile_block / lanes_, count, with);
+  }
+
+  /// with(vectors): as few as hold so many rows of a strip, doubling up to all.
+  void few_or_all(int vectors, Value count, const std::function<void(int)>& with) {
+    const auto known = row_count().value();
+    const int rows = vectors * lanes_;
+    if (vectors >= vectors_ || (known && *known <= rows)) return with(std::min(vectors, vectors_));
+    if (known && *known % strip_rows() == 0) return with(vectors_);
+    b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
+  }
+
+  /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
+  StripPlace guarded_scores(const StripPlace& all, Value count, Value magnitude) {
+    const Value sound = magnitude < magnitude_limit;
+    // Whole tiles of columns, so that none hangs over into columns that are left out.
+    const auto tiles_below = [&](Value column) {
+      return max(min(max(column, 0) / tile_rows_ * tile_rows_, all.hi), all.lo);
+    };
+    const auto tiles_above = [&](Value column) {
+      return max(min(b_.round_up(max(column, 0), tile_rows_), all.hi), all.lo);
+    };
+    const auto where = [&](Value bound, Value otherwise) { return b_.select(sound, bound, otherwise); };
+    const kernel::Var lo =
+        b_.var(bounds_.lower ? where(tiles_below(all.row + context_.dim(*bounds_.lower)), all.lo) : all.lo);
+    const kernel::Var hi =
+        b_.var(bounds_.upper ? where(tiles_above(all.row + count + context_.dim(*bounds_.upper)), all.hi) : all.hi);
+    const kernel::Var skips = b_.var(sound), again = b_.var(b_.constant_int(boolean, 1));
+    b_.for_loop(0, 2, 1, [&](Value) {
+      b_.if_(b_.get(again), [&] {
+        b_.set(again, b_.constant_int(boolean, 0));
+        scores({all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)}, count, [&](StripLoops::Rows& rows) {
+          const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
+          b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
+            b_.set(again, b_.constant_int(boolean, 1));
+            b_.set(skips, b_.constant_int(boolean, 0));
+            b_.set(lo, all.lo);
+            b_.set(hi, all.hi);
+          });
+        });
+      });
+    });
+    return {all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)};
+  }
+
+  /// Beyond a diagonal no vector of rows needs the columns, but those that the products read along with others.
+  void find_ends(StripPlace& place, int vectors) {
+    if (!bounds_.upper || !place.skips || vectors == 1) return;
+    const Value diagonal = place.row + context_.dim(*bounds_.upper);
+    for (int v = 0; v + 1 < vectors; ++v) {
+      const int rows = (v + 1) * lanes_, read = (rows + tile_rows_ - 1) / tile_rows_ * tile_rows_;
+      const Value end = b_.round_up(max(diagonal + read, 0), tile_rows_);
+      place.ends.push_back(b_.select(place.skips, max(min(end, place.hi), place.lo), place.hi));
+    }
+    place.ends.push_back(place.hi);
+    place.inside = max(min(diagonal + 1, place.ends[0]), place.lo);
+  }
+
+  KernelContext::Built finish() {
+    Dim depths(0);
+    for (const auto& score : scores_) depths = depths + score->part().depth;
+    for (const auto& end : ends_) depths = depths + end->part().depth;
+    const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
+    auto built = context_.finish();
+    built.launch.flops = attention_.flops(depths);
+    const int chunk = strips_of_a_task() * strip_rows();
+    const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows
+                                                  : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
+    built.launch.work = parts_.repeated * task_rows * columns * (depths + Dim(point_work));
+    return built;
+  }
+
+  const LoweringContext& lowering_;
+  const Shape& domain_;
+  KernelContext context_;
+  kernel::Builder& b_;
+  AttentionProgram attention_;
+  const PointProgram& program_ = attention_.program;
+  const AttentionParts& parts_ = attention_.parts;
+  const ColumnBounds& bounds_ = attention_.bounds;
+  PointEmitter emitter_;
+  Scope top_;
+  int lanes_, vectors_, tile_rows_;
+  StripPlan plan_;
+  int block_;  ///< columns; 0: all
+  std::optional<StripLoops> loops_;
+  LookAhead ahead_;
+  std::vector<std::unique_ptr<AttentionScore>> scores_;
+  std::vector<std::unique_ptr<AttentionEnd>> ends_;
+  std::optional<SliceSums> exact_;
+  Value rows_, columns_;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+  const AttentionParts parts =
+      attention_parts(context, region, region_program(context.graph, context.plan, region.parts[0]));
+  // What is added up over all outer dims would leave one task: rows run in parallel there, outer dims in a second
+  // kernel, which computes the scores again.
+  const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.repeated.is(1);
+  std::vector<KernelContext::Built> built = clear_sums_over_nothing(context, region);
+  for (const Ends ends : two ? std::vector{Ends::over_columns, Ends::over_rows} : std::vector{Ends::all})
+    built.push_back(AttentionKernel(context, region, ends).run());
+  return built;
+}
+
+}  // namespace lathe::cpu

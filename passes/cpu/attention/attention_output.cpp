@@ -1,0 +1,217 @@
+#include "passes/cpu/attention/attention_output.h"
+
+#include <algorithm>
+
+#include "passes/cpu/gemm/gemm_pack.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+
+AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+                           const RegisterTile& tile, const ColumnBounds& bounds, bool tiled)
+    : context_(context),
+      b_(context.builder),
+      part_(part),
+      tile_(tile),
+      bounds_(bounds),
+      dtype_(lowering.graph[part.node].type.dtype),
+      other_(context, lowering, part.other, tile.compute),
+      emitter_(context, part.epilogue, lowering.buffer_of),
+      top_(emitter_, {}) {
+  if (tiled) tiled_.emplace(context, part_, other_, tile.vectors * tile.lanes);
+}
+
+void AttentionEnd::set_scratch(const Scratch& scratch) {
+  sums_ = scratch.sums;
+  staged_ = scratch.staged;
+  divisors_ = scratch.divisors;
+  pairs_ = scratch.pairs;
+}
+
+void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, Value columns) {
+  if (!divisors_) return;
+  const Value some = b_.broadcast(columns > 0, tile_.lanes);
+  for (std::size_t v = 0; v < rows.size(); ++v) {
+    const Value divisor = b_.broadcast(emitter.emit(*part_.divisor, *rows[v]), tile_.lanes);
+    const Value kept = b_.select(some, divisor, b_.constant(tile_.compute, 1, tile_.lanes));
+    b_.store(divisors_->buffer, static_cast<int>(v) * tile_.lanes, kept, {}, bytes());
+  }
+}
+
+void AttentionEnd::stage_columns(Value outer, Value columns) {
+  if (part_.over_rows) return;
+  tiled_ ? tiled_->stage_columns(outer, columns) : stage(outer, b_.index(0), columns);
+}
+
+/// Brings positions first .. first + count of the other operand into its place, if it has one.
+void AttentionEnd::stage(Value outer, Value first, Value count) {
+  if (!staged_) return;
+  if (part_.pairs)
+    pairs_to(other_, *staged_, outer, first, count, tile_.lanes);
+  else
+    copy_to(other_, *staged_, outer, first, count, tile_.lanes);
+}
+
+int AttentionEnd::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
+
+RegisterTile AttentionEnd::tile(int rows, int vectors) const {
+  RegisterTile found = tile_;
+  found.rows = rows;
+  found.vectors = vectors;
+  return found;
+}
+
+/// Vectors of the other operand at positions first + k, or pairs of positions, along the depth from `depth0` on.
+TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
+  const int lanes = tile_.lanes;
+  std::vector<Value> masks;
+  for (int v = 0; v < tile_.vectors; ++v)
+    masks.push_back(masked ? b_.tail_mask(context_.dim(part_.depth) - depth0 - v * lanes, lanes) : Value{});
+  return [this, outer, first, depth0, masks, lanes](Value k, int v) {
+    const Value d = depth0 + v * lanes;
+    const int step = part_.pairs ? 2 : 1;
+    if (staged_) return b_.load(staged_->buffer, (k * staged_->stride + d) * step, step * lanes, {}, bytes());
+    return other_.load(outer, first + k, d, LaneAxis::k, lanes, masks[static_cast<std::size_t>(v)]);
+  };
+}
+
+/// body(row, rows) for tiles that cover the first `count` rows of a strip, which has `most`.
+void AttentionEnd::row_tiles(Value count, int most, const std::function<void(Value, int)>& body) {
+  const int rest = most % tile_.rows, whole = most - rest;
+  b_.for_loop(0, min(count, whole), tile_.rows, [&](Value row) { body(row, tile_.rows); });
+  if (rest > 0) b_.if_(count > whole, [&] { body(b_.index(whole), rest); });
+}
+
+/// body(depth0, vectors, masked) for tiles that cover the depth.
+void AttentionEnd::depth_tiles(const std::function<void(Value, int, bool)>& body) {
+  const auto known = part_.depth.value();
+  if (!known) {
+    b_.for_loop(0, context_.dim(part_.depth), tile_.lanes, [&](Value d) { body(d, 1, true); });
+    return;
+  }
+  const int all = static_cast<int>((*known + tile_.lanes - 1) / tile_.lanes);
+  for (int v = 0; v < all; v += tile_.vectors) {
+    const int vectors = std::min(tile_.vectors, all - v);
+    body(b_.index(v * tile_.lanes), vectors, (v + vectors) * tile_.lanes > *known);
+  }
+}
+
+/// Of columns lo .. hi those that some row of a tile from `row` on does not leave out.
+std::pair<Value, Value> AttentionEnd::columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi) {
+  if (bounds_.lower) lo = b_.select(place.skips, max(lo, row + context_.dim(*bounds_.lower)), lo);
+  if (bounds_.upper) hi = b_.select(place.skips, min(hi, row + context_.dim(*bounds_.upper) + tile_.rows), hi);
+  return {lo, hi};
+}
+
+/// Of the strip's rows those that do not leave out all columns of a tile from `column` on.
+std::pair<Value, Value> AttentionEnd::rows_of_columns(const StripPlace& place, Value column, Value count) {
+  Value from = b_.index(0), to = count;
+  if (bounds_.upper) from = b_.select(place.skips, max(column - context_.dim(*bounds_.upper) - place.row, 0), from);
+  if (bounds_.lower)
+    to = b_.select(place.skips, min(count, column + tile_.rows - context_.dim(*bounds_.lower) - place.row), to);
+  return {from, to};
+}
+
+/// Steps of a product over these columns or rows; pairs from even ones on. What a pair has besides them counts for
+/// nothing: the strip has zeros there.
+std::pair<Value, Value> AttentionEnd::steps(std::pair<Value, Value> range) {
+  if (!part_.pairs) return range;
+  return {range.first / 2, b_.ceil_div(range.second, 2)};
+}
+
+/// pairs[column / 2][row] = columns lo .. hi of a strip, two and two from lo on; beside the last of an odd number
+/// zero.
+void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count) {
+  const int lanes = tile_.lanes, vectors = static_cast<int>(*b_.constant_value(pairs_->stride)) / lanes;
+  const auto pair = [&](Value column, bool whole) {
+    for_unrolled(b_, b_.index(0), b_.ceil_div(count, lanes), vectors, [&](Value v) {
+      const auto numbers = [&](Value at) {
+        return b_.load(slot.buffer, at * slot.stride + v * lanes, lanes, {}, bytes() / 2);
+      };
+      const Value odd = whole ? numbers(column + 1) : b_.constant(bf16, 0, lanes);
+      b_.store(pairs_->buffer, ((column - lo) / 2 * pairs_->stride + v * lanes) * 2,
+               interleave(b_, numbers(column), odd), {}, bytes());
+    });
+  };
+  const Value even = lo + (hi - lo) / 2 * 2;
+  b_.for_loop(lo, even, 2, [&](Value column) { pair(column, true); });
+  b_.if_(even < hi, [&] { pair(even, false); });
+}
+
+void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count, Value at,
+                                    bool begun) {
+  if (tiled_) return tiled_->sum_over_columns(slot, place, count, at, begun);
+  const int lanes = tile_.lanes;
+  const Value blocks = b_.ceil_div(place.hi - place.lo, column_block);
+  b_.for_loop(0, begun ? blocks : max(blocks, 1), 1, [&](Value block) {
+    const Value lo = place.lo + block * column_block, hi = min(lo + column_block, place.hi);
+    const Value continues = begun ? Value{} : b_.broadcast(block > 0, lanes);
+    if (part_.pairs) columns_in_pairs(slot, lo, hi, count);
+    depth_tiles([&](Value depth0, int vectors, bool masked) {
+      row_tiles(count, static_cast<int>(*b_.constant_value(slot.stride)), [&](Value row, int rows) {
+        const auto sum_at = [&](int r, int v) { return (at + row + r) * sums_.stride + depth0 + v * lanes; };
+        const auto element = [&](Value k, int r) {
+          if (part_.pairs) return b_.load(pairs_->buffer, ((k - lo / 2) * pairs_->stride + row + r) * 2, 2);
+          return b_.cast(b_.load(slot.buffer, k * slot.stride + row + r), tile_.compute);
+        };
+        const auto start = [&](int r, int v) {
+          return b_.load(sums_.buffer, sum_at(r, v), lanes, continues, bytes());
+        };
+        const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, sum_at(r, v), sum, {}, bytes()); };
+        const auto vector = depth_vectors(place.outer, b_.index(0), depth0, masked);
+        const auto [from, to] = steps(columns_of_rows(place, place.row + row, lo, hi));
+        emit_register_tile(b_, tile(rows, vectors), from, to, element, vector, start, sink);
+      });
+    });
+  });
+}
+
+void AttentionEnd::clear(Value first, Value last) {
+  const Value end = b_.round_up(last, tile_.rows) * sums_.stride;
+  b_.for_loop(first * sums_.stride, end, tile_.lanes,
+              [&](Value i) { b_.store(sums_.buffer, i, b_.constant(tile_.compute, 0, tile_.lanes), {}, bytes()); });
+}
+
+void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+  if (tiled_) return tiled_->sum_over_rows(slot, place, count);
+  const int lanes = tile_.lanes;
+  stage(place.outer, place.row, count);
+  const Value first = staged_ ? b_.index(0) : place.row;
+  depth_tiles([&](Value depth0, int vectors, bool masked) {
+    b_.for_loop(place.lo, place.hi, tile_.rows, [&](Value column) {
+      const auto at = [&](int r, int v) { return (column + r) * sums_.stride + depth0 + v * lanes; };
+      const auto element = [&](Value k, int r) {
+        const Value line = (column + r) * slot.stride;
+        if (part_.pairs) return b_.load(slot.buffer, line + 2 * k, 2);
+        return b_.cast(b_.load(slot.buffer, line + k), tile_.compute);
+      };
+      const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, {}, bytes()); };
+      const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
+      const auto vector = depth_vectors(place.outer, first, depth0, masked);
+      const auto [from, to] = steps(rows_of_columns(place, column, count));
+      emit_register_tile(b_, tile(tile_.rows, vectors), from, to, element, vector, start, sink);
+    });
+  });
+}
+
+void AttentionEnd::epilogue(Value outer, Value first, Value count, Value at) {
+  const int lanes = tile_.lanes;
+  b_.for_loop(0, count, 1, [&](Value position) {
+    const Value divisor = divisors_ ? b_.load(divisors_->buffer, position) : Value{};
+    vector_loop(b_, b_.index(0), context_.dim(part_.depth), lanes, [&](Value d, Value mask) {
+      PointEmitter::Scope scope(
+          emitter_,
+          {{part_.outer_dims, outer, 1}, {part_.position_dims, first + position, 1}, {part_.depth_dims, d, lanes}},
+          mask, &top_);
+      Value sum = b_.load(sums_.buffer, (at + position) * sums_.stride + d, lanes, {}, bytes());
+      if (divisors_) sum = sum / divisor;
+      scope.bind(0, rounded(b_, sum, dtype_));
+      for (const PointStore& store : part_.epilogue.stores)
+        emitter_.store(store.node, part_.epilogue[store.value].dtype, store.form, emitter_.emit(store.value, scope),
+                       scope);
+    });
+  });
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/cpu/attention/attention_tiles.h"
+#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/gemm/register_tile.h"
+#include "passes/lowering/attention/column_bounds.h"
+
+namespace lathe::cpu {
+
+/// The code of a product that ends an attention, inside one kernel: it sums what the strips hold.
+class AttentionEnd {
+ public:
+  AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+               const RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
+
+  const AttentionParts::End& part() const { return part_; }
+  OperandLoader& other() { return other_; }
+  struct Scratch {
+    ScratchMatrix sums;                          ///< [row or column][depth]
+    std::optional<ScratchMatrix> staged = {};    ///< the other operand, where it cannot be read in place
+    std::optional<ScratchMatrix> divisors = {};  ///< one for each row of a strip, where the part has them
+    std::optional<ScratchMatrix> pairs = {};     ///< see columns_in_pairs
+  };
+  void set_scratch(const Scratch& scratch);
+  /// Where it is made by tile_mma.
+  TiledEnd* tiled() { return tiled_ ? &*tiled_ : nullptr; }
+  /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
+  /// pairs[column / 2][row][2], so many and two.
+  static constexpr int column_block = 512;
+  /// Keeps what the sums of a strip's rows are divided by: 1 where there are no columns, for no weight is divided
+  /// then.
+  void keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, kernel::Value columns);
+  /// Brings all columns of the other operand into its place, if it has one and is read by column.
+  void stage_columns(kernel::Value outer, kernel::Value columns);
+
+  /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a strip;
+  /// += where earlier columns have `begun` them.
+  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count, kernel::Value at,
+                        bool begun);
+  /// sums[column] += sum over the first `count` rows of a strip of slot[column][row] * other[row].
+  void sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+  /// sums[first .. last] = 0, and some that follow.
+  void clear(kernel::Value first, kernel::Value last);
+  /// Hands the sums of positions first .. first + count, which lie from `at` on, to what reads the product.
+  void epilogue(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value at);
+
+ private:
+  using Value = kernel::Value;
+  int bytes() const;
+  RegisterTile tile(int rows, int vectors) const;
+  TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
+  void row_tiles(Value count, int most, const std::function<void(Value row, int rows)>& body);
+  void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
+  std::pair<Value, Value> columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi);
+  std::pair<Value, Value> rows_of_columns(const StripPlace& place, Value column, Value count);
+  void stage(Value outer, Value first, Value count);
+  void columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count);
+  std::pair<Value, Value> steps(std::pair<Value, Value> range);
+
+  KernelContext& context_;
+  kernel::Builder& b_;
+  const AttentionParts::End& part_;
+  RegisterTile tile_;
+  const ColumnBounds& bounds_;
+  DType dtype_;  ///< of the result
+  OperandLoader other_;
+  PointEmitter emitter_;
+  PointEmitter::Scope top_;
+  ScratchMatrix sums_;
+  std::optional<ScratchMatrix> staged_, divisors_, pairs_;
+  std::optional<TiledEnd> tiled_;
+};
+
+}  // namespace lathe::cpu

@@ -1,0 +1,104 @@
+#include "passes/cpu/attention/attention_scratch.h"
+
+#include <algorithm>
+
+namespace lathe::cpu {
+
+namespace {
+bool in_place(const AttentionOperand& operand, DType dtype) { return operand.plain && operand.dtype() == dtype; }
+}  // namespace
+
+/// The width of a matrix as whole vectors; of an unknown one at least as much.
+Dim AttentionScratch::rounded(const Dim& width) const {
+  const int lanes = sizes_.lanes;
+  const auto number = width.value();
+  return number ? Dim((*number + lanes - 1) / lanes * lanes) : width.unnamed() + Dim(lanes - 1);
+}
+
+kernel::Buffer AttentionScratch::buffer(const Dim& elements, DType dtype, const char* name) {
+  const int id = lowering_.scratch(dtype, elements, name);
+  context_.declare(id, dtype, true, true);
+  return context_.buffer(id);
+}
+
+kernel::Buffer AttentionScratch::tiles(const Dim& rows, const Dim& depth, DType dtype, const char* name) {
+  return buffer(tiled_elements(rows, depth, dtype), bf16, name);
+}
+
+ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType dtype, const char* name) {
+  kernel::Builder& b = context_.builder;
+  const bool known = width.value().has_value();
+  return {buffer(rows.unnamed() * rounded(width), dtype, name),
+          known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
+}
+
+SliceSums::Scratch AttentionScratch::slice_sums() {
+  const Dim elements(SliceSums::side * SliceSums::side);
+  const kernel::Buffer sums = buffer(elements, f32, "sums by fma"), left = buffer(elements, f32, "left of them");
+  return {sums, left, buffer(elements, f32, "right of them")};
+}
+
+ScratchMatrix AttentionScratch::slot(DType dtype) {
+  return matrix(sizes_.columns + Dim(sizes_.tile_rows), Dim(sizes_.strip_rows), dtype, "strip of scores");
+}
+
+void AttentionScratch::give_to(AttentionScore& score) {
+  const AttentionParts::Score& part = score.part();
+  if (TiledScore* tiled = score.tiled()) return give_to(*tiled, part);
+  std::optional<ScratchMatrix> staged;
+  if (!in_place(part.columns, score.dtype()))
+    staged = matrix(sizes_.columns, part.depth, score.dtype(), "staged columns");
+  score.set_scratch(matrix(part.depth, Dim(sizes_.strip_rows), score.dtype(), "packed rows"), staged);
+}
+
+void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& part) {
+  const kernel::Buffer rows = tiles(Dim(sizes_.strip_rows), part.depth, score.dtype(), "packed rows");
+  score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"), exact_);
+}
+
+/// Positions of sums may hang over by a block, and their depth is in whole ones.
+void AttentionScratch::give_to(TiledEnd& tiled, AttentionEnd& end) {
+  const AttentionParts::End& part = end.part();
+  const Dim strip(sizes_.strip_rows), depth(TiledEnd::whole_depth(part)), &columns = sizes_.columns;
+  const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(tile_block);
+  const DType dtype = tiled.dtype();
+  TiledEnd::Scratch found{.sums = matrix(positions, depth, f32, "sums"),
+                          .other = tiles(part.over_rows ? strip : columns, depth, dtype, "packed other operand")};
+  if (tiled.packs_values())
+    found.values =
+        tiles(part.over_rows ? strip : Dim(TiledEnd::column_block), Dim(tile_block), dtype, "packed values");
+  if (!part.over_rows) {
+    found.turned = matrix(depth, strip, f32, "turned sums");
+    found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
+  }
+  if (tiled.sliced()) found.exact = exact_;
+  if (tiled.sliced() && part.over_rows) found.block = buffer(Dim(tile_block * tile_block), f32, "sums of a block");
+  tiled.set_scratch(found);
+  AttentionEnd::Scratch ends{.sums = found.sums};
+  if (part.divisor) ends.divisors = matrix(Dim(1), strip, f32, "divisors");
+  end.set_scratch(ends);
+}
+
+void AttentionScratch::give_to(AttentionEnd& end) {
+  if (TiledEnd* tiled = end.tiled()) return give_to(*tiled, end);
+  const AttentionParts::End& part = end.part();
+  const DType compute = sizes_.compute;
+  const Dim strip(sizes_.strip_rows), &columns = sizes_.columns;
+  const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(sizes_.tile_rows);
+  AttentionEnd::Scratch found{.sums = matrix(positions, part.depth, compute, "sums")};
+  const Dim staged = part.over_rows ? strip : columns;
+  if (part.pairs)
+    found.staged = matrix(staged + Dim(1), part.depth, bf16, "staged operand");
+  else if (!in_place(part.other, compute))
+    found.staged = matrix(staged, part.depth, compute, "staged operand");
+  if (part.divisor) found.divisors = matrix(Dim(1), strip, compute, "divisors");
+  if (part.pairs && !part.over_rows) {
+    const auto known = columns.value();
+    const int most = AttentionEnd::column_block;
+    const Dim held = known ? Dim(std::min<std::int64_t>(*known, most)) : Dim(most);
+    found.pairs = matrix(held + Dim(3), strip, bf16, "pairs of columns");
+  }
+  end.set_scratch(found);
+}
+
+}  // namespace lathe::cpu

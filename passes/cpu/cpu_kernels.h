@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+
+/// What a CPU makes of each kind of region.
+namespace lathe::cpu {
+
+/// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened
+/// domain), and in it as many loops over the row as its reductions depend on each other. Reductions over the rows are
+/// summed up on the way, chunk by chunk; a second kernel adds the chunks. Rows of one large tensor, and rows that are
+/// looked up, are asked for ahead.
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
+/// An element-wise region whose results are where(iota == row, new, state), written over that state: only the row is
+/// touched, as in a cache of keys to which a token is added. Nothing for other regions.
+std::optional<KernelContext::Built> lower_row_update(const LoweringContext& context, const Region& region);
+/// A reduction over outer dims: as in lower_rows where the columns are known and few; else blocks of columns in
+/// parallel, each walking down its rows.
+std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
+/// scatter_add: first the positions of each row's updates, then rows in parallel, each adding its updates in order,
+/// so that the sum is the same on any number of threads; to zeros, or to the operand of a second member that lies
+/// where the result goes.
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
+/// Writes to the buffer `to` where each row's list of positions starts, at [0, rows], then, from rows + 2 on, the
+/// positions (numbers of updates) sorted by row, those of one row in their own order. i64.
+KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter, int to);
+/// A contraction with its epilogue: kernels that pack operands, then the product.
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
+
+/// An attention region: strips of rows, each with all its columns in scratch, from the products that make the scores
+/// to those that end it. Two kernels where sums over all outer dims are among its members.
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
+
+}  // namespace lathe::cpu

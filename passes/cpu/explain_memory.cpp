@@ -1,0 +1,64 @@
+#include "passes/cpu/explain_memory.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "ir/support/visible.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/memory/memory_plan.h"
+
+namespace lathe {
+
+namespace {
+
+/// What one run of a program takes and does.
+struct Cost {
+  std::int64_t bytes = 0, arena = 0;
+  double flops = 0, traffic = 0;
+};
+
+Cost cost_of(const Program& program, const MemoryBudget& budget) {
+  const MemoryPlan plan = plan_memory(program, budget.dims, budget.threads);
+  Cost cost{.bytes = plan.arena_bytes + plan.argument_bytes, .arena = plan.arena_bytes};
+  for (const Launch& launch : program.launches) {
+    cost.flops += static_cast<double>(launch.flops.evaluate(budget.dims));
+    cost.traffic += static_cast<double>(launch.bytes.evaluate(budget.dims));
+  }
+  return cost;
+}
+
+std::string takes(const Cost& cost) {
+  return fmt::format("{}, {} of it arena", format_bytes(cost.bytes), format_bytes(cost.arena));
+}
+
+double percent_more(double before, double after) { return before > 0 ? 100 * (after / before - 1) : 0; }
+
+std::string with_dims(const DimBindings& dims) {
+  std::vector<std::string> texts;
+  for (const auto& [name, size] : dims) texts.push_back(fmt::format("{}={}", name, size));
+  return texts.empty() ? "" : fmt::format(" with {}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+std::string explain_memory(const ir::Graph& graph, const VectorTarget& target, const MemoryBudget& budget,
+                           LowerOptions options) {
+  options.memory = budget;
+  const Program within = lower_cpu(graph, target, options);
+  options.memory.reset();
+  const Cost before = cost_of(lower_cpu(graph, target, options), budget), after = cost_of(within, budget);
+  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name),
+                                 with_dims(budget.dims), takes(before), format_bytes(budget.bytes), takes(after));
+  if (within.recomputed.empty()) return text + "nothing is computed again\n";
+  text += "computed again for late readers, and what all takes then:\n";
+  for (const RecomputedKind& kind : within.recomputed)
+    text += fmt::format("  {:>9}  {}, {} value{}\n", format_bytes(kind.bytes_together), kind.what, kind.values,
+                        kind.values == 1 ? "" : "s");
+  return text + fmt::format(
+                    "that costs {:.1f}% more products and sums ({:.4g} -> {:.4g} GFLOP), {:.1f}% more traffic "
+                    "({:.4g} -> {:.4g} GB) a run\n",
+                    percent_more(before.flops, after.flops), before.flops * 1e-9, after.flops * 1e-9,
+                    percent_more(before.traffic, after.traffic), before.traffic * 1e-9, after.traffic * 1e-9);
+}
+
+}  // namespace lathe

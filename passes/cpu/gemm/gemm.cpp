@@ -1,0 +1,56 @@
+#include "passes/cpu/gemm/gemm.h"
+
+#include "passes/cpu/gemm/gemm_fit.h"
+#include "passes/cpu/gemm/gemm_strategies.h"
+
+namespace lathe::cpu {
+
+using kernel::Builder;
+using kernel::Value;
+
+Value block_size(Builder& b, Value size, Value limit, int step) {
+  const Value blocks = max((size + limit - 1) / limit, 1);
+  return max(b.round_up(b.ceil_div(size, blocks), step), step);
+}
+
+Value rows_for_tasks(Builder& b, const GemmSizes& sizes, Value column_blocks, int most, int unit) {
+  Value rows = b.index(floor_to(most, unit));
+  for (int part = 2; part <= 4; part *= 2) {
+    const Value tasks = sizes.batch * column_blocks * b.ceil_div(sizes.m, rows);
+    rows = b.select(tasks < 24, b.index(floor_to(most / part, unit)), rows);
+  }
+  return rows;
+}
+
+void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns,
+                   const std::function<void(const GemmTask&)>& body) {
+  const Value column_blocks = b.ceil_div(sizes.n, columns), row_blocks = b.ceil_div(sizes.m, rows);
+  b.parallel_for(0, sizes.batch * column_blocks * row_blocks, 1, [&](Value index) {
+    const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
+    const Value m0 = rest % row_blocks * rows;
+    body({.batch = rest / row_blocks,
+          .m0 = m0,
+          .m1 = min(m0 + rows, sizes.m),
+          .n0 = n0,
+          .n1 = min(n0 + columns, sizes.n)});
+  });
+}
+
+void for_each_pass(Builder& b, Value steps, Value passes, int kc, const std::function<void(const GemmPass&)>& body) {
+  b.for_loop(0, passes, 1, [&](Value number) {
+    const Value k0 = number * kc;
+    body(
+        {.k0 = k0, .depth = min(steps - k0, kc), .continues = number > 0, .last = kernel::equal(number, passes - 1)});
+  });
+}
+
+void emit_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+               const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch) {
+  switch (plan.strategy) {
+    case GemmStrategy::blocked: return emit_blocked_gemm(b, plan, sizes, lhs, rhs, epilogue, prefetch);
+    case GemmStrategy::tiles: return emit_tile_gemm(b, plan, sizes, lhs, rhs, epilogue);
+    case GemmStrategy::skinny_dot: return emit_skinny_dot(b, plan, sizes, lhs, rhs, epilogue);
+  }
+}
+
+}  // namespace lathe::cpu

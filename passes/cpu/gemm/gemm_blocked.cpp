@@ -1,0 +1,400 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "passes/cpu/gemm/gemm_fit.h"
+#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/gemm_rest.h"
+#include "passes/cpu/gemm/gemm_strategies.h"
+#include "passes/cpu/gemm/register_tile.h"
+
+namespace lathe::cpu {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+using kernel::Var;
+
+namespace {
+
+/// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums, and
+/// that of the tile above it.
+struct Place {
+  Value first, m, n, sums, above;
+  int rows;
+};
+
+class BlockedGemm {
+ public:
+  BlockedGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+              const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch)
+      : b_(b),
+        plan_(plan),
+        tile_(plan.tile),
+        sizes_{sizes.batch, sizes.m, sizes.n - plan.rest, sizes.k},
+        lhs_(lhs),
+        rhs_(rhs),
+        epilogue_(epilogue),
+        prefetch_(prefetch) {
+    if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
+    if (plan.rest > 0) rest_.emplace(b, plan, sizes, lhs, rhs, epilogue);
+  }
+
+  void emit() {
+    steps_ = steps_of_k(b_, tile_, sizes_.k);
+    const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
+    const Value rows = block_size(b_, sizes_.m, rows_of_task(b_.ceil_div(sizes_.n, columns)), left_rows_);
+    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { task(t); });
+  }
+
+ private:
+  /// mc as whole units of packed rows.
+  int most_rows() const { return floor_to(tile_.mc, left_rows_); }
+
+  /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
+  Value rows_of_task(Value column_blocks) {
+    if (plan_.rhs == Source::loaded || plan_.right_ahead) return b_.index(most_rows());
+    return rows_for_tasks(b_, sizes_, column_blocks, tile_.mc, left_rows_);
+  }
+
+  void task(const GemmTask& t) {
+    const int least = overlaps() ? 2 : 1;
+    const bool in_turn = b_.is_constant(passes_, 1) && !plan_.right_ahead;
+    const int strips = in_turn ? least : std::max(most_rows() / tile_.mr, least);
+    if (!straight())
+      sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
+    if (plan_.lhs == Source::loaded)
+      left_ = b_.alloc(tile_.packed(), unit_ * (std::int64_t{left_rows_} * tile_.kc + tile_.lanes),
+                       kernel::Space::stack, "left");
+    if (plan_.rhs == Source::loaded)
+      right_ = b_.alloc(tile_.packed(), unit_ * std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
+    if (rest_) rest_->begin();
+    for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
+  }
+
+  void pass(const GemmTask& t, const GemmPass& p) {
+    if (plan_.rhs == Source::loaded) pack_right(t, p);
+    if (!rest_) return strips(t, p, t.m0, t.m1);
+    if (plan_.rhs != Source::direct) b_.if_(takes_rest(t), [&] { rest_->copy(t.batch, p.k0, p.k0 + p.depth); });
+    // The rest of the columns while the rows are near.
+    const int block = RestColumns::block(plan_, lhs_.axis);
+    b_.for_loop(t.m0, t.m1, block, [&](Value m) {
+      const Value end = min(m + block, t.m1);
+      strips(t, p, m, end);
+      b_.if_(p.last && takes_rest(t), [&] { rest_->rows(t.batch, m, end); });
+    });
+  }
+
+  /// Whether a task has the last of the columns that fill vectors.
+  Value takes_rest(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
+
+  void strips(const GemmTask& t, const GemmPass& p, Value m0, Value m1) {
+    if (plan_.right_ahead) return columns_and_strips(t, p);
+    b_.for_loop(m0, m1, left_rows_, [&](Value first) {
+      if (plan_.lhs == Source::loaded) pack_left(t, p, first);
+      if (left_rows_ == tile_.mr) return strip(t, p, first, first);
+      b_.for_loop(first, min(first + left_rows_, m1), tile_.mr, [&](Value m) { strip(t, p, first, m); });
+    });
+  }
+
+  /// All strips of one tile of columns after the other.
+  void columns_and_strips(const GemmTask& t, const GemmPass& p) {
+    LATHE_ASSERT(plan_.lhs == Source::direct && plan_.rhs == Source::direct && !rest_);
+    const auto strips = [&](const Builder::Body& body) { b_.for_loop(t.m0, t.m1, tile_.mr, body); };
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      strips([&](Value m) {
+        const Value sums = strip_base(t, m) + (n - t.n0) * tile_.mr;
+        known_rows(m, [&](int rows) {
+          columns(t, p, {.first = m, .m = m, .n = n, .sums = sums, .above = sums, .rows = rows});
+        });
+      });
+    });
+    if (!straight()) b_.if_(p.last, [&] { strips([&](Value m) { strip_epilogue(t, m, strip_base(t, m)); }); });
+  }
+
+  /// body(rows) for the rows from m on: mr of them, or what is left of a known number.
+  void known_rows(Value m, const std::function<void(int rows)>& body) {
+    const auto known = b_.constant_value(sizes_.m);
+    const auto last = static_cast<int>(known ? *known % tile_.mr : 0);
+    if (last == 0) return body(tile_.mr);
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
+  }
+
+  /// Rows m .. m + mr, of the packed rows that start at `first`.
+  void strip(const GemmTask& t, const GemmPass& p, Value first, Value m) {
+    const Value base = strip_base(t, m), above = strip_base(t, m - tile_.mr);
+    const auto tiles = [&](int rows) {
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+        const Value column = (n - t.n0) * tile_.mr;
+        columns(t, p, {.first = first, .m = m, .n = n, .sums = base + column, .above = above + column, .rows = rows});
+      });
+    };
+    const auto all = [&](bool copying) {
+      copying_ = copying;
+      known_rows(m, tiles);
+    };
+    const bool copies = rest_ && plan_.rhs == Source::direct;
+    copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
+    if (straight()) return;
+    // What is finished while the next strip is summed needs no turn of its own.
+    const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
+    b_.if_(now, [&] { strip_epilogue(t, m, base); });
+  }
+
+  /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough, or two
+  /// in turn.
+  Value strip_base(const GemmTask& t, Value m) {
+    const Value row = m - t.m0;
+    if (plan_.right_ahead) return row * tile_.nc;
+    const Value in_turn = overlaps() ? row / tile_.mr % 2 * (tile_.mr * tile_.nc) : b_.index(0);
+    return b_.select(kernel::equal(passes_, 1), in_turn, row * tile_.nc);
+  }
+
+  void pack_left(const GemmTask& t, const GemmPass& p, Value m) {
+    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, sizes_.k, left_rows_, lhs_.axis, &lhs_.load};
+    emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
+  }
+
+  void pack_right(const GemmTask& t, const GemmPass& p) {
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, sizes_.k, tile_.n_step(), rhs_.axis, &rhs_.load};
+      emit_pack_sliver(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
+    });
+  }
+
+  /// Vectors of columns that are left in a last tile, at most nv; 0 if unknown, nv if there are only whole tiles.
+  int known_tail() {
+    const auto n = b_.constant_value(sizes_.n);
+    if (!n) return 0;
+    const auto left = static_cast<int>(*n % tile_.n_step());
+    return left == 0 ? tile_.nv : (left + tile_.lanes - 1) / tile_.lanes;
+  }
+
+  /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
+  void columns(const GemmTask& t, const GemmPass& p, const Place& at) {
+    const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
+    const int tail = known_tail();
+    const auto whole = [&] { micro_tile(t, p, at, tile_.nv, false); };
+    if (tail == tile_.nv && !masked) return whole();
+    const Value left = sizes_.n - at.n;
+    const std::function<void(int)> last = [&](int nv) {
+      const auto tile = [&, nv] { micro_tile(t, p, at, nv, masked); };
+      if (tail == nv || nv == tile_.nv) return tile();
+      b_.if_(left <= nv * tile_.lanes, tile, [&, nv] { last(nv + 1); });
+    };
+    const int fewest = tail == 0 ? 1 : tail;
+    if (tail == 0 && !masked) return last(fewest);
+    b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
+  }
+
+  void micro_tile(const GemmTask& t, const GemmPass& p, const Place& at, int nv, bool masked) {
+    const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
+    const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    std::vector<Var> acc;
+    for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
+    if (!straight())
+      b_.if_(p.continues, [&] {
+        for (int i = 0; i < at.rows; ++i)
+          for (int v = 0; v < nv; ++v)
+            b_.set(acc[index(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
+      });
+    const auto left = left_elements(t, p, at);
+    const auto right = right_vectors(t, p, at.n, masked);
+    const Builder::Body ask = asking_ahead(t, p, at);
+    const auto step = [&](Value k) {
+      if (ask) ask(k);
+      if (copying_) rest_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
+      std::vector<Value> column;
+      for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
+      for (int i = 0; i < at.rows; ++i) {
+        const Value row = in_every_lane(b_, left(k, i), tile_.lanes);
+        for (int v = 0; v < nv; ++v) {
+          const Var sum = acc[index(i, v, nv)];
+          b_.set(sum, multiply_add(b_, row, column[static_cast<std::size_t>(v)], b_.get(sum)));
+        }
+      }
+    };
+    overlaps() ? steps_and_epilogue(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
+    if (straight()) return finish_tile(t, at, nv, acc);
+    for (int i = 0; i < at.rows; ++i)
+      for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
+  }
+
+  /// What a tile asks memory for at a step of k: the left operand's next rows; with right_ahead its own columns 8
+  /// steps on, or, in blocks of k, its strip's share of the columns that come next.
+  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const Place& at) {
+    if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
+    if (!plan_.right_ahead || !rhs_.prefetch) return {};
+    const auto ask = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
+      return [this, batch, vectors, n, k0](Value k) {
+        for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
+      };
+    };
+    if (b_.is_constant(passes_, 1)) return ask(tile_.nv, at.n, b_.index(8));
+    const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
+    const int strips = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + strips - 1) / strips;
+    const Value beside = at.n + tile_.n_step(), more = beside < t.n1;
+    const Value n = b_.select(more, beside, t.n0) + (at.m - t.m0) / tile_.mr * (share * tile_.lanes);
+    return ask(share, n, b_.select(more, p.k0, p.k0 + tile_.kc));
+  }
+
+  /// Whether a strip's results go through the epilogue while the next strip is summed, and its memory is asked for
+  /// ahead. Short sums are made before memory answers.
+  bool overlaps() const {
+    const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
+    return !straight() && !plan_.right_ahead && prefetch_ && n && (!k || *k >= 128);
+  }
+
+  /// Whether the memory of the left operand's rows is asked for a vector of them ahead: read along its rows, each
+  /// step of k touches another line, which no machine foresees. Several tiles of a strip would ask
+  /// several times.
+  bool asks_for_left() const {
+    return (overlaps() || straight()) && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row && lhs_.prefetch &&
+           tile_.nc == tile_.n_step();
+  }
+
+  /// Whether a tile's results go to the epilogue as soon as they are there.
+  bool straight() const { return plan_.straight && b_.is_constant(passes_, 1); }
+
+  /// Hands a whole tile to the epilogue.
+  void finish_tile(const GemmTask& t, const Place& at, int nv, const std::vector<Var>& acc) {
+    const bool exact = b_.constant_value(sizes_.m).has_value();
+    for (int i = 0; i < at.rows; ++i) {
+      const auto row = [&, i] {
+        const RowEpilogue consume = epilogue_(t.batch, at.m + i);
+        for (int v = 0; v < nv; ++v) {
+          const Value n = at.n + v * tile_.lanes;
+          consume(n, tile_.lanes, b_.get(acc[index(i, v, nv)]), mask_of(n, nv));
+        }
+      };
+      exact ? row() : b_.if_(at.m + i < sizes_.m, row);
+    }
+  }
+
+  /// Which results exist of those from n on, in a tile of nv vectors; empty: all.
+  Value mask_of(Value n, int nv) {
+    const bool whole = b_.constant_value(sizes_.n) && nv == tile_.nv && known_tail() != tile_.nv;
+    return whole || known_multiple(b_, sizes_.n, tile_.lanes) ? Value{} : b_.tail_mask(sizes_.n - n, tile_.lanes);
+  }
+
+  /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
+  /// row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside the
+  /// sums.
+  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const Place& at, int nv, const Builder::Body& step) {
+    const Value part = b_.ceil_div(p.depth, tile_.mr);
+    b_.for_loop(0, tile_.mr, 1, [&](Value row) {
+      b_.if_(p.last, [&] {
+        for (int v = 0; v < nv; ++v) prefetch_(t.batch, at.m + row, at.n + v * tile_.lanes);
+      });
+      b_.if_(p.last && at.m > t.m0, [&] { finish_above(t, at, row, nv); });
+      const Value first = row * part;
+      b_.for_loop(first, min(first + part, p.depth), 1, step);
+    });
+  }
+
+  /// Hands a row of the tile above to the epilogue.
+  void finish_above(const GemmTask& t, const Place& at, Value row, int nv) {
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
+    for (int v = 0; v < nv; ++v) {
+      const Value n = at.n + v * lanes,
+                  sums = b_.load(sums_, at.above + (row * tile_.n_step() + v * lanes), lanes, {}, bytes);
+      consume(n, lanes, sums, mask_of(n, nv));
+    }
+  }
+
+  static std::size_t index(int i, int v, int nv) { return static_cast<std::size_t>(i * nv + v); }
+  Value zero() { return b_.constant(tile_.compute, 0, tile_.lanes); }
+
+  using Element = std::function<Value(Value k, int i)>;
+
+  Element left_elements(const GemmTask& t, const GemmPass& p, const Place& at) {
+    if (plan_.lhs == Source::direct) {
+      std::vector<Value> rows;
+      for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
+      return [this, t, p, rows](Value k, int i) {
+        return lhs_.load(t.batch, rows[static_cast<std::size_t>(i)], p.k0 + k, lhs_.axis, 1, {});
+      };
+    }
+    const bool packed = plan_.lhs == Source::packed;
+    const Buffer buffer = packed ? lhs_.packed : left_;
+    Value base = at.m - at.first;
+    if (packed) {
+      const Value slivers = b_.ceil_div(sizes_.m, tile_.mr);
+      base = ((lhs_.batch_in_workspace(t.batch) * slivers + at.m / tile_.mr) * steps_ + p.k0) * tile_.mr;
+    }
+    const int width = packed ? tile_.mr : left_rows_;
+    return [this, buffer, base, width](Value k, int i) {
+      return b_.load(buffer, (base + (k * width + i)) * unit_, unit_);
+    };
+  }
+
+  Element right_vectors(const GemmTask& t, const GemmPass& p, Value n, bool masked) {
+    const int lanes = tile_.lanes;
+    if (plan_.rhs == Source::direct) {
+      std::vector<Value> masks(static_cast<std::size_t>(tile_.nv));
+      for (int v = 0; masked && v < tile_.nv; ++v)
+        masks[static_cast<std::size_t>(v)] = b_.tail_mask(sizes_.n - n - v * lanes, lanes);
+      return [this, t, p, n, masks, lanes](Value k, int v) {
+        return rhs_.load(t.batch, n + v * lanes, p.k0 + k, LaneAxis::row, lanes, masks[static_cast<std::size_t>(v)]);
+      };
+    }
+    const bool packed = plan_.rhs == Source::packed;
+    const Buffer buffer = packed ? rhs_.packed : right_;
+    Value base = (n - t.n0) * tile_.kc;
+    if (packed) {
+      const Value slivers = b_.ceil_div(sizes_.n + plan_.rest, tile_.n_step());
+      const Value sliver = rhs_.batch_in_workspace(t.batch) * slivers + n / tile_.n_step();
+      base = (sliver * steps_ + p.k0) * tile_.n_step();
+    }
+    const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    return [this, buffer, base, lanes, bytes](Value k, int v) {
+      return b_.load(buffer, (base + (k * tile_.n_step() + v * lanes)) * unit_, unit_ * lanes, {}, bytes);
+    };
+  }
+
+  /// Hands the finished rows m .. of a strip to the epilogue.
+  void strip_epilogue(const GemmTask& t, Value m, Value strip) {
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
+              step = tile_.n_step();
+    const Value width = t.n1 - t.n0, even = width / step * step;
+    b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
+      const RowEpilogue consume = epilogue_(t.batch, row);
+      const Value place = strip + (row - m) * step;
+      const auto vector = [&](Value column, Value c, Value mask) {
+        consume(t.n0 + column + c, lanes, b_.load(sums_, place + column * tile_.mr + c, lanes, {}, bytes), mask);
+      };
+      b_.for_loop(0, even, step, [&](Value column) {
+        for (int v = 0; v < tile_.nv; ++v) vector(column, b_.index(v * lanes), {});
+      });
+      if (known_multiple(b_, sizes_.n, step)) return;
+      const Value left = width - even;
+      b_.for_loop(0, left, lanes, [&](Value c) { vector(even, c, b_.tail_mask(left - c, lanes)); });
+    });
+  }
+
+  Builder& b_;
+  const GemmPlan& plan_;
+  const GemmTile& tile_;
+  const GemmSizes sizes_;  ///< without the rest of the columns
+  const GemmOperand &lhs_, &rhs_;
+  const Epilogue& epilogue_;
+  const EpiloguePrefetch& prefetch_;
+  Value passes_, steps_;  ///< blocks of k; steps of k in all
+  Buffer sums_, left_, right_;
+  std::optional<RestColumns> rest_;
+  bool copying_ = false;  ///< while tiles are written that copy the rest of the columns, whose lines are near then
+  int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
+  int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
+};
+
+}  // namespace
+
+void emit_blocked_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                       const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch) {
+  BlockedGemm(b, plan, sizes, lhs, rhs, epilogue, prefetch).emit();
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,62 @@
+#include "passes/cpu/gemm/gemm_dots.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/register_tile.h"
+
+namespace lathe::cpu {
+
+using kernel::Builder;
+using kernel::Value;
+using kernel::Var;
+
+std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Value k1, bool whole,
+                                 const DotVector& left, const DotVector& right, const DotStart& start) {
+  const Value zero = b.constant(tile.compute, 0, tile.lanes);
+  std::vector<Var> sums;
+  for (int i = 0; i < tile.rows * tile.columns; ++i) sums.push_back(b.var(zero));
+  if (start) start(sums);
+  const auto step = [&](Value k, Value mask) {
+    const auto load = [&](const DotVector& from, int i) {
+      const Value value = from(i, k, mask);
+      return mask ? b.select(mask, value, zero) : value;
+    };
+    std::vector<Value> columns;
+    for (int j = 0; j < tile.columns; ++j) columns.push_back(load(right, j));
+    for (int i = 0; i < tile.rows; ++i) {
+      const Value row = load(left, i);
+      for (int j = 0; j < tile.columns; ++j) {
+        const Var sum = sums[static_cast<std::size_t>(i * tile.columns + j)];
+        b.set(sum, multiply_add(b, row, columns[static_cast<std::size_t>(j)], b.get(sum)));
+      }
+    }
+  };
+  const Value even = k0 + (k1 - k0) / tile.lanes * tile.lanes;
+  b.for_loop(k0, even, tile.lanes, [&](Value k) { step(k, {}); });
+  if (!whole) b.if_(even < k1, [&] { step(even, b.tail_mask(k1 - even, tile.lanes)); });
+  std::vector<Value> values;
+  for (const Var& sum : sums) values.push_back(b.get(sum));
+  return values;
+}
+
+void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value place,
+                int stride) {
+  const int at_once = tile.lanes / tile.columns;  // rows whose sums fill a vector
+  for (int first = 0; first < tile.rows; first += at_once) {
+    std::vector<Value> group;
+    for (int i = 0; i < tile.lanes; ++i)
+      group.push_back(sums[std::min(static_cast<std::size_t>(first * tile.columns + i), sums.size() - 1)]);
+    const Value added = sums_of_lanes(b, std::move(group));
+    b.store(to, place + first * stride, added);
+    if (stride == tile.columns) continue;
+    for (int row = 1; row < std::min(at_once, tile.rows - first); ++row) {
+      std::vector<int> lanes;
+      for (int i = 0; i < tile.lanes; ++i) lanes.push_back(std::min(row * tile.columns + i, tile.lanes - 1));
+      b.store(to, place + (first + row) * stride, b.shuffle(added, added, std::move(lanes)));
+    }
+  }
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/cpu/gemm/gemm.h"
+
+/// Dot products with lanes along k, several rows by several columns at once, and their sums across the lanes.
+namespace lathe::cpu {
+
+struct DotTile {
+  DType compute = f32;
+  int lanes = 16;
+  int rows = 2, columns = 8;  ///< columns: at most lanes
+};
+
+/// `lanes` elements along k of the i-th row or column of a tile, with a mask or none, as a LoadOperand gives them.
+using DotVector = std::function<kernel::Value(int i, kernel::Value k, kernel::Value mask)>;
+/// Sets sums, which are zero, where the products continue.
+using DotStart = std::function<void(const std::vector<kernel::Var>& sums)>;
+
+/// For each (row, column), row by row, the lanes of the sum over k0 .. k1 of left * right: lane l has the products of
+/// k0 + l, k0 + l + lanes, ... in this order. k1 - k0 is a multiple of tile.lanes if `whole`.
+std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile, kernel::Value k0, kernel::Value k1,
+                                         bool whole, const DotVector& left, const DotVector& right,
+                                         const DotStart& start = {});
+
+/// Adds up the lanes of such sums and stores row i's from place + i * stride of `to` on; stores go up to a vector
+/// beyond the columns of a row, in ascending order of rows.
+void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
+                kernel::Value place, int stride);
+
+}  // namespace lathe::cpu

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <numeric>
+
+#include "passes/cpu/gemm/gemm_fit.h"
+
+namespace lathe::cpu {
+
+namespace {
+
+/// Whether L2 has the right operand anyway.
+bool is_near(const GemmQuery& query) {
+  constexpr std::int64_t most = 1 << 17;
+  return query.n && query.k && *query.n * *query.k <= most;
+}
+
+/// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
+/// through a few of its rows at a time, over many columns: long runs, several side by side, that the machine's own
+/// prefetching follows; narrow strips down all of k read another page at every step.
+void fit_streamed(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.nv = std::min(tile.nv, 6);
+  tile.kc = 16;
+  const std::int64_t quarter = (query.n.value_or(2048) + 3) / 4;
+  const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), 4096 / bytes);
+  tile.nc = static_cast<int>((columns + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
+}
+
+}  // namespace
+
+void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t least = 1 << 15, most = 16;  // elements of a piece; tasks that cutting is to make
+  if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
+  GemmTile tile = plan.tile;
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  // The sums of a step and its vectors of the right operand are in registers together.
+  const int registers = query.vector_bits >= 512 ? 32 : 16;
+  tile.nv = std::clamp((registers - 1) / (tile.mr + 1), 1, tile.mr == 1 ? 12 : 8);
+  tile.kc = 8 * tile.mr;
+  tile.nc = floor_to(std::min(16384, 32768 / tile.mr) / bytes, tile.n_step());
+  const std::int64_t blocks = (*query.n + tile.nc - 1) / tile.nc;
+  std::int64_t pieces = std::min(*query.n * *query.k / least, most / std::min(blocks, most));
+  while (*query.k % pieces != 0) --pieces;
+  if (pieces * blocks < 4) return;
+  plan.tile = tile, plan.pieces = static_cast<int>(pieces);
+}
+
+void fit_ahead(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t streamed = 1 << 20;  // elements that pieces read as fast
+  if (!query.n || !query.k || plan.lhs != Source::direct || is_near(query)) return;
+  const std::int64_t m = *query.m;
+  GemmTile tile = plan.tile;
+  fit_rows(tile, query);
+  if (m <= 4) {
+    // Down all of k, one register tile of columns in a task.
+    tile.nv = accumulators(query.vector_bits) / std::max(tile.mr, 3);
+    tile.nc = tile.n_step();
+    tile.kc = static_cast<int>(*query.k);
+    if (m == 1 || *query.n * *query.k > streamed || *query.n < 4 * tile.nc) return;
+  } else {
+    tile.kc = m <= 16 ? 32 : 64;
+    tile.nc = floor_to(static_cast<int>(std::min<std::int64_t>(384, *query.n)) + tile.n_step() - 1, tile.n_step());
+  }
+  plan.tile = tile, plan.right_ahead = true, plan.pieces = 1;
+}
+
+void fit_rows(GemmTile& tile, const GemmQuery& query) {
+  const std::int64_t m = *query.m;
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  const bool again = m > 2 * tile.mr;
+  const bool few_whole = query.n && (*query.n == 4 * tile.lanes || *query.n == 8 * tile.lanes);
+  if (few_whole && query.vector_bits >= 512 && m > tile.mr) tile.mr = 6;  // 4 vectors, not 2 or 3 and 2
+  tile.mr = equal_share(m, tile.mr);
+  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
+  if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
+  const bool narrow = at_most(query.n, 128) && (at_most(query.k, 512) || is_near(query));
+  tile.kc = again && !narrow ? 256 * 4 / bytes : 4096;
+  tile.nc = again ? tile.n_step() : floor_to(256 * 4 / bytes, tile.n_step());
+  if (again && narrow) tile.nc *= static_cast<int>((std::max<std::int64_t>(*query.n, 1) + tile.nc - 1) / tile.nc);
+  tile.mc = static_cast<int>((m + tile.mr - 1) / tile.mr) * tile.mr;
+  if (m <= 4 && !is_near(query)) fit_streamed(tile, query);
+}
+
+/// A strip's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they fill
+/// a vector; from farther away it is read along fewer columns at a time, and more rows share what has come.
+void fit_dot(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  const bool near = query.n && query.k && *query.n * *query.k * bytes <= 512 * 1024;
+  tile.mr = equal_share(*query.m, !near ? tile.mr : at_most(query.m, 6) ? 6 : 4);
+  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, std::min(4, tile.lanes));
+  tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
+  tile.kc = *query.m > 1 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : 1 << 20;
+  const int columns = std::lcm(tile.nv, tile.lanes);
+  const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= 2048;
+  tile.nc = floor_to(wide ? 96 : 64, columns);
+}
+
+}  // namespace lathe::cpu

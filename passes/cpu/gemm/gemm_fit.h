@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "passes/cpu/gemm/gemm.h"
+
+/// Parts of choosing a plan that several files share.
+namespace lathe::cpu {
+
+using Size = std::optional<std::int64_t>;
+
+inline int floor_to(int size, int step) { return std::max(size / step * step, step); }
+
+inline bool at_most(const Size& size, std::int64_t limit) { return size && *size <= limit; }
+
+/// Accumulators that stay in registers beside the operands.
+inline int accumulators(int vector_bits) { return vector_bits >= 512 ? 24 : 12; }
+
+/// Depth of the blocks of k: equal shares of a known k, at most `limit`.
+inline int depth(const Size& k, int limit, int lanes) {
+  if (!k || *k <= 0) return limit;
+  const std::int64_t passes = (*k + limit - 1) / limit, share = (*k + passes - 1) / passes;
+  return static_cast<int>((share + lanes - 1) / lanes) * lanes;
+}
+
+/// The same of a product by tiles: in pairs of k, at most `limit`.
+inline int pairs_deep(const Size& k, int limit) {
+  return depth(k ? Size((*k + 1) / 2) : Size(), limit, kernel::tile_depth / 2);
+}
+
+/// Tasks that are no larger than the product, in whole blocks of sums.
+inline void fit_sizes(GemmTile& tile, const GemmQuery& query) {
+  const auto clip = [](int& size, const Size& known, int step) {
+    if (known) size = static_cast<int>(std::min<std::int64_t>(size, (*known + step - 1) / step * step));
+  };
+  clip(tile.nc, query.n, tile.n_step());
+  clip(tile.mc, query.m, tile.mr);
+}
+
+/// The size of parts of at most `most` that are about equal.
+inline int equal_share(std::int64_t size, int most) {
+  const std::int64_t parts = (size + most - 1) / most;
+  return static_cast<int>((size + parts - 1) / parts);
+}
+
+/// The plan of a product of bf16 by tile_mma; none where it is too small or the machine has none.
+std::optional<GemmPlan> plan_tiles(const GemmQuery& query);
+/// The plan of a product of f32 by slices and tile_mma; none where sizes are not known or too small.
+std::optional<GemmPlan> plan_slices(const GemmQuery& query);
+
+/// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,
+/// is streamed once. Where more than two strips read it, a block of it is to stay near.
+void fit_rows(GemmTile& tile, const GemmQuery& query);
+/// The same for very few rows and a large right operand: whole rows of it, so that a task reads a contiguous run of
+/// memory, which takes pieces of k as tasks. Sums stay in L1.
+void fit_pieces(GemmPlan& plan, const GemmQuery& query);
+/// The same where the right operand is asked for ahead, if it is worth while: few of its rows by many columns.
+void fit_ahead(GemmPlan& plan, const GemmQuery& query);
+/// The tiles of dot products, for few rows, which are known.
+void fit_dot(GemmTile& tile, const GemmQuery& query);
+
+}  // namespace lathe::cpu

@@ -1,0 +1,330 @@
+#include "passes/cpu/gemm/gemm_pack.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "passes/cpu/gemm/gemm_slices.h"
+
+namespace lathe::cpu {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+bool known_multiple(const Builder& b, Value value, std::int64_t step) {
+  const auto known = b.constant_value(value);
+  return known && *known % step == 0;
+}
+
+void for_unrolled(Builder& b, Value lo, Value hi, int factor, const Builder::Body& body) {
+  const Value main = lo + (hi - lo) / factor * factor;
+  b.for_loop(lo, main, factor, [&](Value i) {
+    for (int u = 0; u < factor; ++u) body(i + u);
+  });
+  if (!known_multiple(b, hi - lo, factor)) b.for_loop(main, hi, 1, body);
+}
+
+namespace {
+
+/// Lanes of concat(low, high), in units of `unit` lanes.
+Value pick(Builder& b, Value low, Value high, int unit, const std::vector<int>& units) {
+  std::vector<int> lanes;
+  for (const int u : units)
+    for (int i = 0; i < unit; ++i) lanes.push_back(u * unit + i);
+  return b.shuffle(low, high, std::move(lanes));
+}
+
+/// One half of every chunk of two vectors, interleaved in units of `unit` lanes (the machine's unpack).
+Value unpack(Builder& b, Value even, Value odd, int unit, int chunk, bool high) {
+  const int n = even.type.lanes / unit, per_chunk = chunk / unit;
+  std::vector<int> units;
+  for (int c = 0; c < n; c += per_chunk) {
+    for (int i = 0; i < per_chunk / 2; ++i) {
+      const int at = c + i + (high ? per_chunk / 2 : 0);
+      units.push_back(at);
+      units.push_back(n + at);
+    }
+  }
+  return pick(b, even, odd, unit, units);
+}
+
+/// Squares inside the chunks: result[j] lane i of a chunk is group[i] lane j of it.
+std::vector<Value> transpose_in_chunks(Builder& b, const std::vector<Value>& group, int unit, int chunk) {
+  if (group.size() == 1) return group;
+  std::vector<Value> result;
+  for (const bool high : {false, true}) {
+    std::vector<Value> half;
+    for (std::size_t i = 0; i < group.size(); i += 2)
+      half.push_back(unpack(b, group[i], group[i + 1], unit, chunk, high));
+    for (const Value& v : transpose_in_chunks(b, half, 2 * unit, chunk)) result.push_back(v);
+  }
+  return result;
+}
+
+/// Squares of chunks: result[c] chunk g is group[g] chunk c.
+std::vector<Value> transpose_chunks(Builder& b, const std::vector<Value>& group, int chunk) {
+  if (group.size() == 1) return group;
+  const int chunks = group[0].type.lanes / chunk;
+  std::vector<Value> result(group.size());
+  for (int odd = 0; odd < 2; ++odd) {
+    std::vector<int> units;
+    for (int c = odd; c < 2 * chunks; c += 2) units.push_back(c);
+    std::vector<Value> half;
+    for (std::size_t i = 0; i < group.size(); i += 2) half.push_back(pick(b, group[i], group[i + 1], chunk, units));
+    half = transpose_chunks(b, half, chunk);
+    for (std::size_t i = 0; i < half.size(); ++i) result[2 * i + static_cast<std::size_t>(odd)] = half[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Value> transpose(Builder& b, const std::vector<Value>& rows, int unit) {
+  const std::size_t n = rows.size();
+  LATHE_ASSERT(n > 0 && static_cast<int>(n) * unit == rows[0].type.lanes);
+  const std::size_t chunk = std::min(n, 16 / size_in_bytes(rows[0].type.scalar) / static_cast<std::size_t>(unit));
+  const int chunk_lanes = static_cast<int>(chunk) * unit;
+  // columns[j][g]: chunk c holds column c * chunk + j of the rows g * chunk ..
+  std::vector<std::vector<Value>> columns(chunk);
+  for (std::size_t g = 0; g < n; g += chunk) {
+    const std::vector<Value> group(rows.begin() + static_cast<std::ptrdiff_t>(g),
+                                   rows.begin() + static_cast<std::ptrdiff_t>(g + chunk));
+    const std::vector<Value> square = transpose_in_chunks(b, group, unit, chunk_lanes);
+    for (std::size_t j = 0; j < chunk; ++j) columns[j].push_back(square[j]);
+  }
+  std::vector<Value> result(n);
+  for (std::size_t j = 0; j < chunk; ++j) {
+    const std::vector<Value> whole = transpose_chunks(b, columns[j], chunk_lanes);
+    for (std::size_t c = 0; c < whole.size(); ++c) result[c * chunk + j] = whole[c];
+  }
+  return result;
+}
+
+Value sums_of_lanes(Builder& b, std::vector<Value> vectors) {
+  LATHE_ASSERT(!vectors.empty() && static_cast<int>(vectors.size()) == vectors[0].type.lanes);
+  // Each vector holds groups of lanes that make one sum each; a level halves the groups and doubles their number.
+  for (int group = vectors[0].type.lanes; group > 1; group /= 2) {
+    std::vector<Value> next;
+    for (std::size_t i = 0; i < vectors.size(); i += 2) {
+      const auto half = [&](int second) {
+        std::vector<int> units;
+        for (int at = 0; at < 2 * vectors[i].type.lanes / (group / 2); at += 2) units.push_back(at + second);
+        return pick(b, vectors[i], vectors[i + 1], group / 2, units);
+      };
+      next.push_back(half(0) + half(1));
+    }
+    vectors = std::move(next);
+  }
+  return vectors[0];
+}
+
+Value interleave(Builder& b, Value even, Value odd) {
+  std::vector<int> lanes;
+  for (int i = 0; i < even.type.lanes; ++i) lanes.insert(lanes.end(), {i, even.type.lanes + i});
+  return b.shuffle(even, odd, std::move(lanes));
+}
+
+namespace {
+
+class SliverPacker {
+ public:
+  SliverPacker(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to)
+      : b_(b),
+        lanes_(tile.lanes),
+        width_(from.width),
+        groups_((from.width + tile.lanes - 1) / tile.lanes),
+        from_(from),
+        to_(to),
+        pairs_(tile.pairs),
+        packed_(tile.packed()),
+        steps_(b, tile, from) {}
+
+  void along_row() {
+    const Value full = from_.row + groups_ * lanes_ <= from_.rows;
+    const auto copy = [&](bool masked) {
+      std::vector<Value> masks(static_cast<std::size_t>(groups_));
+      for (int g = 0; masked && g < groups_; ++g)
+        masks[static_cast<std::size_t>(g)] = b_.tail_mask(from_.rows - from_.row - g * lanes_, lanes_);
+      for_unrolled(b_, b_.index(0), from_.depth, masked ? 1 : 4, [&](Value k) {
+        for (int g = 0; g < groups_; ++g)
+          put(at(k, g * lanes_), width_ - g * lanes_,
+              steps_.of_rows(from_.row + g * lanes_, k, masks[static_cast<std::size_t>(g)]));
+      });
+    };
+    if (known_multiple(b_, from_.rows, groups_ * lanes_) && width_ == groups_ * lanes_) return copy(false);
+    b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
+  }
+
+  /// Units of rows through register transposes; beyond the last row that one is repeated. A unit is a square of lanes
+  /// where the sliver consists of such, else the whole sliver. Steps of k that are left over go through masks.
+  void along_k() {
+    const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
+    const bool whole = known_multiple(b_, from_.rows, width_);
+    const Value valid = whole ? b_.index(width_) : min(from_.rows - from_.row, width_);
+    const bool half = pairs_ && !known_multiple(b_, from_.k, 2);  // the last pair may be
+    const Value even = (half ? min(from_.depth, from_.k / 2 - from_.k0) : from_.depth) / lanes_ * lanes_;
+    const bool even_k = !half && known_multiple(b_, from_.depth, lanes_);
+    b_.for_loop(0, width_, unit, [&](Value row) {
+      const auto squares = [&](bool inside) {
+        b_.for_loop(0, even, lanes_, [&](Value k) { transposed(row, k, unit, {.inside = inside}); });
+        if (even_k) return;
+        if (const auto depth = b_.constant_value(from_.depth); depth && !half)
+          return transposed(row, even, unit, {.inside = inside, .steps = static_cast<int>(*depth % lanes_)});
+        b_.if_(even < from_.depth,
+               [&] { transposed(row, even, unit, {.inside = inside, .left = from_.depth - even}); });
+      };
+      if (whole) return squares(true);
+      b_.if_(row + unit <= valid, [&] { squares(true); }, [&] { squares(false); });
+    });
+  }
+
+ private:
+  Value at(Value k, int row) const { return to_.base + k * width_ + row; }
+
+  /// Stores the first `left` elements (or pairs) of a vector: all of it, or in pieces.
+  void put(Value place, int left, Value vector) const {
+    const int unit = pairs_ ? 2 : 1;
+    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, place * unit, vector);
+    for (int first = 0, piece = lanes_; piece > 0; piece /= 2) {
+      if (!(left & piece)) continue;
+      b_.store(to_.buffer, (place + first) * unit, b_.slice(vector, first * unit, piece * unit));
+      first += piece;
+    }
+  }
+
+  /// What a square is: whether all its rows exist, and how many steps of k it has: known, or `left` at run time.
+  struct Square {
+    bool inside = true;
+    int steps = 0;  ///< 0: lanes_, or `left`
+    Value left = {};
+  };
+
+  /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector. Stores ascend, so
+  /// that the next step overwrites what a vector spills.
+  void transposed(Value row, Value k, int unit, const Square& square) const {
+    Value masks[2];
+    if (square.steps > 0 || square.left) {
+      const Value left = pairs_ ? from_.k - 2 * (from_.k0 + k) : square.left ? square.left : b_.index(square.steps);
+      masks[0] = b_.tail_mask(left, lanes_);
+      if (pairs_) masks[1] = b_.tail_mask(left - lanes_, lanes_);
+    }
+    std::vector<std::vector<Value>> columns;  // of each vector of rows, lanes of them
+    for (int first = 0; first < unit; first += lanes_) {
+      std::vector<Value> rows;
+      for (int i = first; i < first + lanes_; ++i) {
+        const Value at = from_.row + row + i;
+        rows.push_back(i < unit ? steps_.of_row(square.inside ? at : min(at, from_.rows - 1), k, masks)
+                                : b_.constant(packed_, 0, pairs_ ? 2 * lanes_ : lanes_));
+      }
+      columns.push_back(transpose(b_, rows, pairs_ ? 2 : 1));
+    }
+    for (int j = 0; j < (square.steps > 0 ? square.steps : lanes_); ++j) {
+      const auto store = [&] {
+        for (int first = 0; first < unit; first += lanes_)
+          put(at(k + j, 0) + row + first, unit == width_ ? width_ - first : lanes_,
+              columns[static_cast<std::size_t>(first / lanes_)][static_cast<std::size_t>(j)]);
+      };
+      if (square.left && j > 0)
+        b_.if_(square.left > j, store);
+      else
+        store();
+    }
+  }
+
+  Builder& b_;
+  int lanes_, width_, groups_;
+  const SliverSource& from_;
+  const SliverTarget& to_;
+  bool pairs_;
+  DType packed_;
+  StepLoader steps_;
+};
+
+/// Zeros at steps lo .. hi.
+void pack_zeros(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to, Value lo,
+                Value hi) {
+  b.for_loop(lo, hi, 1, [&](Value step) {
+    for (int r = 0; r < from.width; r += tile.lanes)
+      b.store(to.buffer, (to.base + step * from.width + r) * 2, b.constant(tile.packed(), 0, 2 * tile.lanes));
+  });
+}
+
+}  // namespace
+
+Value steps_of_k(Builder& b, const GemmTile& tile, Value k) {
+  if (tile.tiles) return b.round_up(k, kernel::tile_depth) / 2;
+  return tile.pairs ? b.ceil_div(k, 2) : k;
+}
+
+void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to) {
+  if (tile.sliced) return emit_pack_right_slices(b, tile, from, to.buffer, to.base * (2 * kernel::tile_slices));
+  SliverSource filled = from;
+  if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
+    filled.depth = min(from.depth, b.ceil_div(from.k, 2) - from.k0);
+  SliverPacker packer(b, tile, filled, to);
+  from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
+  if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
+    pack_zeros(b, tile, from, to, filled.depth, from.depth);
+}
+
+namespace {
+
+/// Slivers of `width` rows; parallel over batch x groups of slivers x blocks of k. Along k, a sliver reads its rows
+/// from end to end. Along row, a few steps of k go to many slivers in turn, so that lines are read in their order in
+/// memory.
+void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+               const LoadOperand& load, int width) {
+  LATHE_ASSERT(packed.dtype == tile.packed());
+  const bool along_row = axis == LaneAxis::row;
+  const int group = along_row ? std::max(1536 / width, 1) : 1, step = along_row ? 16 : tile.kc;
+  const Value steps = steps_of_k(b, tile, sizes.k);
+  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
+  const Value groups = b.ceil_div(slivers, group);
+  b.parallel_for(0, sizes.batch * groups * blocks, 1, [&](Value task) {
+    const Value k0 = task % blocks * step, rest = task / blocks;
+    const Value first = rest % groups * group, batch = rest / groups;
+    b.for_loop(first, min(first + group, slivers), 1, [&](Value sliver) {
+      const SliverSource from{.batch = batch,
+                              .row = sliver * width,
+                              .rows = sizes.rows,
+                              .k0 = k0,
+                              .depth = min(steps - k0, step),
+                              .k = sizes.k,
+                              .width = width,
+                              .axis = axis,
+                              .load = &load};
+      emit_pack_sliver(b, tile, from, {.buffer = packed, .base = ((batch * slivers + sliver) * steps + k0) * width});
+    });
+  });
+}
+
+}  // namespace
+
+void emit_pack_lhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+                   const LoadOperand& load) {
+  tile.tiles ? emit_pack_lines(b, tile, sizes, packed, axis, load)
+             : emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
+}
+
+void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+                   const LoadOperand& load) {
+  emit_pack(b, tile, sizes, packed, axis, load, tile.n_step());
+}
+
+namespace {
+PackedExtent extent(const GemmTile& tile, int sliver) {
+  return {.extra_rows = sliver - 1,
+          .sliver = sliver,
+          .unit_of_k = tile.tiles   ? kernel::tile_depth
+                       : tile.pairs ? 2
+                                    : 1,
+          .slices = tile.slices()};
+}
+}  // namespace
+
+PackedExtent packed_lhs_extent(const GemmTile& tile) { return extent(tile, tile.mr); }
+PackedExtent packed_rhs_extent(const GemmTile& tile) { return extent(tile, tile.n_step()); }
+
+}  // namespace lathe::cpu

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/cpu/gemm/gemm.h"
+
+/// Parts of the matrix-product schedules that several files share.
+namespace lathe::cpu {
+
+/// Whether a value is a known multiple of `step`.
+bool known_multiple(const kernel::Builder& b, kernel::Value value, std::int64_t step);
+
+/// body(i) for i in lo .. hi, `factor` at a time as far as possible.
+void for_unrolled(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int factor,
+                  const kernel::Builder::Body& body);
+
+/// Lanes of two vectors in turn.
+kernel::Value interleave(kernel::Builder& b, kernel::Value even, kernel::Value odd);
+
+/// The transpose of a square of n vectors of n lanes (n a power of two): result[j] lane i is rows[i] lane j. Works
+/// inside 128-bit chunks first and moves whole chunks afterwards, so that every step is one machine shuffle. With
+/// `unit` > 1, a lane is so many neighbouring ones.
+std::vector<kernel::Value> transpose(kernel::Builder& b, const std::vector<kernel::Value>& rows, int unit = 1);
+
+/// The sums of as many vectors as each has lanes (a power of two): lane j is the sum of the lanes of vectors[j].
+/// Halves of two vectors are added at each level, so that n sums take 3 n operations.
+kernel::Value sums_of_lanes(kernel::Builder& b, std::vector<kernel::Value> vectors);
+
+/// Steps of k: k itself, or pairs.
+kernel::Value steps_of_k(kernel::Builder& b, const GemmTile& tile, kernel::Value k);
+
+/// One sliver of an operand: rows row .. row + width of a batch, steps k0 .. k0 + depth.
+struct SliverSource {
+  kernel::Value batch, row, rows, k0, depth;  ///< rows: how many the operand has; row < rows
+  kernel::Value k{};                          ///< how many k the operand has; used by pairs
+  int width = 0;
+  LaneAxis axis = LaneAxis::k;
+  const LoadOperand* load = nullptr;
+};
+
+/// Where it goes: target[base + step * width + r], counted in pairs where a step is one. With `overrun`, stores may
+/// spill up to a vector beyond the end of the sliver (in ascending order, so a later step overwrites the spill).
+struct SliverTarget {
+  kernel::Buffer buffer;
+  kernel::Value base;
+  bool overrun = false;
+};
+
+/// What is packed of an operand, in vectors: elements converted, pairs put together.
+class StepLoader {
+ public:
+  StepLoader(kernel::Builder& b, const GemmTile& tile, const SliverSource& from)
+      : b_(b), lanes_(tile.lanes), from_(from), pairs_(tile.pairs), packed_(tile.packed()) {}
+
+  /// `lanes` rows from `row` on at one step of k.
+  kernel::Value of_rows(kernel::Value row, kernel::Value step, kernel::Value mask) const;
+  /// One row at `lanes` steps of k. With masks of k, of both halves of the elements, what is out of range is zero.
+  kernel::Value of_row(kernel::Value row, kernel::Value step, const kernel::Value (&masks)[2]) const;
+
+ private:
+  kernel::Value load(kernel::Value row, kernel::Value k, kernel::Value mask) const;
+
+  kernel::Builder& b_;
+  int lanes_;
+  const SliverSource& from_;
+  bool pairs_;
+  DType packed_;
+};
+
+/// For tiles: target.buffer[base + r * line + k] for the rows row .. row + width, a multiple of 16, and the steps k0
+/// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
+/// Slices have a layout of their own, from base on: see gemm_slices.h.
+struct LinesTarget {
+  kernel::Buffer buffer;
+  kernel::Value base, line;
+};
+void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const LinesTarget& to);
+/// A whole left operand for tiles.
+void emit_pack_lines(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
+                     LaneAxis axis, const LoadOperand& load);
+
+/// Copies a sliver. Elements of rows beyond the last may be anything, or are not written: nobody uses what
+/// they contribute to.
+void emit_pack_sliver(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to);
+
+}  // namespace lathe::cpu

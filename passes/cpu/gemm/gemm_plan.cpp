@@ -1,0 +1,357 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "passes/cpu/gemm/gemm_fit.h"
+#include "passes/cpu/gemm/gemm_rest.h"
+
+namespace lathe::cpu {
+
+namespace {
+
+/// The blocks of a task that packs its parts of both operands, the left one anew for every block of columns, which
+/// are therefore wide.
+void fit_loaded(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.kc = depth(query.k, 128, tile.lanes);
+  tile.nc = floor_to(192 * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(160, tile.mr);
+}
+
+/// The blocks of a task that packs its part of the left operand and finds the right one packed.
+void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.kc = depth(query.k, 384 * 4 / bytes, tile.lanes);
+  tile.nc = floor_to(384 * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(96, tile.mr);
+}
+
+/// A right operand that no cache holds.
+bool large_right(const GemmQuery& query) { return query.n && query.k && *query.n * *query.k > 8'000'000; }
+
+/// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
+/// block needs sums for one strip only, so that a task may have many rows. Blocks are deep and one register tile wide
+/// where there are rows enough to make up for a packed strip that comes from L2, unless the right operand is, or may
+/// be, read along n from memory: then wide blocks read longer runs.
+void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  const bool rows = query.lhs_axis == LaneAxis::row;
+  const bool near = query.n && query.k && !large_right(query);
+  const bool deep = (rows || query.rhs_axis == LaneAxis::k || near) && !at_most(query.m, 128);
+  const int strip = 144 * 1024 / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
+  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, strip), tile.lanes);
+  const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= 96 * 1024;
+  tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
+  const int sums = 240 * 1024 / bytes - tile.nc * tile.kc;
+  tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, deep ? 1024 : 336), tile.mr);
+}
+
+/// The blocks of a task that finds the right operand packed: many rows, one strip of columns and deep blocks; k of
+/// one block needs no sums between blocks. Where the left operand is read along its rows, each step of k touches
+/// another line, and blocks are less deep.
+void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
+  tile.nc = tile.n_step();
+  tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
+}
+
+/// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
+void fit_columns(GemmTile& tile, const GemmQuery& query) {
+  const int most = query.vector_bits >= 512 ? 5 : 3;
+  if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_cheap) return;
+  tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
+  tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
+}
+
+/// One right operand, for all rows.
+bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
+
+/// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
+/// there, and each task rather packs its part; unless so many rows share it that this traffic counts for little.
+bool may_pack_right(const GemmQuery& query) {
+  const bool many = query.m && *query.m >= 2048 && query.n && query.k && *query.n * *query.k <= 32'000'000;
+  return reused(query) && (many || !large_right(query));
+}
+
+/// Whether the right operand is read from a cache near by as it is, for so few rows that packing it does not pay.
+/// That of a weight's gradient was made just before; weights come from memory.
+bool stays_near(const GemmQuery& query) {
+  const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, 128);
+  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= 1 << (fresh ? 20 : 16);
+}
+
+/// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
+/// columns would compute it again, unless it is so large that the copy goes through memory. One that is read along
+/// its rows is packed in whole lines by a task as well.
+bool may_pack_left(const GemmQuery& query) {
+  constexpr std::int64_t large = 16384;
+  const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
+  return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > 256;
+}
+
+/// Whether a plain left operand is better packed by tasks, in whole lines, than read where it lies: along its rows,
+/// each step of k touches another line, and where the rows are many no cache keeps those lines for the next rows and
+/// columns.
+bool scattered_left(const GemmQuery& query) {
+  constexpr std::int64_t many = 4096;
+  return query.lhs_axis == LaneAxis::row && query.m && *query.m >= many && may_pack_right(query);
+}
+
+/// Whether a plain left operand that is read along its rows, another line at each step of k, is better copied first:
+/// where L3 is far, and the steps and the columns are many.
+bool distant_left(const GemmQuery& query) {
+  if (!query.far_l3 || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
+  return query.m && *query.m > 128 && !at_most(query.n, 256) && !at_most(query.k, 256);
+}
+
+/// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
+std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
+  const GemmTile& tile = plan.tile;
+  const std::int64_t rows = std::max(2 * tile.mr, at_most(query.k, tile.kc) ? 0 : tile.mc);
+  const std::int64_t left = tile.lanes % tile.mr == 0 ? tile.lanes : tile.mr;
+  std::int64_t elements = rows * tile.nc;
+  if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;
+  if (plan.rhs == Source::loaded) elements += std::int64_t{tile.nc} * tile.kc;
+  elements += RestColumns::scratch(plan, query.lhs_axis, query.k.value_or(0));
+  return elements * static_cast<std::int64_t>(size_in_bytes(tile.compute));
+}
+
+/// Makes blocks smaller until a task's scratch fits: rows first, then columns, then the depth.
+void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t most = 250 * 1024;
+  GemmTile& tile = plan.tile;
+  if (plan.strategy != GemmStrategy::blocked) return;
+  while (scratch_bytes(plan, query) > most) {
+    if (tile.mc > 8 * tile.mr) {
+      tile.mc = floor_to(tile.mc / 2, tile.mr);
+    } else if (tile.nc > tile.n_step()) {
+      tile.nc = floor_to(tile.nc / 2, tile.n_step());
+    } else {
+      tile.kc = floor_to(tile.kc / 2, tile.lanes);
+    }
+  }
+}
+
+/// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
+/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the rest.
+int rest_of_columns(const GemmQuery& query) {
+  const int lanes = query.vector_bits / (8 * static_cast<int>(size_in_bytes(query.compute)));
+  const bool dots = query.lhs_axis == LaneAxis::k;
+  constexpr std::int64_t most_vectors = 12, most_copied = 4096;
+  if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
+  if (!query.lhs_cheap || query.pairs || at_most(query.m, 4)) return 0;
+  const std::int64_t rest = *query.n % lanes;
+  if (!dots) return 2 * rest > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(rest);
+  const bool few = query.k && 2 * rest * (*query.k / lanes + 4) <= *query.k && rest * *query.k <= most_copied;
+  return few ? static_cast<int>(rest) : 0;
+}
+
+/// A pair has the size of an f32: blocks of pairs are blocks of half as many k.
+GemmQuery in_pairs(GemmQuery query) {
+  if (query.k) query.k = (*query.k + 1) / 2;
+  return query;
+}
+
+/// A plan that copies a plain left operand first, by rows, and then reads it as one that lies along k.
+GemmPlan with_packed_left(GemmPlan plan, GemmQuery query) {
+  query.lhs_axis = LaneAxis::k;
+  plan.lhs = Source::packed, plan.rhs = Source::loaded;
+  fit_loaded_right(plan.tile, query);
+  return plan;
+}
+
+GemmPlan choose_plan(const GemmQuery& query);
+
+}  // namespace
+
+GemmTile choose_tile(DType compute, int vector_bits) {
+  LATHE_ASSERT(compute == f32 || compute == f64 || compute == i64 || compute == i32);
+  const int bytes = static_cast<int>(size_in_bytes(compute));
+  // 512 bits: 24 of 32 registers accumulate. Else 12 of 16, with three columns and one broadcast beside them.
+  return {.compute = compute,
+          .lanes = vector_bits / (8 * bytes),
+          .mr = vector_bits >= 512 ? 8 : 4,
+          .nv = 3,
+          .kc = 384 * 4 / bytes,
+          .mc = 192,
+          .nc = 96 * 4 / bytes};
+}
+
+GemmPlan plan_gemm(const GemmQuery& query) {
+  if (const auto plan = plan_tiles(query)) return *plan;
+  if (const auto plan = plan_slices(query)) return *plan;
+  const auto fitted = [](const GemmQuery& q) {
+    GemmQuery whole = q;
+    whole.n = q.n ? *q.n - rest_of_columns(q) : q.n;
+    GemmPlan plan = choose_plan(whole);
+    if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && !plan.right_ahead)
+      plan.rest = rest_of_columns(q);
+    else
+      plan = choose_plan(q);
+    fit_scratch(plan, q);
+    plan.straight = q.epilogue_cheap && at_most(q.k, q.pairs ? 256 : 512);
+    return plan;
+  };
+  if (!query.pairs) return fitted(query);
+  GemmPlan plan = fitted(in_pairs(query));
+  plan.tile.pairs =
+      plan.strategy == GemmStrategy::blocked && plan.lhs != Source::direct && plan.rhs != Source::direct;
+  return plan.tile.pairs ? plan : fitted(query);
+}
+
+namespace {
+
+GemmPlan choose_plan(const GemmQuery& query) {
+  GemmTile tile = choose_tile(query.compute, query.vector_bits);
+  GemmPlan plan{.tile = tile, .lhs = query.lhs_cheap ? Source::direct : Source::loaded};
+  const bool row = query.rhs_axis == LaneAxis::row;
+  const bool few = query.m && *query.m > 0;
+  // Dot products pay for adding up lanes, once for all of k; with some rows only a deep k is worth it.
+  const bool deep = !query.k || *query.k >= 256;
+  if (few && at_most(query.m, deep ? 32 : 8) && !row && query.lhs_axis == LaneAxis::k) {
+    plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
+    fit_dot(plan.tile, query);
+    return plan;
+  }
+  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_cheap) {
+    plan.rhs = Source::direct;
+    fit_rows(plan.tile, query);
+    if (*query.m <= 4) fit_pieces(plan, query);
+    if (query.far_l3) fit_ahead(plan, query);
+    // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
+    const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
+    if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
+    return plan;
+  }
+  fit_columns(tile, query);
+  plan.tile = tile;
+  if (!reused(query) && row && query.rhs_cheap && at_most(query.n, 64)) {
+    plan.rhs = Source::direct;
+    plan.tile.nc = tile.n_step();
+    if (query.lhs_axis == LaneAxis::k)
+      plan.tile.kc = depth(query.k, 1024 * 4 / static_cast<int>(size_in_bytes(tile.compute)), tile.lanes);
+    return plan;
+  }
+  plan.rhs = Source::loaded;
+  if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
+  if (scattered_left(query)) plan.lhs = Source::loaded;
+  if (plan.lhs == Source::direct && distant_left(query)) return with_packed_left(plan, query);
+  if (plan.lhs == Source::loaded) {
+    plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
+    plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
+    return plan;
+  }
+  fit_loaded_right(plan.tile, query);
+  if (row && query.rhs_cheap && stays_near(query)) {
+    plan.rhs = Source::direct;
+    if (query.lhs_axis == LaneAxis::row) plan.tile.nc = tile.n_step();
+    return plan;
+  }
+  // Only rows that are known to be many make up for the traffic of a packed copy.
+  const bool many = query.m && query.k && !at_most(query.m, plan.tile.mc);
+  if (!many || !may_pack_right(query)) return plan;
+  plan = {GemmStrategy::blocked, tile, plan.lhs, Source::packed};
+  fit_packed_right(plan.tile, query);
+  return plan;
+}
+
+/// Whether plans do the same: blocks larger than the product make no difference.
+bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
+  const auto same = [](int x, int y, const Size& size) {
+    return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
+  };
+  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.panel == b.panel &&
+         a.right_ahead == b.right_ahead && a.tile.mr == b.tile.mr && a.tile.nv == b.tile.nv &&
+         same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
+         same(a.tile.kc, b.tile.kc, query.k);
+}
+
+/// The plan with the other operand packed, or packed elsewhere.
+std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery& query) {
+  const auto with = [&](Source lhs, Source rhs) {
+    GemmPlan plan = first;
+    plan.lhs = lhs, plan.rhs = rhs, plan.right_ahead = false;
+    if (lhs == Source::loaded) {
+      rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
+    } else {
+      rhs == Source::packed ? fit_packed_right(plan.tile, query) : fit_loaded_right(plan.tile, query);
+    }
+    return plan;
+  };
+  std::vector<GemmPlan> plans;
+  const auto add = [&](Source lhs, Source rhs) {
+    if (lhs != first.lhs || rhs != first.rhs) plans.push_back(with(lhs, rhs));
+  };
+  std::vector<Source> left;
+  if (query.lhs_cheap) left.push_back(Source::direct);
+  if (first.rest == 0 && (!query.lhs_cheap || query.lhs_axis == LaneAxis::row)) left.push_back(Source::loaded);
+  if (!query.lhs_cheap && may_pack_left(query)) left.push_back(Source::packed);
+  for (const Source lhs : left) {
+    add(lhs, Source::loaded);
+    if (may_pack_right(query)) add(lhs, Source::packed);
+  }
+  return plans;
+}
+
+/// The plan with another shape of the register tile, of as many accumulators.
+GemmPlan with_register_tile(GemmPlan plan, int mr, int nv) {
+  plan.tile.nv = nv, plan.tile.mr = mr;
+  plan.tile.mc = floor_to(plan.tile.mc, mr);
+  plan.tile.nc = floor_to(plan.tile.nc, plan.tile.n_step());
+  return plan;
+}
+
+}  // namespace
+
+std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
+  const GemmPlan first = plan_gemm(query);
+  if (first.tile.pairs) query = in_pairs(query), sizes = in_pairs(sizes);
+  std::vector<GemmPlan> plans = {first};
+  if (first.strategy != GemmStrategy::blocked) return plans;
+  const auto add = [&](GemmPlan plan) {
+    fit_scratch(plan, query);
+    const auto same = [&](const GemmPlan& other) { return same_plan(plan, other, sizes); };
+    if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
+  };
+  const GemmTile standard = choose_tile(query.compute, query.vector_bits);
+  const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs;
+  if (plain) {
+    for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);
+    const int all = standard.mr * standard.nv;
+    for (const int nv : {2, 4}) add(with_register_tile(first, all / nv, nv));
+  }
+  // mc, nc and kc in halves.
+  constexpr int factors[][3] = {{1, 2, 2}, {4, 2, 2}, {2, 1, 2}, {2, 4, 2},
+                                {2, 2, 1}, {2, 2, 4}, {2, 4, 1}, {4, 2, 1}};
+  for (const auto& [rows, columns, depth] : factors) {
+    GemmPlan plan = first;
+    plan.tile.mc = floor_to(first.tile.mc * rows / 2, first.tile.mr);
+    plan.tile.nc = floor_to(first.tile.nc * columns / 2, first.tile.n_step());
+    plan.tile.kc = floor_to(first.tile.kc * depth / 2, first.tile.lanes);
+    add(plan);
+  }
+  return plans;
+}
+
+std::string to_string(const GemmPlan& plan) {
+  const auto packing = [](const char* operand, Source source) -> std::string {
+    switch (source) {
+      case Source::packed: return fmt::format(", {} packed", operand);
+      case Source::loaded: return fmt::format(", {} packed in tasks", operand);
+      case Source::direct: break;
+    }
+    return {};
+  };
+  const GemmTile& tile = plan.tile;
+  std::string parts = plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "";
+  if (plan.right_ahead) parts += ", right asked for ahead";
+  if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
+  return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
+                     tile.sliced ? " of slices" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
+                     packing("right", plan.rhs), parts);
+}
+
+}  // namespace lathe::cpu

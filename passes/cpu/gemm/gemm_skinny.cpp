@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "ir/support/error.h"
+#include "passes/cpu/gemm/gemm_dots.h"
+#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/gemm_strategies.h"
+
+namespace lathe::cpu {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+namespace {
+
+class SkinnyDot {
+ public:
+  SkinnyDot(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
+            const Epilogue& epilogue)
+      : b_(b), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {}
+
+  void emit() {
+    LATHE_ASSERT(tile_.mc % tile_.mr == 0 && tile_.nc % tile_.nv == 0);
+    const Value column_blocks = b_.ceil_div(sizes_.n, tile_.nc), row_blocks = b_.ceil_div(sizes_.m, tile_.mc);
+    passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
+    // The last columns may take taller tiles, up to lanes rows beyond mc.
+    const std::int64_t rows = tile_.mc + tile_.lanes;
+    b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
+      const Value m0 = index % row_blocks * tile_.mc, rest = index / row_blocks;
+      const Value n0 = rest % column_blocks * tile_.nc, batch = rest / column_blocks;
+      results_ = b_.alloc(tile_.compute, rows * stride(), kernel::Space::stack, "results");
+      if (!b_.is_constant(passes_, 1))
+        kept_ = b_.alloc(tile_.compute, rows * tile_.nc * tile_.lanes, kernel::Space::stack, "sums");
+      const Block block{batch, m0, min(m0 + tile_.mc, sizes_.m), n0, min(n0 + tile_.nc, sizes_.n)};
+      blocks_of_k(block);
+      finish(block);
+    });
+  }
+
+ private:
+  /// A task: rows m0 .. m1 x columns n0 .. n1 of a batch.
+  struct Block {
+    Value batch, m0, m1, n0, n1;
+  };
+  /// The sums of rows m .. x columns n .., over k0 .. k0 + kc.
+  struct Dots {
+    Value m, n, k0;
+    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; else the last is repeated
+  };
+
+  /// Elements from one row of the results to the next: stores go a vector beyond the last column at most.
+  int stride() const { return tile_.nc + tile_.lanes; }
+  int vector_bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
+
+  DotTile tile(int rows, int columns) const {
+    return {.compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns};
+  }
+
+  /// All rows and columns; last what is left of known columns, for which tiles have more rows. A strip's block of k
+  /// stays near for all columns; where all rows are near, the columns of a tile stay for all rows instead.
+  void blocks_of_k(const Block& block) {
+    const auto known = b_.constant_value(sizes_.n);
+    const auto left = static_cast<int>(known ? *known % tile_.nv : 0);
+    const Value whole = left > 0 ? min(block.n1, sizes_.n - left) : block.n1;
+    b_.for_loop(0, passes_, 1, [&](Value pass) {
+      const Value k0 = pass * tile_.kc;
+      const auto over_columns = [&](const Builder::Body& body) { b_.for_loop(block.n0, whole, tile_.nv, body); };
+      if (rows_are_near()) {
+        over_columns([&](Value n) {
+          strips(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
+            dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()});
+          });
+        });
+      } else {
+        strips(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
+          over_columns(
+              [&](Value n) { dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()}); });
+        });
+      }
+      if (left == 0) return;
+      b_.if_(whole < block.n1, [&] {
+        const int step = std::min(std::max(tile_.lanes / left, tile_.mr), tile_.mc);
+        strips(block, step, [&](Value m, int rows, bool rows_known) {
+          dots(block, tile(rows, left), {m, whole, k0, rows_known, true});
+        });
+      });
+    });
+  }
+
+  bool rows_are_near() const {
+    const auto m = b_.constant_value(sizes_.m), k = b_.constant_value(sizes_.k);
+    return m && k && *m * *k * static_cast<std::int64_t>(size_in_bytes(tile_.compute)) <= 32 * 1024;
+  }
+
+  /// body(m, rows, known) for every `step` rows: whether all of them exist.
+  void strips(const Block& block, int step, const std::function<void(Value m, int rows, bool known)>& body) {
+    const auto known = b_.constant_value(sizes_.m);
+    const auto left = static_cast<int>(known ? *known % step : 0);
+    b_.for_loop(block.m0, block.m1, step, [&](Value m) {
+      if (known && left == 0) return body(m, step, true);
+      b_.if_(m + step <= sizes_.m, [&] { body(m, step, true); }, [&] { body(m, left > 0 ? left : step, left > 0); });
+    });
+  }
+
+  /// One tile over one block of k; after the last one its lanes are added up.
+  void dots(const Block& block, const DotTile& tile, const Dots& at) {
+    const auto vectors = [&](const GemmOperand& operand, Value first, Value size, int count, bool known) {
+      std::vector<Value> rows;
+      for (int i = 0; i < count; ++i) rows.push_back(i == 0 || known ? first + i : min(first + i, size - 1));
+      return [this, &operand, rows, batch = block.batch](int i, Value k, Value mask) {
+        return operand.load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, tile_.lanes, mask);
+      };
+    };
+    const Value k1 = min(at.k0 + tile_.kc, sizes_.k);
+    const bool one_pass = b_.is_constant(passes_, 1);
+    const auto kept = [&](std::size_t index) {
+      const int row = static_cast<int>(index) / tile.columns, column = static_cast<int>(index) % tile.columns;
+      return ((at.m - block.m0 + row) * tile_.nc + (at.n - block.n0 + column)) * tile_.lanes;
+    };
+    const auto before = [&](const std::vector<kernel::Var>& sums) {
+      b_.if_(at.k0 > 0, [&] {
+        for (std::size_t i = 0; i < sums.size(); ++i)
+          b_.set(sums[i], b_.load(kept_, kept(i), tile_.lanes, {}, vector_bytes()));
+      });
+    };
+    const std::vector<Value> sums = emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes),
+                                                  vectors(lhs_, at.m, sizes_.m, tile.rows, at.known_rows),
+                                                  vectors(rhs_, at.n, sizes_.n, tile.columns, at.known_columns),
+                                                  one_pass ? DotStart{} : DotStart(before));
+    const auto added = [&] {
+      store_dots(b_, tile, sums, results_, (at.m - block.m0) * stride() + (at.n - block.n0), stride());
+    };
+    if (one_pass) return added();
+    b_.if_(kernel::equal(k1, sizes_.k), added, [&] {
+      for (std::size_t i = 0; i < sums.size(); ++i) b_.store(kept_, kept(i), sums[i], {}, vector_bytes());
+    });
+  }
+
+  void finish(const Block& block) {
+    const Value columns = block.n1 - block.n0, even = columns / tile_.lanes * tile_.lanes;
+    b_.for_loop(block.m0, block.m1, 1, [&](Value row) {
+      const RowEpilogue consume = epilogue_(block.batch, row);
+      const auto results = [&](Value first, Value mask) {
+        consume(block.n0 + first, tile_.lanes,
+                b_.load(results_, (row - block.m0) * stride() + first, tile_.lanes, mask), mask);
+      };
+      b_.for_loop(0, even, tile_.lanes, [&](Value c) { results(c, {}); });
+      if (known_multiple(b_, sizes_.n, tile_.lanes) && tile_.nc % tile_.lanes == 0) return;
+      b_.if_(even < columns, [&] { results(even, b_.tail_mask(columns - even, tile_.lanes)); });
+    });
+  }
+
+  Builder& b_;
+  const GemmTile& tile_;
+  const GemmSizes& sizes_;
+  const GemmOperand &lhs_, &rhs_;
+  const Epilogue& epilogue_;
+  Value passes_;
+  Buffer results_, kept_;
+};
+
+}  // namespace
+
+void emit_skinny_dot(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                     const GemmOperand& rhs, const Epilogue& epilogue) {
+  SkinnyDot(b, plan, sizes, lhs, rhs, epilogue).emit();
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <optional>
+
+#include "ir/support/error.h"
+#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/gemm_strategies.h"
+#include "passes/cpu/gemm/slice_sums.h"
+
+namespace lathe::cpu {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+namespace {
+
+class TileGemm {
+ public:
+  TileGemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
+           const Epilogue& epilogue)
+      : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
+    LATHE_ASSERT(tile_.tiles && tile_.mr == 32 && tile_.n_step() == 32 && tile_.kc % (kernel::tile_depth / 2) == 0);
+  }
+
+  void emit() {
+    steps_ = steps_of_k(b_, tile_, sizes_.k);
+    const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
+    const Value rows = block_size(b_, sizes_.m, b_.index(tile_.mc), tile_.mr);
+    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { task(t); });
+  }
+
+ private:
+  void task(const GemmTask& t) {
+    const bool single = b_.is_constant(passes_, 1);
+    sums_ = b_.alloc(f32, std::int64_t{single ? tile_.mr : tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
+    if (plan_.lhs == Source::loaded)
+      left_ = b_.alloc(bf16, tile_.mc * depth(), kernel::Space::stack, "left");
+    else if (copies_last_rows())
+      left_ = b_.alloc(bf16, tile_.mr * depth(), kernel::Space::stack, "left");
+    if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth(), kernel::Space::stack, "right");
+    if (tile_.sliced) exact_.emplace(b_);
+    for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
+  }
+
+  void pass(const GemmTask& t, const GemmPass& p) {
+    if (plan_.rhs == Source::loaded)
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+        emit_pack_sliver(b_, tile_, source(t, p, n, sizes_.n, tile_.n_step(), rhs_),
+                         {.buffer = right_, .base = (n - t.n0) * tile_.kc});
+      });
+    if (plan_.lhs == Source::loaded)
+      b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) { pack_left(t, p, m, (m - t.m0) * depth()); });
+    b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) {
+      const Value sums = b_.select(kernel::equal(passes_, 1), b_.index(0), (m - t.m0) * tile_.nc);
+      strip(t, p, m, sums);
+      b_.if_(p.last, [&] { finish(t, m, sums); });
+    });
+  }
+
+  /// Elements of a row of k in scratch.
+  static constexpr int elements_of_line = 32;  ///< of the caches, of bf16
+  int depth() const { return 2 * tile_.kc * tile_.slices(); }
+
+  SliverSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
+                      const GemmOperand& o) const {
+    return {t.batch, row, rows, p.k0, p.depth, sizes_.k, width, o.axis, &o.load};
+  }
+
+  void pack_left(const GemmTask& t, const GemmPass& p, Value m, Value base) {
+    emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
+  }
+
+  /// Rows that are read in place end at the last one: a strip that would go on beyond is copied.
+  bool copies_last_rows() const {
+    return plan_.lhs == Source::direct && !known_multiple(b_, sizes_.m, kernel::tile_side);
+  }
+
+  /// Rows m .. m + 32 of a task by all its columns. The last strip may have a half as many.
+  void strip(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
+    const std::optional<Value> next = next_strip(t, p, m);
+    const auto tiles = [&](int rows, const Builder::Lines& left) {
+      b_.for_loop(t.n0, t.n1, tile_.n_step(),
+                  [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left, next); });
+    };
+    const auto known = b_.constant_value(sizes_.m);
+    const int last =
+        known && *known % tile_.mr > 0 && *known % tile_.mr <= kernel::tile_side ? kernel::tile_side : tile_.mr;
+    const auto short_strip = [&] {
+      if (!copies_last_rows()) return tiles(last, left(t, p, m));
+      pack_left(t, p, m, b_.index(0));
+      tiles(last, {left_, 0, depth()});
+    };
+    if (!copies_last_rows() && last == tile_.mr) return tiles(tile_.mr, left(t, p, m));
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_strip);
+  }
+
+  Builder::Lines left(const GemmTask& t, const GemmPass& p, Value m) {
+    switch (plan_.lhs) {
+      case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
+      case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.sliced ? kernel::tile_depth : depth()};
+      case Source::packed: break;
+    }
+    if (tile_.sliced) return {lhs_.packed, packed_strip(t, p, m), kernel::tile_depth};
+    const Value rows = b_.round_up(sizes_.m, tile_.mr);
+    return {lhs_.packed, ((lhs_.batch_in_workspace(t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
+  }
+
+  /// Where the slices of a strip of the packed left operand begin.
+  Value packed_strip(const GemmTask& t, const GemmPass& p, Value m) {
+    const Value strip = lhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
+    return (strip * steps_ + p.k0) * (2 * tile_.mr * tile_.slices());
+  }
+
+  /// The strip that comes next, if it is worth while to ask for it: where strips come from L3, since a block of the
+  /// right operand fills L2. The last one of a task is followed by the first one of the next task.
+  std::optional<Value> next_strip(const GemmTask& t, const GemmPass& p, Value m) {
+    if (!tile_.sliced || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
+    const Value next = m + tile_.mr;
+    return packed_strip(t, p, b_.select(next < t.m1, next, t.m0));
+  }
+
+  /// Lines of the next strip that each block of columns asks for, for every 32 k.
+  int lines_ahead() const {
+    const int lines = tile_.mr * tile_.slices() * kernel::tile_depth / elements_of_line,
+              blocks = tile_.nc / tile_.n_step();
+    return (lines + blocks - 1) / blocks;
+  }
+
+  void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left,
+               const std::optional<Value>& next) {
+    const Value share = p.depth / (kernel::tile_depth / 2) * (lines_ahead() * elements_of_line);
+    Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
+    if (plan_.rhs == Source::packed) {
+      const Value sliver =
+          rhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
+      right.buffer = rhs_.packed, right.first = (sliver * steps_ + p.k0) * (2 * tile_.n_step() * tile_.slices());
+    }
+    const auto block = [&](int width) {
+      const auto multiply = [&](bool continues) {
+        Builder::TileBlock shape{.rows = rows, .columns = width, .continues = continues, .sliced = tile_.sliced};
+        if (next) shape.ahead_lines = lines_ahead(), shape.ahead = *next + (n - t.n0) / tile_.n_step() * share;
+        b_.tile_mma(shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
+      };
+      b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
+    };
+    with_columns(n, block);
+  }
+
+  /// body(width) for the columns from n on: 32, or half as many where no more are left of a known n.
+  void with_columns(Value n, const std::function<void(int width)>& body) {
+    const auto known = b_.constant_value(sizes_.n);
+    const bool half = known && *known % tile_.n_step() > 0 && *known % tile_.n_step() <= kernel::tile_side;
+    if (!half) return body(tile_.n_step());
+    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { body(tile_.n_step()); }, [&] { body(kernel::tile_side); });
+  }
+
+  /// Makes true sums of the rows from m on, and all columns of a task.
+  void settle(const GemmTask& t, Value m, Value sums) {
+    const auto source = [&](Value row, Value rows, const GemmOperand& o) {
+      return SliverSource{t.batch, row, rows, b_.index(0), sizes_.k, sizes_.k, tile_.mr, o.axis, &o.load};
+    };
+    b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+      with_columns(n, [&](int width) {
+        exact_->settle({.sums = sums_,
+                        .first = sums + (n - t.n0),
+                        .line = b_.index(tile_.nc),
+                        .rows = sizes_.m - m,
+                        .columns = sizes_.n - n,
+                        .vectors = width / tile_.lanes},
+                       source(m, sizes_.m, lhs_), source(n, sizes_.n, rhs_));
+      });
+    });
+  }
+
+  /// Hands the finished rows from m on to the epilogue.
+  void finish(const GemmTask& t, Value m, Value sums) {
+    if (tile_.sliced) settle(t, m, sums);
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
+    const Value width = t.n1 - t.n0, even = width / step * step;
+    b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
+      const RowEpilogue consume = epilogue_(t.batch, row);
+      const Value place = sums + (row - m) * tile_.nc;
+      const auto vector = [&](Value c, Value mask) {
+        consume(t.n0 + c, lanes, b_.load(sums_, place + c, lanes, {}, bytes), mask);
+      };
+      b_.for_loop(0, even, step, [&](Value c) {
+        for (int v = 0; v < tile_.nv; ++v) vector(c + v * lanes, {});
+      });
+      if (known_multiple(b_, sizes_.n, step)) return;
+      b_.for_loop(even, width, lanes, [&](Value c) { vector(c, b_.tail_mask(width - c, lanes)); });
+    });
+  }
+
+  Builder& b_;
+  const GemmPlan& plan_;
+  const GemmTile& tile_;
+  const GemmSizes sizes_;
+  const GemmOperand &lhs_, &rhs_;
+  const Epilogue& epilogue_;
+  Value passes_, steps_;  ///< blocks of k; pairs of k in all
+  std::optional<SliceSums> exact_;
+  Buffer sums_, left_, right_;
+};
+
+}  // namespace
+
+void emit_tile_gemm(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                    const GemmOperand& rhs, const Epilogue& epilogue) {
+  TileGemm(b, plan, sizes, lhs, rhs, epilogue).emit();
+}
+
+}  // namespace lathe::cpu

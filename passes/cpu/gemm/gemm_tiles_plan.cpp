@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "passes/cpu/gemm/gemm_fit.h"
+
+namespace lathe::cpu {
+
+namespace {
+
+constexpr std::int64_t most_scratch_bytes = 250 * 1024;
+
+/// Bytes of scratch of a task: sums, of one strip where k is one block, and what it packs itself.
+std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
+  const GemmTile& t = plan.tile;
+  const bool single = query.k && (*query.k + 1) / 2 <= t.kc;
+  std::int64_t bytes = std::int64_t{4} * (single ? t.mr : t.mc) * t.nc;
+  if (plan.lhs == Source::loaded) bytes += std::int64_t{4} * t.mc * t.kc;
+  if (plan.lhs == Source::direct) bytes += std::int64_t{4} * t.mr * t.kc;
+  if (plan.rhs == Source::loaded) bytes += std::int64_t{4} * t.nc * t.kc;
+  return bytes;
+}
+
+/// A few columns of many rows: the right operand is packed by each task for all its rows.
+void fit_narrow(GemmPlan& plan, const GemmQuery& query) {
+  GemmTile& t = plan.tile;
+  t.nc = 64;
+  t.kc = pairs_deep(query.k, 256);
+  t.mc = 512;
+  if (plan.rhs == Source::loaded && query.rhs_axis == LaneAxis::row)
+    t.nc = 192, t.mc = 256, t.kc = pairs_deep(query.k, 64);
+}
+
+/// A few rows of many columns: the left operand, read along its rows, is packed by each task for all its columns.
+void fit_wide(GemmPlan& plan, const GemmQuery& query) {
+  GemmTile& t = plan.tile;
+  t.mc = 64;
+  t.nc = 768;
+  t.kc = pairs_deep(query.k, 256);
+}
+
+}  // namespace
+
+std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
+  constexpr std::int64_t least = 16;  // rows, columns or k: fewer leave too much of a tile empty
+  const auto few = [](const Size& size) { return size && *size < least; };
+  if (!query.tiles || few(query.m) || few(query.n) || few(query.k)) return {};
+  GemmPlan plan{.strategy = GemmStrategy::tiles,
+                .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true},
+                .lhs = Source::loaded,
+                .rhs = Source::loaded};
+  const bool shared = query.rhs_shared || at_most(query.batch, 1);
+  constexpr std::int64_t near = 1 << 20;  // elements that stay in L2
+  if (query.lhs_in_lines && query.k && *query.k % kernel::tile_depth == 0) {
+    plan.lhs = Source::direct;
+  } else if (shared && !(query.lhs_axis == LaneAxis::row && query.m && *query.m >= 256)) {
+    plan.lhs = Source::packed;
+  }
+  if (plan.lhs == Source::loaded) {
+    plan.rhs = shared ? Source::packed : Source::loaded;
+    fit_wide(plan, query);
+  } else {
+    const bool many = query.m && *query.m >= 512 && (!query.k || *query.m * *query.k > near);
+    const bool rows = query.rhs_axis == LaneAxis::row && query.n && query.k && *query.n * *query.k <= 32 * near;
+    if (shared && (many || rows)) plan.rhs = Source::packed;
+    fit_narrow(plan, query);
+  }
+  GemmTile& t = plan.tile;
+  fit_sizes(t, query);
+  while (scratch_of(plan, query) > most_scratch_bytes) {
+    if (t.mc > 256)
+      t.mc = floor_to(t.mc / 2, t.mr);
+    else if (t.nc > 256)
+      t.nc = floor_to(t.nc / 2, t.n_step());
+    else if (t.kc > 64)
+      t.kc = floor_to(t.kc / 2, kernel::tile_depth / 2);
+    else if (t.mc > t.mr)
+      t.mc = floor_to(t.mc / 2, t.mr);
+    else
+      t.nc = floor_to(t.nc / 2, t.n_step());
+  }
+  return plan;
+}
+
+}  // namespace lathe::cpu

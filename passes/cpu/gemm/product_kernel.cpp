@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/cpu/gemm/gemm.h"
+#include "passes/lowering/product_operands.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// What a kernel goes over: all of k, or one panel of it. Number and size of a panel are run-time arguments, so that
+/// all panels share their kernels.
+class PartOfK {
+ public:
+  explicit PartOfK(Dim k) : size_(std::move(k)) {}
+  /// Of panels of `step` elements, the last of which may have fewer.
+  static PartOfK panel(std::int64_t k, std::int64_t first, std::int64_t step) {
+    PartOfK part{Dim(std::min(step, k - first))};
+    part.first_ = first, part.step_ = step, part.last_ = first + step >= k;
+    return part;
+  }
+
+  bool is_panel() const { return step_ > 0; }
+  bool is_last_panel() const { return last_; }
+  const Dim& size() const { return size_; }
+
+  // In a kernel.
+  Value size(KernelContext& context) const {
+    return is_panel() ? context.argument(*size_.value()) : context.dim(size_);
+  }
+  Value is_first(KernelContext& context) const { return kernel::equal(number(context), 0); }
+  /// Of `load`, which counts all of k.
+  LoadOperand from_start(KernelContext& context, const LoadOperand& load) const {
+    return is_panel() ? load_from(load, number(context) * step_) : load;
+  }
+
+ private:
+  Value number(KernelContext& context) const { return context.argument(first_ / step_); }
+
+  Dim size_;
+  std::int64_t first_ = 0, step_ = 0;  ///< of panels
+  bool last_ = false;
+};
+
+class ProductKernels {
+ public:
+  ProductKernels(const LoweringContext& lowering, const Region& region)
+      : lowering_(lowering),
+        operands_(lowering, lowering.graph[region.members[0]]),
+        epilogue_(region_program(lowering.graph, lowering.plan, region)) {}
+
+  std::vector<KernelContext::Built> run() {
+    const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
+    const GemmQuery query{.compute = operands_.compute,
+                          .vector_bits = lowering_.target.bits,
+                          .batch = batch.value(),
+                          .m = m.value(),
+                          .n = n.value(),
+                          .k = k.value(),
+                          .lhs_axis = operands_.left.axis,
+                          .rhs_axis = operands_.right.axis,
+                          .lhs_cheap = operands_.left.plain,
+                          .rhs_cheap = operands_.right.plain,
+                          .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
+                          .tiles = lowering_.target.tiles && operands_.dtype == bf16,
+                          .sliced = lowering_.target.tiles && operands_.dtype == f32,
+                          .lhs_in_lines = operands_.left.in_lines,
+                          .epilogue_cheap = epilogue_.size() <= 6,
+                          .far_l3 = lowering_.target.far_l3};
+    const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
+                                       : std::vector{plan_gemm(query)};
+    const GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
+    std::vector<KernelContext::Built> built;
+    if (plan.panel > 0) {
+      panels(plan, built);
+      name_candidates(lowering_, plans, built);
+      return built;
+    }
+    const PartOfK all(k);
+    const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
+    const int rhs_packed = plan.rhs == Source::packed ? pack(false, plan, all, built) : -1;
+    const int sums = plan.pieces > 1 ? lowering_.workspace(operands_.compute,
+                                                           batch * Dim(sums_of_pieces(plan, *m.value(), *n.value())),
+                                                           "sums of pieces")
+                                     : -1;
+    built.push_back(product(plan, all, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
+    if (plan.pieces > 1) built.push_back(join(plan, sums));
+    name_candidates(lowering_, plans, built);
+    return built;
+  }
+
+ private:
+  GemmQuery sizes_of_runs(const DimBindings& dims) const {
+    return {.batch = operands_.batch.evaluate(dims),
+            .m = operands_.m.evaluate(dims),
+            .n = operands_.n.evaluate(dims),
+            .k = operands_.k.evaluate(dims)};
+  }
+
+  /// A callback that loads elements of an operand inside the kernel of `emitter`.
+  static LoadOperand loader(PointEmitter& emitter, const ProductOperand& o, Scope& top) {
+    return [&emitter, &o, &top](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
+      return o.load(emitter, top, batch, row, k, axis, lanes, mask);
+    };
+  }
+
+  /// What is read of an operand for a panel, if it is read as it lies.
+  std::map<int, Dim> share_of(const PartOfK& part, const ProductOperand& operand, const Dim& rows) const {
+    if (!operand.plain || !part.is_panel()) return {};
+    const auto& [program, result] = operand.operand;
+    return {{lowering_.buffer_of(program[result].buffer), operands_.batch * rows * part.size()}};
+  }
+
+  /// Packs an operand, or a panel of it, into a new workspace.
+  int pack(bool left, const GemmPlan& plan, const PartOfK& part, std::vector<KernelContext::Built>& built) const {
+    const GemmTile& tile = plan.tile;
+    const ProductOperand& s = left ? operands_.left : operands_.right;
+    const Dim &batch = operands_.batch, &rows = left ? operands_.m : operands_.n, &k = part.size();
+    const PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
+    const bool known = batch.value() && rows.value() && k.value();
+    const Dim elements =
+        known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
+              : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(extent.unit_of_k - 1)) * Dim(extent.slices);
+    const int packed =
+        lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
+    KernelContext context(left ? "pack_lhs" : "pack_rhs");
+    context.touches(share_of(part, s, rows));
+    declare_buffers(context, {&s.operand.program}, lowering_);
+    context.declare(packed, tile.packed(), false, true);
+    PointEmitter emitter(context, s.operand.program, lowering_.buffer_of);
+    Scope top(emitter, {});
+    emitter.hoist(top);
+    PackSizes sizes{context.dim(batch), context.dim(rows), {}};
+    const LoadOperand load = part.from_start(context, loader(emitter, s, top));
+    sizes.k = part.size(context);
+    const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
+    emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
+    built.push_back(context.finish());
+    built.back().launch.work = k * Dim(extent.sliver * s.operand.program.work());
+    return packed;
+  }
+
+  /// Program buffers that kernels hand on; -1: none.
+  struct Workspaces {
+    int lhs = -1, rhs = -1;  ///< packed operands
+    int sums = -1;           ///< of pieces, which come instead of results
+  };
+
+  /// Packs and multiplies panel after panel; the last one's sums are the results.
+  void panels(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
+    const Dim elements = operands_.batch * operands_.m * Dim(columns_of_sums(plan.tile, *operands_.n.value()));
+    const int sums = lowering_.workspace(operands_.compute, elements, "sums of panels");
+    const std::int64_t k = *operands_.k.value();
+    for (std::int64_t first = 0; first < k; first += plan.panel) {
+      const PartOfK panel = PartOfK::panel(k, first, plan.panel);
+      const int lhs = pack(true, plan, panel, built), rhs = pack(false, plan, panel, built);
+      built.push_back(product(plan, panel, {.lhs = lhs, .rhs = rhs, .sums = sums}));
+    }
+  }
+
+  GemmSizes sizes(KernelContext& context, const PartOfK& part) const {
+    return {context.dim(operands_.batch), context.dim(operands_.m), context.dim(operands_.n), part.size(context)};
+  }
+
+  /// Whether a product reads an operand as it lies: unless it is packed, and where sums may be computed anew.
+  static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.sliced; }
+
+  /// The product, or its piece or panel, of which only the last panel has the epilogue.
+  KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
+    KernelContext context("product");
+    static const PointProgram none;
+    const bool ends = with.sums < 0 || part.is_last_panel();
+    declare_buffers(context,
+                    {ends ? &epilogue_ : &none, loads(with.lhs, plan) ? &operands_.left.operand.program : &none,
+                     loads(with.rhs, plan) ? &operands_.right.operand.program : &none},
+                    lowering_);
+    if (with.sums >= 0) context.declare(with.sums, operands_.compute, part.is_panel(), !ends);
+    PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
+    PointEmitter left_loads(context, operands_.left.operand.program, lowering_.buffer_of);
+    PointEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
+    Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
+    if (ends) emitter.hoist(top);
+    const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& emits, Scope& scope) {
+      GemmOperand o{.axis = s.axis};
+      if (packed >= 0) {
+        context.declare(packed, plan.tile.packed(), true, false);
+        o.packed = context.buffer(packed);
+      }
+      if (!loads(packed, plan)) return o;
+      emits.hoist(scope);
+      o.load = part.from_start(context, loader(emits, s, scope));
+      if (packed >= 0) return o;
+      if (s.in_lines) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
+      if (s.plain)
+        o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+          s.prefetch(emits, scope, batch, row, k, lanes);
+        };
+      return o;
+    };
+    const GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
+    const GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
+    const GemmSizes all = sizes(context, part);
+    if (part.is_panel())
+      emit_gemm_panel(context.builder, plan, all, lhs, rhs,
+                      {context.buffer(with.sums), part.is_first(context), part.is_last_panel()},
+                      ends ? epilogue(emitter, top) : Epilogue());
+    else if (with.sums >= 0)
+      emit_gemm_pieces(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
+    else
+      emit_gemm(context.builder, plan, all, lhs, rhs, epilogue(emitter, top),
+                prefetch(plan.tile.lanes, emitter, top));
+    auto built = context.finish();
+    const ProductOperands& o = operands_;
+    // A multiply-add takes an eighth of an operation; where few rows share what is loaded, reading takes longer.
+    const std::int64_t rows = std::max(plan.tile.mc / 8, 2),
+                       columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
+    const Dim& k = part.size();
+    built.launch.work = Dim(rows * columns) * (plan.pieces > 1 ? Dim(*k.value() / plan.pieces) : k);
+    built.launch.flops = Dim(2) * o.batch * o.m * o.n * k;
+    return built;
+  }
+
+  /// Adds up the sums of pieces.
+  KernelContext::Built join(const GemmPlan& plan, int sums) const {
+    KernelContext context("join_pieces");
+    declare_buffers(context, {&epilogue_}, lowering_);
+    context.declare(sums, operands_.compute, true, false);
+    PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
+    Scope top(emitter, {});
+    emitter.hoist(top);
+    emit_join_pieces(context.builder, plan, sizes(context, PartOfK(operands_.k)), context.buffer(sums),
+                     epilogue(emitter, top));
+    auto built = context.finish();
+    built.launch.work = Dim(plan.tile.n_step() * (plan.pieces + epilogue_.size()));
+    return built;
+  }
+
+  Epilogue epilogue(PointEmitter& emitter, Scope& top) const {
+    return [&emitter, &top, this](Value batch, Value m) -> RowEpilogue {
+      const std::vector<IndexGroup> row_groups = {{operands_.batch_dims, batch, 1}, {operands_.m_dims, m, 1}};
+      auto row = std::make_shared<Scope>(emitter, row_groups, Value{}, &top);
+      std::uint64_t n_bits = 0;
+      for (const int d : operands_.n_dims) n_bits |= 1ULL << d;
+      emitter.hoist(*row, n_bits);
+      return [&emitter, this, row, row_groups](Value n, int lanes, Value acc, Value mask) {
+        auto groups = row_groups;
+        groups.push_back({operands_.n_dims, n, lanes});
+        Scope scope(emitter, std::move(groups), mask, row.get());
+        scope.bind(0, rounded(emitter.context().builder, acc, operands_.dtype));
+        emitter.store_all(scope);
+      };
+    };
+  }
+
+  /// Asks for the elements that the epilogue reads or writes, one for each result: those of a parameter and its
+  /// moments, a residual, the result itself.
+  EpiloguePrefetch prefetch(int lanes, PointEmitter& emitter, Scope& top) const {
+    using Kind = PointInstruction::Kind;
+    std::map<int, std::pair<ir::ValueId, Linear>> places;  // by buffer
+    const auto add = [&](ir::ValueId node, const Linear& form) {
+      if (varies(form, operands_.m_dims) && varies(form, operands_.n_dims))
+        places.try_emplace(lowering_.buffer_of(node), std::pair(node, form));
+    };
+    for (const PointInstruction& i : epilogue_.code)
+      if (i.kind == Kind::load && i.args.empty()) add(i.buffer, i.form);
+    for (const PointStore& store : epilogue_.stores) add(store.node, store.form);
+    if (places.empty()) return {};
+    return [this, lanes, places, &emitter, &top](Value batch, Value m, Value n) {
+      const ProductOperands& o = operands_;
+      Scope scope(emitter, {{o.batch_dims, batch, 1}, {o.m_dims, m, 1}, {o.n_dims, n, lanes}}, Value{}, &top);
+      for (const auto& [buffer, place] : places) emitter.prefetch(place.first, place.second, scope);
+    };
+  }
+
+  static bool varies(const Linear& form, const std::vector<int>& dims) {
+    return std::any_of(dims.begin(), dims.end(),
+                       [&](int d) { return !form.coefficients[static_cast<std::size_t>(d)].is(0); });
+  }
+
+  const LoweringContext& lowering_;
+  ProductOperands operands_;
+  PointProgram epilogue_;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  return ProductKernels(context, region).run();
+}
+
+}  // namespace lathe::cpu

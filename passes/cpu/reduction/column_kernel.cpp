@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/fusion/join_columns.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+constexpr int vectors = 4;                 // a block of columns
+constexpr std::int64_t chain_limit = 256;  // rows added one after the other before they join the total
+
+/// Emits a reduction over outer dims. The kept dims behind the last reduced one are the columns; the others are
+/// outer.
+class ColumnKernel {
+ public:
+  ColumnKernel(const LoweringContext& lowering, const Region& region)
+      : context_("columns"),
+        program_(region_program(lowering.graph, lowering.plan, region)),
+        emitter_(context_, program_, lowering.buffer_of),
+        b_(context_.builder) {
+    declare_buffers(context_, {&program_}, lowering);
+    const auto reduced = reduced_dims(lowering.graph, lowering.graph[region.members[0]]);
+    int last = -1;
+    for (const int d : reduced)
+      if (!program_.domain[d].is(1)) last = std::max(last, d);
+    for (int d = 0; d < program_.domain.rank(); ++d) {
+      const bool folded = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
+      (folded ? reduced_ : d > last ? columns_ : outer_).push_back(d);
+    }
+    lanes_ = program_lanes(program_, lowering.target);
+    reduce_ = program_.size() - 1;
+    LATHE_ASSERT(program_[reduce_].kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
+  }
+
+  KernelContext::Built run() {
+    Scope top(emitter_, {});
+    emitter_.hoist(top);
+    const Value columns = context_.dim(program_.points(columns_)), outer = context_.dim(program_.points(outer_));
+    const Value blocks = b_.ceil_div(columns, vectors * lanes_);
+    b_.parallel_for(0, outer * blocks, 1, [&](Value i) {
+      const Value first = i % blocks * (vectors * lanes_);
+      block(i / blocks, first, columns, top);
+    });
+    auto built = context_.finish();
+    built.launch.work = program_.points(reduced_) * Dim(vectors * lanes_ * program_.work());
+    built.launch.flops = program_.points(reduced_) * program_.points(columns_) * program_.points(outer_);
+    return built;
+  }
+
+ private:
+  void block(Value outer, Value first, Value columns, Scope& top) {
+    const PointInstruction& reduce = program_[reduce_];
+    const kernel::Type type{compute_type(reduce.dtype), lanes_};
+    const Value identity = b_.broadcast(reduction_identity(b_, reduce), lanes_);
+    std::vector<kernel::Var> totals;
+    std::vector<Value> masks;
+    for (int v = 0; v < vectors; ++v) {
+      totals.push_back(b_.var(type, identity));
+      masks.push_back(lanes_ > 1 ? b_.tail_mask(columns - (first + v * lanes_), lanes_) : first + v < columns);
+    }
+    const Value rows = context_.dim(program_.points(reduced_));
+    b_.for_loop(0, rows, chain_limit, [&](Value start) {
+      std::vector<kernel::Var> partial;
+      for (int v = 0; v < vectors; ++v) partial.push_back(b_.var(type, identity));
+      b_.for_loop(start, kernel::min(start + chain_limit, rows), 1, [&](Value row) {
+        Scope row_scope(emitter_, {{outer_, outer, 1}, {reduced_, row, 1}}, {}, &top);
+        for (int v = 0; v < vectors; ++v) {
+          const Value at = first + v * lanes_;
+          Scope scope(emitter_, {{outer_, outer, 1}, {reduced_, row, 1}, {columns_, at, lanes_}},
+                      masks[static_cast<std::size_t>(v)], &row_scope);
+          const Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
+          const auto& var = partial[static_cast<std::size_t>(v)];
+          b_.set(var, b_.apply(reduce.op, {b_.get(var), value}));
+        }
+      });
+      for (int v = 0; v < vectors; ++v) {
+        const auto at = static_cast<std::size_t>(v);
+        b_.set(totals[at], b_.apply(reduce.op, {b_.get(totals[at]), b_.get(partial[at])}));
+      }
+    });
+    for (int v = 0; v < vectors; ++v) {
+      const auto at = static_cast<std::size_t>(v);
+      Scope scope(emitter_, {{outer_, outer, 1}, {columns_, first + v * lanes_, lanes_}}, masks[at], &top);
+      const PointStore& store = program_.stores[0];
+      emitter_.store(store.node, reduce.dtype, store.form, rounded(b_, b_.get(totals[at]), reduce.dtype), scope);
+    }
+  }
+
+  KernelContext context_;
+  PointProgram program_;
+  PointEmitter emitter_;
+  kernel::Builder& b_;
+  std::vector<int> outer_, reduced_, columns_;
+  int lanes_ = 1, reduce_ = 0;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region) {
+  if (const int columns = column_dims(context.graph, region.members[0]); columns > 0) {
+    Region by_rows = region;
+    by_rows.kind = RegionKind::rows;
+    by_rows.inner = columns;
+    return lower_rows(context, by_rows);
+  }
+  std::vector<KernelContext::Built> built;
+  built.push_back(ColumnKernel(context, region).run());
+  return built;
+}
+
+}  // namespace lathe::cpu

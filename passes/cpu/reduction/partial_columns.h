@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe::cpu {
+
+/// The reductions over the rows of a rows region. The rows are cut into chunks, by their number alone; each chunk has
+/// its own row of partial results, which its rows are added to in order, and a second kernel adds the chunks in
+/// order. So results are the same for any number of threads.
+class PartialColumns {
+ public:
+  /// Takes the stores of such results out of the program, and makes a workspace for each.
+  PartialColumns(const LoweringContext& lowering, PointProgram& program, std::vector<int> outer,
+                 std::vector<int> inner);
+
+  bool any() const { return !sums_.empty(); }
+  /// Declares the partial results in the kernel that runs over the rows.
+  void declare(KernelContext& context) const;
+  /// Calls `row` for every row, a chunk of them in one iteration of the parallel loop.
+  void run_rows(KernelContext& context, int lanes, const std::function<void(kernel::Value row)>& row);
+  /// Adds the value at `lanes` columns from `column` on to the partial result of an instruction, in the iteration
+  /// of run_rows.
+  void add(KernelContext& context, int instruction, kernel::Value value, kernel::Value column, kernel::Value mask);
+  /// A launch does about as much as this many rows in one iteration.
+  static constexpr std::int64_t least_rows = 8;
+
+  /// The kernel that adds the chunks and stores the results.
+  KernelContext::Built finish(int lanes) const;
+
+ private:
+  struct Sum {
+    PointStore store;
+    int partial;  ///< program buffer [chunks, columns]
+  };
+  struct Chunks {
+    kernel::Value rows, each, count;
+  };
+  Chunks chunks(KernelContext& context) const;
+  const PointInstruction& instruction(const Sum& sum) const { return program_[sum.store.value]; }
+
+  const LoweringContext& lowering_;
+  const PointProgram& program_;
+  std::vector<int> outer_, inner_;
+  std::vector<Sum> sums_;
+  kernel::Value start_;  ///< of the chunk's row of partial results
+};
+
+}  // namespace lathe::cpu

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <optional>
+
+#include "ir/ops/rules.h"
+#include "passes/cpu/cpu_kernels.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+constexpr std::int64_t strip_vectors = 16;  // columns of one task
+constexpr std::int64_t most_sums = 4;       // vectors of columns summed side by side
+constexpr std::int64_t rows_ahead = 4;
+
+/// out[pre, size, post] = base + the sum over t of updates[pre, t, post] where indices[t] names the row; base is
+/// zero, or lies there already. The domain is the updates' own dims; t runs over those of the indices. The updates of
+/// a row are found by scatter_positions and added in their order, in registers: so sums are the same on any number of
+/// threads, and each row is written once. Added to zeros, all rows are made; else those that have updates, by the
+/// first of them.
+class ScatterKernel {
+ public:
+  ScatterKernel(const LoweringContext& lowering, const Region& region)
+      : lowering_(lowering),
+        context_("scatter_add"),
+        b_(context_.builder),
+        node_(lowering.graph[region.members[0]]),
+        clears_(region.members.size() == 1) {
+    const ir::Graph& graph = lowering.graph;
+    const Shape& updates = graph[node_.operands[1]].type.shape;
+    const int index_rank = graph[node_.operands[0]].type.rank();
+    dim_ = ir::rules::normalize_axis(node_.attrs.get<std::int64_t>("dim"), node_.type.rank());
+    for (int d = 0; d < updates.rank(); ++d) (d < dim_ ? pre_ : d < dim_ + index_rank ? index_ : post_).push_back(d);
+    std::vector<int> all(pre_);
+    all.insert(all.end(), index_.begin(), index_.end());
+    all.insert(all.end(), post_.begin(), post_.end());
+    updates_ = operand_program(graph, lowering.plan, node_.operands[1], all, updates);
+    indices_ = operand_program(graph, lowering.plan, node_.operands[0], index_, updates);
+    positions_ = lowering.workspace(i64, scatter_positions_size(graph, region.members[0]), "positions");
+    std::vector<const PointProgram*> programs = {&updates_.program};
+    if (!clears_) programs.push_back(&indices_.program);
+    declare_buffers(context_, programs, lowering);
+    context_.declare(positions_, i64, true, false);
+    out_ = lowering.buffer_of(region.members.back());
+    context_.declare(out_, node_.type.dtype, !clears_, true);
+    if (!clears_) context_.writes_part_of(out_);
+    const Dim added = updates_.program.points(all);
+    context_.touches({{out_, clears_ ? node_.type.shape.numel().unnamed() : added + added}});
+    lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.target);
+    const auto columns = updates_.program.points(post_).value();
+    strips_ = columns ? std::max<std::int64_t>((*columns + width() - 1) / width(), 1) : 1;
+    choose_ahead();
+  }
+
+  std::vector<KernelContext::Built> run(ir::ValueId scatter) {
+    std::vector<KernelContext::Built> built;
+    built.push_back(scatter_positions(lowering_, scatter, positions_));
+    built.push_back(sums());
+    return built;
+  }
+
+ private:
+  Dim rows() const { return node_.type.shape[dim_].unnamed(); }
+  Dim count() const { return updates_.program.points(index_); }
+  std::int64_t width() const { return strip_vectors * lanes_; }
+
+  KernelContext::Built sums() {
+    PointEmitter updates(context_, updates_.program, lowering_.buffer_of);
+    PointEmitter indices(context_, indices_.program, lowering_.buffer_of);
+    const Dim pre = updates_.program.points(pre_), turns = clears_ ? rows() : count();
+    const kernel::Buffer positions = context_.buffer(positions_);
+    b_.parallel_for(0, context_.dim(pre * turns * Dim(strips_)), 1, [&](Value i) {
+      const Value strip = i % strips_, rest = i / strips_, turn = pre.is(1) ? rest : rest % context_.dim(turns);
+      const Value outer = pre.is(1) ? b_.index(0) : rest / context_.dim(turns);
+      if (clears_) return sum_row(updates, outer, turn, strip);
+      Scope scope(indices, {{index_, turn, 1}});
+      const Value row = b_.cast(indices.emit(indices_.result, scope), i64);
+      // scatter_positions has raised the error.
+      b_.if_(b_.index(0) <= row && row < context_.dim(rows()), [&] {
+        const Value first = b_.load(positions, context_.dim(start_of_positions(node_)) + b_.load(positions, row));
+        b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, strip); });
+      });
+    });
+    auto built = context_.finish();
+    const auto columns = updates_.program.points(post_).value();
+    built.launch.work = Dim(std::min(columns.value_or(width()), width()) * 2);
+    built.launch.flops = updates_.program.domain.numel();
+    return built;
+  }
+
+  /// One strip of a row's columns, all its updates.
+  void sum_row(PointEmitter& updates, Value pre, Value row, Value strip) {
+    const Value columns = context_.dim(updates_.program.points(post_));
+    const Value lo = strip * width(), hi = strips_ == 1 ? columns : kernel::min(lo + width(), columns);
+    const Value start = (pre * context_.dim(rows()) + row) * columns;
+    const Value later = ahead_ ? later_update(row) : row;
+    const auto body = [&](Value at, Value mask, std::int64_t vectors) {
+      for (std::int64_t v = 0; ahead_ && v < vectors; ++v) {
+        Scope scope(updates, {{pre_, pre, 1}, {index_, later, 1}, {post_, at + v * lanes_, lanes_}});
+        updates.prefetch(*ahead_, scope);
+      }
+      sum_columns(updates, pre, row, start, at, mask, vectors);
+    };
+    const std::int64_t together = most_sums * lanes_;
+    const Value whole = hi - (hi - lo) % together;
+    b_.for_loop(lo, whole, together, [&](Value at) { body(at, {}, most_sums); });
+    vector_loop(b_, whole, hi, lanes_, [&](Value at, Value mask) { body(at, mask, 1); });
+  }
+
+  void sum_columns(PointEmitter& updates, Value pre, Value row, Value start, Value column, Value mask,
+                   std::int64_t vectors) {
+    const kernel::Buffer out = context_.buffer(out_), positions = context_.buffer(positions_);
+    const DType compute = compute_type(node_.type.dtype);
+    std::vector<kernel::Var> sums;
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      const Value base = clears_ ? b_.constant(compute, 0, lanes_)
+                                 : b_.cast(b_.load(out, start + column + v * lanes_, lanes_, mask), compute);
+      sums.push_back(b_.var(base));
+    }
+    const Value order = context_.dim(start_of_positions(node_));
+    b_.for_loop(b_.load(positions, row), b_.load(positions, row + 1), 1, [&](Value listed) {
+      const Value t = b_.load(positions, order + listed);
+      for (std::int64_t v = 0; v < vectors; ++v) {
+        Scope scope(updates, {{pre_, pre, 1}, {index_, t, 1}, {post_, column + v * lanes_, lanes_}}, mask);
+        const kernel::Var sum = sums[static_cast<std::size_t>(v)];
+        b_.set(sum, b_.get(sum) + b_.broadcast(updates.emit(updates_.result, scope), lanes_));
+      }
+    });
+    const bool streams = clears_ && !mask && outgrows_caches(node_.type);
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      const Value sum = b_.cast(b_.get(sums[static_cast<std::size_t>(v)]), node_.type.dtype);
+      const Value at = start + column + v * lanes_;
+      streams ? b_.stream(out, at, sum) : b_.store(out, at, sum, mask);
+    }
+  }
+
+  /// Updates that are loaded, and by which instruction: they lie in no order that the machine foresees.
+  void choose_ahead() {
+    const PointInstruction& result = updates_.program[updates_.result];
+    if (clears_ && result.kind == PointInstruction::Kind::load && result.args.empty() && !post_.empty())
+      ahead_ = updates_.result;
+  }
+
+  /// An update of a later row, or any, if it has none.
+  Value later_update(Value row) {
+    const kernel::Buffer positions = context_.buffer(positions_);
+    const Value last = context_.dim(count()) - 1;
+    const Value listed = b_.load(positions, kernel::min(row + rows_ahead, context_.dim(rows())));
+    return b_.load(positions, context_.dim(start_of_positions(node_)) + kernel::min(listed, last));
+  }
+
+  const LoweringContext& lowering_;
+  KernelContext context_;
+  kernel::Builder& b_;
+  const ir::Node& node_;
+  OperandProgram updates_, indices_;
+  std::vector<int> pre_, index_, post_;
+  bool clears_;
+  int dim_ = 0, lanes_ = 1, out_ = -1, positions_ = -1;
+  std::int64_t strips_ = 1;
+  std::optional<int> ahead_;  ///< the load that is asked for
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+  return ScatterKernel(context, region).run(region.members[0]);
+}
+
+}  // namespace lathe::cpu

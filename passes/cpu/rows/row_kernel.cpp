@@ -1,0 +1,339 @@
+#include <algorithm>
+#include <optional>
+
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/cpu/reduction/partial_columns.h"
+#include "passes/cpu/rows/row_pick.h"
+#include "passes/lowering/elementwise/kept_values.h"
+#include "passes/lowering/elementwise/row_space.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Kind = PointInstruction::Kind;
+using Scope = PointEmitter::Scope;
+using IndexGroups = std::vector<IndexGroup>;
+
+namespace {
+
+constexpr std::int64_t flat_chunk = 8192;
+constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
+// Bytes of what a row reads that are worth asking for ahead, those that fit beside a row into the second level of
+// caches, and those on their way at least.
+constexpr std::int64_t least_ahead = 1024, most_ahead = 512 << 10, enough_ahead = 12 << 10;
+// Where L3 is far: bytes from what a loop reads to what it asks for there, of a flat region and of a row; of how many
+// elements, for fewer may lie in L2.
+constexpr std::int64_t further_flat = 4096, further_in_row = 1024, many_elements = 1 << 20;
+
+/// Emits the body of one rows region.
+class RowKernel {
+ public:
+  RowKernel(const LoweringContext& lowering, const Region& region)
+      : lowering_(lowering),
+        context_("rows"),
+        program_(region_program(lowering.graph, lowering.plan, region)),
+        emitter_(context_, program_, lowering.buffer_of),
+        b_(context_.builder),
+        space_(program_, region.inner, lowering.target) {
+    columns_.emplace(lowering, program_, space_.outer, space_.inner);
+    declare_buffers(context_, {&program_}, lowering);
+    columns_->declare(context_);
+    loops_.emplace(lowering, program_, space_.inner_bits);
+    kept_.emplace(lowering, program_, emitter_, *loops_);
+    make_parked_rows();
+    choose_ahead();
+    reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
+                           [](const PointInstruction& i) { return i.kind == Kind::reduce; });
+  }
+
+  std::vector<KernelContext::Built> run() {
+    Scope top(emitter_, {});
+    emitter_.hoist(top);
+    const bool sums = columns_->any(), is_flat = !reduces_ && !sums && space_.outer.empty();
+    const auto row_of = [&](Value row) { one_row(row, top); };
+    if (is_flat) {
+      flat(top);
+    } else if (sums) {
+      columns_->run_rows(context_, space_.lanes, row_of);
+    } else {
+      b_.parallel_for(0, context_.dim(program_.points(space_.outer)), 1, row_of);
+    }
+    std::vector<KernelContext::Built> built;
+    built.push_back(context_.finish());
+    const Dim width = is_flat ? Dim(flat_chunk) : program_.points(space_.inner);
+    built[0].launch.work = width * Dim(program_.work() * (sums ? PartialColumns::least_rows : 1));
+    if (sums) built.push_back(columns_->finish(space_.lanes));
+    return built;
+  }
+
+ private:
+  void flat(Scope& top) {
+    const Value n = context_.dim(program_.points(space_.inner));
+    b_.parallel_for(0, n, flat_chunk, [&](Value lo) {
+      const Value hi = kernel::min(lo + flat_chunk, n);
+      vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
+        ask_for_further({}, at, further_flat);
+        Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
+        for (const PointStore& store : program_.stores) emitter_.emit(store.value, scope);
+        for (const PointStore& store : program_.stores) put(store, scope);
+      });
+    });
+  }
+
+  /// Where L3 is far, asks for what the loop will read so many bytes on. The machine follows a stream up to the end
+  /// of a page, and of a loop that computes much it has few reads under way.
+  void ask_for_further(const IndexGroups& row, Value at, std::int64_t bytes) {
+    const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
+    if (!lowering_.target.far_l3 || elements.value_or(many_elements) < many_elements) return;
+    const auto varies = [&](int i, std::uint64_t dims) {
+      return (program_.depends[static_cast<std::size_t>(i)] & dims) != 0;
+    };
+    for (int i = 0; i < program_.size(); ++i) {
+      const PointInstruction& in = program_[i];
+      const bool load = in.kind == Kind::load && in.args.empty();
+      if (!load || !varies(i, space_.inner_bits) || (!row.empty() && !varies(i, ~space_.inner_bits))) continue;
+      IndexGroups groups = row;
+      groups.push_back({space_.inner, at + bytes / static_cast<std::int64_t>(size_in_bytes(in.dtype)), space_.lanes});
+      Scope further(emitter_, groups);
+      emitter_.prefetch(i, further);
+    }
+  }
+
+  /// All values of a place are computed before the first is stored: it may go where another one is read.
+  void put(const PointStore& store, Scope& scope) {
+    const DType dtype = program_[store.value].dtype;
+    const Value value = emitter_.emit(store.value, scope);
+    if (streams(store)) return emitter_.stream(store.node, dtype, store.form, value, scope);
+    emitter_.store(store.node, dtype, store.form, value, scope);
+  }
+
+  void one_row(Value row, Scope& top) {
+    Scope scope(emitter_, {{space_.outer, row, 1}}, {}, &top);
+    for (const RowLoop& l : loops_->loops()) loop(l, row, scope);
+    const auto rowwise = [&](const PointStore& store) { return !loops_->varies(store); };
+    for (const PointStore& store : program_.stores)
+      if (rowwise(store)) {
+        kept_->hoist(store.value, scope);
+        emitter_.emit(store.value, scope);
+      }
+    for (const PointStore& store : program_.stores)
+      if (rowwise(store)) put(store, scope);
+  }
+
+  std::optional<RowPick> pick(int reduction) const {
+    return space_.inner.size() == 1 ? row_pick(program_, reduction, space_.inner[0]) : std::nullopt;
+  }
+
+  /// The reductions that a loop adds up, element by element.
+  std::vector<int> folds_of(const RowLoop& l) const {
+    std::vector<int> folds;
+    for (const int i : l.reductions)
+      if (!pick(i)) folds.push_back(i);
+    return folds;
+  }
+
+  /// What a loop computes.
+  std::vector<int> results_of(const RowLoop& l) const {
+    std::vector<int> results = folds_of(l);
+    for (int& i : results) i = program_[i].args[0];
+    for (const int i : l.columns) results.push_back(program_[i].args[0]);
+    for (const PointStore* store : l.stores) results.push_back(store->value);
+    return results;
+  }
+
+  /// Which load of a later row a loop of this one asks for. A first loop over the row waits for memory, the others
+  /// find the row in a cache: so one of those asks, and memory works all the time. Where one loop is all there is,
+  /// the machine follows it by itself, but for rows that are looked up; and rows of several tensors are slower for
+  /// it.
+  void choose_ahead() {
+    const auto width = program_.points(space_.inner).value();
+    if (!width || space_.outer.empty()) return;
+    for (const RowLoop& l : loops_->loops())
+      if (&l != &loops_->loops().front() && ahead_loop_ == nullptr && !results_of(l).empty()) ahead_loop_ = &l;
+    const bool one_loop = ahead_loop_ == nullptr;
+    if (one_loop) ahead_loop_ = &loops_->loops().front();
+    std::vector<int> reads;
+    for (int i = 0; i < program_.size(); ++i) {
+      const PointInstruction& in = program_[i];
+      const bool load = in.kind == Kind::load && in.args.empty() && !one_loop,
+                 looked_up = in.kind == Kind::gather && in.args.size() == 1 && !loops_->varies(in.args[0]);
+      const bool every_row = (program_.depends[static_cast<std::size_t>(i)] & ~space_.inner_bits) != 0;
+      if ((load || looked_up) && loops_->varies(i) && every_row) reads.push_back(i);
+    }
+    if (reads.size() != 1) return;
+    const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
+    if (bytes < least_ahead || bytes > most_ahead) return;
+    ahead_ = reads[0];
+    rows_ahead_ = std::max<std::int64_t>(1, enough_ahead / bytes);
+  }
+
+  /// The row to ask for in the loop over this one.
+  Value later(Value row) { return kernel::min(row + rows_ahead_, context_.dim(program_.points(space_.outer)) - 1); }
+
+  /// The element that a reduction picks, of the row as the loop finds it.
+  void take_picks(const RowLoop& l, Value row, Scope& row_scope) {
+    for (const int i : l.reductions) {
+      const auto picked = pick(i);
+      if (!picked) continue;
+      kept_->hoist(picked->column, row_scope);
+      kept_->hoist(picked->value, row_scope);
+      const Value at = b_.cast(emitter_.emit(picked->column, row_scope), i64);
+      const Value inside = b_.index(0) <= at && at < context_.dim(program_.points(space_.inner));
+      Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, 1}}, inside, &row_scope);
+      kept_->bind({&picked->value, 1}, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
+      const Value nothing = reduction_identity(b_, program_[i]);
+      const Value found = b_.select(inside, emitter_.emit(picked->value, scope), nothing);
+      row_scope.bind(i, rounded(b_, b_.apply(program_[i].op, {found, nothing}), program_[i].dtype));
+    }
+  }
+
+  /// Where a loop over a row begins its whole vectors: what is streamed goes out in whole lines, which rows of any
+  /// width do not begin at.
+  Value first_line(const RowLoop& l, Value row, Value n) {
+    const bool sums = !l.reductions.empty() || !l.columns.empty();
+    const auto width = program_.points(space_.inner).value();
+    if (sums || l.stores.empty() || !width || *width % space_.lanes == 0 || !streams(*l.stores[0]))
+      return b_.index(0);
+    Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, b_.index(0), space_.lanes}});
+    const Value start = scope.place.position(l.stores[0]->form).base;
+    return kernel::min(n, (space_.lanes - start % space_.lanes) % space_.lanes);
+  }
+
+  void loop(const RowLoop& l, Value row, Scope& row_scope) {
+    take_picks(l, row, row_scope);
+    const std::vector<int> results = results_of(l), folds = folds_of(l);
+    if (results.empty()) return;
+    for (const int i : results) kept_->hoist(i, row_scope);
+    const int chains = folds.empty() ? 1 : chains_of();
+    std::vector<std::vector<kernel::Var>> accumulators;  // by reduction, by chain
+    for (const int i : folds) {
+      accumulators.emplace_back();
+      for (int c = 0; c < chains; ++c)
+        accumulators.back().push_back(
+            b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
+    }
+    const Value n = context_.dim(program_.points(space_.inner));
+    const bool asks = ahead_ && &l == ahead_loop_;
+    const Value later_row = asks ? later(row) : row;
+    Scope later_scope(emitter_, {{space_.outer, later_row, 1}});
+    if (asks)
+      for (const int arg : program_[*ahead_].args) emitter_.emit(arg, later_scope);
+    const auto body = [&](Value at, Value mask, int chain) {
+      Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
+      if (asks) {
+        Scope ahead(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
+        emitter_.prefetch(*ahead_, ahead);
+      }
+      if (!ahead_ && &l == &loops_->loops().front()) ask_for_further({{space_.outer, row, 1}}, at, further_in_row);
+      // All reads of kept values come first: the stores may go where they lie.
+      kept_->bind(results, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
+      for (std::size_t r = 0; r < accumulators.size(); ++r)
+        accumulate(folds[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
+      for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
+      for (const int i : l.columns)
+        columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);
+      for (const auto& [value, place] : l.parked) emitter_.emit(value, scope);
+      for (const PointStore* store : l.stores) put(*store, scope);
+      for (const RowLoop::Parked& parked : l.parked) park(parked, at, scope);
+    };
+    const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_line(l, row, n);
+    if (chains > 1)
+      b_.for_loop(0, unrolled, chains * space_.lanes, [&](Value at) {
+        for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
+      });
+    else if (b_.constant_value(unrolled) != 0)
+      vector_loop(b_, b_.index(0), unrolled, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
+    vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
+    for (std::size_t r = 0; r < accumulators.size(); ++r) finish_reduction(folds[r], accumulators[r], row_scope);
+    for (const PointStore* store : l.stores) kept_->keep(store->value, store);
+    for (const auto& [value, place] : l.parked) kept_->keep(value, place);
+  }
+
+  /// Reads back what an earlier loop stored or parked.
+  Value reload(const PointStore& place, Value column, Scope& scope) {
+    const auto row = parked_rows_.find(&place);
+    if (row == parked_rows_.end()) return emitter_.reload(place.node, place.form, scope);
+    return b_.load(context_.buffer(row->second), column, scope.place.lanes(), scope.mask);
+  }
+
+  void park(const RowLoop::Parked& parked, Value column, Scope& scope) {
+    const auto& [i, place] = parked;
+    const Value value = emitter_.emit(i, scope);
+    if (const auto row = parked_rows_.find(place); row != parked_rows_.end())
+      return b_.store(context_.buffer(row->second), column, b_.broadcast(value, space_.lanes), scope.mask);
+    emitter_.store(place->node, program_[i].dtype, place->form, value, scope);
+  }
+
+  /// Whether a result goes past the caches: it is larger than they are, nothing there is read, and no other loop over
+  /// the row follows. Else each line of it would be read before it is written: a third of a copy's traffic.
+  bool streams(const PointStore& store) const {
+    const int buffer = lowering_.buffer_of(store.node);
+    const bool reads = std::any_of(program_.code.begin(), program_.code.end(), [&](const PointInstruction& i) {
+      return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
+    });
+    const bool last = loops_->level(store.value) + 1 == static_cast<int>(loops_->loops().size());
+    return last && !reads && outgrows_caches(lowering_.graph[store.node].type);
+  }
+
+  /// What would be parked where a result streams lies in scratch of the thread instead, by column.
+  void make_parked_rows() {
+    for (const RowLoop& loop : loops_->loops())
+      for (const auto& [i, place] : loop.parked) {
+        if (!streams(*place)) continue;
+        const DType dtype = compute_type(program_[i].dtype);
+        parked_rows_[place] = lowering_.scratch(dtype, program_.points(space_.inner), "parked row");
+        context_.declare(parked_rows_[place], dtype, true, true);
+      }
+  }
+
+  /// Into how many accumulators each reduction of a loop goes by turns: as many as the width has vectors for. What is
+  /// added has no say in it, so that a sum keeps its bits where values are computed anew instead of read.
+  int chains_of() const {
+    const auto size = program_.points(space_.inner).value();
+    int chains = most_chains;
+    while (size && chains > 1 && *size < chains * space_.lanes) chains /= 2;
+    return chains;
+  }
+
+  void accumulate(int i, kernel::Var accumulator, Scope& scope) {
+    const PointInstruction& reduce = program_[i];
+    Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
+    if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
+    // min and max look for NaN in their first operand: so the next value does not wait for that.
+    b_.set(accumulator, b_.apply(reduce.op, {value, b_.get(accumulator)}));
+  }
+
+  void finish_reduction(int i, const std::vector<kernel::Var>& chains, Scope& scope) {
+    const PointInstruction& reduce = program_[i];
+    std::vector<Value> values;
+    for (const kernel::Var& chain : chains) values.push_back(b_.get(chain));
+    for (std::size_t n = values.size() / 2; n > 0; n /= 2)
+      for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(reduce.op, {values[c], values[c + n]});
+    Value value = values[0];
+    if (space_.lanes > 1) value = b_.reduce(reduce.op, value);
+    scope.bind(i, rounded(b_, value, reduce.dtype));
+  }
+
+  const LoweringContext& lowering_;
+  KernelContext context_;
+  PointProgram program_;
+  PointEmitter emitter_;
+  kernel::Builder& b_;
+  RowSpace space_;
+  std::optional<PartialColumns> columns_;
+  std::optional<RowLoops> loops_;
+  std::optional<KeptValues> kept_;
+  bool reduces_ = false;
+  std::map<const PointStore*, int> parked_rows_;  ///< by place: the program buffer that stands for it
+  std::optional<int> ahead_;                      ///< the load or gather of a later row that is asked for
+  const RowLoop* ahead_loop_ = nullptr;           ///< by which loop
+  std::int64_t rows_ahead_ = 1;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+  return RowKernel(context, region).run();
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,218 @@
+#include "passes/fusion/attention/attention_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "ir/ops/list.h"
+#include "ir/tensor/ancestors.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// Time for one score, in multiply-adds of fma; by tiles in hundredths of what a plain score costs beside its
+/// products.
+struct Rates {
+  double fused_scores, fused_sums;  ///< products of a fused attention as deep as q and k, as v
+  double plain_products;            ///< of each depth
+  double fused_points;              ///< what becomes of a score
+  double plain_points, far_points;  ///< the same through memory, within the caches and beyond
+  double row;                       ///< of a fused row, for each element of its depth: packing, loading, storing
+  double diagonal;                  ///< columns beyond half of them that causal rows are computed with
+};
+constexpr Rates forward = {1, 1, 1, 124, 193, 198, 9, 12};
+constexpr Rates training = {4, 3, 3, 148, 190, 275, 30, 20};
+/// On a CPU with AMX: fused by fma, where plain products of bf16 go by tile_mma.
+constexpr Rates narrow_beside_tiles = {1, 1, 0.5, 124, 160, 160, 9, 12};
+constexpr Rates training_beside_tiles = {4, 3, 3, 148, 190, 275, 30, 14};
+/// There, of bf16 by tile_mma, in hundredths.
+constexpr Rates forward_by_tiles = {0.34, 0.34, 0.32, 75, 100, 112, 25, 30};
+constexpr Rates training_by_tiles = {4.1, 4.1, 5, 118, 100, 112, 182, 40};
+constexpr double slower = 1.1;                ///< fused products, in time
+constexpr double lanes = 16;                  ///< rows of a vector
+constexpr double cache = 8 << 20;             ///< bytes of scores
+constexpr std::int64_t most_for_a_depth = 4;  ///< columns
+
+/// How many elements a product sums over.
+Dim depth_of(const Graph& graph, const Node& product) {
+  const ContractionRoles roles = product.op->as<Contraction>()->roles(product);
+  return roles.size_of(roles.contracted(), graph, product);
+}
+
+/// Whether `is` holds for one of the nodes, or for one that they lead to: `next` gives the nodes behind a node.
+bool leads_to(std::vector<ValueId> work, const std::function<bool(ValueId)>& is,
+              const std::function<std::vector<ValueId>(ValueId)>& next) {
+  std::set<ValueId> seen(work.begin(), work.end());
+  while (!work.empty()) {
+    const ValueId id = work.back();
+    work.pop_back();
+    if (is(id)) return true;
+    for (const ValueId behind : next(id))
+      if (seen.insert(behind).second) work.push_back(behind);
+  }
+  return false;
+}
+
+/// Whether a product of a gradient reads what this product reads.
+bool is_differentiated(const AttentionSubject& subject, const Node& product) {
+  std::vector<ValueId> read;
+  for (const ValueId operand : product.operands) read.push_back(through_aliases(subject.graph, operand));
+  const auto is_gradient = [&](ValueId id) {
+    return subject.node(id).op->as<Contraction>() && subject.node(id).loc.gradient();
+  };
+  return leads_to(read, is_gradient, [&](ValueId id) {
+    const bool shown = subject.is_transparent(id) || std::find(read.begin(), read.end(), id) != read.end();
+    return shown ? subject.users[static_cast<std::size_t>(id.index)] : std::vector<ValueId>{};
+  });
+}
+
+/// A sum of positions, each by its iota or what shows it, and a number.
+struct Positions {
+  std::map<ValueId, double> times;
+  double offset = 0;
+};
+
+/// The positions that `value` is a sum of: an iota, or a view of one along itself, as rows and columns are.
+std::optional<Positions> positions(const Graph& graph, ValueId value) {
+  const auto is_iota = [&](ValueId id) {
+    const Node& node = graph[id];
+    return node.op == &ops::iota ||
+           (is_alias(node) && graph[node.operands[0]].op == &ops::iota && graph[node.operands[0]].type.rank() == 1);
+  };
+  const auto is_sum = [&](ValueId id) { return graph[id].op == &ops::add || graph[id].op == &ops::sub; };
+  const auto shows = [&](ValueId id) { return is_alias(graph[id]) || graph[id].op == &ops::cast; };
+  std::map<ValueId, std::optional<Positions>> known;
+  for (const ValueId id : ancestors(
+           graph, value, [&](ValueId v) { return !is_iota(v) && !is_splat(graph[v]) && (shows(v) || is_sum(v)); })) {
+    const Node& node = graph[id];
+    std::optional<Positions>& found = known[id];
+    if (is_iota(id)) {
+      found = Positions{{{id, 1}}, 0};
+    } else if (is_splat(node)) {
+      found = Positions{{}, node.attrs.get<std::vector<double>>("values")[0]};
+    } else if (shows(id)) {
+      found = known.at(node.operands[0]);
+    } else if (is_sum(id)) {
+      const auto &left = known.at(node.operands[0]), &right = known.at(node.operands[1]);
+      if (!left || !right) continue;
+      const int sign = node.op == &ops::add ? 1 : -1;
+      found = left;
+      for (const auto& [iota, times] : right->times) found->times[iota] += sign * times;
+      found->offset += sign * right->offset;
+    }
+  }
+  return known.at(value);
+}
+
+/// Where a comparison of two positions changes, as their difference; a half lies between two of them.
+std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
+  const auto left = positions(graph, comparison.operands[0]), right = positions(graph, comparison.operands[1]);
+  if (!left || !right) return std::nullopt;
+  std::map<ValueId, double> times = left->times;
+  for (const auto& [iota, n] : right->times) times[iota] -= n;
+  std::erase_if(times, [](const auto& term) { return term.second == 0; });
+  if (times.size() != 2 || times.begin()->second * times.rbegin()->second != -1) return std::nullopt;
+  const double most = right->offset - left->offset + (comparison.op == &ops::lt ? -0.5 : 0.5);
+  return times.begin()->second * most;
+}
+
+/// The share of the columns that rows look at: with a mask that compares positions half of them, most likely, or as
+/// many as lie between two diagonals. `beyond`: columns that a row is computed with besides.
+double share_of_columns(const AttentionSubject& subject, const AttentionGroup& group, double columns, double beyond) {
+  const auto behind = [&](ValueId id) {
+    return subject.is_transparent(id) ? subject.node(id).operands : std::vector<ValueId>{};
+  };
+  const auto is_positions = [&](ValueId id) { return subject.node(id).op == &ops::iota; };
+  std::vector<ValueId> read;
+  for (const ValueId id : group.members)
+    read.insert(read.end(), subject.node(id).operands.begin(), subject.node(id).operands.end());
+  bool compares = false;
+  std::vector<double> diagonals;
+  leads_to(
+      read,
+      [&](ValueId id) {
+        const Node& node = subject.node(id);
+        if (node.op != &ops::lt && node.op != &ops::le) return false;
+        const auto found = diagonal(subject.graph, node);
+        if (found) diagonals.push_back(*found);
+        compares = compares || found ||
+                   (leads_to({node.operands[0]}, is_positions, behind) &&
+                    leads_to({node.operands[1]}, is_positions, behind));
+        return false;
+      },
+      behind);
+  if (!compares) return 1;
+  const double causal = std::min(1.0, 0.5 + beyond / columns);
+  if (diagonals.empty()) return causal;
+  const auto [least, most] = std::minmax_element(diagonals.begin(), diagonals.end());
+  return *least < *most ? std::min(causal, (*most - *least + 2 * beyond) / columns) : causal;
+}
+
+const Rates& rates_of(AttentionCosts costs, DType dtype, bool tiled, bool differentiated) {
+  if (tiled) return differentiated ? training_by_tiles : forward_by_tiles;
+  if (costs == AttentionCosts::tiles && differentiated) return training_beside_tiles;
+  if (costs == AttentionCosts::tiles && dtype == bf16) return narrow_beside_tiles;
+  return differentiated ? training : forward;
+}
+
+}  // namespace
+
+bool is_faster_by_tiles(DType dtype, const AttentionSizes& sizes) {
+  constexpr std::int64_t block = 32, sliced_rows = 128, sliced_columns = 160;
+  const auto at_least = [](const std::optional<std::int64_t>& size, std::int64_t least) {
+    return size.value_or(least) >= least;
+  };
+  if (dtype == bf16)
+    return sizes.least_depth >= block / 2 && at_least(sizes.rows, block / 2 + 1) &&
+           at_least(sizes.columns, block / 2 + 1);
+  return dtype == f32 && sizes.least_depth >= block && at_least(sizes.rows, sliced_rows) &&
+         at_least(sizes.columns_of_row, sliced_columns);
+}
+
+std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
+                                            AttentionCosts costs) {
+  if (costs == AttentionCosts::none) return std::nullopt;
+  const Graph& graph = subject.graph;
+  const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
+             scores = group.domain.numel().value();
+  if (!rows || !columns || !scores || *scores == 0) return std::nullopt;
+  Dim made(0), summed(0);
+  bool differentiated = false;
+  DType dtype = f32;  // of a score
+  for (const ValueId id : group.members) {
+    if (!graph[id].op->as<Contraction>()) continue;
+    made = made + depth_of(graph, graph[id]);
+    differentiated = differentiated || is_differentiated(subject, graph[id]);
+    dtype = graph[id].type.dtype;
+  }
+  for (const ValueId id : group.consumers) {
+    if (graph[id].loc.gradient()) return std::nullopt;
+    const auto size = graph[id].type.shape.numel().value();
+    if (!size) return std::nullopt;
+    summed = summed + Dim(*size / (*scores / *columns));
+  }
+  const auto q = made.value(), v = summed.value();
+  if (!q || !v || 2 * *columns > most_for_a_depth * (*q + *v)) return std::nullopt;
+  const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
+             height = static_cast<double>(*rows);
+  const auto of_row = static_cast<std::int64_t>(width * share_of_columns(subject, group, width, 0));
+  const bool tiled =
+      costs == AttentionCosts::tiles && is_faster_by_tiles(dtype, {rows, columns, of_row, std::min(*q, *v)});
+  if (tiled && dtype == f32) return std::nullopt;
+  const Rates& rates = rates_of(costs, dtype, tiled, differentiated);
+  const double share = share_of_columns(subject, group, width, rates.diagonal);
+  const double filled = height / (std::ceil(height / lanes) * lanes);
+  const double bytes = static_cast<double>(size_in_bytes(dtype)) * static_cast<double>(*scores);
+  const double points = bytes > cache ? rates.far_points : rates.plain_points;
+  return AttentionCost{
+      .fused = slower * share / filled * (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
+               rates.row * (dq + dv) / 2 / width,
+      .plain = rates.plain_products * (dq + dv) + points};
+}
+
+}  // namespace lathe

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/fusion/attention/attention_grower.h"
+
+namespace lathe {
+
+/// What an attention costs on a CPU, for one score (a row and a column), in multiply-adds at full speed; with its
+/// backward pass where the graph has one. `fused`: strips of rows, the backward pass computing the scores again.
+/// `plain`: products and softmax one by one, through memory. Estimated from sizes, fitted to measurements
+/// (docs/performance/attention.md).
+struct AttentionCost {
+  double fused = 0, plain = 0;
+};
+
+/// Of a forward group. Nothing where there is nothing to choose: a size is not known, the scores take more than four
+/// times the memory of rows of such depth (so what plain code stores grows linearly with the length), the group
+/// belongs to a backward pass, which follows its forward pass, or its products are made by tile_mma in slices, which
+/// was faster in all that was measured.
+std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
+                                            AttentionCosts costs);
+
+/// Sizes of an attention; those that are not known count as large.
+struct AttentionSizes {
+  std::optional<std::int64_t> rows, columns, columns_of_row;  ///< the last: those that a row looks at
+  std::int64_t least_depth = 0;                               ///< of the operands of its products
+};
+/// Whether tile_mma makes the products of operands of this type faster than fma does: of bf16 where they fill more
+/// than half a block, of f32 where so many rows and columns share what is cut into slices that it pays.
+bool is_faster_by_tiles(DType dtype, const AttentionSizes& sizes);
+
+}  // namespace lathe

@@ -1,0 +1,98 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "passes/fusion/attention/attention_grower.h"
+#include "passes/fusion/attention/softmax_sums.h"
+#include "passes/fusion/prepare/align.h"
+
+/// What a grown group must have to be an attention, and how it is described.
+namespace lathe {
+
+using namespace ir;
+
+std::optional<ValueId> AttentionGrower::weights() const {
+  const auto found = std::find_if(region_.members.begin(), region_.members.end(), [&](ValueId id) {
+    return is_exponential(graph_[id]) && covers_domain(region_, dims_of(id));
+  });
+  return found == region_.members.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Whether the exponentials are those of a softmax: their sum along the columns is made here, or the rows read what
+/// is made of it elsewhere, from a product with the same operands. A backward pass does: its own sums may come from
+/// the result and its gradient (FlashAttention).
+bool AttentionGrower::sums_weights() {
+  const auto is_member = [&](ValueId id) { return state(id) == State::member; };
+  const auto are_scores = [&](ValueId id) {
+    const Node& node = graph_[id];
+    return std::any_of(seeds_.begin(), seeds_.end(), [&](const auto& seed) {
+      const Node& own = graph_[seed.first];
+      return own.op == node.op && own.operands == node.operands && own.attrs == node.attrs;
+    });
+  };
+  std::set<ValueId> read;
+  for (const ValueId id : region_.members) {
+    const std::vector<ValueId> exponentials = exponentials_in_sum(graph_, id);
+    if (std::any_of(exponentials.begin(), exponentials.end(), is_member)) return true;
+    for (const Read& r : s_.reads[static_cast<std::size_t>(id.index)])
+      if (!is_member(r.value)) read.insert(r.value);
+  }
+  return std::any_of(read.begin(), read.end(),
+                     [&](ValueId id) { return comes_from_softmax_sum(graph_, id, are_scores); });
+}
+
+/// The last dim of unknown size, else the largest.
+int AttentionGrower::choose_row() const {
+  int best = *rows_.begin();
+  for (const int d : rows_) {
+    const auto size = region_.domain[d].value(), largest = region_.domain[best].value();
+    if (!size || (largest && *size >= *largest)) best = d;
+  }
+  return best;
+}
+
+std::optional<AttentionGroup> AttentionGrower::finish() {
+  const ValueId scores = region_.members.front();
+  const auto fail = [&](ValueId at, std::string reason) {
+    reject(at, std::move(reason));
+    return std::nullopt;
+  };
+  const auto exponentials = weights();
+  if (!exponentials) return fail(scores, "nothing exponentiates it");
+  if (consumers_.empty()) return fail(region_.members.back(), "no product sums the weights");
+  if (!sums_weights()) {
+    no_softmax_ = exponentials;
+    return fail(*exponentials, "no row is divided by the sum of its exponentials");
+  }
+  AttentionGroup group;
+  group.domain = region_.domain;
+  group.row = choose_row();
+  group.members = region_.members;
+  group.consumers = consumers_;
+  group.sums = sums_;
+  group.inlined.assign(inline_.begin(), inline_.end());
+  if (summed_)
+    for (const int d : *summed_)
+      if (d != group.row) group.serial.push_back(d);
+  const auto is_serial = [&](int d) {
+    return d == group.row || std::find(group.serial.begin(), group.serial.end(), d) != group.serial.end();
+  };
+  for (const int d : repeated_)
+    if (!is_serial(d)) group.repeated.push_back(d);
+  for (const auto* ids : {&group.members, &group.sums})
+    for (const ValueId id : *ids) {
+      group.dims[id] = dims_of(id);
+      group.space[id] = notes_.plan.space_dims(id);
+    }
+  Dim tasks(1);
+  for (int d = 0; d + 1 < group.domain.rank(); ++d)
+    if (!is_serial(d)) tasks = tasks * group.domain[d].unnamed();
+  // A classifier looks the same from behind, but has one product of scores, and is faster as it stands.
+  if (summed_ && tasks.is(1) && seeds_.size() == 1)
+    return fail(scores, "its gradient has nothing to run in parallel");
+  if (group.domain[group.row].value().value_or(16) < 8)
+    return fail(scores, fmt::format("{} rows are too few to gain from it", group.domain[group.row].to_string()));
+  return group;
+}
+
+}  // namespace lathe

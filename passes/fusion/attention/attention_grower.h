@@ -1,0 +1,112 @@
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/dependence.h"
+#include "passes/fusion/reads.h"
+
+namespace lathe {
+
+/// A graph with what looking for attentions asks of it again and again.
+struct AttentionSubject {
+  explicit AttentionSubject(const ir::Graph& graph);
+  const ir::Graph& graph;
+  std::vector<std::vector<ir::ValueId>> users;
+  std::vector<bool> inlined;             ///< by node: masks, iotas, draws: what readers compute for themselves
+  std::vector<std::vector<Read>> reads;  ///< by node, through views and what is inlined; empty for those themselves
+  std::vector<std::int64_t> in_place;    ///< by node: arithmetic_in_place
+  std::vector<bool> in_memory;           ///< by node: an output, an update, or what a reshape shows
+  Dependence dependence;
+
+  const ir::Node& node(ir::ValueId id) const { return graph[id]; }
+  /// A view, or inlined: it has no place of its own.
+  bool is_transparent(ir::ValueId id) const;
+};
+
+/// What growers note of nodes, by node: one grower after the other uses it, and clears what it has noted.
+struct AttentionNotes {
+  enum class State : std::uint8_t { apart, member, consumer, rejected };
+  explicit AttentionNotes(const ir::Graph& graph);
+  std::vector<State> states;
+  FusionPlan plan;  ///< dims and space of the members
+};
+
+/// Grows one group from a contraction that makes scores. It takes time for the nodes that read its members alone.
+class AttentionGrower {
+ public:
+  AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ir::ValueId scores, char columns,
+                  OuterSums sums);
+  ~AttentionGrower() { clear_notes(); }
+  AttentionGrower(const AttentionGrower&) = delete;
+  AttentionGrower& operator=(const AttentionGrower&) = delete;
+
+  /// The group, or nothing; rejections() then says why.
+  std::optional<AttentionGroup> run();
+
+  struct Rejection {
+    ir::ValueId at;
+    std::string reason;
+  };
+  const std::vector<Rejection>& rejections() const { return rejections_; }
+  /// Exponentials that alone keep a group from being an attention: they are no softmax's.
+  std::optional<ir::ValueId> no_softmax() const { return no_softmax_; }
+
+ private:
+  using State = AttentionNotes::State;
+  using Dims = std::vector<int>;
+
+  State state(ir::ValueId id) const { return notes_.states[static_cast<std::size_t>(id.index)]; }
+  void set_state(ir::ValueId id, State state);
+  void clear_notes();
+  bool is_tainted(ir::ValueId id) const;
+  const Dims& dims_of(ir::ValueId id) const { return notes_.plan.member_dims(id); }
+  void set_dims(ir::ValueId id, Dims dims, Dims space);
+  bool reject(ir::ValueId at, std::string reason);
+
+  bool add_seed(ir::ValueId id, const Dims& dims);
+  bool restrict_rows(ir::ValueId at, const std::set<int>& candidates);
+  void reset();
+  bool scan();
+  void visit(ir::ValueId id);
+  bool make_member(ir::ValueId id, const Dims& dims, const Dims& space);
+  bool count(ir::ValueId id);
+  bool join(ir::ValueId id);
+  bool join_reduction(ir::ValueId id, const Dims& space);
+  bool join_sum(ir::ValueId id, const Dims& space, const std::set<int>& folded);
+  bool join_consumer(ir::ValueId id);
+  bool sums_columns(const std::set<int>& contracted) const;
+  bool pull(ir::ValueId reader, const Dims& reader_dims);
+  bool pull_value(ir::ValueId value, const Dims& dims);
+  /// What to do with a value that a member reads at `dims`.
+  enum class Pull : std::uint8_t { leave, look_into, stop };
+  Pull pull_one(ir::ValueId value, const Dims& dims);
+  int cost_in_place(ir::ValueId value) const;
+  bool pull_product(ir::ValueId value, const Dims& dims);
+  std::optional<AttentionGroup> finish();
+  std::optional<ir::ValueId> weights() const;
+  bool sums_weights();
+  int choose_row() const;
+
+  const AttentionSubject& s_;
+  const ir::Graph& graph_;
+  OuterSums sums_taken_;
+  AttentionNotes& notes_;
+  std::vector<ir::ValueId> noted_;  ///< nodes that notes speak of
+  std::vector<ir::ValueId> ends_;   ///< consumers, and what reads members but is rejected: what they make is tainted
+  Region region_;
+  std::map<ir::ValueId, Dims> seeds_;
+  std::set<ir::ValueId> inline_;
+  std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< what has been looked into
+  std::int64_t arithmetic_ = 0;                    ///< of members, consumers and sums
+  std::set<int> rows_;                             ///< domain dims that can be the row
+  std::optional<std::set<int>> summed_;            ///< what contractions over rows sum over
+  std::vector<ir::ValueId> consumers_, sums_;
+  std::set<int> repeated_;  ///< what sums go over
+  std::vector<Rejection> rejections_;
+  std::optional<ir::ValueId> no_softmax_;
+  bool grew_ = false, failed_ = false;
+};
+
+}  // namespace lathe

@@ -1,0 +1,58 @@
+#include "passes/fusion/attention/attention_regions.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+using ir::ValueId;
+
+AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options) {
+  for (AttentionGroup& group : find_attention(graph, options).groups) {
+    const int r = static_cast<int>(plan.regions.size());
+    const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
+    group.members.insert(group.members.end(), group.sums.begin(), group.sums.end());
+    for (const ValueId id : group.inlined) plan.inlined[at(id)] = true;
+    for (const ValueId id : group.members) {
+      plan.inlined[at(id)] = false;
+      plan.region_of[at(id)] = r;
+      plan.dims[at(id)] = group.dims.at(id);
+      plan.space[at(id)] = group.space.at(id);
+    }
+    for (const ValueId id : group.consumers) ends_[id] = r;
+    Region region{
+        .kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members};
+    region.row = group.row;
+    region.serial = group.serial;
+    region.repeated = group.repeated;
+    region.parts.push_back(
+        {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
+    // Whoever asks what the region depends on is told of the contractions that will end it.
+    region.members.insert(region.members.end(), group.consumers.begin(), group.consumers.end());
+    plan.regions.push_back(std::move(region));
+  }
+}
+
+int AttentionRegions::region_ended_by(ValueId contraction) const {
+  const auto at = ends_.find(contraction);
+  return at == ends_.end() ? -1 : at->second;
+}
+
+void absorb_ends(FusionPlan& plan) {
+  for (std::size_t r = 0; r < plan.regions.size(); ++r) {
+    Region& region = plan.regions[r];
+    if (region.kind != RegionKind::attention) continue;
+    region.members = region.parts[0].members;
+    for (const int end : region.ended_by) {
+      Region& part = plan.regions[static_cast<std::size_t>(end)];
+      for (const ValueId id : part.members) plan.region_of[static_cast<std::size_t>(id.index)] = static_cast<int>(r);
+      region.members.insert(region.members.end(), part.members.begin(), part.members.end());
+      region.parts.push_back(std::move(part));
+      part = {};
+    }
+    region.ended_by.clear();
+    std::sort(region.members.begin(), region.members.end());
+  }
+  drop_empty_regions(plan);
+}
+
+}  // namespace lathe

@@ -1,0 +1,43 @@
+#include "ir/ops/list.h"
+#include "passes/fusion/attention/attention_grower.h"
+#include "passes/fusion/inline_policy.h"
+#include "passes/fusion/region_size.h"
+
+namespace lathe {
+
+using namespace ir;
+
+AttentionSubject::AttentionSubject(const Graph& g)
+    : graph(g),
+      users(g.users()),
+      inlined(choose_inlined(g)),
+      reads(g.nodes.size()),
+      in_memory(g.nodes.size(), false),
+      dependence(g) {
+  const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
+  for (const ValueId id : all_values(g)) {
+    const Node& node = g[id];
+    const bool generated = node.type.dtype == boolean || is_integer(node.type.dtype) || is_splat(node) ||
+                           node.op == &ops::random_uniform || node.op == &ops::iota;
+    inlined[at(id)] = inlined[at(id)] && generated;
+  }
+  for (const ValueId id : all_values(g)) {
+    const Node& node = g[id];
+    const bool own = !is_alias(node) && !inlined[at(id)] && !node.op->as<Argument>() && node.op != &ops::constant;
+    if (own) reads[at(id)] = reads_of(g, id, inlined);
+  }
+  in_place = arithmetic_in_place(g, inlined);
+  for (const ValueId id : g.results()) in_memory[at(id)] = true;
+  for (std::int32_t i = g.size() - 1; i >= 0; --i) {
+    const Node& node = g[ValueId{i}];
+    if (!is_alias(node)) continue;
+    if (in_memory[static_cast<std::size_t>(i)] || node.op->as<View>()->map(g, node).reshape)
+      in_memory[at(node.operands[0])] = true;
+  }
+}
+
+bool AttentionSubject::is_transparent(ValueId id) const {
+  return is_alias(graph[id]) || inlined[static_cast<std::size_t>(id.index)];
+}
+
+}  // namespace lathe

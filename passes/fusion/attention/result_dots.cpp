@@ -1,0 +1,196 @@
+#include "passes/fusion/attention/result_dots.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "passes/fusion/dependence.h"
+#include "passes/fusion/fusion.h"
+#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::size_t most_factors = 32;
+constexpr std::int64_t most_values = 128
+                                     << 10;  // of a batch: as many of keys and of both gradients, in a cache of 2 MiB
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// How often each value is a factor of a point-wise product, negative where it divides.
+using Factors = std::map<ValueId, int>;
+
+/// Nothing where there are too many.
+std::optional<Factors> factors_of(const Graph& graph, ValueId value) {
+  Factors found;
+  std::vector<std::pair<ValueId, int>> work = {{value, 1}};  // each is one factor at least
+  for (std::size_t seen = 0; !work.empty();) {
+    if (seen + work.size() > most_factors) return std::nullopt;
+    const auto [id, times] = work.back();
+    work.pop_back();
+    const Node& node = graph[id];
+    if (node.op == &ops::mul || node.op == &ops::div) {
+      work.emplace_back(node.operands[0], times);
+      work.emplace_back(node.operands[1], node.op == &ops::mul ? times : -times);
+      continue;
+    }
+    ++seen;
+    int& exponent = found[id];
+    exponent += times;
+    if (exponent == 0) found.erase(id);
+  }
+  return found;
+}
+
+/// A contraction with one of its operands named.
+struct Product {
+  Product(const Graph& graph, ValueId product, std::size_t k)
+      : id(product), own(graph[product].operands[k]), other(graph[product].operands[1 - k]) {
+    const ContractionRoles roles = graph[product].op->as<Contraction>()->roles(graph[product]);
+    out = roles.out;
+    own_labels = k == 0 ? roles.lhs : roles.rhs;
+    other_labels = k == 0 ? roles.rhs : roles.lhs;
+  }
+  ValueId id, own, other;
+  std::string own_labels, other_labels, out;
+};
+
+bool has(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
+
+/// What a sum over columns is the dot product of: both values in an order of dims that ends with those summed.
+struct Dot {
+  ValueId result, gradient;
+  std::vector<int> result_order, gradient_order;
+  int summed = 0;
+};
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::function<bool(ValueId)>& wanted)
+      : graph_(graph), users_(graph.users()), dependence_(graph), wanted_(wanted) {}
+
+  std::optional<Dot> find(ValueId sum) const {
+    const Node& node = graph_[sum];
+    if (!reduces_by(node, ScalarOp::add) || (node.type.dtype != f32 && node.type.dtype != f64)) return std::nullopt;
+    const std::vector<int> dims = reduced_dims(graph_, node);
+    const auto factors = dims.size() == 1 ? factors_of(graph_, node.operands[0]) : std::nullopt;
+    if (!factors) return std::nullopt;
+    for (const auto& [factor, times] : *factors) {
+      const Node& product = graph_[factor];
+      if (times != 1 || !product.op->as<Contraction>() || product.type.shape != graph_[node.operands[0]].type.shape)
+        continue;
+      Factors weights = *factors;
+      weights.erase(factor);
+      for (const std::size_t k : {0U, 1U})
+        if (const auto dot = with_values(sum, Product(graph_, factor, k), dims[0], weights)) return dot;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// `gradient`: of the weights, which its own operand, the values, has taken part in.
+  std::optional<Dot> with_values(ValueId sum, const Product& gradient, int column, const Factors& weights) const {
+    const char columns = gradient.out[static_cast<std::size_t>(column)];
+    if (!has(gradient.own_labels, columns) || has(gradient.other_labels, columns)) return std::nullopt;
+    for (const ValueId user : users_[static_cast<std::size_t>(gradient.own.index)]) {
+      if (!graph_[user].op->as<Contraction>() || user >= sum) continue;
+      for (const std::size_t k : {0U, 1U}) {
+        const Product result(graph_, user, k);
+        if (result.own != gradient.own || graph_[result.other].type.shape != graph_[gradient.id].type.shape) continue;
+        const auto dot = dot_of(gradient, result, columns);
+        if (dot && factors_of(graph_, result.other) == weights && are_many(result) &&
+            dependence_.needs(gradient.other, user) && wanted_(user))
+          return dot;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Where both products have the same roles for the values' dims, but that one sums over the columns and the other
+  /// over what the first spreads out.
+  std::optional<Dot> dot_of(const Product& gradient, const Product& result, char columns) const {
+    std::map<char, char> labels;  // of the gradient's product -> of the result's
+    for (std::size_t i = 0; i < gradient.out.size(); ++i) labels[gradient.out[i]] = result.other_labels[i];
+    if (labels.size() != gradient.out.size() || has(result.out, labels[columns])) return std::nullopt;
+    std::string depth;
+    for (std::size_t i = 0; i < gradient.own_labels.size(); ++i) {
+      const char from = gradient.own_labels[i], to = result.own_labels[i];
+      if (!has(gradient.out, from)) {
+        if (!has(gradient.other_labels, from) || has(result.other_labels, to) || !has(result.out, to))
+          return std::nullopt;
+        depth += from;
+        labels[from] = to;
+      } else if (labels[from] != to || (from != columns && !has(gradient.other_labels, from))) {
+        return std::nullopt;
+      }
+    }
+    std::string order = gradient.out;
+    order.erase(std::remove(order.begin(), order.end(), columns), order.end());
+    order += depth;
+    if (result.out.size() != order.size() || gradient.other_labels.size() != order.size()) return std::nullopt;
+    Dot dot{.result = result.id, .gradient = gradient.other, .result_order = {}, .gradient_order = {}};
+    dot.summed = static_cast<int>(depth.size());
+    for (const char label : order) {
+      const auto r = result.out.find(labels[label]), g = gradient.other_labels.find(label);
+      if (r == std::string::npos || g == std::string::npos) return std::nullopt;
+      dot.result_order.push_back(static_cast<int>(r));
+      dot.gradient_order.push_back(static_cast<int>(g));
+    }
+    return dot;
+  }
+
+  /// Whether the values of one batch, over columns and depth, are many, or may be.
+  bool are_many(const Product& result) const {
+    Dim count(1);
+    for (std::size_t i = 0; i < result.own_labels.size(); ++i)
+      if (!has(result.other_labels, result.own_labels[i]) || !has(result.out, result.own_labels[i]))
+        count = count * graph_[result.own].type.shape[static_cast<int>(i)].unnamed();
+    const auto known = count.value();
+    return !known || *known > most_values;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  Dependence dependence_;
+  const std::function<bool(ValueId)>& wanted_;
+};
+
+}  // namespace
+
+Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId product)>& wanted) {
+  const Finder finder(graph, wanted);
+  std::map<ValueId, Dot> dots;
+  for (const ValueId id : all_values(graph))
+    if (const auto dot = finder.find(id)) dots[id] = *dot;
+  if (dots.empty()) return graph;
+  GraphBuilder builder(graph.name);
+  Rebuilder to(builder, graph);
+  for (const ValueId id : all_values(graph)) {
+    const auto at = dots.find(id);
+    if (at == dots.end()) {
+      to.set(id, to.copy(graph[id]));
+      continue;
+    }
+    const GraphBuilder::At here(builder, graph[id].loc);
+    const Dot& dot = at->second;
+    const Value result = canonical::permuted(to[dot.result], dot.result_order),
+                gradient = canonical::permuted(to[dot.gradient], dot.gradient_order), product = mul(result, gradient);
+    std::vector<std::int64_t> dims;
+    for (int i = 0; i < dot.summed; ++i) dims.push_back(product.shape().rank() - dot.summed + i);
+    const Value dotted = sum(product, dims);
+    const Value finite = where(lt(abs(dotted), infinity), dotted, std::numeric_limits<double>::quiet_NaN());
+    to.set(id, view(finite, graph[id].type.shape));
+  }
+  to.close();
+  return dce(builder.finish());
+}
+
+}  // namespace lathe

@@ -1,0 +1,106 @@
+#include "passes/fusion/attention/softmax_sums.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/ops/list.h"
+#include "ir/ops/softmax_floors.h"
+#include "passes/fusion/fusion.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// Visits values from `first` on; `visit` gives those to go on with.
+void walk(ValueId first, const std::function<std::vector<ValueId>(ValueId)>& visit) {
+  std::vector<ValueId> work = {first};
+  std::set<ValueId> seen = {first};
+  while (!work.empty()) {
+    const ValueId id = work.back();
+    work.pop_back();
+    for (const ValueId next : visit(id))
+      if (seen.insert(next).second) work.push_back(next);
+  }
+}
+
+bool is_element_by_element(const Node& node) { return node.op->as<Elementwise>() || node.op->as<View>(); }
+
+bool applies(const Node& node, ScalarOp op) {
+  const auto* elementwise = node.op->as<Elementwise>();
+  return elementwise && elementwise->op == op;
+}
+
+/// The operands that a value is linear in, the others being factors.
+std::vector<ValueId> linear_operands(const Node& node) {
+  const auto& operands = node.operands;
+  const bool all = node.op == &ops::mul || node.op == &ops::add || node.op == &ops::sub || node.op == &ops::neg ||
+                   node.op == &ops::cast || node.op->as<View>();
+  if (all) return {operands.begin(), operands.end()};
+  if (node.op == &ops::div) return {operands[0]};
+  if (node.op == &ops::where) return {operands[1], operands[2]};
+  return {};
+}
+
+/// The value behind a maximum of it and this number, in either order; else the value.
+ValueId without_floor(const Graph& graph, ValueId value, double floor) {
+  const ValueId own = through_aliases(graph, value);
+  const Node& node = graph[own];
+  if (node.op != &ops::maximum) return own;
+  for (const std::size_t side : {0U, 1U}) {
+    const Node& other = graph[through_aliases(graph, node.operands[1 - side])];
+    if (is_splat(other) && other.attrs.get<std::vector<double>>("values")[0] == floor)
+      return through_aliases(graph, node.operands[side]);
+  }
+  return own;
+}
+
+}  // namespace
+
+bool is_exponential(const Node& node) { return applies(node, ScalarOp::exp); }
+
+std::vector<ValueId> exponentials_in_sum(const Graph& graph, ValueId sum) {
+  std::vector<ValueId> found;
+  if (!reduces_by(graph[sum], ScalarOp::add)) return found;
+  walk(graph[sum].operands[0], [&](ValueId id) {
+    if (is_exponential(graph[id])) found.push_back(id);
+    return linear_operands(graph[id]);
+  });
+  return found;
+}
+
+bool is_softmax_sum(const Graph& graph, ValueId id) {
+  const auto shown = [&](ValueId operand) -> const Node& { return graph[through_aliases(graph, operand)]; };
+  const Node& sum = graph[without_floor(graph, id, least_softmax_sum)];
+  if (!reduces_by(sum, ScalarOp::add)) return false;
+  const Node& exp = shown(sum.operands[0]);
+  if (!is_exponential(exp)) return false;
+  const Node& difference = shown(exp.operands[0]);
+  if (!applies(difference, ScalarOp::sub)) return false;
+  const DType dtype = difference.type.dtype;
+  const Node& most = graph[without_floor(graph, difference.operands[1], least_softmax_maximum(dtype))];
+  return reduces_by(most, ScalarOp::max) && reduced_dims(graph, most) == reduced_dims(graph, sum) &&
+         through_aliases(graph, most.operands[0]) == through_aliases(graph, difference.operands[0]);
+}
+
+bool comes_from_softmax_sum(const Graph& graph, ValueId value, const std::function<bool(ValueId)>& are_scores) {
+  bool found = false;
+  const auto back_to_scores = [&](ValueId id) -> std::vector<ValueId> {
+    const Node& node = graph[id];
+    found = found || (node.op->as<Contraction>() && are_scores(id));
+    if (is_exponential(node) || is_element_by_element(node) || node.op->as<Reduce>())
+      return {node.operands.begin(), node.operands.end()};
+    return {};
+  };
+  walk(value, [&](ValueId id) -> std::vector<ValueId> {
+    const Node& node = graph[id];
+    if (!found)
+      for (const ValueId exp : exponentials_in_sum(graph, id)) walk(exp, back_to_scores);
+    if (!found && is_element_by_element(node)) return {node.operands.begin(), node.operands.end()};
+    return {};
+  });
+  return found;
+}
+
+}  // namespace lathe

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/support/error.h"
+
+namespace lathe {
+
+/// An order of things numbered from 0 in which each comes after those that it depends on, kept while dependences are
+/// added one by one (Pearce and Kelly, 2006: what lies between the two is sorted again, no more). It bounds searches
+/// for paths: who comes earlier depends on nobody later.
+///
+/// `Edges` has befores(i, f) and afters(i, f), which call f(j) for those that i depends on, and that depend on i.
+template <class Edges>
+class OnlineOrder {
+ public:
+  explicit OnlineOrder(const Edges& edges) : edges_(edges) {}
+
+  /// Adds the next thing, after all others.
+  void append() {
+    place_.push_back(static_cast<int>(place_.size()));
+    seen_.push_back(0);
+  }
+  /// Adds the first things, in an order that is right.
+  void append(const std::vector<int>& sorted) {
+    LATHE_ASSERT(place_.empty());
+    place_.resize(sorted.size());
+    seen_.resize(sorted.size(), 0);
+    for (std::size_t k = 0; k < sorted.size(); ++k) place_[at(sorted[k])] = static_cast<int>(k);
+  }
+  std::size_t size() const { return place_.size(); }
+  int place(int i) const { return place_[at(i)]; }
+
+  /// Puts `then` after `first`, which it depends on from now on; both are there. InternalError for a cycle.
+  void add(int first, int then) {
+    if (first == then || place(first) < place(then)) return;
+    const int low = place(then), high = place(first);
+    std::vector<int> after = reach(then, [&](int i, const auto& f) { edges_.afters(i, f); }, low, high);
+    LATHE_ASSERT(std::find(after.begin(), after.end(), first) == after.end());
+    std::vector<int> before = reach(first, [&](int i, const auto& f) { edges_.befores(i, f); }, low, high);
+    const auto earlier = [&](int a, int b) { return place(a) < place(b); };
+    std::sort(after.begin(), after.end(), earlier);
+    std::sort(before.begin(), before.end(), earlier);
+    std::vector<int> places;
+    for (const auto* moved : {&before, &after})
+      for (const int i : *moved) places.push_back(place(i));
+    std::sort(places.begin(), places.end());
+    before.insert(before.end(), after.begin(), after.end());
+    for (std::size_t k = 0; k < places.size(); ++k) place_[at(before[k])] = places[k];
+  }
+
+  /// Whether one of `from` is `target` or depends on it, by however many steps. It looks from both ends in turn;
+  /// `known(i)` may say at once, for one that is or depends on `target`, that one of `from` depends on it.
+  template <class Known>
+  bool depends(const std::vector<int>& from, int target, Known&& known) const {
+    std::vector<int> sources, readers = {target};
+    const int low = place(target);
+    int high = low;
+    const int from_source = ++search_, from_target = ++search_;
+    for (const int i : from) {
+      if (i == target) return true;
+      if (place(i) < low || seen_[at(i)] == from_source) continue;
+      seen_[at(i)] = from_source;
+      sources.push_back(i);
+      high = std::max(high, place(i));
+    }
+    if (sources.empty()) return false;
+    bool met = false;
+    const auto look = [&](std::vector<int>& found, int mark, int other) {
+      return [&, mark, other](int i) {
+        if (place(i) < low || place(i) > high || seen_[at(i)] == mark) return;
+        met = met || seen_[at(i)] == other;
+        seen_[at(i)] = mark;
+        found.push_back(i);
+      };
+    };
+    seen_[at(target)] = from_target;
+    for (std::size_t s = 0, r = 0; !met && s < sources.size() && r < readers.size(); ++s, ++r) {
+      const int reader = readers[r], source = sources[s];
+      if (known(reader)) return true;
+      edges_.befores(source, look(sources, from_source, from_target));
+      if (!met) edges_.afters(reader, look(readers, from_target, from_source));
+    }
+    return met;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  /// `start` and what `neighbours` lead to from it, between two places.
+  template <class Neighbours>
+  std::vector<int> reach(int start, Neighbours&& neighbours, int low, int high) const {
+    std::vector<int> found = {start};
+    const int search = ++search_;
+    seen_[at(start)] = search;
+    for (std::size_t k = 0; k < found.size(); ++k)
+      neighbours(found[k], [&](int i) {
+        if (place(i) < low || place(i) > high || seen_[at(i)] == search) return;
+        seen_[at(i)] = search;
+        found.push_back(i);
+      });
+    return found;
+  }
+
+  const Edges& edges_;
+  std::vector<int> place_;
+  mutable std::vector<int> seen_;  // the last search that has found a thing
+  mutable int search_ = 0;
+};
+
+}  // namespace lathe

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe {
+
+/// Each value hangs below the deepest of those it is made of: a tree of longest paths, which answers for many pairs
+/// at once whether one value is made of the other.
+class PathTree {
+ public:
+  /// Values must be added in topological order: sources(i, f) calls f(ValueId) for each value that value i is made
+  /// of, all of them below i.
+  template <class Sources>
+  PathTree(std::size_t size, Sources&& sources) : depth_(size, 0), parent_(size) {
+    for (std::size_t i = 0; i < size; ++i) sources(i, [&](ir::ValueId source) { hang(i, source); });
+    number();
+  }
+
+  /// The length of the longest path to a value; 0 for one made of none.
+  std::int32_t depth(ir::ValueId id) const { return depth_[at(id)]; }
+  /// Whether `source` lies on the longest path to `value`, which is made of it then; it may be the value itself.
+  /// Where it does not, nothing is known.
+  bool on_path(ir::ValueId source, ir::ValueId value) const {
+    return first_[at(source)] <= first_[at(value)] && first_[at(value)] < first_[at(source)] + count_[at(source)];
+  }
+
+ private:
+  static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
+  void hang(std::size_t i, ir::ValueId source);
+  void number();
+
+  std::vector<std::int32_t> depth_;
+  std::vector<ir::ValueId> parent_;          // the deepest source; invalid for a root
+  std::vector<std::int32_t> first_, count_;  // the numbers of a value and all below it: first, first + 1, ...
+};
+
+}  // namespace lathe

@@ -1,0 +1,205 @@
+#include "passes/fusion/prepare/prepare_for_fusion.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "passes/fusion/fusion.h"
+#include "passes/fusion/prepare/split_batches.h"
+#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+/// The dim of a value along which a reduction has run that it is made of, point-wise, as weights are along their
+/// columns; -1 where there is none, or the value is something else.
+int reduced_along(const Graph& graph, ValueId value) {
+  const Shape& shape = graph[value].type.shape;
+  std::vector<ValueId> work = {value};
+  for (std::size_t i = 0; i < work.size() && i < 32; ++i) {
+    const Node& node = graph[work[i]];
+    const bool alias = canonical::keeps_order(*node.op) || node.op == &ops::expand;
+    if (node.op->as<Elementwise>() || alias) {
+      work.insert(work.end(), node.operands.begin(), node.operands.end());
+    } else if (node.op->as<Reduce>() && graph[node.operands[0]].type.shape == shape) {
+      const std::vector<int> dims = reduced_dims(graph, node);
+      if (dims.size() == 1 && !shape[dims[0]].is(1)) return dims[0];
+    }
+  }
+  return -1;
+}
+
+/// The dims to fold first: that along which the rows of scores run, else the trailing ones, or the last alone where
+/// everything goes; empty where one step does.
+std::vector<std::int64_t> first_step(const Graph& graph, const Node& reduce) {
+  const Shape& shape = graph[reduce.operands[0]].type.shape;
+  const std::vector<int> dims = reduced_dims(graph, reduce);
+  const auto folded = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  const auto others = std::count_if(dims.begin(), dims.end(), [&](int d) { return !shape[d].is(1); }) - 1;
+  if (const int columns = others > 0 ? reduced_along(graph, reduce.operands[0]) : -1; columns >= 0 && folded(columns))
+    return {columns};
+  std::vector<std::int64_t> trailing;
+  int real = 0, real_folded = 0;
+  for (int d = shape.rank() - 1; d >= 0; --d)
+    if (!shape[d].is(1)) {
+      ++real;
+      real_folded += folded(d) ? 1 : 0;
+    }
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (shape[d].is(1)) continue;
+    if (!folded(d)) break;
+    trailing.push_back(d);
+    if (real_folded == real) break;
+  }
+  if (trailing.empty() || static_cast<int>(trailing.size()) == real_folded) return {};
+  return trailing;
+}
+
+/// Folds in steps that keep every dim, then drops the folded ones.
+Value fold(const Value& operand, const Node& reduce, const Graph& graph, const std::vector<std::int64_t>& first) {
+  GraphBuilder& b = operand.builder();
+  const auto step = [&](const Value& value, std::vector<std::int64_t> dims, bool keep) {
+    Attributes attrs;
+    attrs.set("dims", std::move(dims));
+    attrs.set("keepdim", keep);
+    return b.add(*reduce.op, {value}, std::move(attrs));
+  };
+  std::vector<std::int64_t> rest;
+  for (const int d : reduced_dims(graph, reduce)) rest.push_back(d);
+  return step(step(operand, first, true), rest, reduce.attrs.get<bool>("keepdim"));
+}
+
+/// Whether every dim that the reduction folds has one element: then it changes nothing but the shape.
+bool folds_nothing(const Graph& graph, const Node& reduce) {
+  const auto dims = reduced_dims(graph, reduce);
+  return std::all_of(dims.begin(), dims.end(), [&](int d) { return graph[reduce.operands[0]].type.shape[d].is(1); });
+}
+
+Graph split_reductions(const Graph& graph, bool& changed) {
+  return rebuild(graph,
+                 [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
+                   if (!node.op->as<Reduce>()) return std::nullopt;
+                   if (folds_nothing(graph, node)) {
+                     changed = true;
+                     const bool dense = operands[0].type().is_contiguous();
+                     return view(dense ? operands[0] : contiguous(operands[0]), node.type.shape);
+                   }
+                   const auto first = first_step(graph, node);
+                   if (first.empty()) return std::nullopt;
+                   changed = true;
+                   return fold(operands[0], node, graph, first);
+                 });
+}
+
+constexpr std::size_t most_parts = 16;  // of a concat: a kernel asks for each element which of them has it
+
+/// Parts of parts where there are many, so that as many again cost a step more, not twice as much an element.
+Graph split_joins(Graph graph) {
+  const auto is_long = [](const Node& node) { return node.op == &ops::concat && node.operands.size() > most_parts; };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_long)) return graph;
+  return rebuild(graph,
+                 [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
+                   if (!is_long(node)) return std::nullopt;
+                   const auto dim = static_cast<int>(node.attrs.get<std::int64_t>("dim"));
+                   std::vector<Value> parts(operands.begin(), operands.end());
+                   while (parts.size() > 1) {
+                     std::vector<Value> joined;
+                     for (std::size_t i = 0; i < parts.size(); i += most_parts) {
+                       const auto some = std::span(parts).subspan(i, std::min(most_parts, parts.size() - i));
+                       joined.push_back(some.size() == 1 ? some[0] : concat(some, dim));
+                     }
+                     parts = std::move(joined);
+                   }
+                   return parts[0];
+                 });
+}
+
+/// A constant that has no buffer gets one where its elements are looked up by address.
+Graph tables_in_memory(const Graph& graph) {
+  const auto lacks_table = [&](const Node& node) {
+    if (!reads_by_address(node)) return false;
+    return is_splat(graph[through_aliases(graph, node.operands[0])]);
+  };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), lacks_table)) return graph;
+  return rebuild(graph, [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) {
+    std::optional<Value> result;
+    if (!lacks_table(node)) return result;
+    std::vector<Value> now(operands.begin(), operands.end());
+    now[0] = b.add(ops::contiguous, {now[0]});
+    result = b.add(*node.op, now, node.attrs);
+    return result;
+  });
+}
+
+/// Whether the last dim that has not just one element is folded.
+bool folds_last_dim(const Graph& graph, const Node& reduce) {
+  const Shape& shape = graph[reduce.operands[0]].type.shape;
+  const std::vector<int> dims = reduced_dims(graph, reduce);
+  int last = shape.rank() - 1;
+  while (last >= 0 && shape[last].is(1)) --last;
+  return std::find(dims.begin(), dims.end(), last) != dims.end();
+}
+
+bool is_computed(const Node& node) {
+  return !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
+}
+
+/// The first result that is no computed node, or another result too.
+std::optional<ValueId> result_without_node(const Graph& graph) {
+  std::set<ValueId> taken;
+  for (const ValueId id : graph.results())
+    if (!is_computed(graph[id]) || !taken.insert(id).second) return id;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Graph own_results(const Graph& graph) {
+  if (!result_without_node(graph)) return graph;
+  GraphBuilder builder(graph.name);
+  Rebuilder to(builder, graph);
+  to.copy_rest();
+  std::set<ValueId> taken;
+  const auto own = [&](ValueId old) {
+    Value value = to[old];
+    while (!is_computed(value.node()) || !taken.insert(value.id()).second) {
+      const GraphBuilder::At at(builder, value.node().loc);
+      value = builder.add(ops::contiguous, {value});
+    }
+    return value;
+  };
+  for (const Output& output : graph.outputs) builder.output(output.name, own(output.value));
+  for (const Update& update : graph.updates) builder.update(to[update.state], own(update.value));
+  builder.add_checks(graph.checks);
+  return builder.finish();
+}
+
+void verify_prepared(const Graph& graph) {
+  const auto fail = [&](ValueId id, std::string_view what) {
+    const Node& node = graph[id];
+    throw InternalError(fmt::format("plan_fusion of @{}: %{} {} at {} {}", graph.name, id.index, node.op->name.value,
+                                    node.loc.to_string(), what));
+  };
+  if (const auto id = result_without_node(graph)) fail(*id, "is a result without a node of its own");
+  for (const ValueId id : all_values(graph))
+    if (graph[id].op->as<Reduce>() && !folds_trailing_dims(graph, graph[id]) && folds_last_dim(graph, graph[id]))
+      fail(id, "folds trailing dims together with others");
+}
+
+Graph prepare_for_fusion(const Graph& graph) {
+  Graph result = split_joins(split_batches(graph));
+  for (bool changed = true; changed;) {
+    changed = false;
+    result = split_reductions(result, changed);
+  }
+  return own_results(tables_in_memory(result));
+}
+
+}  // namespace lathe

@@ -1,0 +1,226 @@
+#include "passes/fusion/prepare/split_batches.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "passes/fusion/prepare/split_dims.h"
+#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::size_t most_values = 256;  // that are computed in another shape for one split
+
+class BatchSplitter {
+ public:
+  explicit BatchSplitter(const Graph& graph) : graph_(graph), users_(graph.users()) {
+    for (const ValueId id : graph.results()) kept_.insert(id);
+  }
+
+  Graph run() {
+    for (const ValueId id : all_values(graph_))
+      if (is_split(id)) find_products(id);
+    if (wanted_.empty()) return graph_;
+    GraphBuilder builder(graph_.name);
+    Rebuilder to(builder, graph_);
+    for (const ValueId id : all_values(graph_)) {
+      const GraphBuilder::At at(builder, graph_[id].loc);
+      to.set(id, replaced(to, id));
+    }
+    to.close();
+    return dce(builder.finish());
+  }
+
+ private:
+  using Wanted = std::map<ValueId, Shape>;  ///< nodes that are computed in another shape
+
+  bool is_split(ValueId id) const {
+    const Node& node = graph_[id];
+    if (!canonical::keeps_order(*node.op)) return false;
+    const Shape& whole = graph_[node.operands[0]].type.shape;
+    return !same_but_for_ones(whole, node.type.shape) && split_parts(whole, node.type.shape);
+  }
+
+  /// What the split shows, and all that is computed with it, where that can be had split and gains from it.
+  void find_products(ValueId split) {
+    Wanted found;
+    const ValueId shown = graph_[split].operands[0];
+    gains_ = is_computed(shown) || feeds_point_wise(split);
+    if (can_have(shown, graph_[split].type.shape, found) && gains_ && can_close(found)) wanted_.merge(found);
+  }
+
+  bool is_computed(ValueId id) const { return graph_[id].op->as<Elementwise>() || graph_[id].op == &ops::expand; }
+
+  /// A product that is nothing but an output: it is copied, and may be.
+  bool is_end(ValueId id) const {
+    return graph_[id].op->as<Contraction>() && users_[static_cast<std::size_t>(id.index)].empty();
+  }
+
+  bool feeds_point_wise(ValueId id) const {
+    const auto& users = users_[static_cast<std::size_t>(id.index)];
+    return std::any_of(users.begin(), users.end(), [&](ValueId user) { return graph_[user].op->as<Elementwise>(); });
+  }
+
+  /// Takes in what else reads the values in `found`: through a merge it would have to find them in memory. Products
+  /// do find another product's result there.
+  bool can_close(Wanted& found) {
+    std::vector<ValueId> work;
+    for (const auto& [id, shape] : found) work.push_back(id);
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      const Shape shape = found.at(id);
+      for (const ValueId user : users_[static_cast<std::size_t>(id.index)]) {
+        const Node& node = graph_[user];
+        const bool from_memory = graph_[id].op->as<Contraction>() && !node.op->as<Elementwise>();
+        const bool is_same = canonical::keeps_order(*node.op) && node.type.shape == shape;
+        if (from_memory || is_same || wanted_.contains(user) || found.contains(user)) continue;
+        const int operand =
+            static_cast<int>(std::find(node.operands.begin(), node.operands.end(), id) - node.operands.begin());
+        const auto result = split_result(graph_, node, operand, shape);
+        const Wanted before = found;
+        if (!result || !can_compute(user, *result, found)) return false;
+        for (const auto& [other, its] : found)
+          if (!before.contains(other)) work.push_back(other);
+      }
+    }
+    return true;
+  }
+
+  bool is_wanted(ValueId id, const Shape& shape) const {
+    const auto at = wanted_.find(id);
+    return at != wanted_.end() && at->second == shape;
+  }
+
+  /// What a merge of dims shows that have this shape; a copy that only the merge needs is no more.
+  std::optional<ValueId> merged(ValueId id, const Shape& shape) const {
+    if (!canonical::keeps_order(*graph_[id].op)) return std::nullopt;
+    ValueId source = graph_[id].operands[0];
+    if (graph_[source].type.shape != shape) return std::nullopt;
+    while (graph_[source].op == &ops::contiguous) source = graph_[source].operands[0];
+    return source;
+  }
+
+  /// Whether a value has this shape for nothing: it lies in memory as it is, or only dims of size 1 are new.
+  bool shows(ValueId id, const Shape& shape) const {
+    const Node& node = graph_[id];
+    return same_but_for_ones(node.type.shape, shape) || node.op->as<Argument>() || node.op == &ops::contiguous ||
+           node.op == &ops::constant;
+  }
+
+  /// Whether a value can be had in this shape and no more is stored for it; notes what must be computed in others.
+  bool can_have(ValueId id, const Shape& shape, Wanted& found) {
+    std::vector<Open> open;
+    return settle(begin(id, shape, found, open), found, open);
+  }
+
+  /// The same, computed in this shape.
+  bool can_compute(ValueId id, const Shape& shape, Wanted& found) {
+    std::vector<Open> open;
+    if (!begin_computing(id, shape, false, found, open)) return false;
+    return settle(std::nullopt, found, open);
+  }
+
+  /// A value that can be computed in a shape if its operands can be had.
+  struct Open {
+    ValueId id;
+    Shape shape;
+    std::vector<Shape> operands;
+    bool or_shown;         ///< else it may be shown in that shape
+    std::size_t next = 0;  ///< of its operands
+  };
+
+  /// What is known of a value without looking at its operands; nothing, and it is opened, where they decide.
+  std::optional<bool> begin(ValueId id, const Shape& shape, const Wanted& found, std::vector<Open>& open) {
+    if (const auto at = wanted_.find(id); at != wanted_.end()) return at->second == shape;
+    if (const auto at = found.find(id); at != found.end()) return at->second == shape;
+    if (same_but_for_ones(graph_[id].type.shape, shape)) return true;
+    if (const auto source = merged(id, shape)) {
+      gains_ = gains_ || is_computed(*source);
+      return true;
+    }
+    return begin_computing(id, shape, true, found, open) ? std::nullopt : std::optional(shows(id, shape));
+  }
+
+  bool begin_computing(ValueId id, const Shape& shape, bool or_shown, const Wanted& found, std::vector<Open>& open) {
+    const Node& node = graph_[id];
+    if (found.size() + open.size() > most_values) return false;
+    if (kept_.contains(id) && !is_end(id) && !same_but_for_ones(node.type.shape, shape)) return false;
+    auto split = split_node(graph_, node, shape, [&](ValueId operand) {
+      const auto at = found.find(operand);
+      return at == found.end() ? wanted_shape(operand) : &at->second;
+    });
+    if (!split) return false;
+    open.push_back({id, shape, std::move(split->operands), or_shown});
+    return true;
+  }
+
+  /// Looks at the operands of all that is open; `answer` is that of the first value, where there is one already.
+  bool settle(std::optional<bool> answer, Wanted& found, std::vector<Open>& open) {
+    while (!open.empty()) {
+      Open& now = open.back();
+      const auto& operands = graph_[now.id].operands;
+      if (answer.value_or(true) && now.next < operands.size()) {
+        const std::size_t i = now.next++;
+        answer = begin(operands[i], Shape(now.operands[i]), found, open);
+        continue;
+      }
+      if (answer.value_or(true))
+        found.emplace(now.id, now.shape), answer = true;
+      else
+        answer = now.or_shown && shows(now.id, now.shape);
+      open.pop_back();
+    }
+    return *answer;
+  }
+
+  const Shape* wanted_shape(ValueId id) const {
+    const auto at = wanted_.find(id);
+    return at == wanted_.end() ? nullptr : &at->second;
+  }
+
+  Value replaced(const Rebuilder& to, ValueId id) {
+    const Node& node = graph_[id];
+    if (is_split(id) && is_wanted(node.operands[0], node.type.shape)) return split_.at(node.operands[0]);
+    const auto at = wanted_.find(id);
+    if (at == wanted_.end()) return to.copy(node);
+    const auto split = split_node(graph_, node, at->second, [&](ValueId operand) { return wanted_shape(operand); });
+    std::vector<Value> operands;
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      operands.push_back(had(to, node.operands[i], split->operands[i]));
+    const Value made = split->op ? to.builder().add(*split->op, operands, split->attrs) : operands[0];
+    const Value value = with_ones(made, at->second);
+    split_.emplace(id, value);
+    if (value.shape() == node.type.shape) return value;
+    return view(value.type().is_contiguous() ? value : contiguous(value), node.type.shape);
+  }
+
+  /// A value in the shape that can_have has granted.
+  Value had(const Rebuilder& to, ValueId id, const Shape& shape) const {
+    if (is_wanted(id, shape)) return split_.at(id);
+    if (graph_[id].type.shape == shape) return to[id];
+    if (const auto source = merged(id, shape)) return to[*source];
+    return same_but_for_ones(graph_[id].type.shape, shape) ? with_ones(to[id], shape) : view(to[id], shape);
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  std::set<ValueId> kept_;  ///< outputs and updates: another shape would have to be copied
+  Wanted wanted_;
+  bool gains_ = false;  ///< of the split that is looked at: a value need not be stored any more
+  std::map<ValueId, Value> split_;
+};
+
+}  // namespace
+
+Graph split_batches(const Graph& graph) { return BatchSplitter(graph).run(); }
+
+}  // namespace lathe

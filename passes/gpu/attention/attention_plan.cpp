@@ -1,0 +1,166 @@
+#include "passes/gpu/attention/attention_plan.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "passes/gpu/attention/row_reciprocals.h"
+#include "passes/gpu/attention/wgmma/wgmma_outputs.h"
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/attention/column_guard.h"
+
+namespace lathe::gpu {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+std::vector<int> summed_over_columns(const AttentionProgram& attention) {
+  std::vector<int> found;
+  for (const AttentionParts::End& end : attention.parts.ends)
+    if (!end.over_rows) found.push_back(end.value);
+  return found;
+}
+
+/// Takes the sums over outer dims, which the kernel of the rows does not make, out of what it stores. Then columns
+/// can be left out where what these sums read is zero too.
+std::vector<PointStore> take_outer_sums(AttentionProgram& attention) {
+  PointProgram& program = attention.program;
+  AttentionParts& parts = attention.parts;
+  parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
+  const auto is_sum = [&](const PointStore& store) { return program[store.value].kind == Kind::column; };
+  std::vector<PointStore> sums;
+  std::copy_if(program.stores.begin(), program.stores.end(), std::back_inserter(sums), is_sum);
+  if (sums.empty()) return sums;
+  std::erase_if(program.stores, is_sum);
+  std::vector<int> read = attention.results();
+  for (const PointStore& sum : sums) read.push_back(program[sum.value].args[0]);
+  attention.bounds = find_column_bounds(program, parts.row_dim, parts.columns_dim, read);
+  return sums;
+}
+
+/// What the products over rows (or columns) and sums over outer dims need of each row: reductions, and quotients like
+/// the reciprocal of a sum.
+std::vector<int> needed_of_each_row(const AttentionProgram& attention, Ends ends,
+                                    const std::vector<PointStore>& outer_sums) {
+  std::vector<int> found;
+  std::vector<bool> seen(attention.program.code.size(), false);
+  const std::function<void(int)> look = [&](int i) {
+    if (seen[static_cast<std::size_t>(i)]) return;
+    seen[static_cast<std::size_t>(i)] = true;
+    const PointInstruction& instruction = attention.program[i];
+    const bool divides = instruction.kind == Kind::scalar && instruction.op == ScalarOp::div;
+    const std::uint64_t depends = attention.program.depends[static_cast<std::size_t>(i)];
+    const bool of_row = (depends & attention.columns()) == 0 && (depends >> attention.parts.row_dim & 1) != 0;
+    if (instruction.kind == Kind::reduce || (divides && of_row)) return found.push_back(i);
+    for (const int arg : attention.program[i].args) look(arg);
+  };
+  for (const AttentionParts::End& end : attention.parts.ends)
+    if (end.over_rows == (ends == Ends::over_rows)) look(end.value);
+  for (const PointStore& sum : outer_sums) look(sum.value);
+  return found;
+}
+
+/// bf16 or f16 where every factor of every product is of that dtype: then tensor cores multiply just what the graph
+/// says. Else what sums are computed in.
+DType held_dtype(const AttentionProgram& attention) {
+  const AttentionParts& parts = attention.parts;
+  std::vector<DType> factors;
+  const auto add = [&](const AttentionOperand& o) { factors.push_back(o.code.program[o.code.result].dtype); };
+  for (const AttentionParts::Score& score : parts.scores) add(score.rows), add(score.columns);
+  for (const AttentionParts::End& end : parts.ends) {
+    add(end.other);
+    factors.push_back(attention.program[end.value].dtype);
+  }
+  const DType first = factors.front();
+  const bool one = std::all_of(factors.begin(), factors.end(), [&](DType d) { return d == first; });
+  return one && (first == bf16 || first == f16) ? first : parts.compute;
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& region)
+    : lowering(context),
+      attention(attention_program(
+          context, region,
+          with_row_reciprocals(context.graph, region_program(context.graph, context.plan, region.parts[0])))),
+      outer_sums(take_outer_sums(attention)),
+      online(outer_sums.empty() ? find_online_softmax(attention) : std::nullopt),
+      strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
+             StripPlan::Memory::none),
+      tile{attention.parts.compute, held_dtype(attention)} {
+  const AttentionParts& parts = attention.parts;
+  keep(needed_of_each_row(attention, Ends::over_rows, outer_sums));
+  if (!attention.bounds.any()) return;
+  if (parts.sums_over_rows() || !outer_sums.empty())
+    skips = context.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
+  const auto add = [&](const AttentionOperand& operand) {
+    const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
+    if (std::any_of(magnitudes.begin(), magnitudes.end(), same)) return;
+    const Dim pieces = strips_of(operand.by_column ? attention.column_count : attention.rows);
+    magnitudes.push_back({&operand, context.workspace(parts.compute, outer() * pieces, "magnitudes")});
+  };
+  for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
+}
+
+void AttentionPlan::keep(const std::vector<int>& values) {
+  for (const int i : values)
+    if (!row_values.contains(i))
+      row_values[i] =
+          lowering.workspace(compute_type(attention.program[i].dtype), outer() * attention.rows, "values of rows");
+}
+
+void AttentionPlan::take_ends_over_columns() {
+  ends_over_columns_taken = true;
+  if (attention.bounds.any() && skips < 0)
+    skips = lowering.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
+  keep(needed_of_each_row(attention, Ends::over_columns, {}));
+}
+
+Dim AttentionPlan::strips_of(const Dim& positions) const {
+  const auto known = positions.value();
+  return known ? Dim((*known + tile.span() - 1) / tile.span()) : positions;
+}
+
+const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand& operand) const {
+  const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
+  const auto found = std::find_if(magnitudes.begin(), magnitudes.end(), same);
+  LATHE_ASSERT(found != magnitudes.end());
+  return *found;
+}
+
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
+                                                  bool warp_groups) {
+  AttentionPlan plan(context, region);
+  std::vector<KernelContext::Built> built;
+  if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
+  const auto note = [&](const std::string& why_not) {
+    if (!why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + why_not);
+  };
+  const auto rows = warp_groups ? plan_group_attention(plan) : GroupPlan<GroupAttentionTile>{};
+  const auto ends = [&](bool over_rows) {
+    return warp_groups ? plan_group_ends(plan, over_rows) : GroupPlan<GroupEndsTile>{};
+  };
+  const auto of_columns = rows.tile || plan.online ? GroupPlan<GroupEndsTile>{} : ends(false);
+  if (of_columns.tile) plan.take_ends_over_columns();
+  built.push_back(rows.tile ? lower_group_attention(plan, *rows.tile) : lower_attention_rows(plan));
+  note(rows.why_not);
+  note(of_columns.why_not);
+  if (of_columns.tile) built.push_back(lower_group_ends(plan, false, *of_columns.tile));
+  if (plan.attention.parts.sums_over_rows()) {
+    const auto of_rows = ends(true);
+    built.push_back(of_rows.tile ? lower_group_ends(plan, true, *of_rows.tile) : lower_attention_columns(plan));
+    note(of_rows.why_not);
+  }
+  std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
+  for (const PointStore& sum : plan.outer_sums)
+    sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
+  for (const auto& [kept, of_one_kind] : sums) {
+    built.push_back(lower_attention_outer_sums(plan, of_one_kind));
+    if (warp_groups)
+      built.back().kernel.notes.push_back(not_by_warp_groups + "it sums over outer dims, tile by tile");
+  }
+  return built;
+}
+
+}  // namespace lathe::gpu

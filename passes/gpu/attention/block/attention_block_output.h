@@ -1,0 +1,26 @@
+#pragma once
+
+#include "passes/lowering/attention/attention_parts.h"
+
+namespace lathe::gpu {
+
+/// What becomes of the sums of a product that ends an attention, inside one kernel.
+class AttentionEnd {
+ public:
+  AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part);
+
+  const AttentionParts::End& part() const { return part_; }
+  void hoist() { emitter_.hoist(top_); }
+  kernel::Value positions() { return context_.dim(part_.epilogue.points(part_.position_dims)); }
+  /// Hands sums of neighbours along the depth on to what reads the product, as far as they lie in the result.
+  void finish(kernel::Value outer, kernel::Value position, kernel::Value depth, kernel::Value sums);
+
+ private:
+  KernelContext& context_;
+  const AttentionParts::End& part_;
+  DType dtype_;  ///< of the result
+  PointEmitter emitter_;
+  PointEmitter::Scope top_;
+};
+
+}  // namespace lathe::gpu

@@ -1,0 +1,201 @@
+#include "passes/gpu/attention/attention_guard.h"
+#include "passes/gpu/attention/attention_online.h"
+#include "passes/lowering/attention/column_guard.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+using Scopes = AttentionBlock::Scopes;
+
+namespace {
+
+/// Reductions along the columns, what is made of them, and products over columns: a block a strip of rows.
+class RowStrips {
+ public:
+  explicit RowStrips(const AttentionPlan& plan)
+      : plan_(plan),
+        bounds_(plan.attention.bounds),
+        block_(plan, plan.ends_over_columns_taken ? std::nullopt : std::optional(Ends::over_columns),
+               plan.attention.program.stores, "attention"),
+        b_(block_.b),
+        span_(plan.tile.span()),
+        own_(plan.tile.own()) {}
+
+  KernelContext::Built run() {
+    declare();
+    const Value strips = b_.ceil_div(block_.row_count, span_), depths = block_.depth_blocks();
+    const auto block = [&](Value i) {
+      Value strip = i / depths % strips;
+      if (bounds_.upper) strip = strips - 1 - strip;  // the longest ones first
+      const Place place{i / depths / strips, strip, strip * span_, i % depths};
+      block_.threads(place.depth_block, [&](const AttentionThread& thread) { run(place, thread); });
+    };
+    b_.for_loop(0, block_.context.dim(plan_.outer()) * strips * depths, 1, block, LoopKind::block_x);
+    Dim depth(0);
+    for (const auto& score : plan_.attention.parts.scores) depth = depth + score.depth;
+    for (const auto& sum : block_.sums) depth = depth + sum->part().depth;
+    auto built = block_.context.finish();
+    built.launch.flops = plan_.attention.flops(depth);
+    return built;
+  }
+
+ private:
+  struct Place {
+    Value outer, strip, row, depth_block;
+  };
+  struct Columns {
+    Value lo, hi;
+  };
+
+  void declare() {
+    std::vector<std::pair<int, DType>> written, read;
+    for (const auto& [reduction, buffer] : plan_.row_values)
+      written.emplace_back(buffer, compute_type(block_.program[reduction].dtype));
+    if (plan_.skips >= 0) written.emplace_back(plan_.skips, boolean);
+    for (const auto& magnitude : plan_.magnitudes) read.emplace_back(magnitude.buffer, plan_.tile.compute);
+    block_.begin(written, read);
+  }
+
+  void run(const Place& place, const AttentionThread& thread) {
+    if (bounds_.any())
+      guarded(place, thread);
+    else
+      columns(place, {b_.index(0), block_.column_count}, thread);
+    for (auto& sum : block_.sums) sum->finish(place.outer, place.row, thread);
+  }
+
+  /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
+  void guarded(const Place& place, const AttentionThread& thread) {
+    const GuardedColumns first = guarded_columns(block_.context, plan_, place.outer, place.row, span_, span_);
+    const Value skips = go_through(b_, first, block_.column_count, [&](Value lo, Value hi) {
+      Scopes rows = columns(place, {lo, hi}, thread);
+      return block_.all(rows_bear_out(block_.emitter, bounds_, rows, first.magnitude), thread);
+    });
+    if (plan_.skips < 0) return;
+    const Value strips = block_.context.dim(plan_.strips_of(plan_.attention.rows));
+    b_.if_(equal(thread.slot, 0) && equal(place.depth_block, 0),
+           [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * strips + place.strip, skips); });
+  }
+
+  /// Everything that asks for these columns, for all rows of the strip; gives the rows with their reductions.
+  Scopes columns(const Place& place, const Columns& range, const AttentionThread& thread) {
+    Scopes rows = block_.rows(place.outer, place.row, thread);
+    for (auto& sum : block_.sums) sum->clear_sums();
+    if (plan_.online) {
+      OnlineLoop(plan_, block_).run(rows, {place.outer, place.row, range.lo}, range.hi, thread);
+    } else {
+      for (const StripPlan::Loop& l : plan_.strips.loops())
+        if (!l.reductions.empty() || !l.stores.empty() || !sums_of(l).empty()) loop(l, place, range, rows, thread);
+    }
+    for (auto& sum : block_.sums) {
+      if (!sum->part().divisor) continue;
+      std::vector<Value> divisors;
+      for (auto& row : rows) {
+        const Value by = block_.emitter.emit(*sum->part().divisor, *row);
+        divisors.push_back(b_.select(block_.column_count > 0, by, b_.constant(plan_.tile.compute, 1)));
+      }
+      block_.scale({sum.get()}, ScalarOp::div, divisors, thread);
+    }
+    for (int r = 0; r < own_; ++r) store_row(place, r, *rows[static_cast<std::size_t>(r)], thread);
+    return rows;
+  }
+
+  /// The products over columns that read what this loop makes.
+  std::vector<AttentionSums*> sums_of(const StripPlan::Loop& l) const {
+    std::vector<AttentionSums*> found;
+    for (const auto& [value, slot] : l.writes)
+      for (const auto& sum : block_.sums)
+        if (sum->part().value == value) found.push_back(sum.get());
+    return found;
+  }
+
+  void loop(const StripPlan::Loop& l, const Place& place, const Columns& range, Scopes& rows,
+            const AttentionThread& thread) {
+    std::vector<std::vector<kernel::Var>> accumulators;  // by row
+    for (auto& row : rows) {
+      for (const int i : l.fixed) block_.emitter.emit(i, *row);
+      accumulators.emplace_back();
+      for (const int i : l.reductions)
+        accumulators.back().push_back(
+            b_.var({compute_type(block_.program[i].dtype), own_}, reduction_identity(b_, block_.program[i])));
+    }
+    b_.for_loop(range.lo, range.hi, span_, [&](Value column) {
+      const std::vector<AttentionSums*> sums = sums_of(l);
+      const AttentionPlace here{place.outer, place.row, column}, next{place.outer, place.row, column + span_};
+      block_.start(l.reads, sums, here, AttentionSteps::Next{next, next.column < range.hi}, thread);
+      Scopes points = block_.points(rows, here, l.reads, thread);
+      for (int r = 0; r < own_; ++r) {
+        const auto row = static_cast<std::size_t>(r);
+        reduce(l, *points[row], accumulators[row]);
+        for (const AttentionSums* sum : sums) block_.emitter.emit(sum->part().value, *points[row]);
+        store(l, place, column, r, *rows[row], *points[row], thread);
+      }
+      for (AttentionSums* sum : sums) block_.add(*sum, rows, points, thread);
+    });
+    for (std::size_t k = 0; k < l.reductions.size(); ++k)
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        const PointInstruction& reduction = block_.program[l.reductions[k]];
+        const Value own = b_.reduce(reduction.op, b_.get(accumulators[r][k]));
+        const Value joined = block_.join_row(reduction.op, own, thread);
+        rows[r]->bind(l.reductions[k], rounded(b_, joined, reduction.dtype));
+      }
+  }
+
+  void reduce(const StripPlan::Loop& l, Scope& point, const std::vector<kernel::Var>& accumulators) {
+    for (std::size_t k = 0; k < accumulators.size(); ++k) {
+      const PointInstruction& reduction = block_.program[l.reductions[k]];
+      Value value = b_.broadcast(block_.emitter.emit(reduction.args[0], point), own_);
+      if (point.mask) value = b_.select(point.mask, value, b_.broadcast(reduction_identity(b_, reduction), own_));
+      b_.set(accumulators[k], b_.apply(reduction.op, {b_.get(accumulators[k]), value}));
+    }
+  }
+
+  /// Of blocks that share a depth, the first one stores.
+  void store(const StripPlan::Loop& l, const Place& place, Value column, int r, const Scope& row, Scope& point,
+             const AttentionThread& thread) {
+    if (l.stores.empty()) return;
+    for (const PointStore* s : l.stores) block_.emitter.emit(s->value, point);
+    b_.if_(row.mask && equal(place.depth_block, 0), [&] {
+      const auto& parts = plan_.attention.parts;
+      Scope there(block_.emitter,
+                  {{parts.outer, place.outer, 1},
+                   {{parts.row_dim}, place.row + thread.y * own_ + r, 1},
+                   {{parts.columns_dim}, column + thread.x * own_, own_}},
+                  point.mask, &point);
+      for (const PointStore* s : l.stores) put(*s, there);
+    });
+  }
+
+  void put(const PointStore& s, Scope& there) {
+    block_.emitter.store(s.node, block_.program[s.value].dtype, s.form, block_.emitter.emit(s.value, there), there);
+  }
+
+  /// What does not vary along the columns: by one thread of each row.
+  void store_row(const Place& place, int r, Scope& row, const AttentionThread& thread) {
+    if (plan_.strips.row_stores().empty() && plan_.row_values.empty()) return;
+    for (const PointStore* s : plan_.strips.row_stores()) block_.emitter.emit(s->value, row);
+    for (const auto& [value, buffer] : plan_.row_values) block_.emitter.emit(value, row);
+    b_.if_(row.mask && equal(thread.x, 0) && equal(place.depth_block, 0), [&] {
+      const auto& parts = plan_.attention.parts;
+      const Value here = place.row + thread.y * own_ + r;
+      Scope there(block_.emitter, {{parts.outer, place.outer, 1}, {{parts.row_dim}, here, 1}}, {}, &row);
+      for (const PointStore* s : plan_.strips.row_stores()) put(*s, there);
+      for (const auto& [value, buffer] : plan_.row_values)
+        b_.store(block_.context.buffer(buffer), place.outer * block_.row_count + here, *row.find(value));
+    });
+  }
+
+  const AttentionPlan& plan_;
+  const ColumnBounds& bounds_;
+  AttentionBlock block_;
+  kernel::Builder& b_;
+  int span_, own_;
+};
+
+}  // namespace
+
+KernelContext::Built lower_attention_rows(const AttentionPlan& plan) { return RowStrips(plan).run(); }
+
+}  // namespace lathe::gpu

@@ -1,0 +1,108 @@
+#include "passes/gpu/attention/block/attention_steps.h"
+
+#include <algorithm>
+
+namespace lathe::gpu {
+
+using kernel::Value;
+
+namespace {
+constexpr std::int64_t slot_elements = 2560;  // so that a block of heads of 64 stays within 48 KiB
+}  // namespace
+
+int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& count) {
+  const auto known = count.value();
+  int steps = 64;
+  const auto fits = [&] {
+    return (along ? std::int64_t{width} * tile.line(steps) : std::int64_t{steps} * tile.line(width)) <= slot_elements;
+  };
+  while (steps > kernel::mma_depth && (!fits() || (known && steps / 2 >= *known))) steps /= 2;
+  return steps;
+}
+
+bool AttentionSteps::Product::copies() const {
+  return std::any_of(operands.begin(), operands.end(), [](const StagedOperand* o) { return o->copied(); });
+}
+
+AttentionSteps::AttentionSteps(KernelContext& context, const AttentionTile& tile)
+    : context_(context), b_(context.builder), tile_(tile) {}
+
+void AttentionSteps::begin() {
+  if (slots() == 1) return;
+  turn_ = b_.var(b_.index(0));
+  ahead_ = b_.var(b_.constant_int(boolean, 0));
+}
+
+/// Whether it is known to have steps: only then does it start what follows.
+bool AttentionSteps::goes(const Product& product) { return product.count.value().value_or(0) > 0; }
+
+void AttentionSteps::copy(const Product& product, const AttentionPlace& tile, Value step, Value thread, Value slot) {
+  for (StagedOperand* o : product.operands)
+    if (o->copied()) o->copy(tile, step, thread, slot);
+}
+
+void AttentionSteps::start(std::vector<const Product*> products, const AttentionPlace& here, std::optional<Next> next,
+                           Value thread) {
+  products_ = std::move(products);
+  at_ = 0;
+  here_ = here;
+  next_ = std::move(next);
+  under_way_ = !products_.empty() && products_[0]->copies();
+  if (!under_way_) return;
+  b_.if_(kernel::logical_not(b_.get(*ahead_)),
+         [&] { copy(*products_[0], here_, b_.index(0), thread, b_.get(*turn_)); });
+  b_.set(*ahead_, b_.constant_int(boolean, 0));
+  b_.commit_copies();
+}
+
+/// Starts the copies of what comes after the product that runs.
+void AttentionSteps::follow(const Product* after, Value thread, Value slot) {
+  if (after) {
+    if (after->copies()) copy(*after, here_, b_.index(0), thread, slot);
+  } else if (next_ && products_[0]->copies()) {
+    b_.set(*ahead_, next_->more);
+    b_.if_(next_->more, [&] { copy(*products_[0], next_->tile, b_.index(0), thread, slot); });
+  }
+}
+
+void AttentionSteps::run(const Product& product, Value thread, const std::function<void(Value, Value)>& multiplied) {
+  LATHE_ASSERT(at_ < products_.size() && products_[at_] == &product);
+  const Product* after = ++at_ < products_.size() ? products_[at_] : nullptr;
+  const int steps = product.steps();
+  const Value count = context_.dim(product.count);
+  if (product.copies() && !under_way_) {
+    copy(product, here_, b_.index(0), thread, b_.get(*turn_));
+    b_.commit_copies();
+  }
+  const auto bring = [&](Value first) {
+    for (StagedOperand* o : product.operands)
+      if (!o->copied()) o->bring(here_, first, thread);
+  };
+  bring(b_.index(0));
+  b_.for_loop(0, count, steps, [&](Value first) {
+    const Value slot = turn_ ? b_.get(*turn_) : b_.index(0), later = first + steps;
+    if (turn_) b_.wait_copies(0);
+    for (StagedOperand* o : product.operands)
+      if (!o->copied()) o->put(thread, slot);
+    b_.barrier();
+    if (turn_) {
+      const Value other = 1 - slot;
+      const auto others = [&] {
+        if (product.copies()) copy(product, here_, later, thread, other);
+      };
+      const auto last = [&] {
+        if (goes(product)) follow(after, thread, other);
+      };
+      const auto known = product.count.value();
+      known && *known <= steps ? last() : b_.if_(later < count, others, last);
+      b_.commit_copies();
+      b_.set(*turn_, other);
+    }
+    bring(later);  // under way while these are multiplied
+    multiplied(slot, first);
+    if (!turn_) b_.barrier();
+  });
+  under_way_ = after && after->copies() && goes(product);
+}
+
+}  // namespace lathe::gpu

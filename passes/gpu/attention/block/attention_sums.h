@@ -1,0 +1,59 @@
+#pragma once
+
+#include "passes/gpu/attention/block/attention_block_output.h"
+#include "passes/gpu/attention/block/attention_steps.h"
+#include "passes/lowering/attention/attention_parts.h"
+
+namespace lathe::gpu {
+
+/// A product that ends an attention, inside one block: result[position] = sum over steps of weight[step][position] *
+/// other[step], where positions are the block's rows and steps the columns, or the other way round. A thread has
+/// `own` neighbouring positions, and of the depth `groups` vectors.
+class AttentionSums {
+ public:
+  /// `most_groups`: as many vectors as the thread's registers hold.
+  AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+                const AttentionTile& tile, int most_groups, AttentionSteps& steps);
+
+  const AttentionParts::End& part() const { return part_; }
+  int width() const { return groups_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
+  std::int64_t shared_elements() const { return other_.shared_elements(); }
+  std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.line(tile_.span()); }
+  void add_programs(std::vector<const PointProgram*>& programs) const;
+  void hoist();
+  /// `staged`: where the other operand passes through, in slots that begin `slot` elements apart; `weights`:
+  /// [step][position].
+  void pass_through(kernel::Buffer staged, std::int64_t slot, kernel::Buffer weights);
+  /// Declares the thread's registers; `first_depth`: of the block.
+  void begin(kernel::Value first_depth);
+  void clear_sums() { clear(b_, sums_); }
+
+  const AttentionSteps::Product& steps_of() const { return product_; }
+  /// Puts weights of the thread's r-th row, its columns, where add() finds them.
+  void put_weights(int r, kernel::Value weights, const AttentionThread& thread);
+  /// Adds the steps of the present tile. All threads of the block call it.
+  void add(const AttentionThread& thread);
+  /// Multiplies or divides the sums by a value of each of their rows, of which the thread has `factors`: of its own
+  /// rows, or with tensor cores of the rows of WarpPart's first and second pair.
+  void scale(ScalarOp op, const std::vector<kernel::Value>& factors);
+  /// Hands the sums of the positions from `first` of all on to what reads the product.
+  void finish(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
+
+ private:
+  void finish_pairs(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
+
+  kernel::Builder& b_;
+  const AttentionParts::End& part_;
+  AttentionTile tile_;
+  int lanes_, groups_;
+  OperandLoader loader_;
+  StagedOperand other_;
+  AttentionSteps& steps_;
+  AttentionSteps::Product product_;
+  AttentionEnd end_;
+  kernel::Buffer weights_;
+  kernel::Value first_depth_;
+  std::vector<kernel::Var> sums_;
+};
+
+}  // namespace lathe::gpu

@@ -1,0 +1,110 @@
+#include "passes/gpu/attention/block/staged_operand.h"
+
+#include "passes/gpu/pieces.h"
+
+namespace lathe::gpu {
+
+using kernel::Value;
+
+StagedOperand::StagedOperand(OperandLoader& loader, const AttentionTile& tile, bool depth_is_step, int width)
+    : loader_(loader),
+      b_(loader.context().builder),
+      tile_(tile),
+      depth_is_step_(depth_is_step),
+      along_steps_(depth_is_step == (loader.axis() == LaneAxis::k)),
+      width_(width) {}
+
+bool StagedOperand::can_be_copied() const {
+  const AttentionOperand& operand = loader_.operand();
+  const std::vector<int>& along = loader_.axis() == LaneAxis::k ? operand.depth : operand.position;
+  return tile_.tensor_cores() && lies_in_pieces(operand.code.program, along, tile_.held);
+}
+
+void StagedOperand::pass(int steps, bool copied) {
+  steps_ = steps;
+  copied_ = copied;
+}
+
+void StagedOperand::pass_through(kernel::Buffer memory, std::int64_t slot_elements) {
+  memory_ = memory;
+  slot_elements_ = slot_elements;
+}
+
+void StagedOperand::begin(Value first_depth) {
+  first_depth_ = first_depth;
+  registers_ = zero_vectors(b_, {tile_.compute, tile_.own()}, copied_ ? 0 : rounds());
+}
+
+int StagedOperand::piece_length() const { return copied_ ? copied_piece : tile_.own(); }
+
+/// A piece is of elements, or steps, that are neighbours in memory.
+void StagedOperand::each(Value thread, const std::function<void(const Piece&, int)>& body) {
+  const int length = piece_length(), along = (along_steps_ ? steps_ : width_) / length;
+  for (int round = 0; round < rounds(); ++round) {
+    const Value number = thread + round * AttentionTile::threads;
+    const Value first = number % along * length, other = number / along;
+    const Piece piece = along_steps_ ? Piece{number, first, other} : Piece{number, other, first};
+    if (pieces() % AttentionTile::threads == 0)
+      body(piece, round);
+    else
+      b_.if_(number < pieces(), [&] { body(piece, round); });
+  }
+}
+
+StagedOperand::Point StagedOperand::point(const AttentionPlace& tile, Value step, const Piece& piece) const {
+  const Value first = loader_.operand().by_column ? tile.column : tile.row;
+  if (depth_is_step_) return {first + piece.element, step + piece.step};
+  return {first + step + piece.step, first_depth_ + piece.element};
+}
+
+void StagedOperand::copy(const AttentionPlace& tile, Value step, Value thread, Value slot) {
+  const Value depth_end = loader_.context().dim(loader_.operand().size),
+              position_end = loader_.context().dim(positions());
+  each(thread, [&](const Piece& piece, int) {
+    const auto [position, depth] = point(tile, step, piece);
+    const Value inside = position < position_end && depth < depth_end;  // a piece lies inside, or outside
+    const OperandLoader::Element from = loader_.element(tile.outer, position, depth);
+    const Value place = along_steps_ ? piece.element * line() + piece.step : piece.step * line() + piece.element;
+    b_.async_copy(memory_, slot * slot_elements_ + place, from.buffer, from.index,
+                  b_.select(inside, b_.index(copied_piece), b_.index(0)));
+  });
+}
+
+void StagedOperand::bring(const AttentionPlace& tile, Value step, Value thread) {
+  KernelContext& context = loader_.context();
+  const LaneAxis axis = along_steps_ == depth_is_step_ ? LaneAxis::k : LaneAxis::row;
+  const bool along_depth = axis == LaneAxis::k;
+  const Value depth_end = context.dim(loader_.operand().size), position_end = context.dim(positions());
+  clear(b_, registers_);
+  each(thread, [&](const Piece& piece, int round) {
+    const auto [position, depth] = point(tile, step, piece);
+    b_.if_(position < position_end && depth < depth_end, [&, position = position, depth = depth] {
+      set_inside(b_, registers_[static_cast<std::size_t>(round)], along_depth ? depth : position,
+                 along_depth ? depth_end : position_end, along_depth ? loader_.operand().size : positions(),
+                 [&](Value mask) { return loader_.load(tile.outer, position, depth, axis, tile_.own(), mask); });
+    });
+  });
+}
+
+void StagedOperand::put(Value thread, Value slot) {
+  each(thread, [&](const Piece& piece, int round) {
+    const Value at = slot * slot_elements_ + (piece.step * line() + piece.element);
+    const Value held = b_.cast(b_.get(registers_[static_cast<std::size_t>(round)]), tile_.held);
+    if (along_steps_)
+      b_.store_strided(memory_, at, line(), held);
+    else
+      b_.store(memory_, at, held);
+  });
+}
+
+Value StagedOperand::load(Value step, Value element, int lanes) const {
+  return b_.load(memory_, step * line() + element, lanes);
+}
+
+kernel::Builder::Matrix StagedOperand::matrix(Value slot, int step, Value first, int rows) const {
+  const bool of_steps = in_lines_of_steps();
+  const Value inside = of_steps ? first * line() + step : first + step * line();
+  return {memory_, slot * slot_elements_ + inside, line(), rows, !of_steps};
+}
+
+}  // namespace lathe::gpu

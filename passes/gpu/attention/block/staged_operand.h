@@ -1,0 +1,70 @@
+#pragma once
+
+#include "passes/gpu/attention/block/attention_tile.h"
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/attention/attention_operand.h"
+
+namespace lathe::gpu {
+
+/// An operand of an attention's product on its way through shared memory: at each of some steps `width` elements.
+/// They are copied there, or loaded to registers and put there.
+class StagedOperand {
+ public:
+  /// `depth_is_step`: steps go along the depth and elements are positions; else the other way round.
+  StagedOperand(OperandLoader& loader, const AttentionTile& tile, bool depth_is_step, int width);
+
+  /// Whether it lies in memory as tensor cores use it, in pieces of 16 bytes at multiples of that.
+  bool can_be_copied() const;
+  /// How many steps are there at once, and whether they are copied.
+  void pass(int steps, bool copied);
+  int steps() const { return steps_; }
+  bool copied() const { return copied_; }
+
+  std::int64_t shared_elements() const { return lines() * line(); }
+  /// Where it passes through: in slots that begin so many elements apart.
+  void pass_through(kernel::Buffer memory, std::int64_t slot_elements);
+  /// Declares the thread's registers. `first_depth`: where elements are of the depth, the first of them.
+  void begin(kernel::Value first_depth);
+
+  /// Starts to copy what the thread sees to of the tile's steps from `step` on; zeros beyond the ends.
+  void copy(const AttentionPlace& tile, kernel::Value step, kernel::Value thread, kernel::Value slot);
+  /// Loads it; put() stores it.
+  void bring(const AttentionPlace& tile, kernel::Value step, kernel::Value thread);
+  void put(kernel::Value thread, kernel::Value slot);
+
+  /// What lies in the only slot.
+  kernel::Value load(kernel::Value step, kernel::Value element, int lanes) const;
+  /// 16 steps of `rows` elements from `first` on, for tensor cores.
+  kernel::Builder::Matrix matrix(kernel::Value slot, int step, kernel::Value first, int rows) const;
+
+ private:
+  struct Piece {
+    kernel::Value number, step, element;
+  };
+  struct Point {
+    kernel::Value position, depth;
+  };
+  bool in_lines_of_steps() const { return copied_ && along_steps_; }
+  std::int64_t lines() const { return in_lines_of_steps() ? width_ : steps_; }
+  int line() const { return tile_.line(in_lines_of_steps() ? steps_ : width_); }
+  int piece_length() const;
+  int pieces() const { return width_ * steps_ / piece_length(); }
+  int rounds() const { return (pieces() + AttentionTile::threads - 1) / AttentionTile::threads; }
+  /// body(piece, round) for what the thread brings.
+  void each(kernel::Value thread, const std::function<void(const Piece&, int)>& body);
+  Point point(const AttentionPlace& tile, kernel::Value step, const Piece& piece) const;
+  Dim positions() const { return loader_.operand().code.program.points(loader_.operand().position); }
+
+  OperandLoader& loader_;
+  kernel::Builder& b_;
+  AttentionTile tile_;
+  bool depth_is_step_, along_steps_;
+  int width_, steps_ = 16;
+  bool copied_ = false;
+  kernel::Buffer memory_;
+  std::int64_t slot_elements_ = 0;
+  kernel::Value first_depth_;
+  std::vector<kernel::Var> registers_;
+};
+
+}  // namespace lathe::gpu

@@ -1,0 +1,194 @@
+#include "passes/gpu/attention/wgmma/wgmma_attention.h"
+
+#include "passes/gpu/attention/attention_guard.h"
+#include "passes/gpu/attention/wgmma/wgmma_softmax.h"
+#include "passes/gpu/attention/wgmma/wgmma_sums.h"
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/attention/column_guard.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using kernel::Var;
+using Tile = GroupAttentionTile;
+using Scopes = GroupSoftmax::Scopes;
+
+namespace {
+
+class GroupAttention {
+ public:
+  GroupAttention(const AttentionPlan& plan, const Tile& tile)
+      : plan_(plan),
+        bounds_(plan.attention.bounds),
+        score_(plan.attention.parts.scores[0]),
+        tile_(tile),
+        context_("attention_by_groups"),
+        b_(context_.builder),
+        emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
+        top_(emitter_, {}),
+        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, Tile::rows),
+        keys_(context_, score_.columns, false, tile.columns, tile.depth),
+        values_(context_, plan.attention.parts.ends[0].other, true, tile.values, tile.columns),
+        result_(context_, plan.lowering, plan.attention.parts.ends[0]),
+        softmax_(plan, context_, emitter_, tile.columns) {}
+
+  KernelContext::Built run() {
+    declare();
+    const Value strips = b_.ceil_div(context_.dim(plan_.attention.rows), Tile::rows);
+    const auto block = [&](Value i) {
+      Value strip = i % strips;
+      if (bounds_.upper) strip = strips - 1 - strip;  // the longest ones first
+      this->block(i / strips, strip * Tile::rows);
+    };
+    b_.for_loop(0, context_.dim(plan_.outer()) * strips, 1, block, LoopKind::block_x);
+    auto built = context_.finish();
+    built.launch.flops = plan_.attention.flops(score_.depth + result_.part().depth);
+    return built;
+  }
+
+ private:
+  struct Place {
+    Value outer, row, thread;
+  };
+
+  void declare() {
+    declare_buffers(context_,
+                    {&plan_.attention.program, &queries_.program(), &keys_.program(), &values_.program(),
+                     &result_.part().epilogue},
+                    plan_.lowering);
+    for (const auto& magnitude : plan_.magnitudes)
+      context_.declare(magnitude.buffer, plan_.tile.compute, true, false);
+    emitter_.hoist(top_);
+    queries_.hoist();
+    result_.hoist();
+    keys_.map(plan_);
+    values_.map(plan_);
+  }
+
+  void block(Value outer, Value row) {
+    queries_.allocate("queries");
+    keys_.allocate(plan_.tile.held, tile_.stages, "keys");
+    values_.allocate(plan_.tile.held, tile_.stages, "values");
+    std::optional<SharedTree> tree;
+    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, Tile::users);
+    const auto thread = [&](Value t) {
+      const Place place{outer, row, t};
+      b_.if_(t < Tile::users,
+             [&] { queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, Tile::users); });
+      if (!bounds_.any()) return b_.ring(tile_.stages, Tile::users, [&] { all_columns(place); });
+      const GuardedColumns first =
+          guarded_columns(context_, plan_, place.outer, place.row, Tile::rows, tile_.columns);
+      b_.ring(tile_.stages, Tile::users, [&] { some_columns(place, first, *tree); });
+    };
+    b_.for_loop(0, Tile::threads, 1, thread, LoopKind::thread_x);
+  }
+
+  void all_columns(const Place& place) {
+    declare_registers();
+    columns(place, b_.index(0), context_.dim(plan_.attention.column_count));
+    result_.finish(place.outer, place.row, place.thread);
+  }
+
+  void some_columns(const Place& place, const GuardedColumns& first, SharedTree& tree) {
+    declare_registers();
+    go_through(b_, first, context_.dim(plan_.attention.column_count), [&](Value lo, Value hi) {
+      Scopes rows = columns(place, lo, hi);
+      const Value fine = rows_bear_out(emitter_, bounds_, rows, first.magnitude);
+      const Value all = tree.join({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread, Tile::users)[0];
+      b_.barrier();  // the memory is used again
+      return b_.from_users(all);
+    });
+    result_.finish(place.outer, place.row, place.thread);
+  }
+
+  void declare_registers() {
+    scores_ = zero_vectors(b_, {f32, tile_.columns / 2}, 1)[0];
+    result_.declare();
+  }
+  /// The scores of a tile, and the result's sums.
+  std::vector<Var> registers() const {
+    std::vector<Var> all = result_.vars();
+    all.push_back(scores_);
+    return all;
+  }
+
+  Scopes columns(const Place& place, Value lo, Value hi) {
+    Scopes rows = softmax_.rows(place.outer, place.row, place.thread, &top_);
+    result_.clear();
+    softmax_.begin(rows);
+    b_.for_loop(lo, hi, tile_.columns, [&](Value column) {
+      const auto fill = [&](Value slot) {
+        keys_.fill(slot, place.outer, column);
+        values_.fill(slot, place.outer, column);
+      };
+      b_.stage(fill, [&](Value slot) { tile(rows, place, column, slot); });
+    });
+    b_.wait_sums(registers());
+    result_.scale(ScalarOp::mul, softmax_.finish(rows, place.thread));
+    if (result_.part().divisor) divide(rows);
+    store_rows(rows, place);
+    return rows;
+  }
+
+  void tile(Scopes& rows, const Place& place, Value column, Value slot) {
+    b_.set(scores_, b_.constant(f32, 0, scores_.type.lanes));
+    multiply(b_, scores_, queries_, place.thread, keys_, slot, 0);
+    b_.wait_sums(registers());
+    const std::vector<Value> factors =
+        softmax_.take(rows, {place.outer, place.row, column}, b_.get(scores_), place.thread);
+    result_.scale(ScalarOp::mul, factors);
+    for (int part = 0; part < tile_.columns / kernel::group_depth; ++part)
+      result_.add(softmax_.weights(part),
+                  [&](int depth) { return values_.right(slot, depth, part * kernel::group_depth); });
+  }
+
+  void divide(Scopes& rows) {
+    std::vector<Value> divisors;
+    const Value some = context_.dim(plan_.attention.column_count) > 0;
+    for (auto& row : rows)
+      divisors.push_back(
+          b_.select(some, b_.cast(emitter_.emit(*result_.part().divisor, *row), f32), b_.constant(f32, 1)));
+    result_.scale(ScalarOp::div, divisors);
+  }
+
+  /// What does not vary along the columns: by one thread of each row.
+  void store_rows(Scopes& rows, const Place& place) {
+    const auto& stores = plan_.strips.row_stores();
+    if (stores.empty()) return;
+    const AttentionParts& parts = plan_.attention.parts;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (const PointStore* s : stores) emitter_.emit(s->value, *rows[r]);
+      b_.if_(rows[r]->mask && equal(GroupPlaces::first_column(place.thread), 0), [&] {
+        const Value row =
+            place.row + GroupPlaces::first_row(place.thread) + static_cast<int>(r) * GroupPlaces::row_step;
+        GroupSoftmax::Scope there(emitter_, {{parts.outer, place.outer, 1}, {{parts.row_dim}, row, 1}}, {},
+                                  rows[r].get());
+        for (const PointStore* s : stores)
+          emitter_.store(s->node, emitter_.program()[s->value].dtype, s->form, emitter_.emit(s->value, there), there);
+      });
+    }
+  }
+
+  const AttentionPlan& plan_;
+  const ColumnBounds& bounds_;
+  const AttentionParts::Score& score_;
+  Tile tile_;
+  KernelContext context_;
+  kernel::Builder& b_;
+  PointEmitter emitter_;
+  PointEmitter::Scope top_;
+  RestingOperand queries_;
+  PassingOperand keys_, values_;
+  GroupSums result_;
+  GroupSoftmax softmax_;
+  Var scores_;
+};
+
+}  // namespace
+
+KernelContext::Built lower_group_attention(const AttentionPlan& plan, const Tile& tile) {
+  return GroupAttention(plan, tile).run();
+}
+
+}  // namespace lathe::gpu

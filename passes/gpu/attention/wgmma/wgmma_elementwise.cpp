@@ -1,0 +1,187 @@
+#include "passes/gpu/attention/wgmma/wgmma_elementwise.h"
+
+#include <algorithm>
+
+#include "passes/gpu/attention/attention_known_rows.h"
+#include "passes/gpu/attention/wgmma/wgmma_sums.h"
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe::gpu {
+
+using kernel::Value;
+using Kind = PointInstruction::Kind;
+
+GroupPoints::GroupPoints(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
+                         const GroupEndsParts& parts, int at_once)
+    : plan_(plan),
+      context_(context),
+      b_(context.builder),
+      emitter_(emitter),
+      parts_(parts),
+      at_once_(at_once),
+      own_dim_(parts.over_rows ? plan.attention.parts.columns_dim : plan.attention.parts.row_dim),
+      passing_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
+      own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
+      passing_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
+  find_kept();
+}
+
+namespace {
+
+/// Whether what is computed of args that `cost` is better kept than computed again.
+bool costs(const PointInstruction& i, const std::vector<bool>& cost) {
+  switch (i.kind) {
+    case Kind::constant:
+    case Kind::index:
+    case Kind::in_bounds: return false;
+    case Kind::load:
+    case Kind::checked:
+    case Kind::gather:
+    case Kind::row_sum:
+    case Kind::random:
+    case Kind::reduce:
+    case Kind::column:
+    case Kind::accumulator: return true;
+    case Kind::scalar: break;
+  }
+  return std::any_of(i.args.begin(), i.args.end(),
+                     [&](int arg) { return bool(cost[static_cast<std::size_t>(arg)]); });
+}
+
+}  // namespace
+
+bool GroupPoints::depends_on(int value, int dim) const {
+  return (emitter_.program().depends[static_cast<std::size_t>(value)] >> dim & 1) != 0;
+}
+
+/// Of what the values read, what varies along the passing positions alone, or along the others alone. The former is
+/// kept as far as registers go: for some positions at once, beside the sums and scores.
+void GroupPoints::find_kept() {
+  const PointProgram& program = emitter_.program();
+  const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
+  std::vector<bool> cost;
+  for (const PointInstruction& i : program.code) cost.push_back(costs(i, cost));
+  std::vector<bool> read(program.code.size(), false);  // by what varies along both
+  const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, passing_dim_); };
+  int registers = GroupSums::registers(parts_.ends) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
+  for (int i = 0; i < program.size(); ++i) {
+    if (!needed.all[static_cast<std::size_t>(i)] || !varies(i)) continue;
+    for (const int arg : program[i].args) read[static_cast<std::size_t>(arg)] = true;
+    const Kind kind = program[i].kind;
+    if (kind == Kind::load || kind == Kind::gather || kind == Kind::random) registers += 8;  // addresses, counters
+  }
+  for (int i = 0; i < program.size(); ++i) {
+    if (!read[static_cast<std::size_t>(i)] || varies(i) || !cost[static_cast<std::size_t>(i)]) continue;
+    if (depends_on(i, own_dim_))
+      of_own_.push_back(i), registers += rows_of_thread;
+    else if (depends_on(i, passing_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
+      of_passing_.push_back(i), registers += at_once_ / row_step * pair;
+  }
+  constexpr int room = 184;  // of 240, found with ptxas
+  if (registers > room) of_passing_.clear();
+  const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_passing_);
+  for (int i = 0; i < program.size(); ++i)
+    if (others.all[static_cast<std::size_t>(i)] && depends_on(i, passing_dim_) && !varies(i) &&
+        program[i].kind != Kind::reduce)
+      made_of_passing_.push_back(i);
+}
+
+void GroupPoints::declare() {
+  scores_.clear();
+  for (std::size_t i = 0; i < parts_.scores.size(); ++i)
+    scores_.push_back(zero_vectors(b_, {f32, at_once_ / 2}, 1)[0]);
+}
+
+void GroupPoints::bind_reductions(Scope& scope, Value row, int lanes, Value mask) {
+  bind_known_rows(context_, plan_, scope, outer_, row, lanes, mask);
+}
+
+void GroupPoints::enter(Value outer, Value first, Value thread, const Scope* top) {
+  const AttentionParts& parts = plan_.attention.parts;
+  outer_ = outer, thread_ = thread;
+  own_.clear(), own_scopes_.clear();
+  outer_scope_ = std::make_unique<Scope>(emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}}, Value{}, top);
+  emitter_.hoist(*outer_scope_, std::uint64_t{1} << own_dim_ | std::uint64_t{1} << passing_dim_);
+  const Value last = context_.dim(own_count_) - 1;
+  for (int c = 0; c < rows_of_thread; ++c) {
+    own_.push_back(min(first + first_row(thread) + c * row_step, last));
+    own_scopes_.push_back(std::make_unique<Scope>(
+        emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}, {{own_dim_}, own_.back(), 1}}, Value{},
+        outer_scope_.get()));
+    if (!parts_.over_rows) bind_reductions(*own_scopes_.back(), own_.back(), 1, {});
+    for (const int i : of_own_) emitter_.emit(i, *own_scopes_.back());
+  }
+}
+
+Value GroupPoints::inside(Value first) {
+  const auto known = passing_count_.value();
+  const bool whole = known && *known % GroupEndsTile::passing == 0;
+  return whole ? Value{} : b_.tail_mask(context_.dim(passing_count_) - first, pair);
+}
+
+GroupPoints::Scope GroupPoints::passing_scope(Value first, Value mask) {
+  const AttentionParts& parts = plan_.attention.parts;
+  return {emitter_, {{parts.outer, outer_, 1}, {{passing_dim_}, first, pair}}, mask, outer_scope_.get()};
+}
+
+void GroupPoints::each_pair(Value first, const std::function<void(Value first, Value i)>& body) {
+  const auto pairs = [&](Value i) { body(first + i * row_step + first_column(thread_), i); };
+  b_.for_loop(0, at_once_ / row_step, 1, pairs, kernel::LoopKind::unroll);
+}
+
+void GroupPoints::begin(Value first) {
+  const PointProgram& program = emitter_.program();
+  kept_.clear();
+  for (const int i : of_passing_)
+    kept_.push_back(
+        b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_, "of_passing"));
+  const auto keep = [&](Value here, Value i) {
+    const Value mask = inside(here);
+    Scope passing = passing_scope(here, mask);
+    if (parts_.over_rows) bind_reductions(passing, here, pair, mask);
+    for (std::size_t k = 0; k < of_passing_.size(); ++k)
+      b_.store(kept_[k], i * pair, b_.broadcast(emitter_.emit(of_passing_[k], passing), pair));
+  };
+  if (!of_passing_.empty()) each_pair(first, keep);
+  for (const kernel::Var scores : scores_) b_.set(scores, b_.constant(f32, 0, scores.type.lanes));
+}
+
+void GroupPoints::make_weights(Value first) {
+  const AttentionParts& parts = plan_.attention.parts;
+  const PointProgram& program = emitter_.program();
+  const int elements = at_once_ / 2;
+  std::vector<kernel::Buffer> sums;
+  for (const kernel::Var scores : scores_) {
+    sums.push_back(b_.alloc(f32, elements, kernel::Space::register_, "scores"));
+    b_.store(sums.back(), 0, b_.get(scores));
+  }
+  weights_.clear();
+  for (std::size_t e = 0; e < parts_.ends.size(); ++e)
+    weights_.push_back(b_.alloc(plan_.tile.held, elements, kernel::Space::register_, "weights"));
+  each_pair(first, [&](Value here, Value i) {
+    const Value mask = inside(here);
+    Scope passing = passing_scope(here, mask);
+    for (std::size_t k = 0; k < of_passing_.size(); ++k)
+      passing.bind(of_passing_[k], b_.load(kept_[k], i * pair, pair));
+    if (parts_.over_rows) bind_reductions(passing, here, pair, mask);
+    for (const int value : made_of_passing_) emitter_.emit(value, passing);
+    for (std::size_t c = 0; c < own_.size(); ++c) {
+      Scope point(emitter_, {{parts.outer, outer_, 1}, {{passing_dim_}, here, pair}, {{own_dim_}, own_[c], 1}}, mask,
+                  &passing);
+      for (const int value : of_own_) point.bind(value, *own_scopes_[c]->find(value));
+      for (std::size_t s = 0; s < sums.size(); ++s) {
+        const int value = parts_.scores[s]->value;
+        point.bind(value, rounded(b_, b_.load(sums[s], element(i, c), pair), program[value].dtype));
+      }
+      for (std::size_t e = 0; e < parts_.ends.size(); ++e) {
+        const Value weight = b_.broadcast(emitter_.emit(parts_.ends[e]->value, point), pair);
+        const Value there = mask ? b_.select(mask, weight, b_.constant(weight.type.scalar, 0, pair)) : weight;
+        b_.store(weights_[e], element(i, c), b_.cast(there, plan_.tile.held));
+      }
+    }
+  });
+}
+
+Value GroupPoints::weights(std::size_t end) const { return b_.load(weights_[end], 0, at_once_ / 2); }
+
+}  // namespace lathe::gpu

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <optional>
+
+#include "passes/gpu/attention/attention_plan.h"
+#include "passes/gpu/gemm/wgmma/tensor_boxes.h"
+
+/// Operands of an attention by the warp groups of sm_90a, in panels in shared memory (see kernel::GroupMma). A tile
+/// of them has for every 64 of the depth the panels of all rows, one behind the other; sizes are whole panels.
+namespace lathe::gpu {
+
+inline int whole_panels(int n) { return (n + kernel::panel_side - 1) / kernel::panel_side * kernel::panel_side; }
+
+/// Along which axis the elements of an operand of dtype `held` lie in pieces of 16 bytes; nothing where in none.
+std::optional<LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held);
+/// Whether TMA copies its tiles.
+bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions);
+
+/// An operand whose tile stays where it is while others pass by. It may be computed on the way there.
+class RestingOperand {
+ public:
+  RestingOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+                 const Dim& depth, const AttentionTile& tile, int positions);
+
+  static std::int64_t elements(int positions, int depth) { return std::int64_t{positions} * whole_panels(depth); }
+  const PointProgram& program() const { return loader_.operand().code.program; }
+  int depth() const { return known_depth_; }
+  void hoist() { loader_.hoist(); }
+  /// In a block loop, outside the thread loops.
+  void allocate(const char* name);
+  /// Stores the positions from `first` on, the last one of `count` again beyond the end: by `threads` threads before
+  /// the ring, which shows it to the groups when it begins.
+  void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
+  /// The 64 rows of the thread's group, from k on.
+  kernel::Builder::Panels rows_of_group(kernel::Value thread, int k) const;
+
+ private:
+  kernel::Builder& b_;
+  OperandLoader loader_;
+  Dim depth_;
+  AttentionTile tile_;
+  int known_depth_, positions_;
+  kernel::Buffer shared_;
+};
+
+/// An operand whose tiles pass through the ring, copied by TMA: of so many rows, `depth` deep. Rows are its
+/// positions, or where `sums_positions` these are the depth.
+class PassingOperand {
+ public:
+  PassingOperand(KernelContext& context, const AttentionOperand& operand, bool sums_positions, int rows, int depth)
+      : context_(context),
+        operand_(operand),
+        sums_positions_(sums_positions),
+        rows_(whole_panels(rows)),
+        depth_(whole_panels(depth)) {}
+
+  std::int64_t elements() const { return std::int64_t{rows_} * depth_; }  ///< of a stage
+  const PointProgram& program() const { return operand_.code.program; }
+  const AttentionOperand& operand() const { return operand_; }
+  /// Once the buffers are declared.
+  void map(const AttentionPlan& plan);
+  /// In a block loop, outside the thread loops.
+  void allocate(DType held, int stages, const char* name);
+  /// Starts to copy a tile to a slot, in the fill of a stage.
+  void fill(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
+  /// A right operand: rows from `row` on, what is summed from k on. `turned`: of a tile of 64 rows these are summed,
+  /// and it is the depth that makes columns.
+  kernel::Builder::Panels right(kernel::Value slot, int row, int k, bool turned = false) const;
+
+ private:
+  KernelContext& context_;
+  const AttentionOperand& operand_;
+  bool sums_positions_;
+  int rows_, depth_;
+  bool transposed_ = false;
+  std::optional<BoxCopies> boxes_;
+  kernel::Buffer shared_;
+};
+
+/// Starts sums += 64 rows of the left * rows of the right operand from `row` on, over all of the depth.
+void multiply(kernel::Builder& b, kernel::Var sums, const RestingOperand& left, kernel::Value thread,
+              const PassingOperand& right, kernel::Value slot, int row);
+
+}  // namespace lathe::gpu

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/gpu/attention/block/attention_block_output.h"
+
+namespace lathe::gpu {
+
+/// A product that ends an attention, by warp groups: 64 positions a group, in parts of columns of the depth that one
+/// wgmma has; of the last ones no more than are needed. Weights are its left operand, in registers.
+class GroupSums {
+ public:
+  GroupSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part);
+
+  /// Registers of a thread for a result of so much depth, by part.
+  static std::vector<int> lanes(int depth);
+  static int registers(const std::vector<const AttentionParts::End*>& ends);  ///< of products of known depths
+  const AttentionParts::End& part() const { return end_.part(); }
+  void hoist() { end_.hoist(); }
+  void declare();  ///< the registers, in the ring
+  void clear();
+  const std::vector<kernel::Var>& vars() const { return sums_; }
+  /// Starts to add weights * what `right` gives from a place of the depth on.
+  void add(kernel::Value weights, const std::function<kernel::Builder::Panels(int depth)>& right);
+  /// Multiplies or divides the sums by a value of each row of the thread.
+  void scale(ScalarOp op, const std::vector<kernel::Value>& by);
+  /// Hands the sums of the block's positions from `first` on to what reads the product, two neighbours at a time.
+  void finish(kernel::Value outer, kernel::Value first, kernel::Value thread);
+
+ private:
+  kernel::Builder& b_;
+  AttentionEnd end_;
+  std::vector<kernel::Var> sums_;
+};
+
+}  // namespace lathe::gpu

@@ -1,0 +1,66 @@
+#include "passes/gpu/gemm/mma/mma_parts.h"
+
+namespace lathe::gpu {
+
+using kernel::Value;
+using Place = ProductParts::Place;
+using Side = ProductParts::Side;
+
+namespace {
+
+bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value(); }
+
+}  // namespace
+
+bool TensorParts::copies(const Side& side) const {
+  const ProductOperand& operand = side.operand;
+  return lies_in_pieces(operand.operand.program, side.along_k() ? operand.k : operand.rows, product.operands.dtype) &&
+         product.only_reads(side.operand.operand.program[0].buffer);
+}
+
+void TensorParts::copy(const Side& side, Value batch, Value row, Value k, Value place, int rows, int depth) {
+  const ProductOperand& operand = side.operand;
+  const PointInstruction& load = operand.operand.program[0];
+  PointEmitter::Scope scope(side.loads, {{operand.batch, batch, 1}, {operand.rows, row, 1}, {operand.k, k, 1}}, {},
+                            &side.top);
+  product.builder().async_copy(side.shared, place, product.context().buffer(product.buffer_of(load.buffer)),
+                               scope.place.position(load.form).base, inside(side, row, k, rows, depth));
+}
+
+/// How many elements of a piece lie inside the operand, at most or more than all; empty where all are known to.
+Value TensorParts::inside(const Side& side, Value row, Value k, int rows, int depth) {
+  kernel::Builder& b = product.builder();
+  const bool along_k = side.along_k();
+  const Value all_rows = product.context().dim(side.rows);
+  const bool ragged_rows = !is_multiple(side.rows, rows), ragged_k = !is_multiple(product.operands.k, depth);
+  Value count;
+  if (along_k ? ragged_k : ragged_rows) count = along_k ? product.k - k : all_rows - row;
+  if (along_k ? ragged_rows : ragged_k)
+    count = b.select(along_k ? row < all_rows : k < product.k, count ? count : b.index(piece), b.index(0));
+  return count;
+}
+
+void TensorParts::store_sums(kernel::Buffer to, Value first, std::int64_t line, int columns, Value lane, Value sums) {
+  kernel::Builder& b = product.builder();
+  const Value own = first + (lane / 4 * line + lane % 4 * 2);
+  for (int i = 0; i < sums.type.lanes; i += 2) {
+    const kernel::SumPlace place = kernel::sum_place(columns, 0, i);
+    b.store(to, own + (place.row * line + place.column), b.cast(b.slice(sums, i, 2), to.dtype));
+  }
+}
+
+Value TensorParts::first_partial(const ProductParts::Partial& partial, const Place& at, Value number) {
+  const Value batches = product.context().dim(product.operands.batch);
+  return ((number * batches + at.batch) * partial.rows + at.m) * partial.columns + at.n;
+}
+
+void TensorParts::finish(const Place& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
+  kernel::Builder& b = product.builder();
+  const int in_line = tile.columns / piece;
+  b.for_loop(t, tile.rows * in_line, tile.threads(), [&](Value number) {
+    const Value m = number / in_line, n = number % in_line * piece;
+    product.finish(at.batch, at.m + m, at.n + n, b.cast(b.load(sums, m * line(tile) + n, piece), f32));
+  });
+}
+
+}  // namespace lathe::gpu

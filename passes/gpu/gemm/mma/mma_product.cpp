@@ -1,0 +1,257 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "passes/gpu/gemm/mma/mma_parts.h"
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe::gpu {
+
+using kernel::Builder;
+using kernel::LoopKind;
+using kernel::Value;
+using kernel::Var;
+using Place = ProductParts::Place;
+using Side = ProductParts::Side;
+
+namespace {
+
+constexpr int mma_k_step = 32;  // contracted at once
+constexpr int stages = 4;       // of mma_k_step in shared memory: one is multiplied, the others are on their way
+constexpr int piece = TensorParts::piece;
+
+/// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
+/// asynchronously, others are computed on the way through registers. The sums go back through shared memory, so that
+/// the epilogue's accesses are long.
+class TensorProduct {
+ public:
+  TensorProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
+      : tensor_(lowering, region),
+        parts_(tensor_.product),
+        b_(parts_.builder()),
+        dtype_(parts_.operands.dtype),
+        plan_(plan),
+        tile_(plan_.tile),
+        left_(operand(parts_.left, tile_.rows)),
+        right_(operand(parts_.right, tile_.columns)) {}
+
+  std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
+    std::vector<KernelContext::Built> built;
+    if (plan_.pieces == 1) {
+      built.push_back(parts_.tiles(tile_.rows, tile_.columns, [&](const Place& at) {
+        block([&](Value t) { finish(at, t, multiply(at, b_.index(0), parts_.k, t)); });
+      }));
+      return built;
+    }
+    const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.pieces);
+    const auto one = [&](const Place& at, Value number) {
+      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), mma_k_step), lo = number * length;
+      block([&](Value t) { keep(partial, at, number, t, multiply(at, lo, kernel::min(lo + length, parts_.k), t)); });
+    };
+    built.push_back(parts_.tiles_of_pieces(tile_.rows, tile_.columns, partial, one));
+    built.push_back(ProductParts(lowering, region).join(partial));
+    return built;
+  }
+
+ private:
+  /// 16 bytes of a stage that a thread sees to: where they lie in a tile, and in a stage.
+  struct Piece {
+    Value number, along, across, place;
+    Var held = {};  ///< on their way, unless they are copied
+  };
+  struct Operand {
+    Side& side;
+    int rows;     ///< of a tile
+    bool copies;  ///< asynchronously
+    std::vector<Piece> pieces = {};
+
+    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a line
+    int across() const { return side.along_k() ? rows : mma_k_step; }  ///< lines
+    int line() const { return along() + TensorParts::pad; }
+    int stage() const { return across() * line(); }
+  };
+
+  Operand operand(Side& side, int rows) const { return {side, rows, tensor_.copies(side)}; }
+
+  /// The threads of a block and their shared memory.
+  void block(const std::function<void(Value)>& thread) {
+    // The result's tile takes the place of the left operand in the end.
+    const int left = std::max(stages * left_.stage(), tile_.rows * TensorParts::line(tile_));
+    left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
+    right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
+    b_.for_loop(0, tile_.threads(), 1, thread, LoopKind::thread_x);
+  }
+
+  /// The first row and column of a thread's warp.
+  std::pair<Value, Value> corner(Value t) const {
+    const Value warp = t / kernel::warp_threads;
+    return {warp / tile_.warps_across * tile_.warp_rows(), warp % tile_.warps_across * tile_.warp_columns()};
+  }
+
+  /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
+  Value multiply(const Place& at, Value lo, Value hi, Value t) {
+    const auto [row, column] = corner(t);
+    const int lanes = tile_.warp_rows() * tile_.warp_columns() / kernel::warp_threads;
+    const Var sums = b_.var({f32, lanes}, b_.constant(f32, 0));
+    for (Operand* o : {&left_, &right_}) find_pieces(*o, t);
+    b_.for_loop(
+        0, stages - 1, 1,
+        [&](Value stage) {
+          start(at, lo + stage * mma_k_step, hi, stage);
+          put(stage);
+        },
+        LoopKind::unroll);
+    b_.for_loop(lo, hi, mma_k_step, [&, row = row, column = column](Value first_k) {
+      b_.wait_copies(stages - 2);
+      b_.barrier();
+      const Value ahead = first_k + (stages - 1) * mma_k_step, next = (ahead - lo) / mma_k_step % stages;
+      start(at, ahead, hi, next);
+      const Value slot = (first_k - lo) / mma_k_step % stages;
+      for (int k = 0; k < mma_k_step; k += kernel::mma_depth)
+        b_.set(sums, b_.mma(matrix(left_, slot, row, k, tile_.warp_rows()),
+                            matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
+      put(next);
+    });
+    return b_.get(sums);
+  }
+
+  Builder::Matrix matrix(const Operand& o, Value slot, Value row, int k, int rows) const {
+    const bool along_k = o.side.along_k();
+    const Value inside = along_k ? row * o.line() + k : row + k * o.line();
+    return {o.side.shared, slot * o.stage() + inside, o.line(), rows, !along_k};
+  }
+
+  void find_pieces(Operand& o, Value t) const {
+    o.pieces.clear();
+    const int in_line = o.along() / piece;
+    for (int first = 0; first < o.rows * mma_k_step / piece; first += tile_.threads()) {
+      const Value number = t + first, along = number % in_line * piece, across = number / in_line;
+      o.pieces.push_back({number, along, across, across * o.line() + along});
+      if (!o.copies) o.pieces.back().held = b_.var({dtype_, piece}, b_.constant(dtype_, 0));
+    }
+  }
+
+  /// Runs body(piece, row, k) for the pieces of the thread, of a tile from (first_row, first_k) on.
+  template <class Body>
+  void for_pieces(const Operand& o, Value first_row, Value first_k, const Body& body) {
+    const int all = o.rows * mma_k_step / piece;
+    for (const Piece& p : o.pieces) {
+      const auto one = [&] {
+        o.side.along_k() ? body(p, first_row + p.across, first_k + p.along)
+                         : body(p, first_row + p.along, first_k + p.across);
+      };
+      all % tile_.threads() == 0 ? one() : b_.if_(p.number < all, one);
+    }
+  }
+
+  /// What is contracted from first_k on sets out for its place in the ring.
+  void start(const Place& at, Value first_k, Value hi, Value slot) {
+    b_.if_(first_k < hi, [&] {
+      if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
+      if (right_.copies) copy(right_, at.batch, at.n, first_k, slot);
+    });
+    b_.commit_copies();
+    if (!left_.copies) bring(left_, at.batch, at.m, first_k);
+    if (!right_.copies) bring(right_, at.batch, at.n, first_k);
+  }
+
+  void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
+    for_pieces(o, first_row, first_k, [&](const Piece& p, Value row, Value k) {
+      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.place, o.rows, mma_k_step);
+    });
+  }
+
+  void bring(const Operand& o, Value batch, Value first_row, Value first_k) {
+    for_pieces(o, first_row, first_k,
+               [&](const Piece& p, Value row, Value k) { parts_.bring(o.side, batch, row, k, p.held); });
+  }
+
+  /// Pieces that came through registers go to shared memory.
+  void put(Value slot) {
+    for (const Operand* o : {&left_, &right_})
+      if (!o->copies)
+        for_pieces(*o, b_.index(0), b_.index(0), [&](const Piece& p, Value, Value) {
+          b_.store(o->side.shared, slot * o->stage() + p.place, b_.get(p.held));
+        });
+  }
+
+  /// Stores a thread's sums in a tile whose first element stands at `first`, lines of `line` elements.
+  void store_sums(kernel::Buffer to, Value first, std::int64_t line, Value t, Value sums) {
+    const auto [row, column] = corner(t);
+    tensor_.store_sums(to, first + (row * line + column), line, tile_.warp_columns(), t % kernel::warp_threads, sums);
+  }
+
+  /// The sums of a piece stay as they are.
+  void keep(const ProductParts::Partial& partial, const Place& at, Value number, Value t, Value sums) {
+    store_sums(parts_.context().buffer(partial.buffer), tensor_.first_partial(partial, at, number), partial.columns,
+               t, sums);
+  }
+
+  void finish(const Place& at, Value t, Value sums) {
+    const kernel::Buffer tile = left_.side.shared;
+    b_.wait_copies(0);
+    b_.barrier();
+    store_sums(tile, b_.index(0), TensorParts::line(tile_), t, sums);
+    b_.barrier();
+    tensor_.finish(at, tile, tile_, t);
+  }
+
+  TensorParts tensor_;
+  ProductParts& parts_;
+  Builder& b_;
+  DType dtype_;
+  TensorPlan plan_;
+  TensorTile tile_;
+  Operand left_, right_;
+};
+
+}  // namespace
+
+bool suits_tensor_cores(const LoweringContext& context, const Region& region) {
+  const ir::Node& contraction = context.graph[region.members[0]];
+  const DType dtype = contraction.type.dtype;
+  return (dtype == bf16 || dtype == f16) &&
+         std::all_of(contraction.operands.begin(), contraction.operands.end(),
+                     [&](ir::ValueId id) { return context.graph[id].type.dtype == dtype; });
+}
+
+namespace {
+
+/// Why an operand is not copied; empty where it is.
+std::string why_not_copied(const TensorParts& parts, const Side& side, const char* name) {
+  if (parts.copies(side)) return "";
+  const PointProgram& program = side.operand.operand.program;
+  const bool loads = program.size() == 1 && program[0].kind == PointInstruction::Kind::load &&
+                     program[0].dtype == parts.product.operands.dtype;
+  return fmt::format(
+      "its {} operand {}", name,
+      loads ? "does not lie in pieces of 16 bytes, or is written over" : "is computed where it is read");
+}
+
+/// Why a product is not by warp groups, on a GPU that has them.
+std::string why_not_by_groups(const TensorParts& parts) {
+  for (const auto& why :
+       {why_not_copied(parts, parts.product.left, "left"), why_not_copied(parts, parts.product.right, "right")})
+    if (!why.empty()) return why;
+  return "smaller tiles end first";
+}
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
+                                                       bool warp_groups) {
+  const TensorParts parts(context, region);
+  const ProductOperands& o = parts.product.operands;
+  const bool suits =
+      warp_groups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
+  const auto plans = plan_tensor_product(o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
+  const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
+  auto built = plan.tile.of_groups ? lower_group_product(context, region, plan)
+                                   : TensorProduct(context, region, plan).run(context, region);
+  if (warp_groups && !plan.tile.of_groups)
+    built[0].kernel.notes.push_back(not_by_warp_groups + why_not_by_groups(parts));
+  name_candidates(context, plans, built);
+  return built;
+}
+
+}  // namespace lathe::gpu

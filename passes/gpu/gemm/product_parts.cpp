@@ -1,0 +1,150 @@
+#include "passes/gpu/gemm/product_parts.h"
+
+#include <algorithm>
+
+namespace lathe::gpu {
+
+using kernel::Value;
+
+namespace {
+constexpr int band_rows = 8;  // rows of tiles
+}
+
+ProductParts::ProductParts(const LoweringContext& lowering, const Region& region)
+    : lowering_(lowering),
+      operands(lowering, lowering.graph[region.members[0]]),
+      context_("product"),
+      program_(region_program(lowering.graph, lowering.plan, region)),
+      epilogue_(context_, program_, lowering.buffer_of),
+      left_loads_(context_, operands.left.operand.program, lowering.buffer_of),
+      right_loads_(context_, operands.right.operand.program, lowering.buffer_of),
+      top_(epilogue_, {}),
+      left{operands.left, left_loads_, {left_loads_, {}}, operands.m},
+      right{operands.right, right_loads_, {right_loads_, {}}, operands.n} {}
+
+void ProductParts::start(const std::vector<const PointProgram*>& programs) {
+  declare_buffers(context_, programs, lowering_);
+  const auto hoist = [&](PointEmitter& emitter, PointEmitter::Scope& top) {
+    if (std::find(programs.begin(), programs.end(), &emitter.program()) != programs.end()) emitter.hoist(top);
+  };
+  hoist(epilogue_, top_);
+  hoist(left_loads_, left.top);
+  hoist(right_loads_, right.top);
+  m = context_.dim(operands.m), n = context_.dim(operands.n), k = context_.dim(operands.k);
+}
+
+ProductParts::Tiling ProductParts::tiling(int rows, int columns, int pieces) {
+  kernel::Builder& b = builder();
+  const Value down = b.ceil_div(m, rows), across = b.ceil_div(n, columns), each = down * across;
+  return {rows, columns, pieces, down, across, each, context_.dim(operands.batch * Dim(pieces)) * each};
+}
+
+std::pair<ProductParts::Place, Value> ProductParts::unit(const Tiling& t, Value i) {
+  // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
+  const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
+  const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
+  const Value number = i / t.each;
+  return {{number / t.pieces, (band + in_band % height) * t.rows, in_band / height * t.columns}, number % t.pieces};
+}
+
+void ProductParts::for_tiles(int rows, int columns, int pieces,
+                             const std::function<void(const Place&, Value)>& block) {
+  const Tiling all = tiling(rows, columns, pieces);
+  const auto one = [&](Value i) {
+    const auto [at, number] = unit(all, i);
+    block(at, number);
+  };
+  builder().for_loop(0, all.count, 1, one, kernel::LoopKind::block_x);
+}
+
+KernelContext::Built ProductParts::tiles_in_turn(int rows, int columns, const Partial* partial,
+                                                 const std::function<void(const Tiling&)>& blocks) {
+  if (partial) {
+    start({&operands.left.operand.program, &operands.right.operand.program});
+    context_.declare(partial->buffer, f32, false, true);
+  } else {
+    start({&program_, &operands.left.operand.program, &operands.right.operand.program});
+  }
+  blocks(tiling(rows, columns, partial ? partial->pieces : 1));
+  return take();
+}
+
+KernelContext::Built ProductParts::take() {
+  auto built = context_.finish();
+  built.launch.flops = Dim(2) * operands.batch * operands.m * operands.n * operands.k;
+  return built;
+}
+
+KernelContext::Built ProductParts::tiles(int rows, int columns, const std::function<void(const Place&)>& block) {
+  start({&program_, &operands.left.operand.program, &operands.right.operand.program});
+  for_tiles(rows, columns, 1, [&](const Place& at, Value) { block(at); });
+  return take();
+}
+
+ProductParts::Partial ProductParts::partial(int rows, int columns, int pieces) const {
+  const auto whole = [](const Dim& size, std::int64_t of) { return (*size.value() + of - 1) / of * of; };
+  Partial result{.pieces = pieces, .rows = whole(operands.m, rows), .columns = whole(operands.n, columns)};
+  const Dim elements = operands.batch * Dim(pieces * result.rows * result.columns);
+  result.buffer = lowering_.workspace(f32, elements, "partial sums");
+  return result;
+}
+
+KernelContext::Built ProductParts::tiles_of_pieces(int rows, int columns, const Partial& partial,
+                                                   const std::function<void(const Place&, Value)>& block) {
+  start({&operands.left.operand.program, &operands.right.operand.program});
+  context_.declare(partial.buffer, f32, false, true);
+  for_tiles(rows, columns, partial.pieces, block);
+  return take();
+}
+
+KernelContext::Built ProductParts::join(const Partial& partial) {
+  constexpr int lanes = 4;
+  kernel::Builder& b = builder();
+  context_.declare(partial.buffer, f32, true, false);
+  start({&program_});
+  const Value across = b.ceil_div(n, lanes), piece = context_.dim(operands.batch) * (partial.rows * partial.columns);
+  for_threads(b, context_.dim(operands.batch) * m * across, 1, [&](Value at) {
+    const Value column = at % across * lanes, row = at / across % m, batch = at / across / m;
+    const Value first = (batch * partial.rows + row) * partial.columns + column;
+    const kernel::Var sum = b.var({f32, lanes}, b.constant(f32, 0));
+    b.for_loop(0, partial.pieces, 1, [&](Value i) {
+      b.set(sum, b.get(sum) + b.load(context_.buffer(partial.buffer), i * piece + first, lanes));
+    });
+    finish(batch, row, column, rounded(b, b.get(sum), operands.dtype));
+  });
+  return context_.finish();
+}
+
+void ProductParts::bring(Side& side, Value batch, Value row, Value at_k, kernel::Var into) {
+  kernel::Builder& b = builder();
+  const bool along_k = side.along_k();
+  const Value rows = context_.dim(side.rows);
+  clear(b, {&into, 1});
+  b.if_(row < rows && at_k < k, [&] {
+    set_inside(b, into, along_k ? at_k : row, along_k ? k : rows, along_k ? operands.k : side.rows, [&](Value mask) {
+      return side.operand.load(side.loads, side.top, batch, row, at_k, side.operand.axis, into.type.lanes, mask);
+    });
+  });
+}
+
+void ProductParts::finish(Value batch, Value at_m, Value at_n, Value sums) {
+  kernel::Builder& b = builder();
+  const int lanes = sums.type.lanes;
+  b.if_(at_m < m && at_n < n, [&] {
+    unmasked_or_masked(b, at_n, n, lanes, operands.n, [&](Value mask) {
+      PointEmitter::Scope scope(
+          epilogue_, {{operands.batch_dims, batch, 1}, {operands.m_dims, at_m, 1}, {operands.n_dims, at_n, lanes}},
+          mask, &top_);
+      scope.bind(0, sums);
+      epilogue_.store_all(scope);
+    });
+  });
+}
+
+bool ProductParts::only_reads(ir::ValueId node) const {
+  return std::none_of(program_.stores.begin(), program_.stores.end(), [&](const PointStore& store) {
+    return lowering_.buffer_of(store.node) == lowering_.buffer_of(node);
+  });
+}
+
+}  // namespace lathe::gpu

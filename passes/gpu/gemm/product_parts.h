@@ -1,0 +1,93 @@
+#pragma once
+
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/product_operands.h"
+
+namespace lathe::gpu {
+
+/// What the schedules of a contraction with its epilogue have in common: the kernel under construction, a block for
+/// every tile of the result, the operands' elements, and what becomes of a sum.
+class ProductParts {
+ public:
+  /// An operand, and where a tile of it lies in shared memory.
+  struct Side {
+    const ProductOperand& operand;
+    PointEmitter& loads;
+    PointEmitter::Scope top;
+    Dim rows;
+    kernel::Buffer shared = {};
+
+    bool along_k() const { return operand.axis == LaneAxis::k; }
+  };
+  /// Of a tile's first element.
+  struct Place {
+    kernel::Value batch, m, n;
+  };
+
+  ProductParts(const LoweringContext& lowering, const Region& region);
+
+  /// Runs `block` for each tile of rows x columns, in a loop over the grid; gives the kernel. What it needs of the
+  /// operands and of the epilogue is declared.
+  KernelContext::Built tiles(int rows, int columns, const std::function<void(const Place&)>& block);
+
+  /// The tiles of a result, by pieces of what is contracted: how many there are, and what number i is.
+  struct Tiling {
+    int rows, columns, pieces;
+    kernel::Value down, across, each, count;  ///< each: tiles of a piece
+  };
+  std::pair<Place, kernel::Value> unit(const Tiling& tiling, kernel::Value i);
+
+  /// Sums over pieces of what is contracted, in f32 in a program buffer: [piece][batch][row][column], rows and
+  /// columns rounded up to whole tiles.
+  struct Partial {
+    int buffer = -1, pieces = 1;
+    std::int64_t rows = 0, columns = 0;
+  };
+  /// As tiles(), for each piece: `block` is given its number. It stores to the partial sums, and nothing goes through
+  /// the epilogue.
+  KernelContext::Built tiles_of_pieces(int rows, int columns, const Partial& partial,
+                                       const std::function<void(const Place&, kernel::Value)>& block);
+  /// As one of these, of which `blocks` makes all blocks; with no partial sums there is one piece.
+  KernelContext::Built tiles_in_turn(int rows, int columns, const Partial* partial,
+                                     const std::function<void(const Tiling&)>& blocks);
+  /// The kernel that adds the pieces in order; their sums go through the epilogue.
+  KernelContext::Built join(const Partial& partial);
+  /// Loads as many neighbours along the operand's axis as the variable has lanes, from (row, k) on; zeros beyond the
+  /// ends.
+  void bring(Side& side, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Var into);
+  /// The epilogue of neighbours along n, from (m, n) on, as far as they lie in the result: sums that were rounded to
+  /// its dtype, in the computing type.
+  void finish(kernel::Value batch, kernel::Value m, kernel::Value n, kernel::Value sums);
+  /// Whether the kernel writes nothing to the storage of a node.
+  bool only_reads(ir::ValueId node) const;
+
+  /// Memory for the sums of `pieces`; m, n and the number of batches are known.
+  Partial partial(int rows, int columns, int pieces) const;
+
+  kernel::Builder& builder() { return context_.builder; }
+  KernelContext& context() { return context_; }
+  int buffer_of(ir::ValueId node) const { return lowering_.buffer_of(node); }
+
+ private:
+  void start(const std::vector<const PointProgram*>& programs);
+  Tiling tiling(int rows, int columns, int pieces);
+  void for_tiles(int rows, int columns, int pieces, const std::function<void(const Place&, kernel::Value)>& block);
+  KernelContext::Built take();
+
+  const LoweringContext& lowering_;
+
+ public:
+  const ProductOperands operands;
+
+ private:
+  KernelContext context_;
+  PointProgram program_;
+  PointEmitter epilogue_, left_loads_, right_loads_;
+  PointEmitter::Scope top_;
+
+ public:
+  Side left, right;
+  kernel::Value m, n, k;  ///< sizes, once tiles() runs
+};
+
+}  // namespace lathe::gpu

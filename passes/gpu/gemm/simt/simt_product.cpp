@@ -1,0 +1,157 @@
+#include <fmt/core.h>
+
+#include "passes/gpu/gemm/product_parts.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Side = ProductParts::Side;
+using Place = ProductParts::Place;
+
+namespace {
+
+constexpr int simt_k_step = 16;    // contracted at once
+constexpr int side = 16;           // threads along a tile
+constexpr int own = 4;             // elements of a vector
+constexpr int block = side * own;  // rows and columns of which a thread has four neighbours each
+constexpr int threads = side * side;
+constexpr std::int64_t enough_tiles = 64;  // of 128 x 128, to be worth it
+
+/// A block's tile has groups * 64 rows and columns, and each thread four neighbours both ways of every 64. In shared
+/// memory it lies [k][row], lines padded against bank conflicts.
+class ProductKernel {
+ public:
+  ProductKernel(const LoweringContext& lowering, const Region& region, int groups)
+      : parts_(lowering, region),
+        operands_(parts_.operands),
+        b_(parts_.builder()),
+        groups_(groups),
+        tile_(groups_ * block),
+        line_(tile_ + own) {}
+
+  KernelContext::Built run() {
+    return parts_.tiles(tile_, tile_, [&](const Place& at) {
+      parts_.left.shared = b_.alloc(operands_.compute, line_ * simt_k_step, kernel::Space::shared, "left");
+      parts_.right.shared = b_.alloc(operands_.compute, line_ * simt_k_step, kernel::Space::shared, "right");
+      b_.for_loop(
+          0, side, 1,
+          [&](Value y) { b_.for_loop(0, side, 1, [&](Value x) { thread(at, y, x); }, LoopKind::thread_x); },
+          LoopKind::thread_y);
+    });
+  }
+
+ private:
+  void thread(const Place& at, Value y, Value x) {
+    const kernel::Type type = {operands_.compute, own};
+    const std::vector<kernel::Var> sums = zero_vectors(b_, type, groups_ * groups_ * own),
+                                   left = zero_vectors(b_, type, groups_), right = zero_vectors(b_, type, groups_);
+    const Value slot = y * side + x;
+    const auto fetch = [&](Value first_k) {
+      bring(parts_.left, at.batch, at.m, first_k, slot, left);
+      bring(parts_.right, at.batch, at.n, first_k, slot, right);
+    };
+    fetch(b_.index(0));
+    b_.for_loop(0, parts_.k, simt_k_step, [&](Value first_k) {
+      put(parts_.left, slot, left);
+      put(parts_.right, slot, right);
+      b_.barrier();
+      fetch(first_k + simt_k_step);  // under way while these are multiplied
+      b_.for_loop(0, simt_k_step, 1, [&](Value k) { multiply(k, x, y, sums); }, LoopKind::unroll);
+      b_.barrier();
+    });
+    finish(at, y, x, sums);
+  }
+
+  /// Where piece g of a thread stands in a tile: each is four elements that are
+  /// neighbours in memory.
+  struct Piece {
+    Value row, k;
+  };
+  Piece piece_of(const Side& s, Value slot, int g) const {
+    const bool along_k = s.along_k();
+    const int pieces = (along_k ? simt_k_step : tile_) / own;
+    const Value number = slot + g * threads, along = number % pieces * own, other = number / pieces;
+    return along_k ? Piece{other, along} : Piece{along, other};
+  }
+
+  /// Loads [first_k, + depth) of a tile's rows; zeros beyond the ends.
+  void bring(Side& s, Value batch, Value first_row, Value first_k, Value slot, const std::vector<kernel::Var>& into) {
+    for (int g = 0; g < groups_; ++g) {
+      const Piece piece = piece_of(s, slot, g);
+      parts_.bring(s, batch, first_row + piece.row, first_k + piece.k, into[static_cast<std::size_t>(g)]);
+    }
+  }
+
+  void put(const Side& s, Value slot, const std::vector<kernel::Var>& from) {
+    for (int g = 0; g < groups_; ++g) {
+      const Piece piece = piece_of(s, slot, g);
+      const Value at = piece.k * line_ + piece.row, value = b_.get(from[static_cast<std::size_t>(g)]);
+      if (s.along_k())
+        b_.store_strided(s.shared, at, line_, value);
+      else
+        b_.store(s.shared, at, value);
+    }
+  }
+
+  void multiply(Value k, Value x, Value y, const std::vector<kernel::Var>& sums) {
+    std::vector<Value> rows, columns;
+    for (int g = 0; g < groups_; ++g) {
+      rows.push_back(b_.load(parts_.left.shared, k * line_ + g * block + y * own, own));
+      columns.push_back(b_.load(parts_.right.shared, k * line_ + g * block + x * own, own));
+    }
+    const std::span<const kernel::Var> all = sums;
+    const std::size_t of_group = all.size() / rows.size();
+    for (std::size_t g = 0; g < rows.size(); ++g)
+      multiply_add(b_, all.subspan(g * of_group, of_group), rows[g], columns);
+  }
+
+  /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
+  void finish(const Place& at, Value y, Value x, const std::vector<kernel::Var>& sums) {
+    const auto count = static_cast<std::int64_t>(sums.size());
+    const kernel::Buffer kept = b_.alloc(operands_.compute, count * own, kernel::Space::stack, "sums");
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      b_.store(kept, b_.index(static_cast<std::int64_t>(i) * own), b_.get(sums[i]));
+    b_.for_loop(0, count, 1, [&](Value i) {
+      const Value row = i / groups_, m = at.m + row / own * block + y * own + row % own;
+      const Value n = at.n + i % groups_ * block + x * own;
+      const Value sum = b_.load(kept, i * own, own);
+      parts_.finish(at.batch, m, n, rounded(b_, sum, operands_.dtype));
+    });
+  }
+
+  ProductParts parts_;
+  const ProductOperands& operands_;
+  kernel::Builder& b_;
+  int groups_, tile_, line_;
+};
+
+/// A tile, by its groups of 64 rows and columns.
+struct Tiling {
+  int groups;
+};
+std::string to_string(const Tiling& tiling) { return fmt::format("{0} x {0}", tiling.groups * block); }
+
+/// The default first. Tiles of 128 read each operand half as often as those of 64, where there are rows and columns
+/// to fill them.
+std::vector<Tiling> tilings(const ProductOperands& operands) {
+  const auto m = operands.m.value(), n = operands.n.value();
+  constexpr std::int64_t wide = 2 * block;
+  if (operands.compute != f32) return {{1}};
+  if ((!m && !n) || m.value_or(wide) < wide || n.value_or(wide) < wide) return {{1}, {2}};
+  const auto elements = (operands.batch * operands.m * operands.n).value();
+  return elements && *elements < enough_tiles * wide * wide ? std::vector<Tiling>{{1}, {2}}
+                                                            : std::vector<Tiling>{{2}, {1}};
+}
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  const auto tiles = tilings(ProductOperands(context, context.graph[region.members[0]]));
+  std::vector<KernelContext::Built> built;
+  built.push_back(ProductKernel(context, region, tiles[static_cast<std::size_t>(context.candidate)].groups).run());
+  name_candidates(context, tiles, built);
+  return built;
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <bit>
+
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/reduction/long_reduction.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// The threads of a block: side by side, a vector of columns each, and as many lines as make 256, down the rows.
+struct Threads {
+  Threads(const std::optional<std::int64_t>& columns, int lanes) {
+    const std::int64_t wanted = columns ? (*columns + lanes - 1) / lanes : 32;
+    across = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(wanted, 1, 32))));
+    down = block_threads / across;
+  }
+  int across, down;
+};
+
+class ColumnsKernel {
+ public:
+  ColumnsKernel(const LoweringContext& lowering, const Region& region)
+      : lowering_(lowering),
+        program_(region_program(lowering.graph, lowering.plan, region)),
+        lanes_(program_lanes(program_, vectors)) {
+    const auto reduced = reduced_dims(lowering.graph, lowering.graph[region.members[0]]);
+    int last = -1;
+    for (const int d : reduced)
+      if (!program_.domain[d].is(1)) last = std::max(last, d);
+    for (int d = 0; d < program_.domain.rank(); ++d) {
+      const bool folded = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
+      (folded ? reduced_ : d > last ? columns_ : outer_).push_back(d);
+    }
+    LATHE_ASSERT(reduce().kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
+    choose_pieces();
+  }
+
+  std::vector<KernelContext::Built> run() {
+    std::vector<KernelContext::Built> built;
+    if (pieces_ > 1) partial_ = lowering_.workspace(type(), Dim(pieces_) * kept(), "partial results");
+    built.push_back(first());
+    if (pieces_ > 1) built.push_back(second());
+    return built;
+  }
+
+ private:
+  /// What a kernel reduces: `rows` of each of `outer` blocks of columns, cut into `pieces` of `length`.
+  struct Space {
+    Dim width;
+    int lanes;
+    Value columns, rows, outer, pieces, length;
+    Threads threads() const { return {width.value(), lanes}; }
+  };
+  struct At {
+    Value outer, piece, row, column;
+  };
+  /// The element, or vector of elements, at a place; only the lanes of the mask lie inside.
+  using Element = std::function<Value(const At&, Value mask)>;
+  using Result = std::function<void(const At&, Value mask, Value total)>;
+
+  const PointInstruction& reduce() const { return program_[program_.size() - 1]; }
+  DType type() const { return compute_type(reduce().dtype); }
+  Dim kept() const { return program_.points(outer_) * program_.points(columns_); }
+
+  void choose_pieces() {
+    std::int64_t bytes = 0;
+    for (const PointInstruction& i : program_.code)
+      if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
+    const Threads threads(program_.points(columns_).value(), lanes_);
+    const double down = static_cast<double>(threads.down) / lanes_;
+    pieces_ = pieces_of({.results = kept().value(),
+                         .length = program_.points(reduced_).value(),
+                         .bytes = bytes,
+                         .threads = down,
+                         .piece_threads = down});
+  }
+
+  KernelContext::Built first() {
+    KernelContext context("columns");
+    kernel::Builder& b = context.builder;
+    PointEmitter emitter(context, program_, lowering_.buffer_of);
+    declare(context);
+    Scope top(emitter, {});
+    emitter.hoist(top);
+    const Dim width = program_.points(columns_);
+    const Value rows = context.dim(program_.points(reduced_));
+    const Pieces pieces = cut(b, rows, pieces_, Threads(width.value(), lanes_).down, 1);
+    const Space space{.width = width,
+                      .lanes = lanes_,
+                      .columns = context.dim(width),
+                      .rows = rows,
+                      .outer = context.dim(program_.points(outer_)),
+                      .pieces = pieces.count,
+                      .length = pieces.length};
+    const auto element = [&](const At& at, Value mask) {
+      Scope scope(emitter, {{outer_, at.outer, 1}, {reduced_, at.row, 1}, {columns_, at.column, lanes_}}, mask, &top);
+      return emitter.emit(reduce().args[0], scope);
+    };
+    const auto result = [&](const At& at, Value mask, Value total) {
+      if (pieces_ == 1) return put(emitter, {{outer_, at.outer, 1}, {columns_, at.column, lanes_}}, mask, total, top);
+      const Value line = at.piece * space.outer + at.outer;
+      b.store(context.buffer(partial_), line * space.columns + at.column, total, mask);
+    };
+    blocks(b, space, element, result);
+    auto built = context.finish();
+    built.launch.flops = program_.points(reduced_) * kept();
+    return built;
+  }
+
+  /// The pieces are rows of all that is kept.
+  KernelContext::Built second() {
+    KernelContext context("join_columns");
+    kernel::Builder& b = context.builder;
+    PointEmitter emitter(context, program_, lowering_.buffer_of);
+    context.declare(partial_, type(), true, false);
+    const ir::ValueId node = program_.stores[0].node;
+    context.declare(lowering_.buffer_of(node), lowering_.graph[node].type.dtype, false, true);
+    Scope top(emitter, {});
+    const Value all = context.dim(kept()), columns = context.dim(program_.points(columns_));
+    const int down = Threads(program_.points(columns_).value(), lanes_).down;
+    const Value count = cut(b, context.dim(program_.points(reduced_)), pieces_, down, 1).count;
+    const Space space{.width = kept(),
+                      .lanes = 1,
+                      .columns = all,
+                      .rows = count,
+                      .outer = b.index(1),
+                      .pieces = b.index(1),
+                      .length = count};
+    const auto element = [&](const At& at, Value) {
+      return b.load(context.buffer(partial_), at.row * all + at.column);
+    };
+    const auto result = [&](const At& at, Value, Value total) {
+      put(emitter, {{outer_, at.column / columns, 1}, {columns_, at.column % columns, 1}}, {}, total, top);
+    };
+    blocks(b, space, element, result);
+    return context.finish();
+  }
+
+  void blocks(kernel::Builder& b, const Space& space, const Element& element, const Result& result) const {
+    const Threads threads = space.threads();
+    const int width = threads.across * space.lanes;
+    const Value across = b.ceil_div(space.columns, width);
+    const auto block = [&](Value i) {
+      const Value first_column = i % across * width, place = i / across;
+      const kernel::Buffer shared = b.alloc(type(), threads.down * width, kernel::Space::shared, "partial");
+      const auto thread = [&](Value y, Value x) {
+        const At at{place / space.pieces, place % space.pieces, y, first_column + x * space.lanes};
+        const Value own = (y * threads.across + x) * space.lanes;
+        b.store(shared, own, down(b, space, at, element));
+        for (int half = threads.down / 2; half >= 1; half /= 2) {
+          b.barrier();
+          b.if_(y < half, [&] {
+            const Value other = b.load(shared, own + half * width, space.lanes);
+            b.store(shared, own, b.apply(reduce().op, {b.load(shared, own, space.lanes), other}));
+          });
+        }
+        // The results lie in the first line, which its own threads wrote.
+        b.if_(equal(y, 0) && at.column < space.columns, [&] {
+          const Value total = b.load(shared, own, space.lanes);
+          unmasked_or_masked(b, at.column, space.columns, space.lanes, space.width,
+                             [&](Value mask) { result(at, mask, total); });
+        });
+      };
+      b.for_loop(
+          0, threads.down, 1,
+          [&](Value y) { b.for_loop(0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
+          LoopKind::thread_y);
+    };
+    b.for_loop(0, space.outer * space.pieces * across, 1, block, LoopKind::block_x);
+  }
+
+  /// What the kernel reads, and the buffer for what its pieces come to or else the result.
+  void declare(KernelContext& context) const {
+    if (pieces_ == 1) return declare_buffers(context, {&program_}, lowering_);
+    PointProgram loads = program_;
+    loads.stores.clear();
+    declare_buffers(context, {&loads}, lowering_);
+    context.declare(partial_, type(), false, true);
+  }
+
+  /// One thread's way down its columns, from its line of the piece on.
+  Value down(kernel::Builder& b, const Space& space, const At& first, const Element& element) const {
+    const kernel::Var sum = b.var({type(), space.lanes}, reduction_identity(b, reduce()));
+    const Value lo = first.piece * space.length;
+    const Value hi = b.select(first.column < space.columns, kernel::min(lo + space.length, space.rows), lo);
+    b.for_loop(lo + first.row, hi, space.threads().down, [&](Value row) {
+      unmasked_or_masked(b, first.column, space.columns, space.lanes, space.width, [&](Value mask) {
+        const Value value = b.broadcast(element({first.outer, first.piece, row, first.column}, mask), space.lanes);
+        b.set(sum, b.apply(reduce().op, {b.get(sum), value}));
+      });
+    });
+    return b.get(sum);
+  }
+
+  void put(PointEmitter& emitter, std::vector<IndexGroup> groups, Value mask, Value total, Scope& top) const {
+    kernel::Builder& b = emitter.context().builder;
+    const DType dtype = reduce().dtype;
+    Scope scope(emitter, std::move(groups), mask, &top);
+    const PointStore& store = program_.stores[0];
+    emitter.store(store.node, dtype, store.form, rounded(b, total, dtype), scope);
+  }
+
+  const LoweringContext& lowering_;
+  PointProgram program_;
+  int lanes_;
+  std::vector<int> outer_, reduced_, columns_;
+  int pieces_ = 1, partial_ = -1;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region) {
+  return ColumnsKernel(context, region).run();
+}
+
+}  // namespace lathe::gpu

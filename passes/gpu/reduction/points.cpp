@@ -1,0 +1,39 @@
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/elementwise/row_space.h"
+
+namespace lathe::gpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region) {
+  KernelContext context("points");
+  const PointProgram program = region_program(lowering.graph, lowering.plan, region);
+  PointEmitter emitter(context, program, lowering.buffer_of);
+  declare_buffers(context, {&program}, lowering);
+  const RowSpace space(program, region.inner, vectors);
+  kernel::Builder& b = context.builder;
+  Scope top(emitter, {});
+  emitter.hoist(top);
+  const Dim width = program.points(space.inner);
+  const Value n = context.dim(width);
+  const auto store_row = [&](const std::vector<IndexGroup>& row, Value at) {
+    unmasked_or_masked(b, at, n, space.lanes, width, [&](Value mask) {
+      auto groups = row;
+      groups.push_back({space.inner, at, space.lanes});
+      Scope scope(emitter, std::move(groups), mask, &top);
+      emitter.store_all(scope);
+    });
+  };
+  if (space.outer.empty()) {
+    for_threads(b, n, space.lanes, [&](Value at) { store_row({}, at); });
+  } else {
+    // Vectors are counted row by row, so that short rows fill the blocks too.
+    const Value a_row = b.ceil_div(n, space.lanes);
+    for_threads(b, context.dim(program.points(space.outer)) * a_row, 1,
+                [&](Value i) { store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });
+  }
+  return context.finish();
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,216 @@
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/reduction/rows_plan.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Kind = PointInstruction::Kind;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// Emits one step of a region of rows with reductions.
+class RowsKernel {
+ public:
+  RowsKernel(const LoweringContext& lowering, const RowsPlan& plan, const RowsPlan::Step& step)
+      : plan_(plan),
+        step_(step),
+        context_(!plan.is_cut()            ? "rows"
+                 : step.first == step.last ? "join_rows"
+                                           : "row_pieces"),
+        program_(plan.part(step)),
+        emitter_(context_, program_, lowering.buffer_of),
+        b_(context_.builder),
+        space_(plan.space),
+        kept_(lowering, program_, emitter_, plan.loops) {
+    declare_buffers(context_, {&program_}, lowering);
+    if (!plan.is_cut()) return;
+    for (const auto& [reduction, buffer] : plan.partials) {
+      const bool reads = plan.loops.level(reduction) <= step.first;
+      if (program_[reduction].kind == Kind::reduce)
+        context_.declare(buffer, compute_type(program_[reduction].dtype), reads, !reads);
+    }
+  }
+
+  KernelContext::Built run() {
+    Scope top(emitter_, {});
+    emitter_.hoist(top);
+    const Value rows = context_.dim(program_.points(space_.outer));
+    width_ = context_.dim(program_.points(space_.inner));
+    pieces_ = cut(b_, width_, plan_.pieces, plan_.threads * space_.lanes, space_.lanes);
+    const Value here = step_.first == step_.last ? b_.index(1) : pieces_.count;
+    const auto block = [&](Value first) {
+      SharedTree tree(b_, reduction_types(), plan_.threads * plan_.rows);
+      tree_ = &tree;
+      const auto line = [&](Value y) {
+        b_.for_loop(
+            0, plan_.threads, 1,
+            [&](Value x) { thread(first / here + y, rows, first % here, x, y * plan_.threads + x, top); },
+            LoopKind::thread_x);
+      };
+      b_.for_loop(0, plan_.rows, 1, line, LoopKind::thread_y);
+    };
+    b_.for_loop(0, rows * here, plan_.rows, block, LoopKind::block_x);
+    return context_.finish();
+  }
+
+ private:
+  const RowLoop& row_loop(int l) const { return plan_.loops.loops()[static_cast<std::size_t>(l)]; }
+
+  std::vector<DType> reduction_types() const {
+    std::vector<DType> types;
+    if (plan_.threads == 1 || plan_.threads == kernel::warp_threads) return types;
+    for (const RowLoop& loop : plan_.loops.loops())
+      for (const int i : loop.reductions)
+        if (program_[i].kind == Kind::reduce) types.push_back(compute_type(program_[i].dtype));
+    return types;
+  }
+
+  /// Threads of rows beyond the last stay to meet the barriers: they take the last row's place and run no iteration.
+  void thread(Value row, Value rows, Value piece, Value x, Value slot, Scope& top) {
+    const Value exists = row < rows;
+    const Value here = plan_.rows > 1 ? kernel::min(row, rows - 1) : row;
+    const Value n = plan_.rows > 1 ? b_.select(exists, width_, b_.index(0)) : width_;
+    Scope scope(emitter_, {{space_.outer, here, 1}}, {}, &top);
+    next_memory_ = 0;
+    kept_.clear();
+    for (int l = 0; l < step_.first; ++l) join(l, here, x, slot, scope);
+    for (int l = step_.first; l < step_.last; ++l) {
+      const RowLoop& done = row_loop(l);
+      const Value lo = piece * pieces_.length, hi = plan_.is_cut() ? kernel::min(lo + pieces_.length, n) : n;
+      const auto values = loop(done, here, lo, hi, x, slot, scope);
+      plan_.is_cut() ? keep(done, values, here * pieces_.count + piece, x) : bind(done.reductions, values, scope);
+    }
+    if (step_.singles) store_singles(exists, x, scope);
+  }
+
+  void store_singles(Value exists, Value x, Scope& scope) {
+    std::vector<const PointStore*> single;
+    for (const PointStore& store : program_.stores)
+      if (!plan_.loops.varies(store)) single.push_back(&store);
+    if (single.empty()) return;
+    for (const PointStore* store : single) emitter_.emit(store->value, scope);
+    b_.if_(exists && equal(x, 0), [&] {
+      for (const PointStore* store : single) put(*store, scope);
+    });
+  }
+
+  void bind(const std::vector<int>& reductions, const std::vector<Value>& values, Scope& scope) {
+    for (std::size_t r = 0; r < values.size(); ++r)
+      scope.bind(reductions[r], rounded(b_, values[r], program_[reductions[r]].dtype));
+  }
+
+  /// What a piece reduced to stays as it is.
+  void keep(const RowLoop& l, const std::vector<Value>& values, Value place, Value x) {
+    if (values.empty()) return;
+    b_.if_(equal(x, 0), [&] {
+      for (std::size_t r = 0; r < values.size(); ++r)
+        b_.store(context_.buffer(plan_.partials.at(l.reductions[r])), place, values[r]);
+    });
+  }
+
+  /// What an earlier kernel's pieces reduced to, and where it left values along the row.
+  void join(int l, Value row, Value x, Value slot, Scope& scope) {
+    const std::vector<int> reductions = plan_.joined(program_, l);
+    std::vector<kernel::Var> accumulators;
+    for (const int i : reductions) accumulators.push_back(b_.var(reduction_identity(b_, program_[i])));
+    if (!reductions.empty())
+      b_.for_loop(x, pieces_.count, plan_.threads, [&](Value piece) {
+        for (std::size_t r = 0; r < reductions.size(); ++r) {
+          const kernel::Buffer partial = context_.buffer(plan_.partials.at(reductions[r]));
+          const Value value = b_.load(partial, row * pieces_.count + piece);
+          b_.set(accumulators[r], b_.apply(program_[reductions[r]].op, {b_.get(accumulators[r]), value}));
+        }
+      });
+    bind(reductions, joined(reductions, accumulators, x, slot), scope);
+    keep_places(row_loop(l));
+  }
+
+  void keep_places(const RowLoop& l) {
+    for (const PointStore* store : l.stores) kept_.keep(store->value, store);
+    for (const auto& [value, place] : l.parked) kept_.keep(value, place);
+  }
+
+  void put(const PointStore& store, Scope& scope) {
+    emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
+  }
+
+  /// Runs over [lo, hi) of the row; gives what its reductions come to in the block.
+  std::vector<Value> loop(const RowLoop& l, Value row, Value lo, Value hi, Value x, Value slot, Scope& row_scope) {
+    if (l.reductions.empty() && l.stores.empty()) return {};
+    std::vector<int> results;
+    for (const int i : l.reductions) results.push_back(program_[i].args[0]);
+    for (const PointStore* store : l.stores) results.push_back(store->value);
+    for (const int i : results) kept_.hoist(i, row_scope);
+    std::vector<kernel::Var> accumulators;
+    for (const int i : l.reductions)
+      accumulators.push_back(
+          b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
+    b_.for_loop(lo + x * space_.lanes, hi, plan_.threads * space_.lanes, [&](Value at) {
+      unmasked_or_masked(b_, at, hi, space_.lanes, program_.points(space_.inner),
+                         [&](Value mask) { piece(l, results, row, at, mask, accumulators, row_scope); });
+    });
+    const std::vector<Value> values = joined(l.reductions, accumulators, x, slot);
+    keep_places(l);
+    return values;
+  }
+
+  /// One vector of the row. All values come before the first store: it may go where others, or kept ones, are read.
+  void piece(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
+             const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
+    Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
+    kept_.bind(results, scope, [&](int, const PointStore& place) {  // it is the same thread's
+      return emitter_.reload(place.node, place.form, scope);
+    });
+    for (std::size_t r = 0; r < accumulators.size(); ++r) {
+      const PointInstruction& reduce = program_[l.reductions[r]];
+      Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
+      if (mask) value = b_.select(mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
+      b_.set(accumulators[r], b_.apply(reduce.op, {b_.get(accumulators[r]), value}));
+    }
+    for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
+    for (const PointStore* store : l.stores) put(*store, scope);
+    for (const auto& [value, place] : l.parked)
+      emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);
+  }
+
+  /// Joins the lanes, then the threads.
+  std::vector<Value> joined(const std::vector<int>& reductions, const std::vector<kernel::Var>& accumulators, Value x,
+                            Value slot) {
+    std::vector<std::size_t> memory;
+    std::vector<ScalarOp> ops;
+    std::vector<Value> values;
+    for (std::size_t r = 0; r < accumulators.size(); ++r) {
+      const Value value = b_.get(accumulators[r]);
+      ops.push_back(program_[reductions[r]].op);
+      values.push_back(value.type.lanes > 1 ? b_.reduce(ops.back(), value) : value);
+      memory.push_back(next_memory_++);
+    }
+    return values.empty() ? values : tree_->join(memory, ops, values, slot, x, plan_.threads);
+  }
+
+  const RowsPlan& plan_;
+  const RowsPlan::Step step_;
+  KernelContext context_;
+  const PointProgram program_;
+  PointEmitter emitter_;
+  kernel::Builder& b_;
+  const RowSpace& space_;
+  KeptValues kept_;
+  Value width_;
+  Pieces pieces_;
+  SharedTree* tree_ = nullptr;
+  std::size_t next_memory_ = 0;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+  const RowsPlan plan(context, region);
+  std::vector<KernelContext::Built> built;
+  for (const RowsPlan::Step& step : plan.steps) built.push_back(RowsKernel(context, plan, step).run());
+  return built;
+}
+
+}  // namespace lathe::gpu

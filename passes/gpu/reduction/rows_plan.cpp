@@ -1,0 +1,106 @@
+#include "passes/gpu/reduction/rows_plan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "passes/gpu/gpu_kernels.h"
+
+namespace lathe::gpu {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+bool works(const RowLoop& loop) { return !loop.reductions.empty() || !loop.stores.empty(); }
+}  // namespace
+
+RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
+    : program(region_program(lowering.graph, lowering.plan, region)),
+      space(program, region.inner, vectors),
+      loops(lowering, program, space.inner_bits) {
+  choose_threads();
+  choose_pieces(lowering);
+  if (!is_cut()) steps = {{0, static_cast<int>(loops.loops().size()), true}};
+}
+
+/// About four vectors of a row a thread, 32 to 256 threads a row where it is long enough; one row of all a block of
+/// 1024. An unknown length counts as long.
+void RowsPlan::choose_threads() {
+  const auto width = program.points(space.inner).value();
+  const std::int64_t count = width ? (*width + space.lanes - 1) / space.lanes : 512;
+  const auto enough =
+      static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, 32, 256))));
+  const auto most =
+      static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, 1024))));
+  const bool alone = program.points(space.outer).is(1);
+  threads = alone ? most : std::min(enough, most);
+  rows = alone ? 1 : std::max(1, block_threads / threads);
+}
+
+void RowsPlan::choose_pieces(const LoweringContext& lowering) {
+  const std::vector<Step> separate = separate_steps();
+  std::int64_t bytes = 0;
+  for (int i = 0; i < program.size(); ++i)
+    if (program[i].buffer.valid() && loops.varies(i)) bytes += size_in_bytes(program[i].dtype);
+  bytes *= std::count_if(loops.loops().begin(), loops.loops().end(), works);
+  pieces = pieces_of({.results = program.points(space.outer).value(),
+                      .length = program.points(space.inner).value(),
+                      .bytes = bytes,
+                      .threads = static_cast<double>(threads),
+                      .piece_threads = block_threads,
+                      .kernels = static_cast<int>(separate.size()) - 1});
+  if (!is_cut()) return;
+  threads = block_threads, rows = 1;
+  steps = separate;
+  for (const RowLoop& loop : loops.loops())
+    for (const int i : loop.reductions)
+      partials[i] = lowering.workspace(compute_type(program[i].dtype), Dim(pieces) * program.points(space.outer),
+                                       "partial results");
+}
+
+bool RowsPlan::has_singles() const {
+  return std::any_of(program.stores.begin(), program.stores.end(),
+                     [&](const PointStore& store) { return !loops.varies(store); });
+}
+
+std::vector<RowsPlan::Step> RowsPlan::separate_steps() const {
+  std::vector<Step> separate;
+  const int count = static_cast<int>(loops.loops().size());
+  for (int l = 0; l < count; ++l)
+    if (works(loops.loops()[static_cast<std::size_t>(l)])) separate.push_back({l, l + 1, false});
+  if (has_singles()) separate.push_back({count, count, true});
+  return separate;
+}
+
+PointProgram RowsPlan::part(const Step& step) const {
+  std::vector<bool> needed(program.code.size(), false);
+  const auto need = [&](int i) { needed[static_cast<std::size_t>(i)] = true; };
+  for (int l = step.first; l < step.last; ++l) {
+    const RowLoop& loop = loops.loops()[static_cast<std::size_t>(l)];
+    for (const int i : loop.reductions) need(i);
+    for (const PointStore* store : loop.stores) need(store->value);
+    for (const auto& [value, place] : loop.parked) need(value);
+  }
+  PointProgram part = program;
+  std::erase_if(part.stores, [&](const PointStore& store) {
+    return loops.varies(store) ? step.first == step.last : !step.singles;
+  });
+  if (step.singles)
+    for (const PointStore& store : part.stores)
+      if (!loops.varies(store)) need(store.value);
+  for (int i = program.size() - 1; i >= 0; --i) {
+    if (!needed[static_cast<std::size_t>(i)]) {
+      part.code[static_cast<std::size_t>(i)] = {.kind = Kind::constant, .dtype = program[i].dtype};
+    } else if (program[i].kind != Kind::reduce || loops.level(i) > step.first) {
+      for (const int arg : program[i].args) need(arg);
+    }
+  }
+  return part;
+}
+
+std::vector<int> RowsPlan::joined(const PointProgram& part, int loop) const {
+  std::vector<int> reductions = loops.loops()[static_cast<std::size_t>(loop)].reductions;
+  std::erase_if(reductions, [&](int i) { return part[i].kind != Kind::reduce; });
+  return reductions;
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,134 @@
+#include "passes/lowering/attention/attention_operand.h"
+
+#include <algorithm>
+
+namespace lathe {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+
+/// Whether every load is contiguous along the last of these dims that has a size.
+bool contiguous_along(const PointProgram& program, const std::vector<int>& dims) {
+  for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
+    if (program.domain[*d].is(1)) continue;
+    return std::all_of(program.code.begin(), program.code.end(), [&](const PointInstruction& i) {
+      return i.kind != Kind::load || i.form.coefficients[static_cast<std::size_t>(*d)].is(1);
+    });
+  }
+  return true;
+}
+
+}  // namespace
+
+AttentionOperand attention_operand(const LoweringContext& lowering, const Region& region, ir::ValueId value,
+                                   const std::vector<int>& dims, const std::vector<int>& outer_dims) {
+  AttentionOperand found;
+  found.value = value;
+  const Shape& shape = lowering.graph[value].type.shape;
+  const int columns = region.domain.rank() - region.inner;
+  found.by_column = std::any_of(dims.begin(), dims.end(), [&](int d) { return d >= columns; });
+  Shape domain;
+  std::vector<int> place(dims.size(), -1);  // by operand dim: its dim of the domain
+  const auto extend = [&](std::vector<int>& into, const Dim& size) {
+    into.push_back(domain.rank());
+    domain.push_back(size.unnamed());
+    return into.back();
+  };
+  for (const int d : outer_dims) {
+    const int at = extend(found.outer, region.domain[d]);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == d) place[i] = at;
+  }
+  for (int d = 0; d < region.domain.rank(); ++d) {
+    if (found.by_column ? d < columns : d != region.row) continue;
+    const int at = extend(found.position, region.domain[d]);
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == d) place[i] = at;
+  }
+  for (int n = 0; n < static_cast<int>(dims.size()); ++n)
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == AttentionOperand::depth_dim - n) {
+        place[i] = extend(found.depth, shape[static_cast<int>(i)]);
+        found.size = found.size * shape[static_cast<int>(i)].unnamed();
+      }
+  found.code = operand_program(lowering.graph, lowering.plan, value, place, domain);
+  const PointProgram& program = found.code.program;
+  found.plain = program.size() == 1 && program[0].kind == Kind::load && contiguous_along(program, found.depth) &&
+                Place::merges(program[0].form, found.depth, program.domain);
+  return found;
+}
+
+bool same_elements(const AttentionOperand& a, const AttentionOperand& b) {
+  return a.by_column == b.by_column && a.code.program.domain == b.code.program.domain &&
+         a.code.program.code == b.code.program.code && a.code.result == b.code.result;
+}
+
+OperandLoader::OperandLoader(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+                             DType compute)
+    : operand_(operand),
+      compute_(compute),
+      buffer_of_(lowering.buffer_of),
+      emitter_(context, operand_.code.program, lowering.buffer_of),
+      top_(emitter_, {}) {}
+
+kernel::Value OperandLoader::load(kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis,
+                                  int lanes, kernel::Value mask) {
+  kernel::Builder& b = emitter_.context().builder;
+  const bool along_position = axis == LaneAxis::row;
+  PointEmitter::Scope scope(emitter_,
+                            {{operand_.outer, outer, 1},
+                             {operand_.position, position, along_position ? lanes : 1},
+                             {operand_.depth, depth, along_position ? 1 : lanes}},
+                            mask, &top_);
+  return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
+}
+
+OperandLoader::Element OperandLoader::element(kernel::Value outer, kernel::Value position, kernel::Value depth) {
+  const PointInstruction& load = operand_.code.program[0];
+  LATHE_ASSERT(operand_.code.program.size() == 1 && load.kind == Kind::load);
+  PointEmitter::Scope scope(
+      emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, depth, 1}}, {},
+      &top_);
+  return {context().buffer(buffer_of_(load.buffer)), scope.place.position(load.form).base};
+}
+
+void OperandLoader::prefetch(kernel::Value outer, kernel::Value position) {
+  if (axis() != LaneAxis::k) return;
+  kernel::Builder& b = context().builder;
+  for (const PointInstruction& i : operand_.code.program.code) {
+    if (i.kind != Kind::load || !i.args.empty()) continue;
+    const int line = 64 / static_cast<int>(size_in_bytes(i.dtype));
+    b.for_loop(0, context().dim(operand_.size), line, [&](kernel::Value d) {
+      PointEmitter::Scope scope(
+          emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},
+          &top_);
+      emitter_.prefetch(i.buffer, i.form, scope);
+    });
+  }
+}
+
+LoadOperand OperandLoader::callback() {
+  return [this](kernel::Value outer, kernel::Value position, kernel::Value depth, LaneAxis axis, int lanes,
+                kernel::Value mask) { return load(outer, position, depth, axis, lanes, mask); };
+}
+
+namespace {
+LaneAxis other(LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : LaneAxis::k; }
+}  // namespace
+
+LaneAxis OperandLoader::turned_axis() const { return other(axis()); }
+
+LoadOperand OperandLoader::turned_callback() {
+  return [this](kernel::Value outer, kernel::Value depth, kernel::Value position, LaneAxis axis, int lanes,
+                kernel::Value mask) { return load(outer, position, depth, other(axis), lanes, mask); };
+}
+
+LaneAxis OperandLoader::axis() const {
+  return !contiguous_along(operand_.code.program, operand_.depth) &&
+                 contiguous_along(operand_.code.program, operand_.position)
+             ? LaneAxis::row
+             : LaneAxis::k;
+}
+
+}  // namespace lathe

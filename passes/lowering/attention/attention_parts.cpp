@@ -1,0 +1,149 @@
+#include "passes/lowering/attention/attention_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "passes/fusion/attention/fuse_attention.h"
+
+namespace lathe {
+
+namespace {
+
+class Parts {
+ public:
+  Parts(const LoweringContext& lowering, const Region& region, const PointProgram& program)
+      : lowering_(lowering), graph_(lowering.graph), region_(region), program_(program) {}
+
+  AttentionParts find() {
+    parts_.row_dim = region_.row;
+    parts_.columns_dim = region_.domain.rank() - 1;
+    parts_.compute = compute_type(graph_[region_.parts[0].members[0]].type.dtype);
+    order_outer_dims();
+    for (const ir::ValueId id : region_.parts[0].members) {
+      group_.dims[id] = lowering_.plan.member_dims(id);
+      if (graph_[id].op->as<ir::Contraction>()) add_score(id);
+    }
+    group_.domain = region_.domain;
+    for (std::size_t part = 1; part < region_.parts.size(); ++part) add_end(region_.parts[part]);
+    return std::move(parts_);
+  }
+
+ private:
+  void order_outer_dims() {
+    const auto has = [](const std::vector<int>& dims, int d) {
+      return std::find(dims.begin(), dims.end(), d) != dims.end();
+    };
+    const auto count_of = [&](int d) {
+      return has(region_.serial, d) ? &parts_.serial : has(region_.repeated, d) ? &parts_.repeated : &parts_.parallel;
+    };
+    for (Dim* const count : {&parts_.parallel, &parts_.repeated, &parts_.serial})
+      for (int d = 0; d < parts_.columns_dim; ++d) {
+        if (d == region_.row || region_.domain[d].is(1) || count_of(d) != count) continue;
+        parts_.outer.push_back(d);
+        *count = *count * region_.domain[d].unnamed();
+        if (count != &parts_.serial) parts_.result_dims.push_back(d);
+      }
+  }
+
+  AttentionOperand operand(ir::ValueId value, const std::vector<int>& dims) const {
+    return attention_operand(lowering_, region_, value, dims, parts_.outer);
+  }
+
+  void add_score(ir::ValueId id) {
+    const ir::Node& node = graph_[id];
+    const ir::ContractionRoles roles = node.op->as<ir::Contraction>()->roles(node);
+    const std::vector<int>& dims = lowering_.plan.member_dims(id);
+    const std::string contracted = roles.contracted();
+    AttentionParts::Score score;
+    score.value = program_.members.at(id);
+    for (int k = 0; k < 2; ++k) {
+      std::vector<int> mapped;
+      for (const char c : k == 0 ? roles.lhs : roles.rhs) {
+        const auto out = roles.out.find(c);
+        mapped.push_back(out != std::string::npos
+                             ? dims[out]
+                             : AttentionOperand::depth_dim - static_cast<int>(contracted.find(c)));
+      }
+      AttentionOperand found = operand(node.operands[static_cast<std::size_t>(k)], mapped);
+      score.depth = found.size;
+      (found.by_column ? score.columns : score.rows) = std::move(found);
+    }
+    const auto depth = score.depth.value();
+    score.narrow = score.rows.dtype() == bf16 && score.columns.dtype() == bf16;
+    score.pairs = score.narrow && lowering_.target.dot_pairs && depth && *depth % 2 == 0;
+    parts_.scores.push_back(std::move(score));
+  }
+
+  void add_end(const Region& region) {
+    const ir::ValueId id = region.members[0];
+    const ir::Node& node = graph_[id];
+    const ir::ContractionRoles roles = node.op->as<ir::Contraction>()->roles(node);
+    const auto own = member_operand(graph_, group_, id);
+    LATHE_ASSERT(own.has_value());
+    const bool left = own->operand == 0;
+    std::map<char, int> domain_dim;
+    for (std::size_t i = 0; i < own->dims.size(); ++i) domain_dim[(left ? roles.lhs : roles.rhs)[i]] = own->dims[i];
+    std::string depth;
+    for (const char c : roles.out)
+      if (!domain_dim.contains(c)) depth += c;
+    std::vector<int> mapped;
+    for (const char c : left ? roles.rhs : roles.lhs) {
+      const auto at = domain_dim.find(c);
+      mapped.push_back(at != domain_dim.end() ? at->second
+                                              : AttentionOperand::depth_dim - static_cast<int>(depth.find(c)));
+    }
+    AttentionParts::End end;
+    end.node = id;
+    end.value = program_.members.at(own->member);
+    end.other = operand(node.operands[left ? 1 : 0], mapped);
+    end.over_rows = !end.other.by_column;
+    end.depth = end.other.size;
+    const bool scores = program_[end.value].kind == PointInstruction::Kind::accumulator;
+    end.narrow = !scores && graph_[own->member].type.dtype == bf16 && end.other.dtype() == bf16;
+    end.pairs = end.narrow && lowering_.target.dot_pairs && end.depth.value();
+    end.epilogue = region_program(graph_, lowering_.plan, region);
+    const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
+    for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)
+      for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
+        const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
+        if (at != domain_dim.end() && at->second == d) end.outer_dims.push_back(i);
+      }
+    for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
+      const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
+      if (at == domain_dim.end())
+        end.depth_dims.push_back(i);
+      else if (at->second == position)
+        end.position_dims.push_back(i);
+    }
+    parts_.ends.push_back(std::move(end));
+  }
+
+  const LoweringContext& lowering_;
+  const ir::Graph& graph_;
+  const Region& region_;
+  const PointProgram& program_;
+  AttentionGroup group_;  // the members' dims
+  AttentionParts parts_;
+};
+
+}  // namespace
+
+bool AttentionParts::sums_over_rows() const {
+  return std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.over_rows; });
+}
+
+AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program) {
+  return Parts(lowering, region, program).find();
+}
+
+AttentionParts parts_with(AttentionParts parts, Ends ends) {
+  if (ends == Ends::all) return parts;
+  std::erase_if(parts.ends, [&](const auto& end) { return end.over_rows != (ends == Ends::over_rows); });
+  if (ends == Ends::over_rows)
+    parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
+  else
+    parts.repeated = parts.repeated * std::exchange(parts.serial, Dim(1));
+  return parts;
+}
+
+}  // namespace lathe

@@ -1,0 +1,78 @@
+#include "passes/lowering/attention/attention_program.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "passes/fusion/attention/attention_cost.h"
+#include "passes/lowering/attention/softmax_divisor.h"
+
+namespace lathe {
+
+namespace {
+
+/// How many columns a row looks at, where that is known.
+std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
+  const ColumnBounds& bounds = attention.bounds;
+  if (bounds.upper && bounds.lower) return (*bounds.upper - *bounds.lower + Dim(1)).value();
+  const auto all = attention.column_count.value();
+  return all && bounds.any() ? *all / 2 : all;
+}
+
+bool is_tiled(const AttentionProgram& attention, const VectorTarget& target) {
+  const AttentionParts& parts = attention.parts;
+  if (!target.tiles || target.bits != 512 || parts.compute != f32 || parts.scores.empty()) return false;
+  const bool narrow = parts.scores[0].narrow;
+  const DType dtype = narrow ? bf16 : f32;
+  std::int64_t least_depth = parts.scores[0].rows.size.value().value_or(0);
+  const auto fits = [&](const AttentionOperand& operand) {
+    least_depth = std::min(least_depth, operand.size.value().value_or(0));
+    return operand.dtype() == dtype;
+  };
+  return std::all_of(parts.scores.begin(), parts.scores.end(),
+                     [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
+         std::all_of(parts.ends.begin(), parts.ends.end(),
+                     [&](const auto& end) { return end.narrow == narrow && fits(end.other); }) &&
+         is_faster_by_tiles(
+             dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
+}
+
+}  // namespace
+
+std::vector<int> AttentionProgram::results() const {
+  std::vector<int> found;
+  for (const AttentionParts::End& end : parts.ends) found.push_back(end.value);
+  return found;
+}
+
+Dim AttentionProgram::flops(const Dim& depths) const {
+  const Dim pairs = bounds.upper && bounds.lower ? Dim(2) * rows * (*bounds.upper - *bounds.lower + Dim(1))
+                    : bounds.any()               ? rows * column_count
+                                                 : Dim(2) * rows * column_count;
+  return parts.parallel * parts.repeated * parts.serial * pairs * depths;
+}
+
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, Ends ends) {
+  return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region.parts[0]), ends);
+}
+
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
+                                   Ends ends) {
+  AttentionProgram found;
+  found.program = std::move(program);
+  found.parts = parts_with(attention_parts(lowering, region, found.program), ends);
+  if (ends == Ends::over_rows) found.program.stores.clear();  // the other kernel stores it all
+  for (AttentionParts::End& end : found.parts.ends) {
+    if (found.parts.sums_over_rows()) break;
+    const auto taken = take_out_divisor(found.program, end.value, found.columns());
+    if (!taken) continue;
+    end.value = taken->value;
+    end.divisor = taken->divisor;
+  }
+  found.rows = region.domain[found.parts.row_dim].unnamed();
+  found.column_count = region.domain[found.parts.columns_dim].unnamed();
+  found.bounds = find_column_bounds(found.program, found.parts.row_dim, found.parts.columns_dim, found.results());
+  found.tiled = is_tiled(found, lowering.target);
+  return found;
+}
+
+}  // namespace lathe

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "passes/lowering/attention/attention_parts.h"
+#include "passes/lowering/attention/column_bounds.h"
+
+namespace lathe {
+
+/// What every lowering of an attention region starts from.
+struct AttentionProgram {
+  PointProgram program;  ///< over rows and columns
+  AttentionParts parts;
+  ColumnBounds bounds;
+  Dim rows = 1, column_count = 1;
+  /// All products are made by tile_mma: see attention_tiles.h. Where operands are deep enough to fill its blocks and
+  /// all of bf16, or all of f32 with so many rows and columns that it pays to cut them into slices.
+  bool tiled = false;
+
+  std::uint64_t columns() const { return 1ULL << parts.columns_dim; }
+  std::vector<int> results() const;  ///< by end: the instruction that it reads
+  /// Of products of so much depth in all: of a causal attention half is needed, of a window as many columns as it is
+  /// wide.
+  Dim flops(const Dim& depths) const;
+};
+
+/// Of a kernel that has these ends. Divisions by a row's sum are taken out of what products sum over the columns,
+/// unless some product sums over the rows. `program`: that of the rows part.
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
+                                   Ends ends = Ends::all);
+/// The same of the program as the graph says.
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, Ends ends = Ends::all);
+
+}  // namespace lathe

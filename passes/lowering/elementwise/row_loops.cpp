@@ -1,0 +1,115 @@
+#include "passes/lowering/elementwise/row_loops.h"
+
+#include <algorithm>
+
+#include "passes/fusion/inline_policy.h"
+
+namespace lathe {
+
+using Kind = PointInstruction::Kind;
+
+namespace {
+constexpr int costly = 8;  // arithmetic worth a store and a load
+}
+
+std::vector<int> loop_levels(const PointProgram& program) {
+  std::vector<int> levels;
+  for (const PointInstruction& i : program.code) {
+    int level = 0;
+    for (const int arg : i.args) level = std::max(level, levels[static_cast<std::size_t>(arg)]);
+    levels.push_back(i.kind == Kind::reduce ? level + 1 : level);
+  }
+  return levels;
+}
+
+RowLoops::RowLoops(const LoweringContext& lowering, const PointProgram& program, std::uint64_t inner)
+    : lowering_(lowering), program_(program), inner_(inner) {
+  levels_ = loop_levels(program);
+  loops_.resize(static_cast<std::size_t>(levels_.empty() ? 0 : *std::max_element(levels_.begin(), levels_.end())) +
+                1);
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind == Kind::reduce) loops_[static_cast<std::size_t>(level(i) - 1)].reductions.push_back(i);
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind == Kind::column) loops_[static_cast<std::size_t>(level(i))].columns.push_back(i);
+  for (const PointStore& store : program_.stores)
+    if (varies(store)) loops_[static_cast<std::size_t>(level(store.value))].stores.push_back(&store);
+  park();
+}
+
+bool RowLoops::varies(int instruction) const {
+  return (program_.depends[static_cast<std::size_t>(instruction)] & inner_) != 0;
+}
+
+bool RowLoops::varies(const PointStore& store) const {
+  if (varies(store.value)) return true;
+  for (std::size_t d = 0; d < store.form.coefficients.size(); ++d)
+    if ((inner_ >> d & 1) != 0 && !store.form.coefficients[d].is(0)) return true;
+  return false;
+}
+
+void RowLoops::park() {
+  const int count = static_cast<int>(loops_.size());
+  std::vector<std::vector<bool>> needed;
+  for (int l = 0; l < count; ++l) needed.push_back(needed_in(l));
+  std::vector<int> occupied;
+  for (int i = 0; i < program_.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i), loop = static_cast<std::size_t>(level(i));
+    if (!varies(i) || program_[i].kind != Kind::scalar || !program_[i].node.valid() || !needed[loop][at]) continue;
+    if (arithmetic_cost(lowering_.graph[program_[i].node]) < costly) continue;
+    int last_use = level(i);
+    for (int l = level(i) + 1; l < count; ++l)
+      if (needed[static_cast<std::size_t>(l)][at]) last_use = l;
+    if (last_use == level(i)) continue;
+    if (const PointStore* place = parking_place(i, last_use, occupied)) loops_[loop].parked.push_back({i, place});
+  }
+}
+
+/// Which values a loop computes or reads back, what earlier loops stored being there already, and `kept` with it.
+std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
+  const RowLoop& l = loops_[static_cast<std::size_t>(loop)];
+  std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
+  for (const int r : l.reductions) needed[static_cast<std::size_t>(program_[r].args[0])] = true;
+  for (const int c : l.columns) needed[static_cast<std::size_t>(program_[c].args[0])] = true;
+  for (const PointStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
+  for (const PointStore& store : program_.stores)
+    if (varies(store) && level(store.value) < loop) stored[static_cast<std::size_t>(store.value)] = true;
+  if (kept >= 0 && level(kept) < loop) stored[static_cast<std::size_t>(kept)] = true;
+  for (int i = program_.size() - 1; i >= 0; --i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!needed[at] || stored[at] || program_[i].kind == Kind::reduce) continue;
+    for (const int arg : program_[i].args) needed[static_cast<std::size_t>(arg)] = true;
+  }
+  return needed;
+}
+
+/// Whether what lies at a place is wanted after the loop that computes `kept` and parks it there: by a later loop, or
+/// at another element.
+bool RowLoops::read_after(const PointStore& place, int kept) const {
+  const int buffer = lowering_.buffer_of(place.node);
+  const auto lies_there = [&](const PointInstruction& i) {
+    return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
+  };
+  for (const PointInstruction& i : program_.code)
+    if (lies_there(i) && (i.kind != Kind::load || i.form != place.form)) return true;
+  for (int l = level(kept) + 1; l < static_cast<int>(loops_.size()); ++l) {
+    const std::vector<bool> needed = needed_in(l, kept);
+    for (int i = 0; i < program_.size(); ++i)
+      if (needed[static_cast<std::size_t>(i)] && lies_there(program_[i])) return true;
+  }
+  return false;
+}
+
+/// A result that is written when the value has had its last use, or in that very loop.
+const PointStore* RowLoops::parking_place(int value, int last_use, std::vector<int>& occupied) const {
+  for (const PointStore& store : program_.stores) {
+    if (!varies(store) || level(store.value) < last_use) continue;
+    if (program_[store.value].dtype != program_[value].dtype) continue;
+    const int buffer = lowering_.buffer_of(store.node);
+    if (read_after(store, value) || std::find(occupied.begin(), occupied.end(), buffer) != occupied.end()) continue;
+    occupied.push_back(buffer);
+    return &store;
+  }
+  return nullptr;
+}
+
+}  // namespace lathe

@@ -1,0 +1,197 @@
+#include "passes/lowering/verify/verify_program.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+
+#include "ir/kernel/parameter_use.h"
+#include "ir/support/error.h"
+#include "passes/lowering/verify/verify_accesses.h"
+
+namespace lathe {
+
+using Kind = ProgramBuffer::Kind;
+
+namespace {
+
+std::string_view name(Kind kind) {
+  switch (kind) {
+    case Kind::input: return "input";
+    case Kind::state: return "state";
+    case Kind::output: return "output";
+    case Kind::constant: return "constant";
+    case Kind::temporary: return "temporary";
+    case Kind::scratch: return "scratch";
+  }
+  throw InternalError("a kind of buffer out of range");
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : program_(program), owner_(program.buffers.size(), -1) {
+    for (const ProgramBuffer& buffer : program.buffers) stored_.push_back(is_empty(buffer));
+  }
+
+  void run() {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) check_buffer(static_cast<int>(b));
+    check_slots();
+    for (const kernel::Kernel& kernel : program_.kernels) uses_.push_back(kernel::parameter_use(kernel));
+    for (launch_ = 0; launch_ < count(program_.launches); ++launch_) check_arguments();
+    AccessVerifier accesses(program_, uses_);
+    for (int first = 0, last = 0; first < count(program_.launches); first = last + 1) {
+      last = end_of_region(first);
+      for (launch_ = first; launch_ <= last; ++launch_) check_accesses();
+      check_declared(first, last);
+      const auto fault = accesses.find_fault(first, last);
+      if (!fault) continue;
+      launch_ = fault->launch;
+      fail("program_partial", fault->buffer, fault->what);
+    }
+    launch_ = -1;
+    check_results();
+  }
+
+ private:
+  template <class T>
+  static int count(const std::vector<T>& all) {
+    return static_cast<int>(all.size());
+  }
+  const ProgramBuffer& buffer(int b) const { return program_.buffers[static_cast<std::size_t>(b)]; }
+  const Launch& launch() const { return program_.launches[static_cast<std::size_t>(launch_)]; }
+  const kernel::Kernel& kernel() const { return program_.kernels[static_cast<std::size_t>(launch().kernel)]; }
+  static bool is_empty(const ProgramBuffer& buffer) { return buffer.elements == Dim(0); }
+  bool is_stored(int b) const { return stored_[static_cast<std::size_t>(b)]; }
+  const kernel::ParameterUse& use() const { return uses_[static_cast<std::size_t>(launch().kernel)]; }
+
+  [[noreturn]] void fail(std::string_view label, std::string_view what) const {
+    std::string text = fmt::format("program @{}: {}", program_.name, what);
+    if (launch_ >= 0) {
+      const bool known = launch().kernel >= 0 && launch().kernel < count(program_.kernels);
+      text += fmt::format(", in launch {} of {}", launch_, known ? kernel().name : "no kernel");
+      if (!launch().names.empty()) text += fmt::format(" ({})", launch().names.back());
+      if (const std::string at = launch().loc.to_string(); !at.empty()) text += " at " + at;
+    }
+    throw InternalError(fmt::format("{}  [{}]", text, label));
+  }
+  [[noreturn]] void fail(std::string_view label, int b, std::string_view what) const {
+    const ProgramBuffer& info = buffer(b);
+    fail(label, fmt::format("{} {}: {}[{}]: {}", name(info.kind), info.name, lathe::name(info.dtype),
+                            info.elements.to_string(), what));
+  }
+
+  void check_buffer(int b) {
+    const ProgramBuffer& info = buffer(b);
+    if (info.kind == Kind::constant && info.elements != Dim(static_cast<std::int64_t>(info.data.size())))
+      fail("program_constant", b, fmt::format("it has {} elements", info.data.size()));
+  }
+
+  void check_slots() {
+    std::set<int> taken;
+    const auto check = [&](const std::vector<Program::Slot>& slots, Kind kind) {
+      for (const Program::Slot& slot : slots) {
+        if (slot.buffer < 0 || slot.buffer >= count(program_.buffers))
+          fail("program_range", fmt::format("{} {} has the buffer {}", name(kind), slot.name, slot.buffer));
+        const ProgramBuffer& info = buffer(slot.buffer);
+        if (info.kind != kind || info.dtype != slot.dtype || info.elements != slot.shape.numel())
+          fail("program_slot", slot.buffer, fmt::format("it is the {} {}", name(kind), slot.name));
+        if (!taken.insert(slot.buffer).second)
+          fail("program_slot", slot.buffer, fmt::format("the {} {} is another one too", name(kind), slot.name));
+      }
+    };
+    check(program_.inputs, Kind::input);
+    check(program_.states, Kind::state);
+    check(program_.outputs, Kind::output);
+  }
+
+  void check_arguments() const {
+    const Launch& l = launch();
+    if (l.kernel < 0 || l.kernel >= count(program_.kernels))
+      fail("program_range", fmt::format("there is no kernel {}", l.kernel));
+    for (const int b : l.buffers)
+      if (b < 0 || b >= count(program_.buffers)) fail("program_range", fmt::format("there is no buffer {}", b));
+    if (count(l.buffers) != kernel().parameter_count() || l.dims.size() != kernel().dims.size())
+      fail("program_arguments", fmt::format("{} buffers and {} dims for {} and {}", l.buffers.size(), l.dims.size(),
+                                            kernel().parameter_count(), kernel().dims.size()));
+    if (use().largest_code > count(l.checks))
+      fail("program_arguments", fmt::format("{} messages for check {}", l.checks.size(), use().largest_code));
+    std::map<int, std::size_t> seen;
+    for (std::size_t p = 0; p < l.buffers.size(); ++p) {
+      const kernel::BufferInfo& parameter = kernel().buffers[p];
+      if (buffer(l.buffers[p]).dtype != parameter.dtype)
+        fail("program_dtype", l.buffers[p], fmt::format("the parameter {} is {}", p, lathe::name(parameter.dtype)));
+      const auto [other, is_new] = seen.emplace(l.buffers[p], p);
+      if (!is_new && (parameter.noalias || kernel().buffers[other->second].noalias) &&
+          (use().stored[p] || use().stored[other->second]))
+        fail("program_alias", l.buffers[p], fmt::format("it is the parameters {} and {}", other->second, p));
+    }
+  }
+
+  /// Launches of a region follow each other, and are named after its members.
+  int end_of_region(int first) const {
+    int last = first;
+    const auto names = [&](int l) -> const auto& { return program_.launches[static_cast<std::size_t>(l)].names; };
+    while (last + 1 < count(program_.launches) && names(last + 1) == names(first)) ++last;
+    return last;
+  }
+
+  void check_accesses() {
+    for (std::size_t p = 0; p < launch().buffers.size(); ++p) check_access(p);
+    for (std::size_t p = 0; p < launch().buffers.size(); ++p)
+      if (use().stored[p]) stored_[static_cast<std::size_t>(launch().buffers[p])] = true;
+  }
+
+  /// What launches of a region say that they write, one of them has to write.
+  void check_declared(int first, int last) {
+    std::map<int, int> declared;  // by buffer: the last launch that says so
+    std::set<int> stored;
+    for (launch_ = first; launch_ <= last; ++launch_)
+      for (std::size_t p = 0; p < launch().buffers.size(); ++p) {
+        if (kernel().buffers[p].access != kernel::Access::read) declared[launch().buffers[p]] = launch_;
+        if (use().stored[p]) stored.insert(launch().buffers[p]);
+      }
+    for (const auto& [b, at] : declared) {
+      launch_ = at;
+      if (!stored.contains(b) && !is_empty(buffer(b)))
+        fail("program_unwritten", b, "it should be written, and is not");
+    }
+  }
+
+  void check_access(std::size_t p) {
+    const int b = launch().buffers[p];
+    const Kind kind = buffer(b).kind;
+    const bool loads = use().loaded[p], stores = use().stored[p];
+    if (kind == Kind::scratch) {
+      int& owner = owner_[static_cast<std::size_t>(b)];
+      if (loads && !stores) fail("program_scratch", b, "it is read and not written");
+      if (owner >= 0 && owner != launch_) fail("program_scratch", b, fmt::format("launch {} has it too", owner));
+      owner = launch_;
+      return;
+    }
+    if (stores && (kind == Kind::input || kind == Kind::constant)) fail("program_constant", b, "it is written");
+    if (kind == Kind::input || kind == Kind::state || kind == Kind::constant || is_stored(b)) return;
+    if (loads && !stores) fail("program_unwritten", b, "it is read and nothing wrote it before");
+    if (launch().leaves_rest(static_cast<int>(p)))
+      fail("program_unwritten", b, "a part is written and nothing wrote the rest before");
+  }
+
+  void check_results() const {
+    for (const Program::Slot& slot : program_.outputs)
+      if (!is_stored(slot.buffer)) fail("program_unwritten", slot.buffer, "nothing writes it");
+    for (const Program::Slot& slot : program_.states)
+      if (slot.is_updated && !is_stored(slot.buffer))
+        fail("program_unwritten", slot.buffer, "nothing writes its new value");
+  }
+
+  const Program& program_;
+  std::vector<kernel::ParameterUse> uses_;  // by kernel
+  std::vector<bool> stored_;                // by buffer: a launch so far stores to it, or it has no elements
+  std::vector<int> owner_;                  // by buffer: of scratch the launch that has it
+  int launch_ = -1;                         // that is looked at
+};
+
+}  // namespace
+
+void verify_program(const Program& program) { Verifier(program).run(); }
+
+}  // namespace lathe

@@ -1,0 +1,112 @@
+#include "passes/transforms/canonicalize.h"
+
+#include "ir/tensor/compare.h"
+#include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe::ir {
+
+namespace canonical {
+
+Value operand_of(const Value& value, int i) {
+  return {value.builder(), value.node().operands[static_cast<std::size_t>(i)]};
+}
+
+bool is(const Value& value, const Op& op) { return value.node().op == &op; }
+
+namespace {
+
+bool same(const Value& value, const Node& node, std::span<const Value> operands) {
+  const Node& other = value.node();
+  if (other.op != node.op || other.attrs != node.attrs || other.operands.size() != operands.size()) return false;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (other.operands[i] != operands[i].id()) return false;
+  return true;
+}
+
+/// Whether the value can stand for the node. Of two sizes that only a run-time check makes equal an op gives its
+/// result one, which may not be the one that the node has: then it cannot.
+bool fits(const Value& value, const Context& context) {
+  const Shape &made = value.shape(), &wanted = context.shape();
+  LATHE_ASSERT(value.dtype() == context.node.type.dtype && made.rank() == wanted.rank());
+  for (int d = 0; d < made.rank(); ++d) LATHE_ASSERT(made[d] == wanted[d] || !made[d].value() || !wanted[d].value());
+  return made == wanted;
+}
+
+std::optional<Value> apply_first(const Context& context) {
+  for (const auto rules : {view_rules(), algebra_rules(), join_rules(), contract_rules()})
+    for (const Rule& rule : rules) {
+      const auto value = rule.apply(context);
+      if (value && !same(*value, context.node, context.operands) && fits(*value, context)) return value;
+    }
+  return std::nullopt;
+}
+
+/// Applies rules to what a rule made, as long as one fires.
+Value settle(Value value, const std::vector<int>& use_counts) {
+  constexpr int rounds = 16;  // far above any chain of rules; what is left waits for the next run over the graph
+  for (int i = 0; i < rounds; ++i) {
+    const Node node = value.node();
+    if (node.op->as<Argument>()) break;
+    std::vector<Value> operands;
+    for (const ValueId id : node.operands) operands.emplace_back(value.builder(), id);
+    const auto next = apply_first({value.builder(), node, operands, use_counts});
+    if (!next) break;
+    value = *next;
+  }
+  return value;
+}
+
+std::vector<int> count_uses(const Graph& graph) {
+  std::vector<int> uses(graph.nodes.size());
+  const auto count = [&](ValueId id) { ++uses[static_cast<std::size_t>(id.index)]; };
+  for (const Node& node : graph.nodes)
+    for (const ValueId id : node.operands) count(id);
+  for (const ValueId id : graph.results()) count(id);
+  return uses;
+}
+
+/// Nothing where no rule fires and no two nodes are equal.
+std::optional<Graph> run_once(const Graph& graph) {
+  bool fired = false;
+  GraphBuilder builder(graph.name);
+  builder.add_checks(graph.checks);  // first: they speak of the ops that the user wrote
+  Rebuilder to(builder, graph);
+  const auto uses = count_uses(graph);
+  std::vector<int> use_counts;
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    std::optional<Value> now;
+    if (!node.op->as<Argument>()) {
+      const GraphBuilder::At at(builder, node.loc);
+      const auto operands = to.operands(node);
+      now = apply_first({builder, node, operands, use_counts});
+      if (now) now = settle(*now, use_counts);
+      fired = fired || now;
+    }
+    to.set(id, now ? *now : to.copy(node));
+    use_counts.resize(static_cast<std::size_t>(builder.graph().size()));
+    use_counts[static_cast<std::size_t>(to[id].id().index)] += uses[static_cast<std::size_t>(id.index)];
+  }
+  if (!fired && builder.graph().size() == graph.size()) return std::nullopt;
+  to.close();
+  return dce(builder.finish());
+}
+
+}  // namespace
+
+}  // namespace canonical
+
+Graph canonicalize(const Graph& graph) {
+  constexpr int rounds = 10;  // each run goes through every chain; more than three are rare
+  Graph before = dce(graph);
+  for (int i = 0; i < rounds; ++i) {
+    std::optional<Graph> after = canonical::run_once(before);
+    if (!after || structurally_equal(before, *after)) return after ? std::move(*after) : before;
+    before = std::move(*after);
+  }
+  return before;
+}
+
+}  // namespace lathe::ir

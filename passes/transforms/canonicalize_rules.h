@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/builder.h"
+
+/// The rules of the canonicalize pass.
+namespace lathe::ir::canonical {
+
+/// What a rule sees: a node and its operands, which are in one form already. `node.operands` belong to no graph; use
+/// `operands`.
+struct Context {
+  GraphBuilder& builder;
+  const Node& node;
+  std::span<const Value> operands;
+  const std::vector<int>& use_counts;  ///< by value of the builder
+
+  const Value& operand(int i) const { return operands[static_cast<std::size_t>(i)]; }
+  const Shape& shape() const { return node.type.shape; }
+  /// Whether operand i alone has the result's shape.
+  bool full_shape(int i) const { return operand(i).shape() == shape(); }
+  /// How often a value was read in the graph as it came in, by outputs and updates too; 0 for what a rule has made.
+  int uses(const Value& value) const {
+    const auto at = static_cast<std::size_t>(value.id().index);
+    return at < use_counts.size() ? use_counts[at] : 0;
+  }
+};
+
+/// Gives what should stand for the node, or nothing. A value equal to the node itself counts as nothing.
+struct Rule {
+  std::string_view name;
+  std::string_view what;  ///< before -> after
+  std::optional<Value> (*apply)(const Context&);
+};
+
+std::span<const Rule> view_rules();
+std::span<const Rule> algebra_rules();
+std::span<const Rule> join_rules();
+std::span<const Rule> contract_rules();
+
+/// Operand i of a value's node.
+Value operand_of(const Value& value, int i = 0);
+/// Whether a value is made by this op.
+bool is(const Value& value, const Op& op);
+/// The number that every element of the value is, where the graph says so.
+std::optional<double> number(const Value& value);
+
+/// order[i] is the operand's dim shown as dim i, for transpose and permute; nothing for other ops.
+std::optional<std::vector<int>> permutation(const Node& node);
+/// The dims in that order: the value itself, a transpose or a permute.
+Value permuted(const Value& value, const std::vector<int>& order);
+/// Which part of its operand's dim a slice shows.
+struct Range {
+  int dim;
+  Dim start, stop;
+  std::int64_t step;
+};
+/// The range of a slice whose operand has this shape.
+Range range_of(const Node& slice, const Shape& shape);
+
+/// Whether the op changes the shape but not the row-major order of elements: view, reshape, unsqueeze, squeeze.
+bool keeps_order(const Op& op);
+
+}  // namespace lathe::ir::canonical

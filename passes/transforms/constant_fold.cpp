@@ -1,0 +1,87 @@
+#include "passes/transforms/constant_fold.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "ir/tensor/interpreter.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// Where indices are read, a bad one is an error of the run, not of the compilation.
+bool reads_indices(const Node& node) { return node.op == &ops::gather || node.op == &ops::scatter_add; }
+
+bool small(const Node& node, std::int64_t limit) {
+  const Shape& shape = node.type.shape;
+  const bool known = std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.value().has_value(); });
+  return known && *shape.numel().value() <= limit && !is_complex(node.type.dtype);
+}
+
+/// Which nodes depend on small constants alone.
+std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
+  std::vector<bool> known(graph.nodes.size());
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    const bool source = node.operands.empty() && !node.op->as<Argument>();
+    const bool computed = !node.operands.empty() && !reads_indices(node) &&
+                          std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+                            return known[static_cast<std::size_t>(operand.index)];
+                          });
+    known[static_cast<std::size_t>(id.index)] = (source || computed) && small(node, limit);
+  }
+  return known;
+}
+
+/// Whether a number computed now is the one that the constant's text can hold.
+bool exact(double value, DType dtype) { return !is_integer(dtype) || std::fabs(value) < 0x1p53; }
+
+std::optional<Value> as_constant(GraphBuilder& builder, const Node& node, const HostTensor& computed) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < computed.numel(); ++i) {
+    values.push_back(computed.get(i));
+    if (!exact(values.back(), node.type.dtype)) return std::nullopt;
+  }
+  const auto same = [&](double v) { return v == values[0] && std::signbit(v) == std::signbit(values[0]); };
+  if (!values.empty() && std::all_of(values.begin(), values.end(), same)) values.resize(1);
+  return literal(builder, node.type.shape, std::move(values), node.type.dtype);
+}
+
+}  // namespace
+
+Graph constant_fold(const Graph& graph, std::int64_t limit) {
+  const auto known = constant_nodes(graph, limit);
+  GraphBuilder constants_builder(graph.name);
+  Rebuilder constants(constants_builder, graph);
+  std::vector<ValueId> wanted, positions;
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    if (!known[static_cast<std::size_t>(id.index)]) continue;
+    constants.set(id, constants.copy(node));
+    if (node.operands.empty() || node.op->as<View>()) continue;
+    wanted.push_back(id);
+    positions.push_back(constants[id].id());
+  }
+  if (wanted.empty()) return graph;
+  const auto computed = interpret_values(constants_builder.graph(), {}, positions);
+
+  GraphBuilder builder(graph.name);
+  Rebuilder to(builder, graph);
+  std::size_t next = 0;
+  for (const ValueId id : all_values(graph)) {
+    std::optional<Value> now;
+    if (next < wanted.size() && wanted[next] == id) {
+      const GraphBuilder::At at(builder, graph[id].loc);
+      now = as_constant(builder, graph[id], computed[next++]);
+    }
+    to.set(id, now ? *now : to.copy(graph[id]));
+  }
+  to.close();
+  return dce(builder.finish());
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,113 @@
+#include "passes/transforms/mixed_precision.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/ops/functional.h"
+#include "ir/ops/list.h"
+#include "ir/ops/precision.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// The largest finite value.
+double largest(DType narrow) { return narrow == f16 ? 65504.0 : 0x1.fep127; }
+
+class Mixer {
+ public:
+  Mixer(const Graph& graph, GraphBuilder& builder, DType narrow)
+      : graph_(graph), builder_(builder), to_(builder, graph), narrow_(narrow) {}
+
+  void run() {
+    for (const ValueId id : all_values(graph_)) to_.set(id, mixed(graph_[id]));
+    for (const Output& output : graph_.outputs) builder_.output(output.name, as_before(output.value));
+    for (const Update& update : graph_.updates) builder_.update(to_[update.state], as_before(update.value));
+    builder_.add_checks(graph_.checks);
+  }
+
+ private:
+  Value mixed(const Node& node) {
+    if (node.op->as<Argument>()) return to_.copy(node);
+    const GraphBuilder::At at(builder_, node.loc);
+    auto operands = to_.operands(node);
+    const DType dtype = computed_in(node, operands);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (graph_[node.operands[i]].type.dtype == f32 && node.op != &ops::cast) operands[i] = cast(operands[i], dtype);
+    if (node.op == &ops::cast && operands[0].dtype() == node.type.dtype) return operands[0];
+    return builder_.copy(node, operands);
+  }
+
+  /// The dtype that the f32 operands of a node are brought to.
+  DType computed_in(const Node& node, const std::vector<Value>& operands) const {
+    switch (precision_of(*node.op)) {
+      case Precision::narrow: return narrow_;
+      case Precision::wide: return f32;
+      case Precision::follow: break;
+    }
+    if (holds_too_large(node.attrs)) return f32;
+    bool any = false;
+    const bool tensors = std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.rank() > 0; });
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Node& before = graph_[node.operands[i]];
+      if (before.type.dtype != f32) continue;
+      if (before.op == &ops::constant && holds_too_large(before.attrs)) return f32;
+      if (tensors && before.type.rank() == 0) continue;
+      if (operands[i].dtype() != narrow_) return f32;
+      any = true;
+    }
+    return any ? narrow_ : f32;
+  }
+
+  /// Whether a finite number is written there that the narrow dtype cannot hold.
+  bool holds_too_large(const Attributes& attrs) const {
+    const auto too_large = [&](double x) { return std::isfinite(x) && std::abs(x) > largest(narrow_); };
+    for (const auto& [key, value] : attrs.entries()) {
+      const auto* one = std::get_if<double>(&value);
+      const auto* many = std::get_if<std::vector<double>>(&value);
+      if (one && too_large(*one)) return true;
+      if (many && std::any_of(many->begin(), many->end(), too_large)) return true;
+    }
+    return false;
+  }
+
+  /// What stands for a value, in the dtype that it had.
+  Value as_before(ValueId id) const {
+    const GraphBuilder::At at(builder_, graph_[id].loc);
+    return cast(to_[id], graph_[id].type.dtype);
+  }
+
+  const Graph& graph_;
+  GraphBuilder& builder_;
+  Rebuilder to_;
+  DType narrow_;
+};
+
+}  // namespace
+
+Graph mixed_precision(const Graph& graph, DType narrow) {
+  if (narrow != bf16 && narrow != f16)
+    throw UserError(fmt::format("there is no mixed precision of f32 and {}", name(narrow)), "mixed_precision",
+                    "use bf16 or f16");
+  for (const Update& update : graph.updates)
+    if (graph[update.state].op == &ops::parameter)
+      throw UserError(fmt::format("@{} updates the parameter {}: it is a training step already", graph.name,
+                                  graph[update.state].name),
+                      "mixed_precision", "choose the precision when the step is made, so that gradients have it too");
+  GraphBuilder builder(graph.name);
+  Mixer(graph, builder, narrow).run();
+  return builder.finish();
+}
+
+Pipeline precision_passes() {
+  return {
+      {"mixed-bf16", "products in bf16, sums and norms in f32, parameters in f32",
+       [](const Graph& g) { return mixed_precision(g, bf16); }},
+      {"mixed-f16", "the same in f16", [](const Graph& g) { return mixed_precision(g, f16); }},
+  };
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,104 @@
+#include "passes/transforms/recompute.h"
+
+#include <deque>
+#include <map>
+
+#include "ir/support/error.h"
+
+namespace lathe::ir {
+
+namespace {
+
+class Recomputer {
+ public:
+  Recomputer(const Graph& from, std::span<const Recomputation> wanted) : from_(from), now_(from.nodes.size()) {
+    for (const Recomputation& r : wanted) {
+      copies_.emplace_back();
+      for (const ValueId id : r.values) copies_.back()[id] = {};
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      for (const ValueId reader : wanted[i].readers) read_by_[reader].push_back(&copies_[i]);
+  }
+
+  Graph run() {
+    to_.name = from_.name;
+    to_.checks = from_.checks;
+    for (const ValueId id : all_values(from_)) {
+      const auto reader = read_by_.find(id);
+      now_[static_cast<std::size_t>(id.index)] =
+          add(from_[id], reader == read_by_.end() ? std::vector<Copies*>() : reader->second);
+    }
+    for (const Output& output : from_.outputs) to_.outputs.push_back({output.name, now(output.value)});
+    for (const Update& update : from_.updates) to_.updates.push_back({now(update.state), now(update.value)});
+    return std::move(to_);
+  }
+
+  std::vector<std::vector<ValueId>> made() const {
+    std::vector<std::vector<ValueId>> found;
+    for (const Copies& copies : copies_) {
+      found.emplace_back();
+      for (const auto& [value, copy] : copies)
+        if (copy.valid()) found.back().push_back(copy);
+    }
+    return found;
+  }
+
+ private:
+  using Copies = std::map<ValueId, ValueId>;  // of one recomputation: value -> its copy, once a reader has come
+
+  ValueId now(ValueId old) const { return now_[static_cast<std::size_t>(old.index)]; }
+
+  /// Adds a node that reads these copies.
+  ValueId add(Node node, const std::vector<Copies*>& reads) {
+    for (ValueId& operand : node.operands) operand = find(operand, reads);
+    to_.nodes.push_back(std::move(node));
+    return {to_.size() - 1};
+  }
+
+  ValueId find(ValueId operand, const std::vector<Copies*>& reads) {
+    for (Copies* copies : reads) {
+      const auto at = copies->find(operand);
+      if (at == copies->end()) continue;
+      if (!at->second.valid()) copy(operand, *copies);
+      return at->second;
+    }
+    LATHE_ASSERT(now(operand).valid());
+    return now(operand);
+  }
+
+  /// Adds the copy of a value, after those of what it is made of.
+  void copy(ValueId value, Copies& copies) {
+    std::vector<std::pair<ValueId, std::size_t>> open = {{value, 0}};  // and how many of its operands are there
+    while (!open.empty()) {
+      const Node& node = from_[open.back().first];
+      std::size_t& next = open.back().second;
+      if (next == node.operands.size()) {
+        Node copied = node;
+        copied.name.clear();
+        copies[open.back().first] = add(std::move(copied), {&copies});
+        open.pop_back();
+        continue;
+      }
+      const auto operand = copies.find(node.operands[next++]);
+      if (operand != copies.end() && !operand->second.valid()) open.emplace_back(operand->first, 0);
+    }
+  }
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<ValueId> now_;                         // by old value
+  std::deque<Copies> copies_;                        // by recomputation
+  std::map<ValueId, std::vector<Copies*>> read_by_;  // by reader
+};
+
+}  // namespace
+
+Graph recompute(const Graph& graph, std::span<const Recomputation> wanted,
+                std::vector<std::vector<ValueId>>* copies) {
+  Recomputer recomputer(graph, wanted);
+  Graph result = recomputer.run();
+  if (copies) *copies = recomputer.made();
+  return result;
+}
+
+}  // namespace lathe::ir
