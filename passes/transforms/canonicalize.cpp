@@ -67,6 +67,27 @@ std::vector<int> count_uses(const Graph& graph) {
   return uses;
 }
 
+/// Whether no rule fires on any node of a graph without equal nodes. The graph stays as it is.
+bool is_settled(Graph& graph) {
+  const std::size_t nodes = graph.nodes.size(), checks = graph.checks.size();
+  const std::vector<int> use_counts = count_uses(graph);
+  GraphBuilder builder(std::move(graph));
+  bool fires = false;
+  for (std::size_t i = 0; i < nodes && !fires; ++i) {
+    const Value value(builder, {static_cast<std::int32_t>(i)});
+    const Node& node = value.node();
+    if (node.op->as<Argument>()) continue;
+    const GraphBuilder::At at(builder, node.loc);
+    std::vector<Value> operands;
+    for (const ValueId id : node.operands) operands.emplace_back(builder, id);
+    fires = apply_first({builder, node, operands, use_counts}).has_value();
+  }
+  graph = builder.finish();
+  graph.nodes.resize(nodes);  // without what rules made on the way
+  graph.checks.erase(graph.checks.begin() + static_cast<std::ptrdiff_t>(checks), graph.checks.end());
+  return !fires;
+}
+
 /// Nothing where no rule fires and no two nodes are equal.
 std::optional<Graph> run_once(const Graph& graph) {
   bool fired = false;
@@ -105,6 +126,7 @@ Graph canonicalize(const Graph& graph) {
     std::optional<Graph> after = canonical::run_once(before);
     if (!after || structurally_equal(before, *after)) return after ? std::move(*after) : before;
     before = std::move(*after);
+    if (canonical::is_settled(before)) return before;
   }
   return before;
 }

@@ -82,18 +82,16 @@ bool folds_nothing(const Graph& graph, const Node& reduce) {
   return std::all_of(dims.begin(), dims.end(), [&](int d) { return graph[reduce.operands[0]].type.shape[d].is(1); });
 }
 
-Graph split_reductions(const Graph& graph, bool& changed) {
+Graph split_reductions(const Graph& graph) {
   return rebuild(graph,
                  [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
                    if (!node.op->as<Reduce>()) return std::nullopt;
                    if (folds_nothing(graph, node)) {
-                     changed = true;
                      const bool dense = operands[0].type().is_contiguous();
                      return view(dense ? operands[0] : contiguous(operands[0]), node.type.shape);
                    }
                    const auto first = first_step(graph, node);
                    if (first.empty()) return std::nullopt;
-                   changed = true;
                    return fold(operands[0], node, graph, first);
                  });
 }
@@ -122,7 +120,7 @@ Graph split_joins(Graph graph) {
 }
 
 /// A constant that has no buffer gets one where its elements are looked up by address.
-Graph tables_in_memory(const Graph& graph) {
+Graph tables_in_memory(Graph graph) {
   const auto lacks_table = [&](const Node& node) {
     if (!reads_by_address(node)) return false;
     return is_splat(graph[through_aliases(graph, node.operands[0])]);
@@ -161,7 +159,7 @@ std::optional<ValueId> result_without_node(const Graph& graph) {
 
 }  // namespace
 
-Graph own_results(const Graph& graph) {
+Graph own_results(Graph graph) {
   if (!result_without_node(graph)) return graph;
   GraphBuilder builder(graph.name);
   Rebuilder to(builder, graph);
@@ -195,11 +193,11 @@ void verify_prepared(const Graph& graph) {
 
 Graph prepare_for_fusion(const Graph& graph) {
   Graph result = split_joins(split_batches(graph));
-  for (bool changed = true; changed;) {
-    changed = false;
-    result = split_reductions(result, changed);
-  }
-  return own_results(tables_in_memory(result));
+  const auto is_split = [&](const Node& node) {
+    return node.op->as<Reduce>() && (folds_nothing(result, node) || !first_step(result, node).empty());
+  };
+  while (std::any_of(result.nodes.begin(), result.nodes.end(), is_split)) result = split_reductions(result);
+  return own_results(tables_in_memory(std::move(result)));
 }
 
 }  // namespace lathe

@@ -12,7 +12,7 @@ namespace lathe {
 ir::Graph prepare_for_fusion(const ir::Graph& graph);
 
 /// The part of it about results: what rewrites a prepared graph may leave views, or one node for two of them.
-ir::Graph own_results(const ir::Graph& graph);
+ir::Graph own_results(ir::Graph graph);
 
 /// Throws InternalError where a result is no computed node of its own, or a reduction folds trailing dims and others:
 /// no plan would make these.
