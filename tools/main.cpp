@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -68,7 +69,9 @@ int report() noexcept {
 [[noreturn]] void end_at_once() noexcept { std::_Exit(std::current_exception() ? report() : defect); }
 
 [[noreturn]] void end_out_of_memory() {
-  lathe::tools::print_error(out_of_memory);
+  if (::write(STDERR_FILENO, out_of_memory.data(), out_of_memory.size()) < 0) {
+    // The status says it too.
+  }
   std::_Exit(failed);
 }
 
@@ -76,7 +79,7 @@ int report() noexcept {
 
 int main(int argc, char** argv) {
   std::set_terminate(end_at_once);
-  lathe::set_llvm_out_of_memory_handler(end_out_of_memory);
+  lathe::set_out_of_memory_handler(end_out_of_memory);
   lathe::tools::prepare_streams();
   int status = 0;
   try {

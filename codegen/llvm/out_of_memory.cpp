@@ -2,12 +2,15 @@
 
 #include <llvm/Support/ErrorHandling.h>
 
+#include <new>
+
 namespace lathe {
 
-void set_llvm_out_of_memory_handler(void (*handler)()) {
+void set_out_of_memory_handler(void (*handler)()) {
   const auto call = [](void* data, const char*, bool) { reinterpret_cast<void (*)()>(data)(); };
   llvm::remove_bad_alloc_error_handler();
   llvm::install_bad_alloc_error_handler(call, reinterpret_cast<void*>(handler));
+  std::set_new_handler(handler);
 }
 
 }  // namespace lathe
