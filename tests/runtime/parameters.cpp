@@ -75,8 +75,9 @@ TEST_CASE("a store says what does not fit") {
   CHECK(label_of([&] { weights.set("ww", HostTensor(f32, {4})); }) == "argument_unknown");
   CHECK(label_of([&] { (void)weights.get("ww"); }) == "argument_unknown");
   CHECK(weights.get("w").same_bits(four(1, 2, 3, 4)));
-  CHECK(label_of([&] { compile(ir::parse_graph(evaluates), {.parameters = Parameters({{"w", HostTensor(f32, {5})}})}); }) ==
-        "parameters_conflict");
+  CHECK(label_of([&] {
+          compile(ir::parse_graph(evaluates), {.parameters = Parameters({{"w", HostTensor(f32, {5})}})});
+        }) == "parameters_conflict");
   const auto wider =
       ir::parse_graph("graph @g(input %x: f32[5], parameter %w: f32[5]) {\n%1 = add %x, %w\noutput \"y\" %1\n}");
   CHECK(label_of([&] { compile(wider, {.parameters = weights}); }) == "parameters_conflict");
@@ -105,7 +106,8 @@ TEST_CASE("a store reads a file where it is mapped, and training leaves the file
 TEST_CASE("runs on one store from several threads take turns where they update it") {
   Parameters weights({{"w", four(0, 0, 0, 0)}});
   std::vector<Executable> trainers;
-  for (int i = 0; i < 3; ++i) trainers.push_back(compile(ir::parse_graph(trains), {.parameters = weights, .threads = 1}));
+  for (int i = 0; i < 3; ++i)
+    trainers.push_back(compile(ir::parse_graph(trains), {.parameters = weights, .threads = 1}));
   Executable evaluate = compile(ir::parse_graph(evaluates), {.parameters = weights, .threads = 1});
   std::vector<std::thread> threads;
   for (Executable& trainer : trainers)

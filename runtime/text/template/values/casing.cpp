@@ -93,6 +93,17 @@ void for_each_point(std::string_view text, const Visit& visit) {
   for (std::size_t at = 0; at < text.size(); at += code_point_size(text, at)) visit(at, code_point_at(text, at));
 }
 
+/// Whether there are cased letters, and all of them are of one kind.
+bool is_cased(std::string_view text, Case wanted) {
+  bool cased = false, other = false;
+  for_each_point(text, [&](std::size_t, char32_t point) {
+    const Case kind = case_of(point);
+    cased |= kind == wanted;
+    other |= kind != wanted && kind != Case::none;
+  });
+  return cased && !other;
+}
+
 }  // namespace
 
 std::string to_upper(std::string_view text) {
@@ -131,25 +142,8 @@ std::string capitalize(std::string_view text) {
   return out;
 }
 
-bool is_upper(std::string_view text) {
-  bool cased = false, other = false;
-  for_each_point(text, [&](std::size_t, char32_t point) {
-    const Case kind = case_of(point);
-    cased |= kind == Case::upper;
-    other |= kind == Case::lower || kind == Case::title;
-  });
-  return cased && !other;
-}
-
-bool is_lower(std::string_view text) {
-  bool cased = false, other = false;
-  for_each_point(text, [&](std::size_t, char32_t point) {
-    const Case kind = case_of(point);
-    cased |= kind == Case::lower;
-    other |= kind == Case::upper || kind == Case::title;
-  });
-  return cased && !other;
-}
+bool is_upper(std::string_view text) { return is_cased(text, Case::upper); }
+bool is_lower(std::string_view text) { return is_cased(text, Case::lower); }
 
 bool is_title(std::string_view text) {
   bool cased = false, in_word = false, holds = true;
