@@ -21,6 +21,7 @@
 #include "passes/lowering/verify/verify_program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
+#include "runtime/machine/seconds.h"
 
 namespace {
 
@@ -39,7 +40,7 @@ class Phases {
   auto time(const std::string& phase, F&& work) {
     const auto start = Clock::now();
     auto result = work();
-    add(phase, std::chrono::duration<double>(Clock::now() - start).count());
+    add(phase, seconds_since(start));
     return result;
   }
   void print() const {

@@ -14,6 +14,7 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/known_sizes.h"
+#include "runtime/machine/seconds.h"
 
 namespace {
 
@@ -49,7 +50,7 @@ void budgets(const std::string& title, const ir::Graph& step, const DimBindings&
     for (std::int64_t budget = std::numeric_limits<std::int64_t>::max();;) {
       const auto start = std::chrono::steady_clock::now();
       const std::int64_t bytes = took(budget);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double seconds = seconds_since(start);
       fmt::print("  budget {:>9} takes {:>9}  found in {:.1f} s\n",
                  budget > bytes * 2 ? "none" : format_bytes(budget), format_bytes(bytes), seconds);
       budget = bytes - 1;

@@ -7,6 +7,7 @@
 
 #include "bench/memory_cases.h"
 #include "runtime/executable.h"
+#include "runtime/machine/seconds.h"
 
 namespace {
 
@@ -31,7 +32,7 @@ std::vector<Size> sizes_of(const std::string& op) {
 double run_once(Executable& exe, const ir::Tensors& inputs) {
   const auto start = std::chrono::steady_clock::now();
   (void)exe.run(inputs);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start);
 }
 
 void measure(const MemoryOp& op, const Size& size, int threads, int repeats) {

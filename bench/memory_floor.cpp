@@ -9,6 +9,7 @@
 
 #include "ir/support/error.h"
 #include "runtime/machine/arena.h"
+#include "runtime/machine/seconds.h"
 
 namespace lathe::bench {
 
@@ -78,7 +79,7 @@ double run_once(ThreadPool& threads, const std::vector<Sweep>& sweeps, float* me
       asm volatile("" : : "x"(kept) : "memory");
     });
   }
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return seconds_since(start);
 }
 
 }  // namespace

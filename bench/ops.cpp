@@ -18,6 +18,7 @@
 #include "runtime/executable.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
+#include "runtime/machine/seconds.h"
 
 namespace {
 
@@ -81,7 +82,7 @@ class Server {
     for (int i = 0; i < count; ++i) {
       const auto start = Clock::now();
       executable_->run(inputs_);
-      seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      seconds.push_back(seconds_since(start));
     }
     return fmt::format("{{\"seconds\":[{}]}}", fmt::join(seconds, ","));
   }

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "ir/support/error.h"
+#include "runtime/machine/seconds.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
 namespace {
@@ -48,8 +49,7 @@ int main(int argc, char** argv) {
         for (const lathe::TokenId id : encoding.ids)
           checksum = (checksum * 31 + static_cast<std::uint64_t>(id)) % 1000000007;
       }
-      const std::chrono::duration<double> seconds = Clock::now() - start;
-      std::printf("%.6f %zu %llu\n", seconds.count(), tokens, static_cast<unsigned long long>(checksum));
+      std::printf("%.6f %zu %llu\n", lathe::seconds_since(start), tokens, static_cast<unsigned long long>(checksum));
       std::fflush(stdout);
     }
   } catch (const lathe::Error& error) {

@@ -33,6 +33,7 @@
 #include "runtime/files/safetensors.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
+#include "runtime/machine/seconds.h"
 #include "runtime/trace/trace.h"
 
 namespace {
@@ -192,7 +193,7 @@ class Step {
   std::pair<double, double> run(Executable& executable) const {
     const auto start = Clock::now();
     const double loss = executable.run(case_.inputs).at("loss").get(0);
-    return {std::chrono::duration<double>(Clock::now() - start).count(), loss};
+    return {seconds_since(start), loss};
   }
 
   std::optional<Executable> other(const ir::Graph& step) const {

@@ -5,6 +5,7 @@
 #include "frontend/built.h"
 #include "frontend/graph.h"
 #include "frontend/named_gradient.h"
+#include "frontend/step_error.h"
 
 namespace lathe::detail {
 
@@ -16,12 +17,10 @@ void check(const NamedGradient& each, const Location& line) {
     fault = "no gradient";
   else if (!is_float(each.gradient.dtype()) || each.gradient.shape() != each.parameter.shape())
     fault = "a gradient " + each.gradient.value().type().to_string();
-  if (fault.empty()) return;
-  const std::string message =
-      fmt::format("the gradient hook gives {}: {} {}", each.name, each.parameter.value().type().to_string(), fault);
-  const char* hint = "give each parameter a float gradient of its shape";
-  if (line.known()) throw UserError(line, "training_step", message, "gradient_hook", hint);
-  throw UserError("training_step: " + message, "gradient_hook", hint);
+  require_at(
+      line, fault.empty(),
+      fmt::format("the gradient hook gives {}: {} {}", each.name, each.parameter.value().type().to_string(), fault),
+      "gradient_hook", "give each parameter a float gradient of its shape");
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "frontend/graph.h"
 #include "frontend/named_gradient.h"
+#include "frontend/step_error.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/float_environment.h"
@@ -18,6 +20,7 @@
 
 namespace lathe {
 
+using detail::require_at;
 using ir::GraphBuilder;
 using ir::Value;
 
@@ -33,13 +36,6 @@ struct Trained {
   Value gradient;
   const ParameterGroup* group = nullptr;  ///< none: it takes the step's own optimizer
 };
-
-void require_at(const Location& line, bool condition, const std::string& message, std::string_view label,
-                std::string_view hint) {
-  if (condition) return;
-  if (line.known()) throw UserError(line, "training_step", message, label, hint);
-  throw UserError("training_step: " + message, label, hint);
-}
 
 void check_groups(const Location& line, const std::vector<ParameterGroup>& groups) {
   std::set<std::string_view> names;
@@ -223,22 +219,19 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   if (options.clip_norm > 0) clip(trained, options.clip_norm, *norm);
   if (scaling) complete = skip_if_not_finite(*scaling, *norm, complete);
   const OptimizerStep step = begin_update(builder, optimizer, complete);
+  std::map<const ParameterGroup*, OptimizerStep> steps;  // the same, at the group's own rate
+  for (const ParameterGroup& group : options.groups)
+    steps.emplace(&group, OptimizerStep{step.count, learning_rate(group.optimizer).at(step.count), step.update});
   for (const Trained& each : trained) {
     const bool decay = !options.decayed || options.decayed(each.parameter.node());
-    if (!each.group) {
-      add_update(optimizer, step, each.parameter, each.gradient, decay);
-      continue;
-    }
-    const Optimizer& own = each.group->optimizer;
-    add_update(own, {step.count, learning_rate(own).at(step.count), step.update}, each.parameter, each.gradient,
-               decay);
+    add_update(each.group ? each.group->optimizer : optimizer, each.group ? steps.at(each.group) : step,
+               each.parameter, each.gradient, decay);
   }
   advance_random_states(builder);
   if (options.report_norm) builder.output("grad_norm", ir::cast(*norm, loss.dtype()));
   builder.output("learning_rate", ir::cast(step.rate, loss.dtype()));
   for (const ParameterGroup& group : options.groups)
-    builder.output("learning_rate." + group.name,
-                   ir::cast(learning_rate(group.optimizer).at(step.count), loss.dtype()));
+    builder.output("learning_rate." + group.name, ir::cast(steps.at(&group).rate, loss.dtype()));
 }
 
 }  // namespace

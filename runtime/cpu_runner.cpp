@@ -1,5 +1,4 @@
 #include "runtime/cpu_runner.h"
-#include "runtime/machine/seconds.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,7 @@
 #include "runtime/dim_table.h"
 #include "runtime/machine/arena.h"
 #include "runtime/machine/arena_guard.h"
+#include "runtime/machine/seconds.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace lathe {

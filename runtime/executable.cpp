@@ -1,5 +1,4 @@
 #include "runtime/executable.h"
-#include "runtime/machine/seconds.h"
 
 #include <fmt/core.h>
 
@@ -21,6 +20,7 @@
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
 #include "runtime/machine/cpu_info.h"
+#include "runtime/machine/seconds.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/tune/tune.h"
 

@@ -9,6 +9,7 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak.h"
+#include "runtime/machine/seconds.h"
 #include "tools/arguments.h"
 #include "tools/bench/table.h"
 #include "tools/commands.h"
@@ -110,7 +111,7 @@ void bench_graph(const Options& options, int threads, double peak) {
   for (int i = 0; i < options.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
     executable.run(inputs);
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    seconds.push_back(seconds_since(start));
   }
   std::vector<LaunchTime> times;
   executable.run_traced(inputs, times);

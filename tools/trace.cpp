@@ -1,5 +1,6 @@
 #include "runtime/trace/trace.h"
 #include "ir/support/visible.h"
+#include "runtime/machine/seconds.h"
 
 #include <fmt/core.h>
 
@@ -48,7 +49,7 @@ void run(const Options& options) {
               .runs = {}};
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const auto now = [&] { return seconds_since(begin); };
   for (int i = 0; i < options.steps; ++i) {
     TracedRun traced{.start = now(), .seconds = 0, .launches = {}};
     executable.run_traced(inputs, traced.launches);

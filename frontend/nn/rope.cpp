@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "frontend/nn/require_option.h"
 #include "frontend/ops.h"
 
 namespace lathe::nn {
@@ -113,7 +114,7 @@ bool positive(double value) { return value > 0 && std::isfinite(value); }
 /// What the scaling that is chosen reads.
 void check(const RopeOptions& o, const Where& at) {
   const auto require = [&](bool holds, std::string_view name, const auto& value, std::string_view hint) {
-    if (!holds) throw UserError(Location(at), "rope", fmt::format("{} is {}", name, value), "rope_options", hint);
+    require_option(at, "rope", "rope_options", holds, name, value, hint);
   };
   constexpr std::string_view above_zero = "give a finite number above 0", length = "give the length in tokens";
   require(o.theta > 1 && std::isfinite(o.theta), "theta", o.theta, "give a finite number above 1");

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "frontend/nn/attention.h"
+#include "frontend/nn/require_option.h"
 #include "frontend/ops.h"
 
 namespace lathe::nn {
@@ -14,8 +15,7 @@ namespace {
 
 void check(const AttentionContext::Options& options, const Where& at) {
   const auto require = [&](bool holds, std::string_view name, const auto& value, std::string_view hint) {
-    if (!holds)
-      throw UserError(Location(at), "attention", fmt::format("{} is {}", name, value), "attention_options", hint);
+    require_option(at, "attention", "attention_options", holds, name, value, hint);
   };
   require(std::isfinite(options.scale), "the scale", options.scale, "give a finite number, such as d^-0.5");
   require(options.soft_cap >= 0 && std::isfinite(options.soft_cap), "soft_cap", options.soft_cap,

@@ -1,5 +1,4 @@
 #include "runtime/machine/peak.h"
-#include "runtime/machine/seconds.h"
 
 #include <sched.h>
 
@@ -15,6 +14,7 @@
 #include "runtime/machine/arena.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/peak_kernels.h"
+#include "runtime/machine/seconds.h"
 
 namespace lathe {
 

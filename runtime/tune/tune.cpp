@@ -10,6 +10,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "runtime/files/sha256.h"
+#include "runtime/machine/seconds.h"
 #include "runtime/trace/role.h"
 #include "runtime/tune/tile_race.h"
 
@@ -161,7 +162,7 @@ class Tuner {
       const std::vector<bool> skipped = turns(program, places);
       const std::vector<double> times = tune_.timer ? tune_.timer(program, skipped) : (*machine)(skipped);
       if (run > 0) note(program, places, skipped, times);  // the first warms up
-      seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      seconds = seconds_since(start);
     }
   }
 

@@ -13,6 +13,7 @@
 #include "bench/step_cases.h"
 #include "frontend/training.h"
 #include "ir/support/error.h"
+#include "runtime/machine/seconds.h"
 #include "tests/gpu/gpu_device.h"
 
 namespace {
@@ -20,8 +21,6 @@ namespace {
 using namespace lathe;
 using namespace lathe::bench;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 struct Case {
   ir::Graph graph;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/memory_floor.h"
+#include "runtime/machine/seconds.h"
 
 namespace lathe::bench {
 
@@ -13,7 +14,7 @@ namespace {
 double seconds_of_runs(Executable& executable, const ir::Tensors& inputs, int count) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) executable.run(inputs);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / count;
+  return seconds_since(start) / count;
 }
 
 }  // namespace

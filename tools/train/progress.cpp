@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ir/support/error.h"
+#include "runtime/machine/seconds.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -31,14 +32,14 @@ Progress::Progress(std::int64_t first, std::int64_t last, double tokens_per_step
       shown_(start_) {}
 
 double Progress::tokens_per_second() const {
-  const double took = std::chrono::duration<double>(Clock::now() - start_).count();
+  const double took = seconds_since(start_);
   return took > 0 ? static_cast<double>(done_) * tokens_per_step_ / took : 0;
 }
 
 void Progress::step(std::int64_t step, double loss, double rate) {
   ++done_;
   smooth_loss_ = done_ == 1 ? loss : 0.9 * smooth_loss_ + 0.1 * loss;
-  const double since = std::chrono::duration<double>(Clock::now() - shown_).count();
+  const double since = seconds_since(shown_);
   const bool last = step == last_;
   const bool due = terminal_ ? since >= 0.25 : since >= 5 || done_ == 1;
   if (due || last) show(step, smooth_loss_, rate);

@@ -2,6 +2,7 @@
 
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/fusion/join_columns.h"
+#include "passes/lowering/elementwise/column_space.h"
 
 namespace lathe::cpu {
 
@@ -20,17 +21,10 @@ class ColumnKernel {
   ColumnKernel(const LoweringContext& lowering, const Region& region)
       : context_("columns"),
         program_(region_program(lowering.graph, lowering.plan, region)),
+        dims_(lowering, region, program_),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder) {
     declare_buffers(context_, {&program_}, lowering);
-    const auto reduced = reduced_dims(lowering.graph, lowering.graph[region.members[0]]);
-    int last = -1;
-    for (const int d : reduced)
-      if (!program_.domain[d].is(1)) last = std::max(last, d);
-    for (int d = 0; d < program_.domain.rank(); ++d) {
-      const bool folded = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
-      (folded ? reduced_ : d > last ? columns_ : outer_).push_back(d);
-    }
     lanes_ = program_lanes(program_, lowering.target);
     reduce_ = program_.size() - 1;
     LATHE_ASSERT(program_[reduce_].kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
@@ -39,15 +33,17 @@ class ColumnKernel {
   KernelContext::Built run() {
     Scope top(emitter_, {});
     emitter_.hoist(top);
-    const Value columns = context_.dim(program_.points(columns_)), outer = context_.dim(program_.points(outer_));
+    const Value columns = context_.dim(program_.points(dims_.columns)),
+                outer = context_.dim(program_.points(dims_.outer));
     const Value blocks = b_.ceil_div(columns, vectors * lanes_);
     b_.parallel_for(0, outer * blocks, 1, [&](Value i) {
       const Value first = i % blocks * (vectors * lanes_);
       block(i / blocks, first, columns, top);
     });
     auto built = context_.finish();
-    built.launch.work = program_.points(reduced_) * Dim(vectors * lanes_ * program_.work());
-    built.launch.flops = program_.points(reduced_) * program_.points(columns_) * program_.points(outer_);
+    built.launch.work = program_.points(dims_.reduced) * Dim(vectors * lanes_ * program_.work());
+    built.launch.flops =
+        program_.points(dims_.reduced) * program_.points(dims_.columns) * program_.points(dims_.outer);
     return built;
   }
 
@@ -62,15 +58,15 @@ class ColumnKernel {
       totals.push_back(b_.var(type, identity));
       masks.push_back(lanes_ > 1 ? b_.tail_mask(columns - (first + v * lanes_), lanes_) : first + v < columns);
     }
-    const Value rows = context_.dim(program_.points(reduced_));
+    const Value rows = context_.dim(program_.points(dims_.reduced));
     b_.for_loop(0, rows, chain_limit, [&](Value start) {
       std::vector<kernel::Var> partial;
       for (int v = 0; v < vectors; ++v) partial.push_back(b_.var(type, identity));
       b_.for_loop(start, kernel::min(start + chain_limit, rows), 1, [&](Value row) {
-        Scope row_scope(emitter_, {{outer_, outer, 1}, {reduced_, row, 1}}, {}, &top);
+        Scope row_scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}}, {}, &top);
         for (int v = 0; v < vectors; ++v) {
           const Value at = first + v * lanes_;
-          Scope scope(emitter_, {{outer_, outer, 1}, {reduced_, row, 1}, {columns_, at, lanes_}},
+          Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}, {dims_.columns, at, lanes_}},
                       masks[static_cast<std::size_t>(v)], &row_scope);
           const Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
           const auto& var = partial[static_cast<std::size_t>(v)];
@@ -84,7 +80,7 @@ class ColumnKernel {
     });
     for (int v = 0; v < vectors; ++v) {
       const auto at = static_cast<std::size_t>(v);
-      Scope scope(emitter_, {{outer_, outer, 1}, {columns_, first + v * lanes_, lanes_}}, masks[at], &top);
+      Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.columns, first + v * lanes_, lanes_}}, masks[at], &top);
       const PointStore& store = program_.stores[0];
       emitter_.store(store.node, reduce.dtype, store.form, rounded(b_, b_.get(totals[at]), reduce.dtype), scope);
     }
@@ -92,9 +88,9 @@ class ColumnKernel {
 
   KernelContext context_;
   PointProgram program_;
+  const ColumnSpace dims_;
   PointEmitter emitter_;
   kernel::Builder& b_;
-  std::vector<int> outer_, reduced_, columns_;
   int lanes_ = 1, reduce_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/reduction/long_reduction.h"
+#include "passes/lowering/elementwise/column_space.h"
 
 namespace lathe::gpu {
 
@@ -27,15 +28,8 @@ class ColumnsKernel {
   ColumnsKernel(const LoweringContext& lowering, const Region& region)
       : lowering_(lowering),
         program_(region_program(lowering.graph, lowering.plan, region)),
+        dims_(lowering, region, program_),
         lanes_(program_lanes(program_, vectors)) {
-    const auto reduced = reduced_dims(lowering.graph, lowering.graph[region.members[0]]);
-    int last = -1;
-    for (const int d : reduced)
-      if (!program_.domain[d].is(1)) last = std::max(last, d);
-    for (int d = 0; d < program_.domain.rank(); ++d) {
-      const bool folded = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
-      (folded ? reduced_ : d > last ? columns_ : outer_).push_back(d);
-    }
     LATHE_ASSERT(reduce().kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
     choose_pieces();
   }
@@ -65,16 +59,16 @@ class ColumnsKernel {
 
   const PointInstruction& reduce() const { return program_[program_.size() - 1]; }
   DType type() const { return compute_type(reduce().dtype); }
-  Dim kept() const { return program_.points(outer_) * program_.points(columns_); }
+  Dim kept() const { return program_.points(dims_.outer) * program_.points(dims_.columns); }
 
   void choose_pieces() {
     std::int64_t bytes = 0;
     for (const PointInstruction& i : program_.code)
       if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
-    const Threads threads(program_.points(columns_).value(), lanes_);
+    const Threads threads(program_.points(dims_.columns).value(), lanes_);
     const double down = static_cast<double>(threads.down) / lanes_;
     pieces_ = pieces_of({.results = kept().value(),
-                         .length = program_.points(reduced_).value(),
+                         .length = program_.points(dims_.reduced).value(),
                          .bytes = bytes,
                          .threads = down,
                          .piece_threads = down});
@@ -87,28 +81,31 @@ class ColumnsKernel {
     declare(context);
     Scope top(emitter, {});
     emitter.hoist(top);
-    const Dim width = program_.points(columns_);
-    const Value rows = context.dim(program_.points(reduced_));
+    const Dim width = program_.points(dims_.columns);
+    const Value rows = context.dim(program_.points(dims_.reduced));
     const Pieces pieces = cut(b, rows, pieces_, Threads(width.value(), lanes_).down, 1);
     const Space space{.width = width,
                       .lanes = lanes_,
                       .columns = context.dim(width),
                       .rows = rows,
-                      .outer = context.dim(program_.points(outer_)),
+                      .outer = context.dim(program_.points(dims_.outer)),
                       .pieces = pieces.count,
                       .length = pieces.length};
     const auto element = [&](const At& at, Value mask) {
-      Scope scope(emitter, {{outer_, at.outer, 1}, {reduced_, at.row, 1}, {columns_, at.column, lanes_}}, mask, &top);
+      Scope scope(emitter,
+                  {{dims_.outer, at.outer, 1}, {dims_.reduced, at.row, 1}, {dims_.columns, at.column, lanes_}}, mask,
+                  &top);
       return emitter.emit(reduce().args[0], scope);
     };
     const auto result = [&](const At& at, Value mask, Value total) {
-      if (pieces_ == 1) return put(emitter, {{outer_, at.outer, 1}, {columns_, at.column, lanes_}}, mask, total, top);
+      if (pieces_ == 1)
+        return put(emitter, {{dims_.outer, at.outer, 1}, {dims_.columns, at.column, lanes_}}, mask, total, top);
       const Value line = at.piece * space.outer + at.outer;
       b.store(context.buffer(partial_), line * space.columns + at.column, total, mask);
     };
     blocks(b, space, element, result);
     auto built = context.finish();
-    built.launch.flops = program_.points(reduced_) * kept();
+    built.launch.flops = program_.points(dims_.reduced) * kept();
     return built;
   }
 
@@ -121,9 +118,9 @@ class ColumnsKernel {
     const ir::ValueId node = program_.stores[0].node;
     context.declare(lowering_.buffer_of(node), lowering_.graph[node].type.dtype, false, true);
     Scope top(emitter, {});
-    const Value all = context.dim(kept()), columns = context.dim(program_.points(columns_));
-    const int down = Threads(program_.points(columns_).value(), lanes_).down;
-    const Value count = cut(b, context.dim(program_.points(reduced_)), pieces_, down, 1).count;
+    const Value all = context.dim(kept()), columns = context.dim(program_.points(dims_.columns));
+    const int down = Threads(program_.points(dims_.columns).value(), lanes_).down;
+    const Value count = cut(b, context.dim(program_.points(dims_.reduced)), pieces_, down, 1).count;
     const Space space{.width = kept(),
                       .lanes = 1,
                       .columns = all,
@@ -135,7 +132,7 @@ class ColumnsKernel {
       return b.load(context.buffer(partial_), at.row * all + at.column);
     };
     const auto result = [&](const At& at, Value, Value total) {
-      put(emitter, {{outer_, at.column / columns, 1}, {columns_, at.column % columns, 1}}, {}, total, top);
+      put(emitter, {{dims_.outer, at.column / columns, 1}, {dims_.columns, at.column % columns, 1}}, {}, total, top);
     };
     blocks(b, space, element, result);
     return context.finish();
@@ -207,8 +204,8 @@ class ColumnsKernel {
 
   const LoweringContext& lowering_;
   PointProgram program_;
+  const ColumnSpace dims_;
   int lanes_;
-  std::vector<int> outer_, reduced_, columns_;
   int pieces_ = 1, partial_ = -1;
 };
 
