@@ -15,13 +15,13 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
 #include "ir/tensor/verifier.h"
-#include "passes/cpu/lower_cpu.h"
+
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
 #include "runtime/machine/seconds.h"
+#include "runtime/target_machine.h"
 
 namespace {
 
@@ -94,23 +94,18 @@ void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step,
       phases.time(kind + ": compile", [&] { return compile(step, {.threads = 1, .cache = cache}); });
   const CompileSummary& c = exe.summary();
   phases.add(kind + ":   passes", c.pass_seconds);
-  std::map<std::string, int> seen;
-  for (const ir::PassRun& run : c.passes) {
-    const int n = ++seen[run.name];
-    phases.add(fmt::format("{}:     {}{}", kind, run.name, n > 1 ? fmt::format(" {}", n) : ""), run.seconds);
-  }
+  for (const ir::PassRun& run : c.passes) phases.add(fmt::format("{}:     {}", kind, run.name), run.seconds);
   phases.add(kind + ":   lowering", c.lower_seconds);
   phases.add(kind + ":   code", c.codegen_seconds);
 }
 
 /// The phases of lowering that stand alone.
 void add_lowering(Phases& phases, const ir::Graph& step) {
-  const ir::Graph passed = ir::run_pipeline(step, ir::default_pipeline()).graph;
+  const ir::Graph passed = ir::run_pipeline(step, compile_pipeline(Target::host())).graph;
   phases.time("verify once", [&] { return ir::find_defect(passed); });
-  const ir::Graph prepared = phases.time("lowering: prepare", [&] { return prepare_for_fusion(passed); });
-  phases.time("lowering: plan_fusion", [&] { return plan_fusion(prepared); });
+  phases.time("lowering: plan_fusion", [&] { return plan_fusion(passed); });
   const Program program =
-      phases.time("lowering: all", [&] { return lower_cpu(passed, vector_target(Target::host().cpu)); });
+      phases.time("lowering: all", [&] { return lower_prepared(passed, machine_of(Target::host())).program; });
   phases.time("lowering: verify_program", [&] {
     verify_program(program);
     return 0;

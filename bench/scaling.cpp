@@ -12,10 +12,10 @@
 #include "bench/program_text.h"
 #include "bench/scaling_cases.h"
 #include "ir/tensor/verifier.h"
-#include "passes/cpu/lower_cpu.h"
+
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "runtime/executable.h"
+#include "runtime/target_machine.h"
 
 namespace {
 
@@ -68,15 +68,12 @@ class Table {
 
 /// The passes, one by one; each is verified as in a compilation.
 ir::Graph pass(Table& table, std::size_t size, const ir::Graph& given) {
-  ir::Pipeline pipeline = ir::default_pipeline();
-  std::map<std::string, int> seen;
-  for (ir::Pass& each : pipeline) {
-    const int n = ++seen[each.name];
-    const std::string row = fmt::format("  {}{}", each.name, n > 1 ? fmt::format(" {}", n) : "");
-    each.run = [&table, size, row, run = each.run](const ir::Graph& g) {
+  ir::Pipeline pipeline = compile_pipeline(Target::host());
+  const std::vector<std::string> names = ir::stage_names(pipeline);
+  for (std::size_t i = 0; i < pipeline.size(); ++i)
+    pipeline[i].run = [&table, size, row = "  " + names[i], run = pipeline[i].run](const ir::Graph& g) {
       return table.time(row, size, [&] { return run(g); });
     };
-  }
   return table.time("passes", size, [&] { return ir::run_pipeline(given, pipeline).graph; });
 }
 
@@ -101,10 +98,9 @@ void measure(const bench::ScalingCase& c, std::size_t s, Table& table, const std
   const ir::Graph graph = table.time("build", s, [&] { return c.graph(size); });
   const ir::Graph passed = pass(table, s, graph);
   table.time("  verify once", s, [&] { return ir::find_defect(passed); });
-  const VectorTarget target = vector_target(Target::host().cpu);
-  const Program program = table.time("lower", s, [&] { return lower_cpu(passed, target); });
-  const ir::Graph prepared = table.time("  prepare", s, [&] { return prepare_for_fusion(passed); });
-  table.time("  plan_fusion", s, [&] { return plan_fusion(prepared); });
+  const Machine machine = machine_of(Target::host());
+  const Program program = table.time("lower", s, [&] { return lower_prepared(passed, machine).program; });
+  table.time("  plan_fusion", s, [&] { return plan_fusion(passed); });
   table.time("code", s, [&] { return codegen::Jit({.threads = 1}).compile(program.kernels); });
   if (c.inputs) measure_run(table, s, graph, c.inputs(size));
   table.add("nodes", s, passed.size());

@@ -1,10 +1,12 @@
 #include "passes/pipeline.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <map>
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
@@ -12,6 +14,9 @@
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/chunks/chunk_rows.h"
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "passes/gpu/lower_gpu.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
 #include "passes/transforms/cse.h"
@@ -50,18 +55,24 @@ Pipeline default_pipeline(const RowChunks& chunks) {
                         chunks);
 }
 
+std::vector<std::string> stage_names(const Pipeline& pipeline) {
+  std::map<std::string, int> times;
+  std::vector<std::string> names;
+  for (const Pass& pass : pipeline) {
+    const int time = ++times[pass.name];
+    names.push_back(time == 1 ? pass.name : fmt::format("{}.{}", pass.name, time));
+  }
+  return names;
+}
+
 namespace {
 
 [[noreturn]] void unknown_pass(std::string_view name, const Pipeline& known) {
-  std::vector<std::string_view> names;
-  std::string list;
-  for (const Pass& pass : known) {
-    names.push_back(pass.name);
-    list += (list.empty() ? "" : ", ") + pass.name;
-  }
+  const std::vector<std::string> stages = stage_names(known);
+  const std::vector<std::string_view> names(stages.begin(), stages.end());
   const std::string near = did_you_mean(name, names);
   throw UserError(fmt::format("there is no pass named '{}'", name), "pass_name",
-                  near.empty() ? fmt::format("the passes are {}", list) : near);
+                  near.empty() ? fmt::format("the passes are {}", fmt::join(names, ", ")) : near);
 }
 
 const Pass* find_pass(const Pipeline& pipeline, std::string_view name) {
@@ -101,7 +112,9 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
 
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
   Pipeline known = all_passes(chunks);
-  for (Pass& pass : mode_passes()) known.push_back(std::move(pass));
+  for (const Pipeline& more :
+       {mode_passes(), gpu_machine(false).passes, prepare_passes(), attention_passes({.blocks = true})})
+    known.insert(known.end(), more.begin(), more.end());
   Pipeline pipeline;
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());
@@ -117,7 +130,8 @@ Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
 PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const PipelineOptions& options) {
   for (const std::string& name : options.disable)
     if (!find_pass(pipeline, name)) unknown_pass(name, pipeline);
-  if (!options.stop_after.empty() && !find_pass(pipeline, options.stop_after))
+  const std::vector<std::string> stages = stage_names(pipeline);
+  if (!options.stop_after.empty() && !contains(stages, options.stop_after))
     unknown_pass(options.stop_after, pipeline);
   InferredTypes known;
   if (const auto defect = find_defect(graph, known)) throw InternalError(*defect);
@@ -140,9 +154,9 @@ PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const 
     }
     given = &result.graph;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    result.runs.push_back({pass.name, seconds.count(), before, result.graph.size()});
-    if (options.dump_after) options.dump_after(pass.name, result.graph);
-    if (pass.name == options.stop_after) break;
+    result.runs.push_back({stages[i], seconds.count(), before, result.graph.size()});
+    if (options.dump_after) options.dump_after(stages[i], result.graph);
+    if (stages[i] == options.stop_after) break;
   }
   if (given == &graph) result.graph = graph;
   return result;

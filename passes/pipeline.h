@@ -7,20 +7,12 @@
 
 #include "ir/tensor/graph.h"
 #include "passes/chunks/chunk_options.h"
+#include "passes/pass.h"
 
 namespace lathe::ir {
 
-/// A pass: one pure function with a name.
-struct Pass {
-  std::string name;
-  std::string doc;
-  std::function<Graph(const Graph&)> run;
-};
-using Pipeline = std::vector<Pass>;
-
-/// The passes that make a graph ready for fusion and lowering, in order. Attention fusion belongs between
-/// "canonicalize" and "expand", where softmax is still one node:
-///   insert_before(pipeline, "expand", {"fuse-attention", "...", fuse_attention});
+/// The passes that every graph goes through, whatever it is compiled for: it is one of primitives then, in canonical
+/// form. compile_pipeline() (passes/compile_pipeline.h) goes on from there.
 Pipeline default_pipeline(const RowChunks& chunks = {});
 /// Every graph pass that stands alone, by name; `lathe opt` runs any of them.
 Pipeline all_passes(const RowChunks& chunks = {});
@@ -30,23 +22,28 @@ Pipeline all_passes(const RowChunks& chunks = {});
 Pipeline mode_passes();
 
 void insert_before(Pipeline& pipeline, std::string_view name, Pass pass);
-/// Passes by name, such as "canonicalize,cse". UserError [pass_name] for a name that is none of all_passes().
+/// Passes by name, such as "canonicalize,cse": those of all_passes() and mode_passes(), and those that bring a graph
+/// of primitives into the form that machines take. UserError [pass_name] for another name.
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks = {});
 
+/// The names of the passes; one that runs for the second time is "canonicalize.2".
+std::vector<std::string> stage_names(const Pipeline& pipeline);
+
 struct PassRun {
-  std::string name;
+  std::string name;  ///< of stage_names()
   double seconds = 0;
   int nodes_before = 0, nodes_after = 0;
 };
 
 struct PipelineOptions {
-  /// Called with the name of each pass and the graph after it; first with "input" and the graph as given.
-  std::function<void(std::string_view pass, const Graph&)> dump_after;
-  std::vector<std::string> disable;  ///< names of passes to leave out [pass_name]
-  std::string stop_after;            ///< the last pass to run; empty: all [pass_name]
+  /// Called with the name of each pass (of stage_names()) and the graph after it; first with "input" and the graph as
+  /// given.
+  std::function<void(std::string_view pass, const Graph&)> dump_after = {};
+  std::vector<std::string> disable = {};  ///< names of passes to leave out, each time that they run [pass_name]
+  std::string stop_after = {};            ///< the last pass to run, of stage_names(); empty: all [pass_name]
   /// Where to write what `lathe opt` needs to repeat a failure: the names of the passes left to run and the text of
   /// the graph that went in. Empty: nowhere.
-  std::string reproducer;
+  std::string reproducer = {};
 };
 
 struct PipelineResult {

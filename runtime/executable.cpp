@@ -10,8 +10,6 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/gpu/lower_gpu.h"
 #include "passes/lowering/signature.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/index_lookups.h"
@@ -22,6 +20,7 @@
 #include "runtime/machine/cpu_info.h"
 #include "runtime/machine/seconds.h"
 #include "runtime/parameters/parameter_store.h"
+#include "runtime/target_machine.h"
 #include "runtime/tune/tune.h"
 
 namespace lathe {
@@ -178,12 +177,6 @@ std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const G
   return cuda::make_cuda_runner(program, kernels, gpu.platform, gpu.arch, {.threads = compiling_threads(options)});
 }
 
-Program lowered(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
-                const LowerOptions& lowering) {
-  if (!gpu) return lower_cpu(graph, vector_target(options.target.cpu), lowering);
-  return (gpu->arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu)(graph, lowering);
-}
-
 TuneMachine cpu_to_tune(const CompileOptions& options) {
   return {.name = fmt::format("{}\n{} threads", cpu_info().model, threads_of(options)),
           .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
@@ -205,12 +198,12 @@ TuneMachine gpu_to_tune(const CompileOptions& options, const Gpu& gpu) {
 }
 
 /// Tiles as they were measured, or are now.
-TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const ir::Graph& graph,
-                          CompileSummary& summary) {
-  TuneMachine machine = gpu ? gpu_to_tune(options, *gpu) : cpu_to_tune(options);
-  machine.store = options.cache;
-  machine.lower = [&](const LowerOptions& lowering) { return lowered(options, gpu, graph, lowering); };
-  TunedTiles tuned = tune_tiles(graph, options.lower, *options.tune, machine);
+TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu>& gpu, const Machine& machine,
+                          const ir::Graph& prepared, CompileSummary& summary) {
+  TuneMachine tune = gpu ? gpu_to_tune(options, *gpu) : cpu_to_tune(options);
+  tune.store = options.cache;
+  tune.lower = [&](const LowerOptions& lowering) { return lower_prepared(prepared, machine, lowering).program; };
+  TunedTiles tuned = tune_tiles(prepared, options.lower, *options.tune, tune);
   summary.tuned = std::move(tuned.report);
   return std::move(tuned.choices);
 }
@@ -228,20 +221,22 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
 
   auto start = Clock::now();
   const bool is_gpu = options.target.kind == Target::Kind::cuda;
-  const RowChunks chunks = options.lower.chunks.value_or(is_gpu ? RowChunks::gpu() : RowChunks{});
-  ir::PipelineResult passed = ir::run_pipeline(graph, ir::default_pipeline(chunks), options.pipeline);
+  if (is_gpu && options.lower.memory)
+    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
+  const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;
+  Target target = options.target;
+  if (gpu) target.arch = gpu->arch;
+  const Machine machine = machine_of(target);
+  ir::PipelineResult passed = ir::run_pipeline(graph, compile_pipeline(target, options.lower), options.pipeline);
   impl->summary.passes = passed.runs;
   impl->summary.nodes = passed.graph.size();
   impl->summary.pass_seconds = seconds_since(start);
 
   start = Clock::now();
-  if (is_gpu && options.lower.memory)
-    throw UserError("a memory budget is kept by code for CPUs alone", "memory_target", "compile for the CPU");
-  const std::optional<Gpu> gpu = is_gpu ? std::optional(gpu_of(options)) : std::nullopt;
   LowerOptions lowering = options.lower;
-  if (options.tune) lowering.tiles = tuned_choices(options, gpu, passed.graph, impl->summary);
+  if (options.tune) lowering.tiles = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
   if (lowering.memory) lowering.memory->threads = threads_of(options);
-  impl->program = lowered(options, gpu, passed.graph, lowering);
+  impl->program = lower_prepared(passed.graph, machine, lowering).program;
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

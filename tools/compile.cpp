@@ -6,10 +6,9 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude.h"
-#include "passes/gpu/lower_gpu.h"
-#include "passes/pipeline.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
+#include "runtime/target_machine.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
@@ -74,9 +73,8 @@ void run(const Options& options) {
   const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
-  const auto lower_it = arch.has_warp_groups() ? lower_gpu_sm_90a : lower_gpu;
-  const ir::Pipeline passes = ir::default_pipeline(options.lower.chunks.value_or(RowChunks::gpu()));
-  const Program program = lower_it(ir::run_pipeline(graph, passes).graph, options.lower);
+  const Target target{.kind = Target::Kind::cuda, .arch = arch};
+  const Program program = lower_for(target, graph, options.lower).program;
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }

@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "codegen/cuda/emitter.h"
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/printer.h"
-#include "passes/cpu/lower_cpu.h"
-#include "runtime/target.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/printer.h"
+#include "passes/fusion/print_regions.h"
+#include "passes/memory/memory_plan.h"
 
 namespace lathe::tools {
 
@@ -28,23 +31,45 @@ std::string launches_text(const Program& program) {
   return text;
 }
 
+std::string kernel_text(const kernel::Kernel& kernel, std::string_view stage, const Target& target) {
+  if (stage == "kernels") return kernel::print(kernel);
+  if (stage == "llvm") return codegen::emit_llvm_ir(kernel, target.cpu);
+  if (stage == "asm") return codegen::emit_assembly(kernel, target.cpu);
+  LATHE_ASSERT(stage == "cuda");
+  return cuda::emit(kernel);
+}
+
+std::string plan_text(const Lowered& lowered, const StageOptions& options) {
+  const std::vector<std::string> missing = ir::unbound_dims(lowered.graph, options.dims);
+  if (!missing.empty())
+    throw UserError(fmt::format("a memory plan is for one size of each dim: {} {} none", fmt::join(missing, ", "),
+                                missing.size() == 1 ? "has" : "have"),
+                    "dim_option", "give --dim NAME=SIZE");
+  return print_plan(plan_memory(lowered.program, options.dims), lowered.program);
+}
+
 }  // namespace
 
-bool is_code_stage(std::string_view stage) { return stage == "kernels" || stage == "llvm" || stage == "asm"; }
-
-std::string code_text(const ir::Graph& graph, std::string_view stage, std::string_view cpu) {
-  const codegen::TargetCpu target = cpu == "host" ? codegen::TargetCpu::host() : codegen::TargetCpu::named(cpu);
-  const Program program = lower_cpu(graph, vector_target(target));
-  std::string text = stage == "kernels" ? launches_text(program) : std::string();
-  for (std::size_t i = 0; i < program.kernels.size(); ++i) {
-    text += fmt::format("\n{} kernel {}\n", stage == "kernels" ? "//" : stage == "llvm" ? ";" : "#", i);
-    if (stage == "kernels")
-      text += kernel::print(program.kernels[i]);
-    else if (stage == "llvm")
-      text += codegen::emit_llvm_ir(program.kernels[i], target);
-    else
-      text += codegen::emit_assembly(program.kernels[i], target);
+std::vector<Stage> stages_after_passes(const Target& target) {
+  std::vector<Stage> stages = lowering_stages();
+  if (target.kind == Target::Kind::cuda) {
+    stages.push_back({"cuda", "kernels as CUDA C++"});
+  } else {
+    stages.push_back({"llvm", "kernels as LLVM IR"});
+    stages.push_back({"asm", "kernels as assembly"});
   }
+  return stages;
+}
+
+std::string stage_text(const Lowered& lowered, std::string_view stage, const StageOptions& options) {
+  if (stage == "rematerialize") return ir::print(lowered.graph);
+  if (stage == "fuse") return print_regions(lowered.regions, lowered.graph);
+  if (stage == "memory-plan") return plan_text(lowered, options);
+  const Program& program = lowered.program;
+  std::string text = stage == "kernels" ? launches_text(program) : std::string();
+  const std::string_view comment = stage == "llvm" ? ";" : stage == "asm" ? "#" : "//";
+  for (std::size_t i = 0; i < program.kernels.size(); ++i)
+    text += fmt::format("\n{} kernel {}\n", comment, i) + kernel_text(program.kernels[i], stage, options.target);
   return text;
 }
 

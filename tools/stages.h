@@ -2,17 +2,26 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "ir/tensor/graph.h"
+#include "passes/compile_pipeline.h"
+#include "runtime/target.h"
 
 namespace lathe::tools {
 
-/// The stages behind the passes: "kernels" (the launches and the loop IR), "llvm" (LLVM IR as it goes to code
-/// generation) and "asm".
-bool is_code_stage(std::string_view stage);
+/// How a graph that is shown at a stage is compiled.
+struct StageOptions {
+  Target target = Target::host();
+  LowerOptions lower = {};
+  DimBindings dims = {};  ///< for "memory-plan": a size of every unknown dim
+};
 
-/// What a graph that has gone through the default pipeline becomes at one of them. `cpu` is "host" or a level such as
-/// "x86-64-v3", which need not run here.
-std::string code_text(const ir::Graph& graph, std::string_view stage, std::string_view cpu);
+/// What follows compile_pipeline() for a target, in order: lowering_stages(), then "llvm" (LLVM IR as it goes to code
+/// generation) and "asm" of a CPU, "cuda" (CUDA C++) of a GPU.
+std::vector<Stage> stages_after_passes(const Target& target);
+
+/// What a graph that has gone through compile_pipeline() is after lower_prepared() at one of these stages; of
+/// "rematerialize" the IR text. UserError [dim_option] for a dim that "memory-plan" needs and that has no size.
+std::string stage_text(const Lowered& lowered, std::string_view stage, const StageOptions& options);
 
 }  // namespace lathe::tools

@@ -27,8 +27,8 @@ std::string what_multiplies(const kernel::Kernel& kernel) {
 }  // namespace
 
 std::string explain_cpu_attention(const ir::Graph& graph, const VectorTarget& target, AttentionCosts costs) {
-  const Schedules schedules = cpu_schedules(costs);
-  const Program program = lower(graph, target, schedules, {});
+  const Machine machine = cpu_machine(target, costs);
+  const Program program = lower(graph, machine);
   const auto tell = [&](const ir::Graph&, const AttentionGroup& group) {
     std::string text;
     for (const Launch& launch : program.launches)
@@ -38,10 +38,10 @@ std::string explain_cpu_attention(const ir::Graph& graph, const VectorTarget& ta
       }
     return text;
   };
-  return explain_attention(graph, {.search = {.sums = schedules.fusion.attention_sums,
-                                              .costs = costs,
-                                              .blocks = schedules.fusion.attention_blocks},
-                                   .tell = tell});
+  return explain_attention(
+      graph,
+      {.search = {.sums = machine.fusion.attention_sums, .costs = costs, .blocks = machine.fusion.attention_blocks},
+       .tell = tell});
 }
 
 }  // namespace lathe

@@ -84,8 +84,9 @@ AttentionCosts attention_costs(const VectorTarget& target) {
   return target.tiles && target.bits == 512 ? AttentionCosts::tiles : AttentionCosts::vectors;
 }
 
-Schedules cpu_schedules(AttentionCosts costs) {
-  return {.region = cpu::region_kernels,
+Machine cpu_machine(const VectorTarget& target, AttentionCosts costs) {
+  return {.vectors = target,
+          .region = cpu::region_kernels,
           .copy = cpu::copy_kernel,
           .fusion = {.attention_sums = OuterSums::wide,
                      .attention_costs = costs,
@@ -96,7 +97,7 @@ Schedules cpu_schedules(AttentionCosts costs) {
 }
 
 Program lower_cpu(const ir::Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(graph, target, cpu_schedules(attention_costs(target)), options);
+  return lower(graph, cpu_machine(target), options);
 }
 
 }  // namespace lathe

@@ -10,7 +10,8 @@ Program lower_cpu(const ir::Graph& graph, const VectorTarget& target, const Lowe
 /// What decides on such a CPU which attentions are fused, unless it is said.
 AttentionCosts attention_costs(const VectorTarget& target);
 
-/// What a CPU makes of regions.
-Schedules cpu_schedules(AttentionCosts costs);
+/// A CPU, whose attentions are fused as `costs` say.
+Machine cpu_machine(const VectorTarget& target, AttentionCosts costs);
+inline Machine cpu_machine(const VectorTarget& target) { return cpu_machine(target, attention_costs(target)); }
 
 }  // namespace lathe

@@ -38,13 +38,6 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
   return one(gpu::lower_points(context, region));
 }
 
-template <bool warp_groups>
-Schedules schedules() {
-  return {.region = region_kernels<warp_groups>,
-          .copy = gpu::lower_copy,
-          .fusion = {.attention_sums = OuterSums::all, .copied_operands = true}};
-}
-
 /// The last few ops of a launch, and the line of the last: "_softmax_mul_mha_cpp_14".
 std::string origin(const Launch& launch) {
   constexpr std::size_t most = 3;
@@ -62,8 +55,8 @@ std::string origin(const Launch& launch) {
   return text;
 }
 
-Program lower_by(const Schedules& schedules, const ir::Graph& graph, const LowerOptions& options) {
-  Program program = lower(graph_for_gpu(graph), gpu::vectors, schedules, options);
+/// Kernels are named after what they compute.
+void name_kernels(Program& program) {
   std::set<int> named;
   for (const Launch& launch : program.launches) {
     if (!named.insert(launch.kernel).second) continue;
@@ -72,19 +65,26 @@ Program lower_by(const Schedules& schedules, const ir::Graph& graph, const Lower
     for (char& c : name)
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
-  return program;
 }
 
 }  // namespace
 
-ir::Graph graph_for_gpu(const ir::Graph& graph) { return pad_products(narrow_views(graph)); }
+Machine gpu_machine(bool warp_groups) {
+  return {.vectors = gpu::vectors,
+          .region = warp_groups ? region_kernels<true> : region_kernels<false>,
+          .copy = gpu::lower_copy,
+          .fusion = {.attention_sums = OuterSums::all, .copied_operands = true},
+          .passes = {{"narrow-views", "values are cast to bf16 or f16 before their views", narrow_views},
+                     {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded", pad_products}},
+          .finish = name_kernels};
+}
 
 Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
-  return lower_by(schedules<false>(), graph, options);
+  return lower(graph, gpu_machine(false), options);
 }
 
 Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {
-  return lower_by(schedules<true>(), graph, options);
+  return lower(graph, gpu_machine(true), options);
 }
 
 }  // namespace lathe

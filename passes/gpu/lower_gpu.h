@@ -1,12 +1,11 @@
 #pragma once
 
-#include "passes/lowering/options.h"
-#include "passes/lowering/program.h"
+#include "passes/lowering/lower.h"
 
 namespace lathe {
 
-/// The graph as it is lowered for GPUs: see narrow_views.h and pad_products.h.
-ir::Graph graph_for_gpu(const ir::Graph& graph);
+/// An NVIDIA GPU; with `warp_groups` an sm_90a. Its own passes are narrow_views and pad_products.
+Machine gpu_machine(bool warp_groups);
 
 /// Turns a graph of primitives into kernels for blocks and threads, as lower_cpu does for CPUs: the same fused
 /// regions and the same point programs, under the schedules of gpu_kernels.h. Kernels are named after their ops and

@@ -28,14 +28,8 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, FusionPlan plan, const VectorTarget& target, const Schedules& schedules,
-           const std::optional<TileChoices>& tiles = {})
-      : graph_(graph),
-        plan_(std::move(plan)),
-        target_(target),
-        schedules_(schedules),
-        tiles_(tiles),
-        buffer_of_(graph.nodes.size(), -1) {
+  Lowering(const Graph& graph, FusionPlan plan, const Machine& machine, const std::optional<TileChoices>& tiles)
+      : graph_(graph), plan_(std::move(plan)), machine_(machine), tiles_(tiles), buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());
@@ -50,7 +44,7 @@ class Lowering {
     const LoweringContext context{
         .graph = graph_,
         .plan = plan_,
-        .target = target_,
+        .target = machine_.vectors,
         .buffer_of = [this](ValueId id) { return buffer(id); },
         .workspace =
             [this](DType dtype, const Dim& elements, std::string name) {
@@ -224,7 +218,7 @@ class Lowering {
   /// The kernels of a region with the tile that the choices say; with `all`, those of every candidate.
   std::vector<KernelContext::Built> region_in_tiles(LoweringContext context, const Region& region) {
     const std::size_t first_workspace = program_.buffers.size();
-    std::vector<KernelContext::Built> built = schedules_.region(context, region);
+    std::vector<KernelContext::Built> built = machine_.region(context, region);
     if (!tiles_ || built.back().candidates.size() < 2) return built;
     const auto tile = std::make_shared<Tile>();
     tile->candidates = built.back().candidates;
@@ -240,7 +234,7 @@ class Lowering {
     for (int c = 1; c < count; ++c) {
       if (!tiles_->all && c != chosen) continue;
       context.candidate = c;
-      for (KernelContext::Built& each : schedules_.region(context, region)) built.push_back(std::move(each));
+      for (KernelContext::Built& each : machine_.region(context, region)) built.push_back(std::move(each));
     }
     for (KernelContext::Built& each : built) each.launch.tile = tile;
     return built;
@@ -271,8 +265,8 @@ class Lowering {
   }
 
   void copy_back(ValueId state, ValueId value) {
-    auto [kernel, launch, touched, candidates] = schedules_.copy(target_, graph_[state].type.dtype, buffer(value),
-                                                                 buffer(state), graph_[state].type.shape.numel());
+    auto [kernel, launch, touched, candidates] = machine_.copy(
+        machine_.vectors, graph_[state].type.dtype, buffer(value), buffer(state), graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.names = {"copy " + visible(graph_[state].name)};
     launch.loc = graph_[value].loc;
@@ -282,8 +276,7 @@ class Lowering {
 
   const Graph& graph_;
   FusionPlan plan_;
-  VectorTarget target_;
-  Schedules schedules_;
+  const Machine& machine_;
   std::optional<TileChoices> tiles_;
   std::vector<int> buffer_of_;                       // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
@@ -295,30 +288,59 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const Graph& graph, const VectorTarget& target, const Schedules& schedules,
-              const LowerOptions& options) {
-  const bool attention = options.attention != AttentionFusion::off;
-  Graph prepared = prepare_for_fusion(graph);
-  // A memory budget must not change bits, so it decides nothing here.
-  const bool chooses = options.attention == AttentionFusion::automatic;
-  const AttentionCosts costs = chooses ? schedules.fusion.attention_costs : AttentionCosts::none;
-  if (attention)
-    prepared = recompute_attention(prepared, {.costs = costs, .blocks = schedules.fusion.attention_blocks});
-  if (options.attention == AttentionFusion::required) require_fused_attention(prepared);
+namespace {
+
+bool fuses_attention(const LowerOptions& options) { return options.attention != AttentionFusion::off; }
+
+/// A memory budget must not change bits, so it decides nothing here.
+AttentionCosts costs_of(const Machine& machine, const LowerOptions& options) {
+  return options.attention == AttentionFusion::automatic ? machine.fusion.attention_costs : AttentionCosts::none;
+}
+
+}  // namespace
+
+Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
+  Pipeline passes = machine.passes;
+  const auto append = [&](Pipeline more) {
+    passes.insert(passes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  append(prepare_passes());
+  if (fuses_attention(options))
+    append(attention_passes({.costs = costs_of(machine, options), .blocks = machine.fusion.attention_blocks}));
+  if (options.attention == AttentionFusion::required)
+    passes.push_back({"require-attention", "an attention that is not fused is an error", [](const Graph& graph) {
+                        require_fused_attention(graph);
+                        return graph;
+                      }});
+  return passes;
+}
+
+Lowered lower_prepared(const Graph& prepared, const Machine& machine, const LowerOptions& options) {
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
-    FusionOptions fusion = schedules.fusion;
-    fusion.attention = attention;
-    fusion.attention_costs = costs;
+    FusionOptions fusion = machine.fusion;
+    fusion.attention = fuses_attention(options);
+    fusion.attention_costs = costs_of(machine, options);
     fusion.recomputed = recomputed;
     return plan_fusion(g, fusion);
   };
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
-    return Lowering(g, planned, target, schedules, options.tiles).run();
+    return Lowering(g, planned, machine, options.tiles).run();
   };
-  Program program = options.memory ? lower_within(prepared, *options.memory, {plan, lower_planned})
-                                   : lower_planned(prepared, plan(prepared, {}));
-  verify_program(program);
-  return program;
+  Lowered lowered;
+  if (options.memory) {
+    lowered = lower_within(prepared, *options.memory, {plan, lower_planned});
+  } else {
+    lowered.graph = prepared;
+    lowered.regions = plan(prepared, {});
+    lowered.program = lower_planned(prepared, lowered.regions);
+  }
+  if (machine.finish) machine.finish(lowered.program);
+  verify_program(lowered.program);
+  return lowered;
+}
+
+Program lower(const Graph& graph, const Machine& machine, const LowerOptions& options) {
+  return lower_prepared(apply_passes(machine_passes(machine, options), graph), machine, options).program;
 }
 
 }  // namespace lathe

@@ -104,6 +104,21 @@ void verify_plan(const MemoryPlan& plan) {
   }
 }
 
+std::string print_plan(const MemoryPlan& plan, const Program& program) {
+  std::vector<MemoryPlan::Block> blocks = plan.blocks;
+  std::ranges::stable_sort(blocks, {}, &MemoryPlan::Block::offset);
+  std::string text =
+      fmt::format("arena of {} (least possible: {}), {} of arguments, results and constants\n",
+                  format_bytes(plan.arena_bytes), format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
+  text += fmt::format("{:>14} {:>14} {:>11}  {}\n", "offset", "bytes", "launches", "value");
+  for (const MemoryPlan::Block& block : blocks)
+    text += fmt::format(
+        "{:>14} {:>14} {:>11}  {}\n", block.offset, block.bytes,
+        block.first == block.last ? fmt::format("{}", block.first) : fmt::format("{}..{}", block.first, block.last),
+        program.buffers[static_cast<std::size_t>(block.buffer)].name);
+  return text;
+}
+
 std::string format_bytes(std::int64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes);

@@ -40,6 +40,9 @@ std::int64_t scratch_stride(const ProgramBuffer& buffer, const DimBindings& dims
 /// The peak, its lower bound, and who is alive at the peak, largest first, at most `most` lines.
 std::string describe(const MemoryPlan& plan, const Program& program, int most = 10);
 
+/// Every block, by offset: where it lies, how long, during which launches, and what for.
+std::string print_plan(const MemoryPlan& plan, const Program& program);
+
 /// "1.25 GiB", "512 KiB", "20 B".
 std::string format_bytes(std::int64_t bytes);
 

@@ -49,7 +49,7 @@ class Rematerializer {
  public:
   Rematerializer(const MemoryBudget& budget, const LoweringSteps& steps) : budget_(budget), steps_(steps) {}
 
-  Program run(const Graph& graph) {
+  Lowered run(const Graph& graph) {
     require_sizes(graph, budget_.dims);
     std::vector<Origin> origins;
     for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) origins.push_back({i, false});
@@ -61,7 +61,7 @@ class Rematerializer {
       now = std::move(*next);
     }
     now.program.recomputed = std::move(recomputed_);
-    return std::move(now.program);
+    return {std::move(now.graph), std::move(now.regions), std::move(now.program)};
   }
 
  private:
@@ -160,7 +160,7 @@ class Rematerializer {
 
 }  // namespace
 
-Program lower_within(const Graph& graph, const MemoryBudget& budget, const LoweringSteps& steps) {
+Lowered lower_within(const Graph& graph, const MemoryBudget& budget, const LoweringSteps& steps) {
   return Rematerializer(budget, steps).run(graph);
 }
 

@@ -2,7 +2,7 @@
 
 #include "ir/support/dtype.h"
 #include "ir/tensor/graph.h"
-#include "passes/pipeline.h"
+#include "passes/pass.h"
 
 namespace lathe::ir {
 

@@ -5,6 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "ir/kernel/printer.h"
+#include "passes/compile_pipeline.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/gpu/lower_gpu.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;
@@ -67,6 +71,41 @@ TEST_CASE("pipeline: dump-after sees the graph after each pass, disable and stop
   options.stop_after = "cse";
   run_pipeline(small_graph(), parse_pipeline("canonicalize,expand,cse,dce"), options);
   CHECK(seen == std::vector<std::string>{"input 4", "canonicalize 2", "cse 2"});
+}
+
+TEST_CASE("pipeline: a pass that runs twice is two stages", "[pipeline]") {
+  const Pipeline pipeline = parse_pipeline("dce,canonicalize,expand,canonicalize,cse");
+  CHECK(stage_names(pipeline) == std::vector<std::string>{"dce", "canonicalize", "expand", "canonicalize.2", "cse"});
+  const auto after = [&](const std::string& stage) {
+    return names_of(run_pipeline(small_graph(), pipeline, {.stop_after = stage}).runs);
+  };
+  CHECK(after("canonicalize") == std::vector<std::string>{"dce", "canonicalize"});
+  CHECK(after("canonicalize.2") == std::vector<std::string>{"dce", "canonicalize", "expand", "canonicalize.2"});
+  CHECK_THROWS_WITH(after("canonicalize.3"), Contains("there is no pass named 'canonicalize.3'"));
+}
+
+TEST_CASE("pipeline: every pass of compilation has a name that parse_pipeline knows", "[pipeline]") {
+  for (const Machine& machine : {cpu_machine({512}), gpu_machine(false), gpu_machine(true)})
+    for (const Pass& pass : compile_pipeline(machine, {.attention = AttentionFusion::automatic}, {}))
+      CHECK_NOTHROW(parse_pipeline(pass.name));
+}
+
+TEST_CASE("pipeline: compilation ends in a graph that lower_prepared takes as lower makes it", "[pipeline]") {
+  const Graph graph = parse(R"(graph @g(input %x: f32[n, 8], input %w: f32[8, 8]) {
+  %1 = linear %x, %w
+  %2 = sum %1 {dims=[0, 1]}
+  output "o" %2
+  output "x" %x
+})");
+  for (const Machine& machine : {cpu_machine({512}), gpu_machine(true)}) {
+    const Graph prepared = run_pipeline(graph, compile_pipeline(machine, {}, {})).graph;
+    const Program whole = lower(run_pipeline(graph, default_pipeline()).graph, machine);
+    const Lowered lowered = lower_prepared(prepared, machine);
+    REQUIRE(lowered.program.kernels.size() == whole.kernels.size());
+    for (std::size_t i = 0; i < whole.kernels.size(); ++i)
+      CHECK(kernel::print(lowered.program.kernels[i]) == kernel::print(whole.kernels[i]));
+    CHECK(lowered.regions.regions.size() == static_cast<std::size_t>(lowered.program.regions));
+  }
 }
 
 TEST_CASE("pipeline: a pass can be put at its place", "[pipeline]") {

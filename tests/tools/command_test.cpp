@@ -75,6 +75,31 @@ TEST_CASE("dump shows each stage down to machine code", "[tools]") {
   check_refused(run_lathe(scratch, "dump --after nonsense " + file), "nonsense");
 }
 
+TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("small.lathe", test::small_program);
+  for (const std::string target : {"host", "x86-64-v3", "cuda:sm_80", "cuda:sm_90a"}) {
+    std::istringstream list(run_lathe(scratch, "opt --list --target " + target).out);
+    int stages = 0;
+    for (std::string line; std::getline(list, line) && !line.starts_with("passes that");) {
+      if (!line.starts_with("  ")) continue;
+      const std::string stage = line.substr(2, line.find(' ', 2) - 2);
+      const auto ran = run_lathe(scratch, "dump --dim n=3 --target " + target + " --after " + stage + " " + file);
+      CAPTURE(target, stage, ran.err);
+      CHECK(ran.status == 0);
+      CHECK(ran.out.size() > 20);
+      ++stages;
+    }
+    CHECK(stages > 15);
+  }
+  CHECK_THAT(run_lathe(scratch, "dump --after fuse " + file).out, StartsWith("region 0 ") && Contains("stored"));
+  CHECK_THAT(run_lathe(scratch, "dump --after memory-plan --dim n=3 " + file).out, StartsWith("arena of "));
+  check_refused(run_lathe(scratch, "dump --after memory-plan " + file), "n has none  [dim_option]");
+  check_refused(run_lathe(scratch, "dump --after fuze " + file), "did you mean 'fuse'?");
+  check_refused(run_lathe(scratch, "dump --after fuse --html " + file), "[usage]");
+  check_refused(run_lathe(scratch, "dump --after llvm --target cuda " + file), "no stage named 'llvm'");
+}
+
 TEST_CASE("dump draws a page that needs nothing else, and Graphviz text", "[tools]") {
   const Scratch scratch;
   const std::string file = scratch.write("small.lathe", test::small_program);

@@ -297,23 +297,28 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
   return found;
 }
 
-Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
+namespace {
+
+Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
   std::optional<std::set<ValueId>> results;
   const auto is_result = [&](ValueId product) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-  Graph summed = options.blocks ? own_results(sums_from_results(graph, is_result)) : graph;
-  const AttentionSubject subject(summed);
+  return own_results(sums_from_results(graph, is_result));
+}
+
+Graph copy_for_late_readers(const Graph& graph, const AttentionOptions& options) {
+  const AttentionSubject subject(graph);
   const AttentionSearch forward = Search(subject, options).run();
   std::vector<Recomputation> wanted;
   for (const AttentionGroup& group : forward.groups) {
-    Recomputation late = LateReaders(summed, subject, group).find();
+    Recomputation late = LateReaders(graph, subject, group).find();
     if (!late.readers.empty()) wanted.push_back(std::move(late));
   }
   while (!wanted.empty()) {
     std::vector<std::vector<ValueId>> copies;
-    Graph result = recompute(summed, wanted, &copies);
+    Graph result = recompute(graph, wanted, &copies);
     const std::vector<bool> grouped = in_groups(result, find_attention(result, options));
     std::vector<Recomputation> good;
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -321,7 +326,23 @@ Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
     if (good.size() == wanted.size()) return result;
     wanted = std::move(good);
   }
-  return summed;
+  return graph;
+}
+
+}  // namespace
+
+Pipeline attention_passes(const AttentionOptions& options) {
+  Pipeline passes;
+  if (options.blocks)
+    passes.push_back({"sums-from-results", "row sums of weight times gradient come from results",
+                      [options](const Graph& g) { return sums_of_attentions(g, options); }});
+  passes.push_back({"recompute-attention", "the backward pass computes attention weights again",
+                    [options](const Graph& g) { return copy_for_late_readers(g, options); }});
+  return passes;
+}
+
+Graph recompute_attention(const Graph& graph, const AttentionOptions& options) {
+  return apply_passes(attention_passes(options), graph);
 }
 
 }  // namespace lathe

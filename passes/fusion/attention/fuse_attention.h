@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "passes/fusion/fusion.h"
+#include "passes/pass.h"
 
 namespace lathe {
 
@@ -62,9 +63,14 @@ struct MemberOperand {
 std::optional<MemberOperand> member_operand(const ir::Graph& graph, const AttentionGroup& group,
                                             ir::ValueId consumer);
 
-/// Lets the backward pass compute scores and weights again from what the forward pass keeps of each row, so that
-/// neither stores them: copies of the forward group's members for the readers that come after the group. Only where
-/// these readers form groups of their own.
+/// The passes that get the attentions of a prepared graph ready for fusion:
+///   sums-from-results    with `blocks`: sums_from_results (result_dots.h) for the products of attentions
+///   recompute-attention  lets the backward pass compute scores and weights again from what the forward pass keeps of
+///                        each row, so that neither stores them: copies of the forward group's members for the
+///                        readers that come after the group. Only where these readers form groups of their own
+ir::Pipeline attention_passes(const AttentionOptions& options = {});
+
+/// All of them.
 ir::Graph recompute_attention(const ir::Graph& graph, const AttentionOptions& options = {});
 
 }  // namespace lathe

@@ -82,7 +82,7 @@ bool folds_nothing(const Graph& graph, const Node& reduce) {
   return std::all_of(dims.begin(), dims.end(), [&](int d) { return graph[reduce.operands[0]].type.shape[d].is(1); });
 }
 
-Graph split_reductions(const Graph& graph) {
+Graph split_once(const Graph& graph) {
   return rebuild(graph,
                  [&](GraphBuilder&, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
                    if (!node.op->as<Reduce>()) return std::nullopt;
@@ -96,10 +96,18 @@ Graph split_reductions(const Graph& graph) {
                  });
 }
 
+Graph split_reductions(Graph graph) {
+  const auto is_split = [&](const Node& node) {
+    return node.op->as<Reduce>() && (folds_nothing(graph, node) || !first_step(graph, node).empty());
+  };
+  while (std::any_of(graph.nodes.begin(), graph.nodes.end(), is_split)) graph = split_once(graph);
+  return graph;
+}
+
 constexpr std::size_t most_parts = 16;  // of a concat: a kernel asks for each element which of them has it
 
 /// Parts of parts where there are many, so that as many again cost a step more, not twice as much an element.
-Graph split_joins(Graph graph) {
+Graph split_concats(Graph graph) {
   const auto is_long = [](const Node& node) { return node.op == &ops::concat && node.operands.size() > most_parts; };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_long)) return graph;
   return rebuild(graph,
@@ -120,7 +128,7 @@ Graph split_joins(Graph graph) {
 }
 
 /// A constant that has no buffer gets one where its elements are looked up by address.
-Graph tables_in_memory(Graph graph) {
+Graph store_tables(Graph graph) {
   const auto lacks_table = [&](const Node& node) {
     if (!reads_by_address(node)) return false;
     return is_splat(graph[through_aliases(graph, node.operands[0])]);
@@ -191,13 +199,16 @@ void verify_prepared(const Graph& graph) {
       fail(id, "folds trailing dims together with others");
 }
 
-Graph prepare_for_fusion(const Graph& graph) {
-  Graph result = split_joins(split_batches(graph));
-  const auto is_split = [&](const Node& node) {
-    return node.op->as<Reduce>() && (folds_nothing(result, node) || !first_step(result, node).empty());
+Pipeline prepare_passes() {
+  return {
+      {"split-batches", "products in batches become products over dims of their own", split_batches},
+      {"split-concats", "a concat of many parts becomes one of concats", split_concats},
+      {"split-reductions", "a reduction folds trailing dims only, or none of them", split_reductions},
+      {"store-tables", "a constant whose elements are looked up lies in memory", store_tables},
+      {"own-results", "each output and update is a computed node of its own", own_results},
   };
-  while (std::any_of(result.nodes.begin(), result.nodes.end(), is_split)) result = split_reductions(result);
-  return own_results(tables_in_memory(std::move(result)));
 }
+
+Graph prepare_for_fusion(const Graph& graph) { return apply_passes(prepare_passes(), graph); }
 
 }  // namespace lathe

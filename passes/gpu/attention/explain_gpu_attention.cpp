@@ -44,8 +44,9 @@ std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& gr
 }  // namespace
 
 std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
-  const Graph graph = graph_for_gpu(given);
-  const Program program = (warp_groups ? lower_gpu_sm_90a : lower_gpu)(graph, {});
+  const Machine machine = gpu_machine(warp_groups);
+  const Graph graph = apply_passes(machine.passes, given);
+  const Program program = lower(given, machine);
   const auto tell = [&](const Graph& prepared, const AttentionGroup& group) {
     std::string text;
     bool by_tensor_cores = false;

@@ -1,0 +1,24 @@
+#include "passes/compile_pipeline.h"
+
+#include <iterator>
+
+namespace lathe {
+
+ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options, const RowChunks& chunks) {
+  ir::Pipeline pipeline = ir::default_pipeline(chunks);
+  ir::Pipeline more = machine_passes(machine, options);
+  pipeline.insert(pipeline.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return pipeline;
+}
+
+const std::vector<Stage>& lowering_stages() {
+  static const std::vector<Stage> stages{
+      {"rematerialize", "with a memory budget, values are computed again for late readers"},
+      {"fuse", "nodes are parted into regions, one or more kernels each"},
+      {"kernels", "each region becomes kernels of loop IR, and a launch of each"},
+      {"memory-plan", "temporaries get their offsets in one arena"},
+  };
+  return stages;
+}
+
+}  // namespace lathe

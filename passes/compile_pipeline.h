@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/lowering/lower.h"
+#include "passes/pipeline.h"
+
+namespace lathe {
+
+/// Every pass that a graph goes through on its way to a machine's kernels, in order: default_pipeline(), then
+/// machine_passes(). lower_prepared() takes what comes out.
+ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options, const RowChunks& chunks);
+
+/// A step of compilation that is no pass, since it ends in something else than a graph, or needs what does.
+struct Stage {
+  std::string name;
+  std::string doc;
+};
+
+/// What follows the passes, in order, for every machine: rematerialize, fuse, kernels, memory-plan.
+const std::vector<Stage>& lowering_stages();
+
+}  // namespace lathe
