@@ -15,19 +15,19 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct DumpOptions {
   std::string file, output = "-", after, cpu = "host";
   bool short_form = false, html = false, dot = false, no_locations = false, strides = false;
 };
 
-std::string render(const ir::Graph& graph, const Options& options) {
+std::string render(const ir::Graph& graph, const DumpOptions& options) {
   if (options.html) return html_page(graph);
   if (options.dot) return dot_text(graph);
   if (options.short_form) return ir::print_short(graph);
   return ir::print(graph, {.locations = !options.no_locations, .strides = options.strides});
 }
 
-std::string after_all(const ir::Graph& graph, const Options& options) {
+std::string after_all(const ir::Graph& graph, const DumpOptions& options) {
   std::string text;
   ir::PipelineOptions pipeline;
   pipeline.dump_after = [&](std::string_view pass, const ir::Graph& now) {
@@ -40,7 +40,7 @@ std::string after_all(const ir::Graph& graph, const Options& options) {
 }
 
 /// The graph as given, or after the passes up to a stage.
-std::string after(const ir::Graph& graph, const Options& options) {
+std::string after(const ir::Graph& graph, const DumpOptions& options) {
   if (options.after.empty() || options.after == "input") return render(graph, options);
   const bool all = options.after == "all", code = is_code_stage(options.after);
   if ((all || code) && (options.html || options.dot))
@@ -56,7 +56,7 @@ std::string after(const ir::Graph& graph, const Options& options) {
 }  // namespace
 
 void add_dump(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DumpOptions>();
   CLI::App* command = app.add_subcommand("dump", "Print a graph: as text, as a page for the browser, for Graphviz");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();

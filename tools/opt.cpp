@@ -15,7 +15,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct OptOptions {
   std::string file, output = "-", passes, stop_after, reproducer;
   std::vector<std::string> disable, dims;
   std::optional<RowChunks> chunks;
@@ -32,7 +32,7 @@ std::string list_passes() {
   return text;
 }
 
-void run(const Options& options) {
+void run(const OptOptions& options) {
   if (options.list) return write_text("-", list_passes());
   const ir::Graph given = load_graph(options.file);
   const ir::Graph graph = ir::with_sizes(given, given_dims(given, options.dims));
@@ -51,7 +51,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_opt(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
   auto* file = command->add_option("FILE", options->file, "IR text");
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
