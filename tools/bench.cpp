@@ -24,7 +24,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string file, precision = "f32", memory_budget;
   ArgumentOptions arguments;
   LowerOptions lower;
@@ -90,7 +90,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
   return text;
 }
 
-void bench_graph(const Options& options, int threads, double peak) {
+void bench_graph(const BenchOptions& options, int threads, double peak) {
   auto [graph, executable, inputs] =
       prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
               {.threads = threads,
@@ -126,7 +126,7 @@ void bench_graph(const Options& options, int threads, double peak) {
   write_text("-", text + kernels_text(executable.program(), times, options.top, peak));
 }
 
-void run(const Options& options) {
+void run(const BenchOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   double peak = 0;
   write_text("-", peak_text(options.target, threads, peak));
@@ -142,7 +142,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   CLI::App* command =
       app.add_subcommand("bench", "Measure what Lathe reaches on this machine, or a graph's runs and kernels");
   CLI::Option* file =

@@ -18,7 +18,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct EmitOptions {
   std::string file, output = "-", target = "cuda:sm_90a", emit = "cuda";
   int threads = 2;
   LowerOptions lower;
@@ -45,7 +45,7 @@ std::string cuda_text(const Program& program) {
 }
 
 /// PTX of all kernels, or one cubin a kernel in the folder `output`, with what each takes.
-void write_compiled(const Program& program, const Options& options, cuda::Output output) {
+void write_compiled(const Program& program, const EmitOptions& options, cuda::Output output) {
   if (output == cuda::Output::cubin && options.output == "-")
     throw UserError("cubin files are many and binary", "usage", "name a folder for them with -o");
   const cuda::Nvrtc nvrtc(cuda_folders());
@@ -69,7 +69,7 @@ void write_compiled(const Program& program, const Options& options, cuda::Output
   write_text("-", report);
 }
 
-void run(const Options& options) {
+void run(const EmitOptions& options) {
   const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
@@ -82,7 +82,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_compile(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EmitOptions>();
   CLI::App* command = app.add_subcommand("compile", "Compile a graph for a GPU; needs no GPU itself");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it; for cubin a folder")->capture_default_str();

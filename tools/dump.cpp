@@ -21,13 +21,13 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct DumpOptions {
   std::string file, output = "-", after, target = "host", memory_budget;
   std::vector<std::string> dims;
   bool short_form = false, html = false, dot = false, no_locations = false, strides = false;
 };
 
-std::string render(const ir::Graph& graph, const Options& options) {
+std::string render(const ir::Graph& graph, const DumpOptions& options) {
   if (options.html) return html_page(graph);
   if (options.dot) return dot_text(graph);
   if (options.short_form) return ir::print_short(graph);
@@ -37,7 +37,7 @@ std::string render(const ir::Graph& graph, const Options& options) {
 /// A graph on its way through compilation.
 class Dump {
  public:
-  Dump(const ir::Graph& graph, const Options& options)
+  Dump(const ir::Graph& graph, const DumpOptions& options)
       : graph_(graph), options_(options), how_{.target = Target::named(options.target)} {
     how_.dims = given_dims(graph, options.dims);
     how_.lower.memory = memory_budget(options.memory_budget, how_.dims);
@@ -92,12 +92,12 @@ class Dump {
   }
 
   const ir::Graph& graph_;
-  const Options& options_;
+  const DumpOptions& options_;
   StageOptions how_;
   ir::Pipeline passes_;
 };
 
-std::string dump(const ir::Graph& graph, const Options& options) {
+std::string dump(const ir::Graph& graph, const DumpOptions& options) {
   const bool as_given = options.after.empty() || options.after == "input";
   return as_given ? render(graph, options) : Dump(graph, options).after(options.after);
 }
@@ -105,7 +105,7 @@ std::string dump(const ir::Graph& graph, const Options& options) {
 }  // namespace
 
 void add_dump(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DumpOptions>();
   CLI::App* command = app.add_subcommand("dump", "Print a graph: as text, as a page for the browser, for Graphviz");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();

@@ -23,7 +23,7 @@
 namespace lathe::tools {
 
 namespace {
-struct Options {
+struct ExplainOptions {
   std::string file, output = "-", precision = "f32", memory_budget, target = "host";
   std::vector<std::string> dims;
   int threads = 0;
@@ -31,20 +31,20 @@ struct Options {
   std::optional<RowChunks> row_chunks;
 };
 
-std::string chunks_text(const ir::Graph& from, const Options& options) {
+std::string chunks_text(const ir::Graph& from, const ExplainOptions& options) {
   const ir::Graph graph = ir::with_sizes(from, given_dims(from, options.dims));
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
   return explain_row_chunks(passed, options.row_chunks.value_or(RowChunks{}));
 }
 
-std::string memory_text(const ir::Graph& from, const Options& options) {
+std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
   const ir::Graph graph = ir::run_pipeline(from, ir::default_pipeline()).graph;
   MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(graph, options.dims));
   budget.threads = options.threads > 0 ? options.threads : usable_cpus();
   return explain_memory(graph, vector_target(Target::host().cpu), budget);
 }
 
-std::string fusion_text(const ir::Graph& graph, const Options& options) {
+std::string fusion_text(const ir::Graph& graph, const ExplainOptions& options) {
   const Target target = named_target(options.target);
   if (target.kind == Target::Kind::cuda)
     return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
@@ -56,7 +56,7 @@ std::string fusion_text(const ir::Graph& graph, const Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Tell the story of a graph's shapes: every value, and why");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();

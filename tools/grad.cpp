@@ -10,7 +10,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct GradOptions {
   std::string file, output = "-";
   std::vector<std::string> of, wrt;
   bool only = false, zeros = false, no_locations = false;
@@ -23,7 +23,7 @@ ir::GradientRequest::OutputSeed parse_seed(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-void run(const Options& options) {
+void run(const GradOptions& options) {
   ir::GradientRequest request;
   for (const std::string& seed : options.of) request.outputs.push_back(parse_seed(seed));
   request.wrt = options.wrt;
@@ -41,7 +41,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_grad(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GradOptions>();
   CLI::App* command = app.add_subcommand("grad", "Differentiate a graph; gradients become outputs grad.NAME");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();

@@ -18,7 +18,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct ModelOptions {
   std::string name, output = "-", precision = "f32";
   int layers = 2;
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0;
@@ -31,7 +31,7 @@ Dim or_default(std::int64_t given, const Dim& fallback) { return given > 0 ? Dim
 
 /// Declares the outputs of a language model; gives its loss, which needs T+1 tokens, where it is asked for.
 template <class Model>
-std::optional<Tensor> language_model(Graph& g, const Options& options, const Model& model) {
+std::optional<Tensor> language_model(Graph& g, const ModelOptions& options, const Model& model) {
   const bool loss = options.loss || options.step;
   const Tensor tokens = g.input("tokens", i64, {Dim("B"), loss ? Dim("T") + 1 : Dim("T")});
   if (loss) return model.loss(tokens);
@@ -39,7 +39,7 @@ std::optional<Tensor> language_model(Graph& g, const Options& options, const Mod
   return std::nullopt;
 }
 
-std::optional<Tensor> gpt(Graph& g, const Options& options) {
+std::optional<Tensor> gpt(Graph& g, const ModelOptions& options) {
   models::GptConfig config;
   config.layers = options.layers;
   config.vocab = or_default(options.vocab, config.vocab);
@@ -50,7 +50,7 @@ std::optional<Tensor> gpt(Graph& g, const Options& options) {
   return language_model(g, options, models::Gpt(g, config));
 }
 
-std::optional<Tensor> llama(Graph& g, const Options& options) {
+std::optional<Tensor> llama(Graph& g, const ModelOptions& options) {
   models::LlamaConfig config;
   config.layers = options.layers;
   config.vocab = or_default(options.vocab, config.vocab);
@@ -60,7 +60,7 @@ std::optional<Tensor> llama(Graph& g, const Options& options) {
   return language_model(g, options, models::Llama(g, config));
 }
 
-std::optional<Tensor> encoder_decoder(Graph& g, const Options& options) {
+std::optional<Tensor> encoder_decoder(Graph& g, const ModelOptions& options) {
   models::EncoderDecoderConfig config;
   config.layers = options.layers;
   config.src_vocab = or_default(options.vocab, config.src_vocab);
@@ -77,7 +77,7 @@ std::optional<Tensor> encoder_decoder(Graph& g, const Options& options) {
   return std::nullopt;
 }
 
-using Build = std::function<std::optional<Tensor>(Graph&, const Options&)>;
+using Build = std::function<std::optional<Tensor>(Graph&, const ModelOptions&)>;
 struct Entry {
   std::string_view doc;
   Build build;
@@ -86,7 +86,7 @@ struct Entry {
 /// An attention by itself: it declares its own outputs.
 template <class Function>
 Build attention(Function&& function) {
-  return [function](Graph& g, const Options&) -> std::optional<Tensor> {
+  return [function](Graph& g, const ModelOptions&) -> std::optional<Tensor> {
     function(g);
     return std::nullopt;
   };
@@ -107,7 +107,7 @@ const std::map<std::string, Entry>& catalogue() {
   return entries;
 }
 
-void run(const Options& options) {
+void run(const ModelOptions& options) {
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
   if ((options.loss || options.step) && !loss)
@@ -122,7 +122,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_model(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ModelOptions>();
   CLI::App* command = app.add_subcommand("model", "Write a model that Lathe knows as IR text");
   std::vector<std::string> names;
   std::string footer = "Models:\n";

@@ -16,7 +16,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct OptOptions {
   std::string file, output = "-", passes, target, stop_after, reproducer;
   std::vector<std::string> disable, dims;
   std::optional<RowChunks> chunks;
@@ -45,14 +45,14 @@ std::string list_stages(const std::string& target_name) {
   return text;
 }
 
-ir::Pipeline pipeline_of(const Options& options) {
+ir::Pipeline pipeline_of(const OptOptions& options) {
   const RowChunks chunks = options.chunks.value_or(RowChunks{});
   if (!options.passes.empty()) return ir::parse_pipeline(options.passes, chunks);
   if (options.target.empty()) return ir::default_pipeline(chunks);
   return compile_pipeline(Target::named(options.target), {.chunks = options.chunks});
 }
 
-void run(const Options& options) {
+void run(const OptOptions& options) {
   if (options.list) return write_text("-", list_stages(options.target.empty() ? "host" : options.target));
   const ir::Graph given = load_graph(options.file);
   const ir::Graph graph = ir::with_sizes(given, given_dims(given, options.dims));
@@ -68,7 +68,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_opt(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
   auto* file = command->add_option("FILE", options->file, "IR text");
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();

@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bash "$root/tools/setup.sh"
 build="$root/build"
-if ! cmake -S "$root" -B "$build" -G Ninja -DLATHE_TESTS=OFF -DLATHE_EXAMPLES=OFF >"$root/build-log.txt" 2>&1; then
+if ! cmake -S "$root" -B "$build" -G Ninja -DLATHE_UNITY=ON -DLATHE_TESTS=OFF -DLATHE_EXAMPLES=OFF >"$root/build-log.txt" 2>&1; then
   cat "$root/build-log.txt" >&2
   exit 1
 fi

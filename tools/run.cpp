@@ -18,13 +18,13 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string file, output, dtype, precision = "f32";
   ArgumentOptions arguments;
   ExecuteOptions execute;
 };
 
-void run(const Options& options) {
+void run(const RunOptions& options) {
   ir::Graph graph = load_graph(options.file);
   if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
   graph = with_precision(graph, options.precision);
@@ -42,7 +42,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a graph once; gives outputs and updated states");
   command->add_option("FILE", options->file, "IR text")->required();
   add_argument_options(*command, options->arguments);

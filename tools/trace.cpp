@@ -21,7 +21,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct TraceOptions {
   std::string file, output, precision = "f32", memory_budget;
   ArgumentOptions arguments;
   LowerOptions lower;
@@ -30,7 +30,7 @@ struct Options {
   double tune = 0;
 };
 
-void run(const Options& options) {
+void run(const TraceOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const CompileOptions machine = compile_options(options.target);
   auto [graph, executable, inputs] =
@@ -65,7 +65,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_trace(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceOptions>();
   CLI::App* command = app.add_subcommand("trace", "Run a graph some times and show where the time goes");
   command->add_option("FILE", options->file, "IR text")->required();
   command->add_option("-o,--output", options->output,

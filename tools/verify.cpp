@@ -18,7 +18,7 @@ namespace lathe::tools {
 
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string file, dtype, precision = "f32";
   ArgumentOptions arguments;
   int threads = 0;
@@ -61,7 +61,7 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
                      fault.nearness.difference.largest, fault.nearness.allowed, fault.worst, names(fault.inherits));
 }
 
-void run(const Options& options) {
+void run(const VerifyOptions& options) {
   ir::Graph graph = load_graph(options.file);
   if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
   graph = with_precision(graph, options.precision);
@@ -101,7 +101,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* command =
       app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
   command->add_option("FILE", options->file, "IR text")->required();

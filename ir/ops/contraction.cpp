@@ -110,7 +110,8 @@ std::vector<Sample> contract_samples() {
           sample({2, 3}, {3, 2}, "ik,kj->ij", i64)};
 }
 
-constexpr AttrSpec attrs[] = {{"spec", AttrKind::text, true, {}, "a letter for each dim, as in 'bik,bkj->bij'"}};
+constexpr AttrSpec contract_attrs[] = {
+    {"spec", AttrKind::text, true, {}, "a letter for each dim, as in 'bik,bkj->bij'"}};
 constexpr std::string_view contract_labels[] = {"dtype_match", "dtype_kind", "contract_spec", "contract_rank",
                                                 "contract_size"};
 
@@ -120,7 +121,7 @@ constinit const Op contract = {
     .name = "contract",
     .doc = "the product of two tensors, summed over the labels that both have and the result has not",
     .arity = Arity{2, 2},
-    .attrs = attrs,
+    .attrs = contract_attrs,
     .labels = contract_labels,
     .infer = contract_infer,
     .meaning = Contraction{contract_roles},

@@ -15,7 +15,7 @@ namespace lathe::ir {
 
 namespace {
 
-std::string_view kind_name(AttrKind kind) {
+std::string_view kind_word(AttrKind kind) {
   switch (kind) {
     case AttrKind::boolean: return "bool";
     case AttrKind::integer: return "integer";
@@ -43,7 +43,7 @@ std::string attribute_table(const Op& op) {
   if (op.attrs.value.empty()) return {};
   std::string text = "\n| attribute | kind | default | |\n|---|---|---|---|\n";
   for (const AttrSpec& spec : op.attrs.value)
-    text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, kind_name(spec.kind), default_text(spec), spec.doc);
+    text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, kind_word(spec.kind), default_text(spec), spec.doc);
   return text;
 }
 

@@ -41,7 +41,7 @@ TensorType infer_einsum(const InferContext& ctx) {
   return TensorType::contiguous(dtype, std::move(shape));
 }
 
-bool has(std::string_view labels, char c) { return labels.find(c) != std::string_view::npos; }
+bool has_letter(std::string_view labels, char c) { return labels.find(c) != std::string_view::npos; }
 
 /// An operand on its way into the result, one label a dim.
 struct Labelled {
@@ -79,7 +79,7 @@ Labelled sum_private(Labelled term, std::string_view needed) {
   std::vector<int> axes;
   std::string kept;
   for (std::size_t i = 0; i < term.labels.size(); ++i) {
-    if (has(needed, term.labels[i]))
+    if (has_letter(needed, term.labels[i]))
       kept += term.labels[i];
     else
       axes.push_back(static_cast<int>(i));
@@ -99,7 +99,7 @@ std::string labels_outside(const std::vector<Labelled>& terms, std::string_view 
 std::size_t partner(const std::vector<Labelled>& terms) {
   for (std::size_t k = 1; k < terms.size(); ++k)
     for (const char c : terms[0].labels)
-      if (has(terms[k].labels, c)) return k;
+      if (has_letter(terms[k].labels, c)) return k;
   return 1;
 }
 
@@ -112,7 +112,7 @@ void multiply_two(std::vector<Labelled>& terms, std::string_view out) {
     kept = out;
   } else {
     for (const char c : terms[0].labels + terms[k].labels)
-      if (has(needed, c) && !has(kept, c)) kept += c;
+      if (has_letter(needed, c) && !has_letter(kept, c)) kept += c;
   }
   const Value product = multiply_labelled(terms[0].value, terms[0].labels, terms[k].value, terms[k].labels, kept);
   terms[0] = {product, kept};
@@ -125,7 +125,7 @@ Value rearrange(const Labelled& term, std::string_view out) {
   for (const char c : out) order.push_back(static_cast<std::int64_t>(term.labels.find(c)));
   std::vector<int> summed;
   for (std::size_t i = 0; i < term.labels.size(); ++i)
-    if (!has(out, term.labels[i])) {
+    if (!has_letter(out, term.labels[i])) {
       summed.push_back(static_cast<int>(order.size()));
       order.push_back(static_cast<std::int64_t>(i));
     }

@@ -43,9 +43,9 @@ Graph one_op(const Graph& graph, const Node& node) {
   return builder.finish();
 }
 
-class Search {
+class FaultSearch {
  public:
-  Search(const Graph& graph, const Tensors& arguments, const RunGraph& run, const ExpectOptions& options)
+  FaultSearch(const Graph& graph, const Tensors& arguments, const RunGraph& run, const ExpectOptions& options)
       : graph_(graph), arguments_(arguments), run_(run), options_(options) {
     std::map<std::string, ArgumentShape> shapes;
     for (const auto& [name, tensor] : arguments) shapes[name] = {tensor.dtype(), tensor.shape()};
@@ -165,7 +165,7 @@ class Search {
 
 std::vector<Fault> find_faults(const Graph& graph, const Tensors& arguments, std::vector<std::string> wrong,
                                const RunGraph& run, const ExpectOptions& options) {
-  Search search(graph, arguments, run, options);
+  FaultSearch search(graph, arguments, run, options);
   std::vector<Fault> faults;
   while (!wrong.empty()) {
     Fault fault = search.find(wrong);

@@ -49,9 +49,9 @@ struct Cut {
   std::int64_t chunks, largest;  ///< `largest`: rows of a chunk
 };
 
-class Search {
+class ChunkSearch {
  public:
-  Search(const Graph& graph, const RowChunks& options, bool all)
+  ChunkSearch(const Graph& graph, const RowChunks& options, bool all)
       : graph_(graph), readers_(graph), options_(options), all_(all) {}
 
   std::vector<ChunkedRegion> run() {
@@ -147,7 +147,7 @@ class Search {
 
 std::vector<ChunkedRegion> find_row_chunks(const Graph& graph, const RowChunks& options, bool all) {
   if (!options.on) return {};
-  return Search(graph, options, all).run();
+  return ChunkSearch(graph, options, all).run();
 }
 
 }  // namespace lathe

@@ -35,9 +35,10 @@ bool has_room(const Graph& graph, const Node& scatter) {
          !is_splat(graph[through_aliases(graph, scatter.operands[1])]);
 }
 
-class Finder {
+class RowSumFinder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), users_(graph.users()), result_(graph.nodes.size(), false) {
+  explicit RowSumFinder(const Graph& graph)
+      : graph_(graph), users_(graph.users()), result_(graph.nodes.size(), false) {
     for (const ValueId id : graph.results()) result_[at(id)] = true;
   }
 
@@ -80,7 +81,7 @@ class Finder {
 std::vector<bool> find_row_sums(const Graph& graph) {
   const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                [](const Node& node) { return node.op == &ops::scatter_add; });
-  return any ? Finder(graph).run() : std::vector<bool>(graph.nodes.size(), false);
+  return any ? RowSumFinder(graph).run() : std::vector<bool>(graph.nodes.size(), false);
 }
 
 }  // namespace lathe

@@ -25,9 +25,9 @@ constexpr std::size_t most_copied = 128;  // nodes for one value
 constexpr int negligible = 16;            // a value this much smaller may as well be kept longer
 constexpr double memory_work = 32;        // an element through memory, in multiply-adds that take as long
 
-class Finder {
+class CandidateFinder {
  public:
-  Finder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
+  CandidateFinder(const Graph& graph, const FusionPlan& plan, int peak, const DimBindings& dims)
       : graph_(graph),
         users_(graph.users()),
         plan_(plan),
@@ -231,7 +231,7 @@ class Finder {
 
 std::vector<RematCandidate> remat_candidates(const Graph& graph, const FusionPlan& plan, int peak,
                                              const DimBindings& dims) {
-  return Finder(graph, plan, peak, dims).run();
+  return CandidateFinder(graph, plan, peak, dims).run();
 }
 
 }  // namespace lathe

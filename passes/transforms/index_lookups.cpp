@@ -68,9 +68,9 @@ void mark_operands(const Graph& graph, std::vector<bool>& needed) {
 }
 
 /// Builds the lookups of a graph again, with the computation of their indices, in primitives.
-class Finder {
+class LookupFinder {
  public:
-  explicit Finder(const Graph& from) : from_(from), builder_(from.name), to_(builder_, from) {}
+  explicit LookupFinder(const Graph& from) : from_(from), builder_(from.name), to_(builder_, from) {}
 
   IndexLookups run() {
     std::vector<bool> changing(from_.nodes.size());
@@ -261,7 +261,7 @@ std::string describe(const Node& node) {
 
 }  // namespace
 
-IndexLookups index_lookups(const Graph& graph) { return Finder(graph).run(); }
+IndexLookups index_lookups(const Graph& graph) { return LookupFinder(graph).run(); }
 
 void throw_index_error(const IndexLookups& lookups, const Tensors& arguments, const DimBindings& dims) {
   Tensors known;

@@ -20,7 +20,7 @@ namespace {
 
 /// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums, and
 /// that of the tile above it.
-struct Place {
+struct TilePlace {
   Value first, m, n, sums, above;
   int rows;
 };
@@ -173,7 +173,7 @@ class BlockedGemm {
   }
 
   /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
-  void columns(const GemmTask& t, const GemmPass& p, const Place& at) {
+  void columns(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
     const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
     const int tail = known_tail();
     const auto whole = [&] { micro_tile(t, p, at, tile_.nv, false); };
@@ -189,7 +189,7 @@ class BlockedGemm {
     b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
-  void micro_tile(const GemmTask& t, const GemmPass& p, const Place& at, int nv, bool masked) {
+  void micro_tile(const GemmTask& t, const GemmPass& p, const TilePlace& at, int nv, bool masked) {
     const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
@@ -224,7 +224,7 @@ class BlockedGemm {
 
   /// What a tile asks memory for at a step of k: the left operand's next rows; with right_ahead its own columns 8
   /// steps on, or, in blocks of k, its strip's share of the columns that come next.
-  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const Place& at) {
+  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
     if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
     if (!plan_.right_ahead || !rhs_.prefetch) return {};
     const auto ask = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
@@ -259,7 +259,7 @@ class BlockedGemm {
   bool straight() const { return plan_.straight && b_.is_constant(passes_, 1); }
 
   /// Hands a whole tile to the epilogue.
-  void finish_tile(const GemmTask& t, const Place& at, int nv, const std::vector<Var>& acc) {
+  void finish_tile(const GemmTask& t, const TilePlace& at, int nv, const std::vector<Var>& acc) {
     const bool exact = b_.constant_value(sizes_.m).has_value();
     for (int i = 0; i < at.rows; ++i) {
       const auto row = [&, i] {
@@ -282,7 +282,8 @@ class BlockedGemm {
   /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
   /// row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside the
   /// sums.
-  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const Place& at, int nv, const Builder::Body& step) {
+  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePlace& at, int nv,
+                          const Builder::Body& step) {
     const Value part = b_.ceil_div(p.depth, tile_.mr);
     b_.for_loop(0, tile_.mr, 1, [&](Value row) {
       b_.if_(p.last, [&] {
@@ -295,7 +296,7 @@ class BlockedGemm {
   }
 
   /// Hands a row of the tile above to the epilogue.
-  void finish_above(const GemmTask& t, const Place& at, Value row, int nv) {
+  void finish_above(const GemmTask& t, const TilePlace& at, Value row, int nv) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
     const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
     for (int v = 0; v < nv; ++v) {
@@ -310,7 +311,7 @@ class BlockedGemm {
 
   using Element = std::function<Value(Value k, int i)>;
 
-  Element left_elements(const GemmTask& t, const GemmPass& p, const Place& at) {
+  Element left_elements(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
       for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));

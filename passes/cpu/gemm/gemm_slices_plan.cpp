@@ -58,7 +58,7 @@ std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
 /// operand at once; of few columns a task has all. For very few columns fma, which needs no copy of the left operand,
 /// is faster where that is read along a long k, or along its rows at a short one.
 std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
-  constexpr std::int64_t side = 256, few = 128, very_few = 64, deep = 512;
+  constexpr int side = 256, few = 128, very_few = 64, deep = 512;
   if (!query.m || !query.k || *query.m < side) return {};
   GemmTile& t = plan.tile;
   plan.lhs = plan.rhs = Source::loaded;

@@ -20,9 +20,9 @@ namespace {
 
 bool is_point_wise(const Node& node) { return node.op->as<Elementwise>() || node.op == &ops::contiguous; }
 
-class Search {
+class FusionSearch {
  public:
-  Search(const AttentionSubject& subject, const AttentionOptions& options)
+  FusionSearch(const AttentionSubject& subject, const AttentionOptions& options)
       : subject_(subject),
         graph_(subject.graph),
         options_(options),
@@ -262,7 +262,7 @@ bool all_inside(const Graph& graph, const std::vector<bool>& grouped, const std:
 }  // namespace
 
 AttentionSearch find_attention(const Graph& graph, const AttentionOptions& options) {
-  return Search(AttentionSubject(graph), options).run();
+  return FusionSearch(AttentionSubject(graph), options).run();
 }
 
 std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionGroup& group, ValueId consumer) {
@@ -305,12 +305,18 @@ Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
+<<<<<<< HEAD
   return own_results(sums_from_results(graph, is_result));
 }
 
 Graph copy_for_late_readers(const Graph& graph, const AttentionOptions& options) {
   const AttentionSubject subject(graph);
   const AttentionSearch forward = Search(subject, options).run();
+=======
+  Graph summed = options.blocks ? own_results(sums_from_results(graph, is_result)) : graph;
+  const AttentionSubject subject(summed);
+  const AttentionSearch forward = FusionSearch(subject, options).run();
+>>>>>>> api
   std::vector<Recomputation> wanted;
   for (const AttentionGroup& group : forward.groups) {
     Recomputation late = LateReaders(graph, subject, group).find();

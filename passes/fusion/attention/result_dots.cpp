@@ -21,8 +21,8 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t most_factors = 32;
-constexpr std::int64_t most_values = 128
-                                     << 10;  // of a batch: as many of keys and of both gradients, in a cache of 2 MiB
+constexpr std::int64_t most_depth_values =
+    128 << 10;  // of a batch: as many of keys and of both gradients, in a cache of 2 MiB
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// How often each value is a factor of a point-wise product, negative where it divides.
@@ -72,9 +72,9 @@ struct Dot {
   int summed = 0;
 };
 
-class Finder {
+class ResultDotFinder {
  public:
-  Finder(const Graph& graph, const std::function<bool(ValueId)>& wanted)
+  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted)
       : graph_(graph), users_(graph.users()), dependence_(graph), wanted_(wanted) {}
 
   std::optional<Dot> find(ValueId sum) const {
@@ -154,7 +154,7 @@ class Finder {
       if (!has(result.other_labels, result.own_labels[i]) || !has(result.out, result.own_labels[i]))
         count = count * graph_[result.own].type.shape[static_cast<int>(i)].unnamed();
     const auto known = count.value();
-    return !known || *known > most_values;
+    return !known || *known > most_depth_values;
   }
 
   const Graph& graph_;
@@ -166,7 +166,7 @@ class Finder {
 }  // namespace
 
 Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId product)>& wanted) {
-  const Finder finder(graph, wanted);
+  const ResultDotFinder finder(graph, wanted);
   std::map<ValueId, Dot> dots;
   for (const ValueId id : all_values(graph))
     if (const auto dot = finder.find(id)) dots[id] = *dot;

@@ -10,9 +10,10 @@ using Kind = PointInstruction::Kind;
 
 namespace {
 
-class Finder {
+class OnlineSoftmaxFinder {
  public:
-  explicit Finder(const AttentionProgram& attention) : program_(attention.program), columns_(attention.columns()) {
+  explicit OnlineSoftmaxFinder(const AttentionProgram& attention)
+      : program_(attention.program), columns_(attention.columns()) {
     for (const PointInstruction& i : program_.code)
       reduces_.push_back(i.kind == Kind::reduce || std::any_of(i.args.begin(), i.args.end(), [&](int arg) {
                            return reduces_[static_cast<std::size_t>(arg)];
@@ -100,7 +101,7 @@ std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention) {
     end.value = taken->value;
     end.divisor = taken->divisor;
   }
-  std::optional<OnlineSoftmax> found = Finder(divided).find(divided.results());
+  std::optional<OnlineSoftmax> found = OnlineSoftmaxFinder(divided).find(divided.results());
   if (!found) return std::nullopt;
   divided.bounds =
       find_column_bounds(divided.program, divided.parts.row_dim, divided.parts.columns_dim, divided.results());

@@ -10,7 +10,7 @@ namespace lathe {
 using Kind = PointInstruction::Kind;
 
 namespace {
-constexpr int costly = 8;  // arithmetic worth a slot
+constexpr int costs_a_slot = 8;  // arithmetic worth a slot
 }  // namespace
 
 StripPlan::StripPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns,
@@ -78,7 +78,7 @@ void StripPlan::find_kept() {
   const auto consider = [&](int value, int loop) {
     if (memory_ == Memory::none || program_[value].kind == Kind::accumulator) return;
     if (!varies(value) || levels_[at(value)] >= loop) return;
-    if (cost(value) >= costly) kept_[at(value)] = true;
+    if (cost(value) >= costs_a_slot) kept_[at(value)] = true;
   };
   for (int i = 0; i < program_.size(); ++i)
     for (const int arg : program_[i].args)

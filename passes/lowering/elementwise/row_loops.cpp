@@ -9,7 +9,7 @@ namespace lathe {
 using Kind = PointInstruction::Kind;
 
 namespace {
-constexpr int costly = 8;  // arithmetic worth a store and a load
+constexpr int costs_a_store = 8;  // arithmetic worth a store and a load
 }
 
 std::vector<int> loop_levels(const PointProgram& program) {
@@ -55,7 +55,7 @@ void RowLoops::park() {
   for (int i = 0; i < program_.size(); ++i) {
     const auto at = static_cast<std::size_t>(i), loop = static_cast<std::size_t>(level(i));
     if (!varies(i) || program_[i].kind != Kind::scalar || !program_[i].node.valid() || !needed[loop][at]) continue;
-    if (arithmetic_cost(lowering_.graph[program_[i].node]) < costly) continue;
+    if (arithmetic_cost(lowering_.graph[program_[i].node]) < costs_a_store) continue;
     int last_use = level(i);
     for (int l = level(i) + 1; l < count; ++l)
       if (needed[static_cast<std::size_t>(l)][at]) last_use = l;

@@ -11,14 +11,13 @@ namespace lathe::gpu {
 using kernel::LoopKind;
 using kernel::Value;
 using kernel::Var;
-using Tile = GroupAttentionTile;
 using Scopes = GroupSoftmax::Scopes;
 
 namespace {
 
 class GroupAttention {
  public:
-  GroupAttention(const AttentionPlan& plan, const Tile& tile)
+  GroupAttention(const AttentionPlan& plan, const GroupAttentionTile& tile)
       : plan_(plan),
         bounds_(plan.attention.bounds),
         score_(plan.attention.parts.scores[0]),
@@ -27,7 +26,7 @@ class GroupAttention {
         b_(context_.builder),
         emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
         top_(emitter_, {}),
-        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, Tile::rows),
+        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, GroupAttentionTile::rows),
         keys_(context_, score_.columns, false, tile.columns, tile.depth),
         values_(context_, plan.attention.parts.ends[0].other, true, tile.values, tile.columns),
         result_(context_, plan.lowering, plan.attention.parts.ends[0]),
@@ -35,11 +34,11 @@ class GroupAttention {
 
   KernelContext::Built run() {
     declare();
-    const Value strips = b_.ceil_div(context_.dim(plan_.attention.rows), Tile::rows);
+    const Value strips = b_.ceil_div(context_.dim(plan_.attention.rows), GroupAttentionTile::rows);
     const auto block = [&](Value i) {
       Value strip = i % strips;
       if (bounds_.upper) strip = strips - 1 - strip;  // the longest ones first
-      this->block(i / strips, strip * Tile::rows);
+      this->block(i / strips, strip * GroupAttentionTile::rows);
     };
     b_.for_loop(0, context_.dim(plan_.outer()) * strips, 1, block, LoopKind::block_x);
     auto built = context_.finish();
@@ -71,17 +70,17 @@ class GroupAttention {
     keys_.allocate(plan_.tile.held, tile_.stages, "keys");
     values_.allocate(plan_.tile.held, tile_.stages, "values");
     std::optional<SharedTree> tree;
-    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, Tile::users);
+    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, GroupAttentionTile::users);
     const auto thread = [&](Value t) {
       const Place place{outer, row, t};
-      b_.if_(t < Tile::users,
-             [&] { queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, Tile::users); });
-      if (!bounds_.any()) return b_.ring(tile_.stages, Tile::users, [&] { all_columns(place); });
+      b_.if_(t < GroupAttentionTile::users,
+             [&] { queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, GroupAttentionTile::users); });
+      if (!bounds_.any()) return b_.ring(tile_.stages, GroupAttentionTile::users, [&] { all_columns(place); });
       const GuardedColumns first =
-          guarded_columns(context_, plan_, place.outer, place.row, Tile::rows, tile_.columns);
-      b_.ring(tile_.stages, Tile::users, [&] { some_columns(place, first, *tree); });
+          guarded_columns(context_, plan_, place.outer, place.row, GroupAttentionTile::rows, tile_.columns);
+      b_.ring(tile_.stages, GroupAttentionTile::users, [&] { some_columns(place, first, *tree); });
     };
-    b_.for_loop(0, Tile::threads, 1, thread, LoopKind::thread_x);
+    b_.for_loop(0, GroupAttentionTile::threads, 1, thread, LoopKind::thread_x);
   }
 
   void all_columns(const Place& place) {
@@ -95,7 +94,8 @@ class GroupAttention {
     go_through(b_, first, context_.dim(plan_.attention.column_count), [&](Value lo, Value hi) {
       Scopes rows = columns(place, lo, hi);
       const Value fine = rows_bear_out(emitter_, bounds_, rows, first.magnitude);
-      const Value all = tree.join({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread, Tile::users)[0];
+      const Value all =
+          tree.join({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread, GroupAttentionTile::users)[0];
       b_.barrier();  // the memory is used again
       return b_.from_users(all);
     });
@@ -173,7 +173,7 @@ class GroupAttention {
   const AttentionPlan& plan_;
   const ColumnBounds& bounds_;
   const AttentionParts::Score& score_;
-  Tile tile_;
+  GroupAttentionTile tile_;
   KernelContext context_;
   kernel::Builder& b_;
   PointEmitter emitter_;
@@ -187,7 +187,7 @@ class GroupAttention {
 
 }  // namespace
 
-KernelContext::Built lower_group_attention(const AttentionPlan& plan, const Tile& tile) {
+KernelContext::Built lower_group_attention(const AttentionPlan& plan, const GroupAttentionTile& tile) {
   return GroupAttention(plan, tile).run();
 }
 

@@ -12,13 +12,12 @@ namespace lathe::gpu {
 
 using kernel::Value;
 using kernel::Var;
-using Tile = GroupEndsTile;
 
 namespace {
 
 class GroupEnds {
  public:
-  GroupEnds(const AttentionPlan& plan, bool over_rows, const Tile& tile)
+  GroupEnds(const AttentionPlan& plan, bool over_rows, const GroupEndsTile& tile)
       : plan_(plan),
         parts_(group_ends_parts(plan, over_rows)),
         program_(plan.attention.program),
@@ -31,9 +30,9 @@ class GroupEnds {
     program_.stores.clear();
     for (const auto* score : parts_.scores)
       resting_.push_back(std::make_unique<RestingOperand>(context_, plan.lowering, parts_.rests(*score), score->depth,
-                                                          plan.tile, Tile::resting));
+                                                          plan.tile, GroupEndsTile::resting));
     for (const AttentionOperand* operand : parts_.passing)
-      passing_.push_back(std::make_unique<PassingOperand>(context_, *operand, false, Tile::passing,
+      passing_.push_back(std::make_unique<PassingOperand>(context_, *operand, false, GroupEndsTile::passing,
                                                           static_cast<int>(*operand->size.value())));
     for (const auto* end : parts_.ends) sums_.push_back(std::make_unique<GroupSums>(context_, plan.lowering, *end));
   }
@@ -43,12 +42,12 @@ class GroupEnds {
     const AttentionProgram& attention = plan_.attention;
     rows_ = context_.dim(attention.rows), columns_ = context_.dim(attention.column_count);
     serial_ = parts_.over_rows ? context_.dim(attention.parts.serial) : b_.index(1);
-    const Value strips = b_.ceil_div(parts_.over_rows ? columns_ : rows_, Tile::resting);
+    const Value strips = b_.ceil_div(parts_.over_rows ? columns_ : rows_, GroupEndsTile::resting);
     const Value outer = context_.dim(parts_.over_rows ? attention.parts.parallel : plan_.outer());
     const auto block = [&](Value i) {
       Value strip = i % strips;
       if (!parts_.over_rows && attention.bounds.upper) strip = strips - 1 - strip;  // the longest ones first
-      this->block(i / strips, strip * Tile::resting);
+      this->block(i / strips, strip * GroupEndsTile::resting);
     };
     b_.for_loop(0, outer * strips, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
@@ -84,18 +83,18 @@ class GroupEnds {
     for (const auto& operand : resting_) operand->allocate("resting");
     for (const auto& operand : passing_) operand->allocate(plan_.tile.held, tile_.stages, "passing");
     std::optional<SharedTree> tree;
-    if (parts_.over_rows && plan_.skips >= 0) tree.emplace(b_, std::vector<DType>{boolean}, Tile::users);
+    if (parts_.over_rows && plan_.skips >= 0) tree.emplace(b_, std::vector<DType>{boolean}, GroupEndsTile::users);
     const auto thread = [&](Value t) {
       const Place place{outer, first, t};
       const Value count = parts_.over_rows ? columns_ : rows_;
-      b_.if_(t < Tile::users, [&] {
-        for (const auto& operand : resting_) operand->bring(outer * serial_, first, count, t, Tile::users);
+      b_.if_(t < GroupEndsTile::users, [&] {
+        for (const auto& operand : resting_) operand->bring(outer * serial_, first, count, t, GroupEndsTile::users);
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
       if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(place);
-      b_.ring(tile_.stages, Tile::users, [&] { sum(place, tree ? rows_that_keep(place, *tree) : range); });
+      b_.ring(tile_.stages, GroupEndsTile::users, [&] { sum(place, tree ? rows_that_keep(place, *tree) : range); });
     };
-    b_.for_loop(0, Tile::threads, 1, thread, kernel::LoopKind::thread_x);
+    b_.for_loop(0, GroupEndsTile::threads, 1, thread, kernel::LoopKind::thread_x);
   }
 
   void sum(const Place& place, const Range& range) {
@@ -104,12 +103,13 @@ class GroupEnds {
     b_.for_loop(0, serial_, 1, [&](Value s) {
       const Value outer = place.outer * serial_ + s;
       points_.enter(outer, place.first, place.thread, &top_);
-      b_.for_loop(range.lo, range.hi, Tile::passing, [&](Value position) {
+      b_.for_loop(range.lo, range.hi, GroupEndsTile::passing, [&](Value position) {
         const auto fill = [&](Value slot) {
           for (const auto& operand : passing_) operand->fill(slot, outer, position);
         };
         b_.stage(fill, [&](Value slot) {
-          for (int first = 0; first < Tile::passing; first += tile_.at_once) part(place, slot, position, first);
+          for (int first = 0; first < GroupEndsTile::passing; first += tile_.at_once)
+            part(place, slot, position, first);
         });
       });
     });
@@ -150,28 +150,30 @@ class GroupEnds {
   Range columns_kept(const Place& place) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     Value all = b_.constant_int(boolean, 1), lo = b_.index(0), hi = columns_;
-    for (int strip = 0; strip < Tile::resting; strip += Tile::passing)
-      all = all && left_out(place.outer, (place.first + strip) / Tile::passing, place.first + strip < rows_);
-    if (bounds.lower) lo = max(place.first + context_.dim(*bounds.lower), 0) / Tile::passing * Tile::passing;
-    if (bounds.upper) hi = max(min(place.first + Tile::resting + context_.dim(*bounds.upper), columns_), 0);
+    for (int strip = 0; strip < GroupEndsTile::resting; strip += GroupEndsTile::passing)
+      all = all && left_out(place.outer, (place.first + strip) / GroupEndsTile::passing, place.first + strip < rows_);
+    if (bounds.lower)
+      lo = max(place.first + context_.dim(*bounds.lower), 0) / GroupEndsTile::passing * GroupEndsTile::passing;
+    if (bounds.upper) hi = max(min(place.first + GroupEndsTile::resting + context_.dim(*bounds.upper), columns_), 0);
     return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, columns_)};
   }
 
   Range rows_that_keep(const Place& place, SharedTree& tree) {
     const ColumnBounds& bounds = plan_.attention.bounds;
-    const Value strips = b_.ceil_div(rows_, Tile::passing);
+    const Value strips = b_.ceil_div(rows_, GroupEndsTile::passing);
     Value lo = b_.index(0), hi = rows_;
-    if (bounds.upper) lo = max(place.first - context_.dim(*bounds.upper), 0) / Tile::passing * Tile::passing;
-    if (bounds.lower) hi = max(min(place.first + Tile::resting - context_.dim(*bounds.lower), rows_), 0);
+    if (bounds.upper)
+      lo = max(place.first - context_.dim(*bounds.upper), 0) / GroupEndsTile::passing * GroupEndsTile::passing;
+    if (bounds.lower) hi = max(min(place.first + GroupEndsTile::resting - context_.dim(*bounds.lower), rows_), 0);
     const Var fine = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, serial_, 1, [&](Value s) {
-      b_.for_loop(place.thread, strips, Tile::users, [&](Value strip) {
-        const Value row = strip * Tile::passing;
+      b_.for_loop(place.thread, strips, GroupEndsTile::users, [&](Value strip) {
+        const Value row = strip * GroupEndsTile::passing;
         b_.set(fine, b_.get(fine) && left_out(place.outer * serial_ + s, strip, row < lo || row >= hi));
       });
     });
     const Value all =
-        tree.join({0}, {ScalarOp::logical_and}, {b_.get(fine)}, place.thread, place.thread, Tile::users)[0];
+        tree.join({0}, {ScalarOp::logical_and}, {b_.get(fine)}, place.thread, place.thread, GroupEndsTile::users)[0];
     const Value told = b_.from_users(all);
     return {b_.select(told, lo, b_.index(0)), b_.select(told, hi, rows_)};
   }
@@ -179,7 +181,7 @@ class GroupEnds {
   const AttentionPlan& plan_;
   GroupEndsParts parts_;
   PointProgram program_;  ///< without stores
-  Tile tile_;
+  GroupEndsTile tile_;
   KernelContext context_;
   kernel::Builder& b_;
   PointEmitter emitter_;
@@ -193,7 +195,7 @@ class GroupEnds {
 
 }  // namespace
 
-KernelContext::Built lower_group_ends(const AttentionPlan& plan, bool over_rows, const Tile& tile) {
+KernelContext::Built lower_group_ends(const AttentionPlan& plan, bool over_rows, const GroupEndsTile& tile) {
   return GroupEnds(plan, over_rows, tile).run();
 }
 

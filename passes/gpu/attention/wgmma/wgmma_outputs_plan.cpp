@@ -10,9 +10,6 @@ namespace lathe::gpu {
 
 namespace {
 
-using Parts = GroupEndsParts;
-using Tile = GroupEndsTile;
-
 constexpr std::size_t most_scores = 2, most_ends = 2;
 /// Registers of a thread for the sums of all products, and those beside which a whole tile's scores find room too.
 constexpr int most_sums = 128, sums_beside_whole_tile = 64;
@@ -34,7 +31,7 @@ bool rests(const AttentionOperand& operand, const AttentionParts& parts) {
 }
 
 /// Else one loop over the columns does it all.
-bool reads_reductions(const AttentionPlan& plan, const Parts& parts) {
+bool reads_reductions(const AttentionPlan& plan, const GroupEndsParts& parts) {
   const std::vector<bool> needed = needed_of_rows(plan, parts.values()).all;
   for (int i = 0; i < plan.attention.program.size(); ++i)
     if (needed[static_cast<std::size_t>(i)] && plan.attention.program[i].kind == PointInstruction::Kind::reduce)
@@ -42,7 +39,7 @@ bool reads_reductions(const AttentionPlan& plan, const Parts& parts) {
   return false;
 }
 
-std::string why_not(const AttentionPlan& plan, const Parts& parts) {
+std::string why_not(const AttentionPlan& plan, const GroupEndsParts& parts) {
   const AttentionProgram& attention = plan.attention;
   const bool over_rows = parts.over_rows;
   const char* const over = over_rows ? "rows" : "columns";
@@ -81,19 +78,19 @@ std::string why_not(const AttentionPlan& plan, const Parts& parts) {
 
 }  // namespace
 
-std::size_t Parts::passing_number(const AttentionOperand& operand) const {
+std::size_t GroupEndsParts::passing_number(const AttentionOperand& operand) const {
   const auto same = [&](const AttentionOperand* one) { return same_elements(*one, operand); };
   return static_cast<std::size_t>(std::find_if(passing.begin(), passing.end(), same) - passing.begin());
 }
 
-std::vector<int> Parts::values() const {
+std::vector<int> GroupEndsParts::values() const {
   std::vector<int> found;
   for (const auto* end : ends) found.push_back(end->value);
   return found;
 }
 
-Parts group_ends_parts(const AttentionPlan& plan, bool over_rows) {
-  Parts parts{over_rows, {}, {}, {}};
+GroupEndsParts group_ends_parts(const AttentionPlan& plan, bool over_rows) {
+  GroupEndsParts parts{over_rows, {}, {}, {}};
   const auto pass = [&](const AttentionOperand& operand) {
     if (parts.passing_number(operand) == parts.passing.size()) parts.passing.push_back(&operand);
   };
@@ -111,21 +108,22 @@ Parts group_ends_parts(const AttentionPlan& plan, bool over_rows) {
   return parts;
 }
 
-GroupPlan<Tile> plan_group_ends(const AttentionPlan& plan, bool over_rows) {
-  const Parts parts = group_ends_parts(plan, over_rows);
-  GroupPlan<Tile> found{std::nullopt, why_not(plan, parts)};
+GroupPlan<GroupEndsTile> plan_group_ends(const AttentionPlan& plan, bool over_rows) {
+  const GroupEndsParts parts = group_ends_parts(plan, over_rows);
+  GroupPlan<GroupEndsTile> found{std::nullopt, why_not(plan, parts)};
   if (!found.why_not.empty()) return found;
   std::int64_t resting = 0, of_stage = 0;
   for (const auto* score : parts.scores)
-    resting += RestingOperand::elements(Tile::resting, static_cast<int>(known(score->depth)));
+    resting += RestingOperand::elements(GroupEndsTile::resting, static_cast<int>(known(score->depth)));
   for (const AttentionOperand* operand : parts.passing)
-    of_stage += RestingOperand::elements(Tile::passing, static_cast<int>(known(operand->size)));
+    of_stage += RestingOperand::elements(GroupEndsTile::passing, static_cast<int>(known(operand->size)));
   const int stages = stages_beside(resting, of_stage);
   if (stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else
-    found.tile =
-        Tile{GroupSums::registers(parts.ends) > sums_beside_whole_tile ? Tile::passing / 2 : Tile::passing, stages};
+    found.tile = GroupEndsTile{GroupSums::registers(parts.ends) > sums_beside_whole_tile ? GroupEndsTile::passing / 2
+                                                                                         : GroupEndsTile::passing,
+                               stages};
   return found;
 }
 

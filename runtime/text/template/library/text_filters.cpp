@@ -18,7 +18,7 @@ namespace lathe::jinja {
 namespace {
 
 template <std::string (*change)(std::string_view)>
-Value change_case(Runtime& runtime, const Value& subject, const Arguments& given) {
+Value filter_case(Runtime& runtime, const Value& subject, const Arguments& given) {
   const Bound none("the filter", given, {});
   const std::string text = to_text(runtime, subject);
   runtime.spend(2 * text.size());
@@ -150,21 +150,21 @@ Value json(Runtime& runtime, const Value& subject, const Arguments& given) {
 
 std::span<const FilterEntry> text_filters() {
   static constexpr FilterEntry entries[] = {
-      {"capitalize", change_case<capitalize>},
+      {"capitalize", filter_case<capitalize>},
       {"center", center},
       {"e", escape},
       {"escape", escape},
       {"forceescape", force_escape},
       {"indent", indent_text},
-      {"lower", change_case<to_lower>},
+      {"lower", filter_case<to_lower>},
       {"replace", replace_text},
       {"safe", safe},
       {"string", to_string},
-      {"title", change_case<title_words>},
+      {"title", filter_case<title_words>},
       {"tojson", json},
       {"trim", trim},
       {"truncate", truncate},
-      {"upper", change_case<to_upper>},
+      {"upper", filter_case<to_upper>},
       {"wordcount", count_words},
   };
   return entries;

@@ -10,23 +10,23 @@ namespace lathe::text {
 
 namespace {
 
-constexpr std::string_view label = "tokenizer_vocab";
+constexpr std::string_view vocab_label = "tokenizer_vocab";
 
 }  // namespace
 
 TokenTable::TokenTable(const JsonPlace& place) {
-  if (!place.is_object()) place.fail(fmt::format("is {}, not an object", place.value().type_name()), label);
+  if (!place.is_object()) place.fail(fmt::format("is {}, not an object", place.value().type_name()), vocab_label);
   // Ids have gaps, but a table of them may not be much larger than what it holds.
   const std::size_t largest = 4 * place.value().size() + 65536;
   for (const auto& [text, id] : place.value().items()) {
     const auto number = id.is_number_unsigned() ? id.get<std::uint64_t>() : largest;
     if (number >= largest)
       place.fail(fmt::format("the id of {} is {}, not a number below {}", quote(text), quote(id.dump()), largest),
-                 label);
+                 vocab_label);
     if (number >= texts_.size()) texts_.resize(number + 1);
     Text& entry = texts_[number];
     if (entry.is_known)
-      place.fail(fmt::format("{} and {} have the same id {}", quote(entry.text), quote(text), number), label);
+      place.fail(fmt::format("{} and {} have the same id {}", quote(entry.text), quote(text), number), vocab_label);
     entry = {text, true};
     by_text_.set(text, static_cast<TokenId>(number));
     ++size_;

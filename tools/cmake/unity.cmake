@@ -1,0 +1,29 @@
+# LATHE_UNITY is for clean builds: reading headers is most of their work. Builds after an edit are faster without.
+
+# The files of each folder of a target are compiled as one unit, ten at a time. What a file keeps in its unnamed
+# namespace then needs a name of its own in its folder.
+function(lathe_unity target)
+  if(NOT LATHE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(root ${target} SOURCE_DIR)
+  foreach(source ${sources})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${root})
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    math(EXPR unit "${count_${folder}} / 10")
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${folder}_${unit})
+  endforeach()
+endfunction()
+
+# The headers are read once for all files of a program. GCC 12 no longer knows then that they are the system's, and
+# warns of bounds in what it inlines from them; builds without LATHE_UNITY keep these warnings.
+function(lathe_precompile target)
+  if(LATHE_UNITY)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+  endif()
+endfunction()
