@@ -305,18 +305,12 @@ Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-<<<<<<< HEAD
   return own_results(sums_from_results(graph, is_result));
 }
 
 Graph copy_for_late_readers(const Graph& graph, const AttentionOptions& options) {
   const AttentionSubject subject(graph);
-  const AttentionSearch forward = Search(subject, options).run();
-=======
-  Graph summed = options.blocks ? own_results(sums_from_results(graph, is_result)) : graph;
-  const AttentionSubject subject(summed);
   const AttentionSearch forward = FusionSearch(subject, options).run();
->>>>>>> api
   std::vector<Recomputation> wanted;
   for (const AttentionGroup& group : forward.groups) {
     Recomputation late = LateReaders(graph, subject, group).find();
