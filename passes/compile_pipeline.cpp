@@ -2,6 +2,9 @@
 
 #include <iterator>
 
+#include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/prepare/prepare_for_fusion.h"
+
 namespace lathe {
 
 ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options, const RowChunks& chunks) {
@@ -9,6 +12,11 @@ ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& option
   ir::Pipeline more = machine_passes(machine, options);
   pipeline.insert(pipeline.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return pipeline;
+}
+
+ir::Graph as_fused(const ir::Graph& graph) {
+  const ir::Graph primitives = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
+  return recompute_attention(prepare_for_fusion(primitives), {.blocks = true});
 }
 
 const std::vector<Stage>& lowering_stages() {

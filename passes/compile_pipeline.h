@@ -12,6 +12,10 @@ namespace lathe {
 /// machine_passes(). lower_prepared() takes what comes out.
 ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options, const RowChunks& chunks);
 
+/// A graph as any machine may come to compute it, every attention fused: for ir::ExpectOptions::rewrite, which asks
+/// what roundings do then.
+ir::Graph as_fused(const ir::Graph& graph);
+
 /// A step of compilation that is no pass, since it ends in something else than a graph, or needs what does.
 struct Stage {
   std::string name;

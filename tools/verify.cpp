@@ -7,6 +7,7 @@
 #include "ir/tensor/printer.h"
 #include "passes/check/find_fault.h"
 #include "passes/check/results.h"
+#include "passes/compile_pipeline.h"
 #include "passes/transforms/convert_dtype.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
@@ -68,7 +69,8 @@ void run(const VerifyOptions& options) {
   ArgumentOptions from = options.arguments;
   from.random = true;
   const Arguments arguments = load_arguments(graph, from, !options.dtype.empty());
-  const ir::ExpectOptions expect{.interpret = {.dims = arguments.dims}, .tolerance = options.tolerance};
+  const ir::ExpectOptions expect{
+      .interpret = {.dims = arguments.dims}, .tolerance = options.tolerance, .rewrite = as_fused};
   const std::vector<ir::Output> results = ir::named_results(graph);
   std::vector<ir::ValueId> values;
   for (const ir::Output& result : results) values.push_back(result.value);

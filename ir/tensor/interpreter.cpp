@@ -60,8 +60,10 @@ class Interpreter {
       const Node& node = graph_[id];
       const HostTensor* argument = node.op->as<Argument>() ? arguments[next_argument++] : nullptr;
       if (last[slot(id)] < 0) continue;
-      HostTensor value = argument ? argument->cast(wide_storage(node.type.dtype)) : evaluate(node, values);
-      if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, value);
+      std::vector<const HostTensor*> operands;
+      for (const ValueId operand : node.operands) operands.push_back(&*values[slot(operand)]);
+      HostTensor value = argument ? argument->cast(wide_storage(node.type.dtype)) : evaluate(node, operands);
+      if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, operands, value);
       values[slot(id)] = settled(std::move(value), node.type.dtype, options_.round);
       for (const ValueId operand : node.operands)
         if (last[slot(operand)] == id.index) values[slot(operand)].reset();
@@ -72,9 +74,7 @@ class Interpreter {
   }
 
  private:
-  HostTensor evaluate(const Node& node, const Slots& values) const {
-    std::vector<const HostTensor*> operands;
-    for (const ValueId id : node.operands) operands.push_back(&*values[slot(id)]);
+  HostTensor evaluate(const Node& node, OperandTensors operands) const {
     const Sizes sizes = node.type.shape.evaluate(bindings_);
     if (const auto* meaning = node.op->as<Elementwise>())
       return evaluate_elementwise(node, *meaning, operands, sizes);

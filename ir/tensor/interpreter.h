@@ -22,9 +22,9 @@ struct InterpretOptions {
   bool round = true;
   /// Dims that are known besides those that the arguments' sizes tell.
   DimBindings dims = {};
-  /// Called with each value that an op has computed, before it is rounded: floats as f64, complex as c128. It may
-  /// change the value. Of a composite, with the values of the ops that it is made of.
-  std::function<void(const Node&, HostTensor&)> computed = {};
+  /// Called with each value that an op has computed from its operands, before it is rounded: floats as f64, complex
+  /// as c128. It may change the value. Of a composite, with the values of the ops that it is made of.
+  std::function<void(const Node&, std::span<const HostTensor* const> operands, HostTensor&)> computed = {};
 };
 
 /// Runs a graph: its outputs by name, and every updated state or parameter by the argument's name [result_name where

@@ -1,5 +1,7 @@
 #include "passes/check/expected_values.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -42,20 +44,47 @@ ExpectedValues::ExpectedValues(const Graph& graph, Tensors arguments, std::vecto
       options_(options),
       expected_(interpret_values(graph_, arguments_, values_, options_.interpret)) {}
 
-/// How far another way of computing moves the values: without roundings, which is sample 0, or with noise.
+/// One more sample: how far the values lie from these when they are computed so.
+void ExpectedValues::add_spread(const Graph& graph, const std::vector<ValueId>& values,
+                                const std::vector<HostTensor>& from, const InterpretOptions& options) {
+  std::vector<double>& moved = spreads_.emplace_back(values.size(), std::numeric_limits<double>::infinity());
+  try {
+    const auto others = interpret_values(graph, arguments_, values, options);
+    for (std::size_t i = 0; i < values.size(); ++i) moved[i] = difference(others[i], from[i]).largest;
+  } catch (const UserError&) {  // roundings decide an index, which is out of range without them
+  }
+}
+
+/// Makes the rewritten graph, and its values without roundings.
+void ExpectedValues::rewrite() {
+  Graph alone = graph_;
+  alone.outputs.clear();
+  alone.updates.clear();
+  for (const ValueId id : values_) alone.outputs.push_back({fmt::format("value {}", alone.outputs.size()), id});
+  rewritten_ = options_.rewrite(alone);
+  for (const Output& output : rewritten_->outputs) rewritten_values_.push_back(output.value);
+  InterpretOptions exact = options_.interpret;
+  exact.round = false;
+  rewritten_expected_ = interpret_values(*rewritten_, arguments_, rewritten_values_, exact);
+}
+
+/// How far another way of computing moves the values: without roundings, which is sample 0, or with noise, in the
+/// graph or, every other sample, in the rewritten one.
 const std::vector<double>& ExpectedValues::spreads(int sample) {
   while (std::cmp_less_equal(spreads_.size(), sample)) {
     InterpretOptions options = options_.interpret;
     const std::uint64_t seed = spreads_.size();
-    if (seed == 0)
+    if (seed == 0) {
       options.round = false;
-    else
-      options.computed = RoundingNoise(seed, options.round);
-    std::vector<double>& moved = spreads_.emplace_back(values_.size(), std::numeric_limits<double>::infinity());
-    try {
-      const auto others = interpret_values(graph_, arguments_, values_, options);
-      for (std::size_t i = 0; i < values_.size(); ++i) moved[i] = difference(others[i], expected_[i]).largest;
-    } catch (const UserError&) {  // roundings decide an index, which is out of range without them
+      add_spread(graph_, values_, expected_, options);
+      continue;
+    }
+    options.computed = RoundingNoise(seed, options.round);
+    if (options_.rewrite && seed % 2 == 0) {
+      if (!rewritten_) rewrite();
+      add_spread(*rewritten_, rewritten_values_, rewritten_expected_, options);
+    } else {
+      add_spread(graph_, values_, expected_, options);
     }
   }
   return spreads_[static_cast<std::size_t>(sample)];
@@ -68,7 +97,7 @@ double ExpectedValues::base(std::size_t i) const {
 
 Nearness ExpectedValues::compare(std::size_t i, const HostTensor& found) {
   // More samples make it certain that what is not near is wrong.
-  constexpr int samples = 7;
+  const int samples = options_.rewrite ? 13 : 7;
   constexpr double multiple = 8;
   Nearness result{difference(found, expected_[i]), base(i), largest_magnitude(expected_[i])};
   const double least = result.allowed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct ExpectOptions {
   InterpretOptions interpret = {};
   /// Where it is given, an element may differ by this much of the value's largest magnitude, whatever roundings do.
   std::optional<double> tolerance = {};
+  /// Passes that the values may have gone through, by which roundings move them too. What these passes mean is for
+  /// others to check: only what noise does to their result counts, not the result.
+  std::function<Graph(const Graph&)> rewrite = {};
 };
 
 /// What the interpreter says some values of a graph are, and how near to that any other way of computing them must
@@ -32,9 +36,10 @@ struct ExpectOptions {
 ///
 /// where base is what a few roundings in the value's dtype amount to, and spread is how far roundings alone move the
 /// value: the most that it differs when intermediate roundings are left out, or when noise of a few units in the last
-/// place is added to what each op computes (Monte Carlo arithmetic; Parker 1997). A sum whose terms cancel, whose
-/// true value may be zero, so says itself what error it has. Where roundings move NaNs, infinities or integers,
-/// nothing is compared. The spread is only computed for values that are not near without it.
+/// place is added to what each op computes (Monte Carlo arithmetic; Parker 1997), in the graph or in what passes make
+/// of it. A sum whose terms cancel, whose true value may be zero, so says itself what error it has. Where roundings
+/// move NaNs, infinities or integers, nothing is compared. The spread is only computed for values that are not near
+/// without it.
 class ExpectedValues {
  public:
   /// Throws what interpret_values throws.
@@ -48,12 +53,18 @@ class ExpectedValues {
  private:
   double base(std::size_t i) const;
   const std::vector<double>& spreads(int sample);
+  void add_spread(const Graph& graph, const std::vector<ValueId>& values, const std::vector<HostTensor>& from,
+                  const InterpretOptions& options);
+  void rewrite();
 
   Graph graph_;
   Tensors arguments_;
   std::vector<ValueId> values_;
   ExpectOptions options_;
   std::vector<HostTensor> expected_;
+  std::optional<Graph> rewritten_;  ///< its outputs are the values
+  std::vector<ValueId> rewritten_values_;
+  std::vector<HostTensor> rewritten_expected_;
   std::vector<std::vector<double>> spreads_;  ///< by sample and value
 };
 

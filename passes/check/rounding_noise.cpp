@@ -4,6 +4,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/hash.h"
+#include "ir/tensor/evaluate.h"
 #include "ir/tensor/op.h"
 
 namespace lathe::ir {
@@ -77,8 +78,25 @@ double strength(DType dtype) {
 }
 
 double moved(double x, double by) {
-  const double y = x + by * x;
+  const double y = x + by;
   return std::floor(4 * x) == std::floor(4 * y) && std::ceil(4 * x) == std::ceil(4 * y) ? y : x;
+}
+
+HostTensor magnitudes(const HostTensor& tensor) {
+  HostTensor result = tensor;
+  for (std::int64_t i = 0; i < result.numel(); ++i) result.set(i, std::abs(result.get(i)));
+  return result;
+}
+
+/// What the roundings of a computation are relative to, by element: of a sum of real numbers, its terms' magnitudes
+/// together.
+HostTensor scale_of(const Node& node, std::span<const HostTensor* const> operands, const HostTensor& value) {
+  const auto* reduce = node.op->as<Reduce>();
+  if (reduce && reduce->combine == ScalarOp::add)
+    return evaluate_reduce(node, *reduce, magnitudes(*operands[0]), value.shape());
+  if (const auto* product = node.op->as<Contraction>())
+    return evaluate_contraction(node, *product, magnitudes(*operands[0]), magnitudes(*operands[1]), value.shape());
+  return magnitudes(value);
 }
 
 }  // namespace
@@ -88,19 +106,20 @@ double RoundingNoise::next() {
   return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63;
 }
 
-void RoundingNoise::operator()(const Node& node, HostTensor& value) {
+void RoundingNoise::operator()(const Node& node, std::span<const HostTensor* const> operands, HostTensor& value) {
   const DType dtype = node.type.dtype;
   if (strength(dtype) == 0 || !rounds(*node.op)) return;
   const double by = strength(rounded_ ? dtype : f64);
-  for (std::int64_t i = 0; i < value.numel(); ++i) {
-    if (!is_complex(dtype)) {
-      value.set(i, moved(value.get(i), by * next()));
-      continue;
+  if (is_complex(dtype)) {
+    for (std::int64_t i = 0; i < value.numel(); ++i) {
+      const std::complex<double> x = value.get_complex(i);
+      const double real = moved(x.real(), by * next() * x.real()), imag = moved(x.imag(), by * next() * x.imag());
+      value.set_complex(i, {real, imag});
     }
-    const std::complex<double> x = value.get_complex(i);
-    const double real = moved(x.real(), by * next()), imag = moved(x.imag(), by * next());
-    value.set_complex(i, {real, imag});
+    return;
   }
+  const HostTensor scale = scale_of(node, operands, value);
+  for (std::int64_t i = 0; i < value.numel(); ++i) value.set(i, moved(value.get(i), by * next() * scale.get(i)));
 }
 
 }  // namespace lathe::ir

@@ -100,9 +100,11 @@ double slope(const Graph& graph, const Tensors& arguments, const Tensors& direct
   return (loss_at(step) - loss_at(-step)) / (2 * step);
 }
 
-/// Gradients against the slope of the loss. Where slopes over two distances disagree the point is not smooth.
+/// Gradients against the slope of the loss. Where slopes over two distances disagree the point is not smooth; next to
+/// scaled arguments these distances are all or nothing.
 Complaint gradients_along(const Case& from) {
-  if (has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid()) return std::nullopt;
+  if (from.scaled || has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid())
+    return std::nullopt;
   for (const DimBindings& dims : from.sizes) {
     const Tensors arguments = arguments_of(from, dims);
     const Outcome expected = outcome([&] { return interpret(from.graph, arguments, {.round = false}); });

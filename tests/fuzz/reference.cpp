@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "passes/check/results.h"
+#include "passes/compile_pipeline.h"
 #include "passes/transforms/expand.h"
 
 namespace lathe::fuzz {
@@ -42,7 +43,8 @@ Reference::Reference(const Case& from, const DimBindings& dims, const std::vecto
     values.push_back(result.value);
   }
   label_ = outcome([&] {
-             expected_.emplace(from.graph, arguments_, values, ExpectOptions{.interpret = {.round = round}});
+             expected_.emplace(from.graph, arguments_, values,
+                               ExpectOptions{.interpret = {.round = round}, .rewrite = as_fused});
              if (from.scaled && overflows(expand(from.graph), arguments_)) expected_.reset();
              return Tensors();
            }).label;
