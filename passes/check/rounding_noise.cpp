@@ -77,8 +77,10 @@ double strength(DType dtype) {
   throw InternalError("a dtype out of range");
 }
 
+/// Of what is so large that roundings alone take it over quarters, a sine has no digit.
 double moved(double x, double by) {
   const double y = x + by;
+  if (std::abs(x) >= 0x1p48) return y;
   return std::floor(4 * x) == std::floor(4 * y) && std::ceil(4 * x) == std::ceil(4 * y) ? y : x;
 }
 

@@ -11,8 +11,8 @@ namespace lathe::ir {
 /// What other orders and ways of computing do to the results of ops: each float that is rounded when it is computed
 /// is moved at random by up to a few units in the last place; a sum or a product's by units of the sum of its terms'
 /// magnitudes, as the order in which it adds moves it even where terms cancel. Values that are copied, chosen or
-/// compared stay as they are, and no number is moved onto or over a quarter, where rounding ops and casts to integers
-/// jump. For InterpretOptions::computed; the same seed gives the same noise.
+/// compared stay as they are, and no number below 2^48 is moved onto or over a quarter, where rounding ops and casts
+/// to integers jump. For InterpretOptions::computed; the same seed gives the same noise.
 class RoundingNoise {
  public:
   /// With `rounded` the units are those of the values' own dtypes, else of f64.

@@ -24,6 +24,7 @@ endfunction()
 function(lathe_precompile target)
   if(LATHE_UNITY)
     target_precompile_headers(${target} PRIVATE ${ARGN})
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
+                                              -Wno-stringop-overread)
   endif()
 endfunction()

@@ -59,6 +59,7 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   };
   const auto exponentials = weights();
   if (!exponentials) return fail(scores, "nothing exponentiates it");
+  if (graph_[scores].type.shape.numel().is(0)) return fail(scores, "it has no elements");
   if (consumers_.empty()) return fail(region_.members.back(), "no product sums the weights");
   if (!sums_weights()) {
     no_softmax_ = exponentials;

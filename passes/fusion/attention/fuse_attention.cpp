@@ -89,6 +89,8 @@ class FusionSearch {
            is_exponential(graph_[through_aliases(graph_, graph_[id].operands[0])]);
   }
 
+  bool is_empty(ValueId id) const { return graph_[id].type.shape.numel().is(0); }
+
   /// By node: whether a product of the model itself, not of its gradient, reads it or what is made of it point-wise.
   std::vector<bool> weights() const {
     std::vector<bool> found(graph_.nodes.size(), false);
@@ -130,7 +132,7 @@ class FusionSearch {
       if (!sums_exp(id)) continue;
       const ValueId exp = through_aliases(graph_, graph_[id].operands[0]);
       AttentionReport found{.softmax = id,
-                            .attention = weighs[static_cast<std::size_t>(exp.index)],
+                            .attention = weighs[static_cast<std::size_t>(exp.index)] && !is_empty(exp),
                             .fused = group_of(id) >= 0,
                             .at = id,
                             .reason = ""};
