@@ -101,7 +101,7 @@ void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step,
 
 /// The phases of lowering that stand alone.
 void add_lowering(Phases& phases, const ir::Graph& step) {
-  const ir::Graph passed = ir::run_pipeline(step, compile_pipeline(Target::host())).graph;
+  const ir::Graph passed = ir::run_pipeline(step, compile_pipeline(machine_of(Target::host()))).graph;
   phases.time("verify once", [&] { return ir::find_defect(passed); });
   phases.time("lowering: plan_fusion", [&] { return plan_fusion(passed); });
   const Program program =

@@ -68,7 +68,7 @@ class Table {
 
 /// The passes, one by one; each is verified as in a compilation.
 ir::Graph pass(Table& table, std::size_t size, const ir::Graph& given) {
-  ir::Pipeline pipeline = compile_pipeline(Target::host());
+  ir::Pipeline pipeline = compile_pipeline(machine_of(Target::host()));
   const std::vector<std::string> names = ir::stage_names(pipeline);
   for (std::size_t i = 0; i < pipeline.size(); ++i)
     pipeline[i].run = [&table, size, row = "  " + names[i], run = pipeline[i].run](const ir::Graph& g) {

@@ -7,8 +7,8 @@
 
 namespace lathe {
 
-ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options, const RowChunks& chunks) {
-  ir::Pipeline pipeline = ir::default_pipeline(chunks);
+ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options) {
+  ir::Pipeline pipeline = ir::default_pipeline(options.chunks.value_or(machine.chunks));
   ir::Pipeline more = machine_passes(machine, options);
   pipeline.insert(pipeline.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return pipeline;

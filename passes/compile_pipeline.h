@@ -10,7 +10,7 @@ namespace lathe {
 
 /// Every pass that a graph goes through on its way to a machine's kernels, in order: default_pipeline(), then
 /// machine_passes(). lower_prepared() takes what comes out.
-ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options, const RowChunks& chunks);
+ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& options = {});
 
 /// A graph as any machine may come to compute it, every attention fused: for ir::ExpectOptions::rewrite, which asks
 /// what roundings do then.

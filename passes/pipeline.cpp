@@ -1,7 +1,6 @@
 #include "passes/pipeline.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/chunks/chunk_rows.h"
+#include "passes/fusion/attention/explain_attention.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/gpu/lower_gpu.h"
@@ -69,10 +69,8 @@ namespace {
 
 [[noreturn]] void unknown_pass(std::string_view name, const Pipeline& known) {
   const std::vector<std::string> stages = stage_names(known);
-  const std::vector<std::string_view> names(stages.begin(), stages.end());
-  const std::string near = did_you_mean(name, names);
   throw UserError(fmt::format("there is no pass named '{}'", name), "pass_name",
-                  near.empty() ? fmt::format("the passes are {}", fmt::join(names, ", ")) : near);
+                  did_you_mean_or_list(name, {stages.begin(), stages.end()}, "the passes are"));
 }
 
 const Pass* find_pass(const Pipeline& pipeline, std::string_view name) {
@@ -96,8 +94,8 @@ std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, con
               : fmt::format("; the reproducer {} could not be written", path);
 }
 
-Graph run_pass(const Pass& pass, const Graph& graph, InferredTypes& known) {
-  Graph result = pass.run(graph);
+Graph run_pass(const Pass& pass, Graph graph, InferredTypes& known) {
+  Graph result = pass.run(std::move(graph));
   if (const auto defect = find_defect(result, known)) throw InternalError(*defect);
   return result;
 }
@@ -115,6 +113,7 @@ Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
   for (const Pipeline& more :
        {mode_passes(), gpu_machine(false).passes, prepare_passes(), attention_passes({.blocks = true})})
     known.insert(known.end(), more.begin(), more.end());
+  known.push_back(require_attention_pass());
   Pipeline pipeline;
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());
@@ -137,28 +136,26 @@ PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const 
   if (const auto defect = find_defect(graph, known)) throw InternalError(*defect);
   if (options.dump_after) options.dump_after("input", graph);
 
-  PipelineResult result;
-  const Graph* given = &graph;  // to the next pass
+  PipelineResult result{.graph = graph, .runs = {}};
   for (std::size_t i = 0; i < pipeline.size(); ++i) {
     const Pass& pass = pipeline[i];
     if (contains(options.disable, pass.name)) continue;
     const auto start = std::chrono::steady_clock::now();
-    const int before = given->size();
+    const int before = result.graph.size();
+    const Graph kept = options.reproducer.empty() ? Graph() : result.graph;
     try {
-      result.graph = run_pass(pass, *given, known);
+      result.graph = run_pass(pass, std::move(result.graph), known);
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      const auto remark = write_reproducer(*given, std::span(pipeline).subspan(i), options.reproducer);
+      const auto remark = write_reproducer(kept, std::span(pipeline).subspan(i), options.reproducer);
       throw InternalError(fmt::format("pass {}: {}{}", pass.name, error.what(), remark));
     }
-    given = &result.graph;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     result.runs.push_back({stages[i], seconds.count(), before, result.graph.size()});
     if (options.dump_after) options.dump_after(stages[i], result.graph);
     if (stages[i] == options.stop_after) break;
   }
-  if (given == &graph) result.graph = graph;
   return result;
 }
 

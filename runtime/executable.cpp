@@ -227,7 +227,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   Target target = options.target;
   if (gpu) target.arch = gpu->arch;
   const Machine machine = machine_of(target);
-  ir::PipelineResult passed = ir::run_pipeline(graph, compile_pipeline(target, options.lower), options.pipeline);
+  ir::PipelineResult passed = ir::run_pipeline(graph, compile_pipeline(machine, options.lower), options.pipeline);
   impl->summary.passes = passed.runs;
   impl->summary.nodes = passed.graph.size();
   impl->summary.pass_seconds = seconds_since(start);
@@ -236,7 +236,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   LowerOptions lowering = options.lower;
   if (options.tune) lowering.tiles = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
   if (lowering.memory) lowering.memory->threads = threads_of(options);
-  impl->program = lower_prepared(passed.graph, machine, lowering).program;
+  impl->program = lower_prepared(std::move(passed.graph), machine, lowering).program;
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());

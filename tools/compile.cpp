@@ -73,8 +73,9 @@ void run(const EmitOptions& options) {
   const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
   const ir::Graph graph = load_graph(options.file);
-  const Target target{.kind = Target::Kind::cuda, .arch = arch};
-  const Program program = lower_for(target, graph, options.lower).program;
+  const Machine machine = machine_of({.kind = Target::Kind::cuda, .arch = arch});
+  ir::Graph prepared = ir::run_pipeline(graph, compile_pipeline(machine, options.lower)).graph;
+  const Program program = lower_prepared(std::move(prepared), machine, options.lower).program;
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
   write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }

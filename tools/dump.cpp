@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -38,10 +37,12 @@ std::string render(const ir::Graph& graph, const DumpOptions& options) {
 class Dump {
  public:
   Dump(const ir::Graph& graph, const DumpOptions& options)
-      : graph_(graph), options_(options), how_{.target = Target::named(options.target)} {
-    how_.dims = given_dims(graph, options.dims);
-    how_.lower.memory = memory_budget(options.memory_budget, how_.dims);
-    passes_ = compile_pipeline(how_.target, how_.lower);
+      : graph_(graph),
+        options_(options),
+        how_{.target = Target::named(options.target), .dims = given_dims(graph, options.dims)},
+        machine_(machine_of(how_.target)) {
+    lower_.memory = memory_budget(options.memory_budget, how_.dims);
+    passes_ = compile_pipeline(machine_, lower_);
   }
 
   std::string after(const std::string& stage) const {
@@ -62,13 +63,12 @@ class Dump {
                                          const std::vector<Stage>& later) {
     std::vector<std::string_view> names(passes.begin(), passes.end());
     for (const Stage& each : later) names.push_back(each.name);
-    const std::string near = did_you_mean(stage, names);
     throw UserError(fmt::format("there is no stage named '{}'", stage), "pass_name",
-                    near.empty() ? fmt::format("the stages are {}", fmt::join(names, ", ")) : near);
+                    did_you_mean_or_list(stage, names, "the stages are"));
   }
 
   Lowered lowered(const ir::PipelineOptions& pipeline) const {
-    return lower_prepared(ir::run_pipeline(graph_, passes_, pipeline).graph, machine_of(how_.target), how_.lower);
+    return lower_prepared(ir::run_pipeline(graph_, passes_, pipeline).graph, machine_, lower_);
   }
 
   std::string text_of(const Lowered& lowered, std::string_view stage) const {
@@ -84,7 +84,7 @@ class Dump {
     const Lowered result = lowered(pipeline);
     const bool has_sizes = ir::unbound_dims(graph_, how_.dims).empty();
     for (const Stage& stage : later) {
-      if (stage.name == "rematerialize" && !how_.lower.memory) continue;
+      if (stage.name == "rematerialize" && !lower_.memory) continue;
       if (stage.name == "memory-plan" && !has_sizes) continue;
       text += fmt::format("\n// after {}\n{}", stage.name, text_of(result, stage.name));
     }
@@ -94,6 +94,8 @@ class Dump {
   const ir::Graph& graph_;
   const DumpOptions& options_;
   StageOptions how_;
+  Machine machine_;
+  LowerOptions lower_;
   ir::Pipeline passes_;
 };
 

@@ -28,7 +28,7 @@ std::string line_of(std::string_view name, std::string_view doc) { return fmt::f
 /// Everything that compilation does, in order, then the passes that it does not run.
 std::string list_stages(const std::string& target_name) {
   const Target target = Target::named(target_name);
-  const ir::Pipeline pipeline = compile_pipeline(target);
+  const ir::Pipeline pipeline = compile_pipeline(machine_of(target));
   const std::vector<std::string> names = ir::stage_names(pipeline);
   const std::size_t common = ir::default_pipeline().size();
   std::string text = "the stages of compilation, in order; dump --after STAGE shows each\nfor every target:\n";
@@ -49,7 +49,7 @@ ir::Pipeline pipeline_of(const OptOptions& options) {
   const RowChunks chunks = options.chunks.value_or(RowChunks{});
   if (!options.passes.empty()) return ir::parse_pipeline(options.passes, chunks);
   if (options.target.empty()) return ir::default_pipeline(chunks);
-  return compile_pipeline(Target::named(options.target), {.chunks = options.chunks});
+  return compile_pipeline(machine_of(Target::named(options.target)), {.chunks = options.chunks});
 }
 
 void run(const OptOptions& options) {

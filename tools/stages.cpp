@@ -7,7 +7,6 @@
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/printer.h"
 #include "ir/tensor/binding.h"
-#include "ir/tensor/printer.h"
 #include "passes/fusion/print_regions.h"
 #include "passes/memory/memory_plan.h"
 
@@ -62,7 +61,6 @@ std::vector<Stage> stages_after_passes(const Target& target) {
 }
 
 std::string stage_text(const Lowered& lowered, std::string_view stage, const StageOptions& options) {
-  if (stage == "rematerialize") return ir::print(lowered.graph);
   if (stage == "fuse") return print_regions(lowered.regions, lowered.graph);
   if (stage == "memory-plan") return plan_text(lowered, options);
   const Program& program = lowered.program;

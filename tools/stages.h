@@ -9,10 +9,9 @@
 
 namespace lathe::tools {
 
-/// How a graph that is shown at a stage is compiled.
+/// What some stages need to know.
 struct StageOptions {
   Target target = Target::host();
-  LowerOptions lower = {};
   DimBindings dims = {};  ///< for "memory-plan": a size of every unknown dim
 };
 
@@ -20,8 +19,8 @@ struct StageOptions {
 /// generation) and "asm" of a CPU, "cuda" (CUDA C++) of a GPU.
 std::vector<Stage> stages_after_passes(const Target& target);
 
-/// What a graph that has gone through compile_pipeline() is after lower_prepared() at one of these stages; of
-/// "rematerialize" the IR text. UserError [dim_option] for a dim that "memory-plan" needs and that has no size.
+/// What a lowered graph is at one of these stages but "rematerialize", which is its graph. UserError [dim_option] for
+/// a dim that "memory-plan" needs and that has no size.
 std::string stage_text(const Lowered& lowered, std::string_view stage, const StageOptions& options);
 
 }  // namespace lathe::tools

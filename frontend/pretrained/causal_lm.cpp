@@ -81,14 +81,11 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
 MadeCausalLm make_causal_lm(const Config& config) {
   const std::string type = config.text("model_type");
   std::vector<std::string_view> known;
-  std::string list;
   for (const Family& family : families()) {
     if (family.model_type == type) return {family.make(config), family.ignored, family.prefix};
     known.push_back(family.model_type);
-    list += (list.empty() ? "" : ", ") + std::string(family.model_type);
   }
-  const std::string near = did_you_mean(type, known);
-  config.reject("model_type", near.empty() ? fmt::format("Lathe knows {}", list) : near);
+  config.reject("model_type", did_you_mean_or_list(type, known, "Lathe knows"));
 }
 
 }  // namespace lathe::pretrained

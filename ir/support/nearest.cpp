@@ -63,4 +63,10 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return found ? fmt::format("did you mean '{}'?", *found) : std::string();
 }
 
+std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& candidates,
+                                 std::string_view start) {
+  const std::string near = did_you_mean(word, candidates);
+  return near.empty() ? fmt::format("{} {}", start, fmt::join(candidates, ", ")) : near;
+}
+
 }  // namespace lathe

@@ -18,4 +18,8 @@ std::string list_of(std::span<const std::string_view> names);
 /// "did you mean 'softmax'?", or empty.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
+/// The same, or where none is close all candidates: "the passes are dce, cse".
+std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& candidates,
+                                 std::string_view start);
+
 }  // namespace lathe

@@ -38,34 +38,33 @@ Precision precision_of(DType dtype) {
 
 ExpectedValues::ExpectedValues(const Graph& graph, Tensors arguments, std::vector<ValueId> values,
                                const ExpectOptions& options)
-    : graph_(graph),
-      arguments_(std::move(arguments)),
-      values_(std::move(values)),
-      options_(options),
-      expected_(interpret_values(graph_, arguments_, values_, options_.interpret)) {}
-
-/// One more sample: how far the values lie from these when they are computed so.
-void ExpectedValues::add_spread(const Graph& graph, const std::vector<ValueId>& values,
-                                const std::vector<HostTensor>& from, const InterpretOptions& options) {
-  std::vector<double>& moved = spreads_.emplace_back(values.size(), std::numeric_limits<double>::infinity());
-  try {
-    const auto others = interpret_values(graph, arguments_, values, options);
-    for (std::size_t i = 0; i < values.size(); ++i) moved[i] = difference(others[i], from[i]).largest;
-  } catch (const UserError&) {  // roundings decide an index, which is out of range without them
-  }
+    : arguments_(std::move(arguments)), options_(options), given_{graph, std::move(values), {}} {
+  given_.expected = interpret_values(graph, arguments_, given_.values, options_.interpret);
 }
 
-/// Makes the rewritten graph, and its values without roundings.
-void ExpectedValues::rewrite() {
-  Graph alone = graph_;
+/// What passes make of the values, which are its outputs; without roundings.
+ExpectedValues::Way ExpectedValues::rewritten() const {
+  Graph alone = given_.graph;
   alone.outputs.clear();
   alone.updates.clear();
-  for (const ValueId id : values_) alone.outputs.push_back({fmt::format("value {}", alone.outputs.size()), id});
-  rewritten_ = options_.rewrite(alone);
-  for (const Output& output : rewritten_->outputs) rewritten_values_.push_back(output.value);
+  for (const ValueId id : given_.values) alone.outputs.push_back({fmt::format("value {}", alone.outputs.size()), id});
+  Way way{.graph = options_.rewrite(alone), .values = {}, .expected = {}};
+  for (const Output& output : way.graph.outputs) way.values.push_back(output.value);
   InterpretOptions exact = options_.interpret;
   exact.round = false;
-  rewritten_expected_ = interpret_values(*rewritten_, arguments_, rewritten_values_, exact);
+  way.expected = interpret_values(way.graph, arguments_, way.values, exact);
+  return way;
+}
+
+/// How far the values move when they are computed so.
+std::vector<double> ExpectedValues::spread(const Way& way, const InterpretOptions& options) const {
+  std::vector<double> moved(way.values.size(), std::numeric_limits<double>::infinity());
+  try {
+    const auto others = interpret_values(way.graph, arguments_, way.values, options);
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = difference(others[i], way.expected[i]).largest;
+  } catch (const UserError&) {  // roundings decide an index, which is out of range without them
+  }
+  return moved;
 }
 
 /// How far another way of computing moves the values: without roundings, which is sample 0, or with noise, in the
@@ -74,35 +73,31 @@ const std::vector<double>& ExpectedValues::spreads(int sample) {
   while (std::cmp_less_equal(spreads_.size(), sample)) {
     InterpretOptions options = options_.interpret;
     const std::uint64_t seed = spreads_.size();
-    if (seed == 0) {
+    if (seed == 0)
       options.round = false;
-      add_spread(graph_, values_, expected_, options);
-      continue;
-    }
-    options.computed = RoundingNoise(seed, options.round);
-    if (options_.rewrite && seed % 2 == 0) {
-      if (!rewritten_) rewrite();
-      add_spread(*rewritten_, rewritten_values_, rewritten_expected_, options);
-    } else {
-      add_spread(graph_, values_, expected_, options);
-    }
+    else
+      options.computed = RoundingNoise(seed, options.round);
+    const bool in_rewritten = options_.rewrite && seed > 0 && seed % 2 == 0;
+    if (in_rewritten && !rewritten_) rewritten_ = rewritten();
+    spreads_.push_back(spread(in_rewritten ? *rewritten_ : given_, options));
   }
   return spreads_[static_cast<std::size_t>(sample)];
 }
 
 double ExpectedValues::base(std::size_t i) const {
-  const Precision precision = precision_of(expected_[i].dtype());
-  return options_.tolerance.value_or(precision.base) * std::max(largest_magnitude(expected_[i]), precision.least);
+  const Precision precision = precision_of(given_.expected[i].dtype());
+  return options_.tolerance.value_or(precision.base) *
+         std::max(largest_magnitude(given_.expected[i]), precision.least);
 }
 
 Nearness ExpectedValues::compare(std::size_t i, const HostTensor& found) {
   // More samples make it certain that what is not near is wrong.
   const int samples = options_.rewrite ? 13 : 7;
   constexpr double multiple = 8;
-  Nearness result{difference(found, expected_[i]), base(i), largest_magnitude(expected_[i])};
+  Nearness result{difference(found, given_.expected[i]), base(i), largest_magnitude(given_.expected[i])};
   const double least = result.allowed;
   for (int sample = 0; sample < samples; ++sample) {
-    if (result.near() || options_.tolerance || found.shape() != expected_[i].shape()) break;
+    if (result.near() || options_.tolerance || found.shape() != given_.expected[i].shape()) break;
     result.allowed = std::max(result.allowed, least + multiple * spreads(sample)[i]);
   }
   return result;

@@ -46,25 +46,26 @@ class ExpectedValues {
   ExpectedValues(const Graph& graph, Tensors arguments, std::vector<ValueId> values,
                  const ExpectOptions& options = {});
 
-  std::size_t size() const { return values_.size(); }
-  const HostTensor& operator[](std::size_t i) const { return expected_[i]; }
+  std::size_t size() const { return given_.values.size(); }
+  const HostTensor& operator[](std::size_t i) const { return given_.expected[i]; }
   Nearness compare(std::size_t i, const HostTensor& found);
 
  private:
   double base(std::size_t i) const;
   const std::vector<double>& spreads(int sample);
-  void add_spread(const Graph& graph, const std::vector<ValueId>& values, const std::vector<HostTensor>& from,
-                  const InterpretOptions& options);
-  void rewrite();
+  /// A way to the values: a graph, where they are in it, and what they are.
+  struct Way {
+    Graph graph;
+    std::vector<ValueId> values;
+    std::vector<HostTensor> expected;
+  };
+  Way rewritten() const;
+  std::vector<double> spread(const Way& way, const InterpretOptions& options) const;
 
-  Graph graph_;
   Tensors arguments_;
-  std::vector<ValueId> values_;
   ExpectOptions options_;
-  std::vector<HostTensor> expected_;
-  std::optional<Graph> rewritten_;  ///< its outputs are the values
-  std::vector<ValueId> rewritten_values_;
-  std::vector<HostTensor> rewritten_expected_;
+  Way given_;
+  std::optional<Way> rewritten_;
   std::vector<std::vector<double>> spreads_;  ///< by sample and value
 };
 

@@ -322,13 +322,16 @@ std::string members_text(const FusionPlan& plan, const Graph& graph, const Regio
 }
 }  // namespace
 
+std::string_view name(RegionKind kind) {
+  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter", "attention"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 std::string to_string(const FusionPlan& plan, const Graph& graph) {
-  static constexpr std::string_view kinds[] = {"rows", "product", "columns", "scatter", "attention"};
   std::string text;
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
-    text +=
-        fmt::format("region {} {} {}", r, kinds[static_cast<std::size_t>(region.kind)], region.domain.to_string());
+    text += fmt::format("region {} {} {}", r, name(region.kind), region.domain.to_string());
     if (region.inner > 0) text += fmt::format(" inner={}", region.inner);
     if (region.parts.empty()) text += ":" + members_text(plan, graph, region);
     for (std::size_t part = 0; part < region.parts.size(); ++part)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/fusion/affine.h"
@@ -15,6 +16,8 @@ enum class RegionKind {
   scatter,    ///< a scatter_add
   attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
 };
+/// "rows", "product", "columns", "scatter" or "attention".
+std::string_view name(RegionKind kind);
 
 /// Nodes that become one kernel (a product also packs its operands first). The domain is the index space that the
 /// kernel runs over: the shape of the element-wise nodes, of the contraction's result, or of the reduced operand.

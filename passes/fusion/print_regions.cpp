@@ -11,8 +11,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kinds[] = {"rows", "product", "columns", "scatter", "attention"};
-
 /// What a node does in a region; `part` counts those of an attention, 0 in every other region.
 std::string_view role_of(const Node& node, const Region& region, std::size_t part, bool is_first) {
   if (node.op->as<Contraction>()) {
@@ -26,8 +24,7 @@ std::string_view role_of(const Node& node, const Region& region, std::size_t par
 }
 
 std::string header(const Region& region, std::size_t number) {
-  std::string text = fmt::format("region {} {} over {}", number, kinds[static_cast<std::size_t>(region.kind)],
-                                 region.domain.to_string());
+  std::string text = fmt::format("region {} {} over {}", number, name(region.kind), region.domain.to_string());
   if (region.kind == RegionKind::attention)
     text += fmt::format(": rows along dim {}", region.row);
   else if (region.inner > 0)

@@ -74,6 +74,7 @@ Machine gpu_machine(bool warp_groups) {
           .region = warp_groups ? region_kernels<true> : region_kernels<false>,
           .copy = gpu::lower_copy,
           .fusion = {.attention_sums = OuterSums::all, .copied_operands = true},
+          .chunks = RowChunks::gpu(),
           .passes = {{"narrow-views", "values are cast to bf16 or f16 before their views", narrow_views},
                      {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded", pad_products}},
           .finish = name_kernels};

@@ -286,10 +286,6 @@ class Lowering {
   Program program_;
 };
 
-}  // namespace
-
-namespace {
-
 bool fuses_attention(const LowerOptions& options) { return options.attention != AttentionFusion::off; }
 
 /// A memory budget must not change bits, so it decides nothing here.
@@ -307,15 +303,11 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
   append(prepare_passes());
   if (fuses_attention(options))
     append(attention_passes({.costs = costs_of(machine, options), .blocks = machine.fusion.attention_blocks}));
-  if (options.attention == AttentionFusion::required)
-    passes.push_back({"require-attention", "an attention that is not fused is an error", [](const Graph& graph) {
-                        require_fused_attention(graph);
-                        return graph;
-                      }});
+  if (options.attention == AttentionFusion::required) passes.push_back(require_attention_pass());
   return passes;
 }
 
-Lowered lower_prepared(const Graph& prepared, const Machine& machine, const LowerOptions& options) {
+Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOptions& options) {
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
     FusionOptions fusion = machine.fusion;
     fusion.attention = fuses_attention(options);
@@ -330,9 +322,9 @@ Lowered lower_prepared(const Graph& prepared, const Machine& machine, const Lowe
   if (options.memory) {
     lowered = lower_within(prepared, *options.memory, {plan, lower_planned});
   } else {
-    lowered.graph = prepared;
-    lowered.regions = plan(prepared, {});
-    lowered.program = lower_planned(prepared, lowered.regions);
+    lowered.graph = std::move(prepared);
+    lowered.regions = plan(lowered.graph, {});
+    lowered.program = lower_planned(lowered.graph, lowered.regions);
   }
   if (machine.finish) machine.finish(lowered.program);
   verify_program(lowered.program);

@@ -16,6 +16,7 @@ struct Machine {
   std::vector<KernelContext::Built> (*region)(const LoweringContext&, const Region&);
   KernelContext::Built (*copy)(const VectorTarget&, DType, int from, int to, const Dim& elements);
   FusionOptions fusion = {};           ///< regions that it can make something of
+  RowChunks chunks = {};               ///< that suit it
   ir::Pipeline passes = {};            ///< before those of fusion
   void (*finish)(Program&) = nullptr;  ///< what is left to do for a program
 };
@@ -26,7 +27,7 @@ struct Machine {
 ir::Pipeline machine_passes(const Machine& machine, const LowerOptions& options = {});
 
 /// plan_fusion, and the machine's kernels for each region; with a memory budget lower_within, whose errors it throws.
-Lowered lower_prepared(const ir::Graph& prepared, const Machine& machine, const LowerOptions& options = {});
+Lowered lower_prepared(ir::Graph prepared, const Machine& machine, const LowerOptions& options = {});
 
 /// Turns a graph of primitives into kernels: machine_passes() and lower_prepared().
 Program lower(const ir::Graph& graph, const Machine& machine, const LowerOptions& options = {});

@@ -14,7 +14,7 @@ std::string regions_of(std::string_view text) {
   const Machine machine = cpu_machine({512});
   const LowerOptions options{.attention = AttentionFusion::required};
   const Lowered lowered = lower_prepared(
-      ir::run_pipeline(ir::parse_graph(text), compile_pipeline(machine, options, {})).graph, machine, options);
+      ir::run_pipeline(ir::parse_graph(text), compile_pipeline(machine, options)).graph, machine, options);
   return print_regions(lowered.regions, lowered.graph);
 }
 

@@ -132,4 +132,11 @@ void require_fused_attention(const Graph& prepared) {
   }
 }
 
+Pass require_attention_pass() {
+  return {"require-attention", "an attention that is not fused is an error", [](Graph graph) {
+            require_fused_attention(graph);
+            return graph;
+          }};
+}
+
 }  // namespace lathe

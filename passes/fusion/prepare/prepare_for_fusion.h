@@ -12,8 +12,7 @@ namespace lathe {
 ///                     one over dims of size 1 is a reshape
 ///   store-tables      a constant without a buffer gets one where its elements are looked up
 ///   own-results       each output and update is a computed node of its own: a `contiguous` copy stands in for a
-///   view,
-///                     an argument or a value that two of them share
+///                     view, an argument or a value that two of them share
 ir::Pipeline prepare_passes();
 
 /// All of them.
