@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/llvm/jit.h"
-#include "tests/passes/schedule_gemm_case.h"
+#include "tests/passes/gemm/schedule_gemm_case.h"
 
 namespace lathe::testing {
 namespace {

@@ -1,0 +1,117 @@
+#include "passes/gpu/attention/explain_gpu_attention.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "frontend/training.h"
+#include "ir/tensor/parser.h"
+#include "passes/pipeline.h"
+#include "tests/cuda/attention/forward_attention.h"
+#include "tests/support/small_models.h"
+
+/// What is told of attentions on a GPU.
+using namespace lathe;
+using Catch::Contains;
+
+namespace {
+
+/// Scores in one dtype, softmax in f32, weights and values in another.
+std::string told(const std::string& scores, const std::string& weights, int depth = 16, bool warp_groups = false) {
+  const ir::Graph graph = ir::parse_graph("graph @a(input %q: " + scores + "[S, d=" + std::to_string(depth) +
+                                              "], input %v: " + weights + "[S, 16]) {" + R"(
+  %scores = contract %q, %q {spec="ab,cb->ac"}  loc("net.cpp":7)
+  %wide = cast %scores {dtype=f32}              loc("net.cpp":8)
+  %w = softmax %wide {dim=1}                    loc("net.cpp":9)
+  %narrow = cast %w {dtype=)" + weights + R"(}     loc("net.cpp":10)
+  %y = contract %narrow, %v {spec="ab,bc->ac"}  loc("net.cpp":11)
+  output "y" %y
+})",
+                                          "a");
+  return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, warp_groups);
+}
+
+}  // namespace
+
+TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores do in them") {
+  for (const bool warp_groups : {false, true}) {
+    const std::string text = told("bf16", "bf16", 16, warp_groups);
+    INFO(text);
+    CHECK_THAT(text, Contains("softmax at net.cpp:9: fused") && Contains("by k0_attention_") &&
+                         Contains(warp_groups ? ": warp groups, tensor cores, " : ": tensor cores, ") &&
+                         Contains(" bytes of shared memory a block") && !Contains("not by warp groups") &&
+                         !Contains("not by tensor cores"));
+  }
+  CHECK_THAT(told("f32", "f32"), Contains("not by tensor cores, which take bf16 or f16 alone: %") &&
+                                     Contains("contract multiplies f32 and f32 (net.cpp:7)"));
+  CHECK_THAT(told("bf16", "f32"), Contains("contract multiplies f32 and f32 (net.cpp:11)"));
+  CHECK_THAT(told("f16", "bf16"), Contains("contract multiplies bf16 and bf16 (net.cpp:11)"));
+}
+
+TEST_CASE("an attention on sm_90a that warp groups do not suit is told with the condition that fails") {
+  CHECK_THAT(told("bf16", "bf16", 12, true),
+             Contains(": tensor cores, ") &&
+                 Contains("\n    not by warp groups: its keys are computed, or no boxes that TMA copies\n"));
+  CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warp groups"));
+}
+
+TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such, so that TMA copies them") {
+  const ir::Graph graph = ir::parse_graph(R"(graph @a(input %x: f32[S, 48], input %b: f32[48]) {
+  %qkv = add %x, %b
+  %q32 = slice %qkv {dim=1, start=0, stop=16}
+  %k32 = slice %qkv {dim=1, start=16, stop=32}
+  %v32 = slice %qkv {dim=1, start=32, stop=48}
+  %q = cast %q32 {dtype=bf16}
+  %k = cast %k32 {dtype=bf16}
+  %v = cast %v32 {dtype=bf16}
+  %scores = contract %q, %k {spec="ab,cb->ac"}
+  %w = softmax %scores {dim=1}
+  %y = contract %w, %v {spec="ab,bc->ac"}
+  output "y" %y
+})",
+                                          "a");
+  CHECK_THAT(explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true),
+             Contains("_attention_by_groups_") && !Contains("not by warp groups"));
+}
+
+TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warp groups run") {
+  const auto told_of = [](std::int64_t depth) {
+    const ir::Graph graph = test::attention_with_gradients({.types = test::Types::bf16}, depth, 16);
+    return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
+  };
+  const std::string text = told_of(16);
+  INFO(text);
+  CHECK_THAT(text, Contains("attention_columns_by_groups_") && Contains("attention_rows_by_groups_") &&
+                       Contains(": warp groups, tensor cores, ") &&
+                       Contains("not by warp groups: its softmax takes several loops over the columns"));
+  CHECK_THAT(told_of(264), Contains("not by warp groups: sums over columns of 16, 264 elements, where registers") &&
+                               Contains("by k1_attention_columns_") &&
+                               Contains("not by warp groups: sums over rows of 16, 264 elements, where registers"));
+}
+
+TEST_CASE("an attention that no GPU kernel takes is told with the condition that fails") {
+  const std::string text = told("bf16", "bf16", 600);
+  INFO(text);
+  CHECK_THAT(text, Contains("softmax at net.cpp:9: not fused") && Contains("600 elements") && Contains("net.cpp:7") &&
+                       !Contains("_attention_"));
+  const ir::Graph none = ir::parse_graph("graph @n(input %x: f32[n]) {\n  %1 = exp %x\n  output \"y\" %1\n}", "n");
+  CHECK(explain_gpu_attention(none, false) == "this graph has no softmax\n");
+}
+
+TEST_CASE("the products of a step in mixed precision are told, and what keeps one from warp groups") {
+  const auto told_of = [](std::int64_t words) {
+    models::GptConfig config = test::small_gpt(f32, 1);
+    config.vocab = Dim("vocab", words);
+    config.d_model = Dim("d_model", 192);
+    const ir::Graph step = training_step(models::loss_graph(config).graph, "loss", AdamW{}, {.precision = bf16});
+    return explain_gpu_attention(ir::run_pipeline(step, ir::default_pipeline()).graph, true);
+  };
+  // Lines of 1001 words are padded; those of 201 are short.
+  for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("is computed where it is read"));
+  for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("pieces of 16 bytes"));
+  const std::string text = told_of(201);
+  INFO(text);
+  CHECK_THAT(text, Contains("contract logits gpt.cpp:") && Contains(": warp groups, ") &&
+                       Contains(" multiplications and additions, by k") &&
+                       Contains("\n  not by warp groups: its left operand does not lie in pieces of 16 bytes"));
+}

@@ -1,0 +1,62 @@
+#include "tests/cuda/attention/forward_attention.h"
+
+#include <map>
+
+#include "frontend/grad.h"
+#include "frontend/ops.h"
+
+namespace lathe::test {
+
+namespace {
+
+struct Attention {
+  Graph g{"attention"};
+  std::map<std::string, Tensor, std::less<>> inputs, masks;
+  std::vector<Tensor> results;
+};
+
+void build(Attention& made, const Spelling& spelling, std::int64_t depth, std::int64_t values) {
+  const DType dtype = spelling.types == Types::f16 ? f16 : bf16;
+  Sizes sizes = sizes_of(spelling);
+  sizes.d = Dim{"d", depth}, sizes.e = Dim{"e", values};
+  const MakeInput input = [&](std::string_view name, std::optional<DType> given, const Shape& shape) {
+    auto& inputs = given ? made.masks : made.inputs;
+    const auto known = inputs.find(name);
+    if (known != inputs.end()) return known->second;
+    return inputs.emplace(std::string(name), made.g.input(name, given.value_or(dtype), shape)).first->second;
+  };
+  for (const LaidOut& one : lay_out(spelling, sizes, input)) {
+    const Tensor scores = spelling.types == Types::f32_softmax ? one.scores.to(f32) : one.scores;
+    Tensor weights = mask_scores(spelling, sizes, made.g, input, one, scores).softmax(one.columns);
+    if (spelling.extra == Extra::dropout) weights = dropout(weights, made.g.random_state(), 0.25);
+    made.results.push_back(one.apply(weights.to(dtype)));
+  }
+}
+
+void return_results(Attention& made) {
+  for (std::size_t i = 0; i < made.results.size(); ++i) made.g.output("y" + std::to_string(i), made.results[i]);
+}
+
+}  // namespace
+
+ir::Graph forward_attention(const Spelling& spelling, std::int64_t depth, std::int64_t values) {
+  Attention made;
+  build(made, spelling, depth, values);
+  return_results(made);
+  return made.g.finish();
+}
+
+ir::Graph attention_with_gradients(const Spelling& spelling, std::int64_t depth, std::int64_t values) {
+  Attention made;
+  build(made, spelling, depth, values);
+  return_results(made);
+  std::vector<Tensor> wrt;
+  for (const auto& [name, tensor] : made.inputs) wrt.push_back(tensor);
+  const Tensor& y = made.results.at(0);
+  const std::vector<Tensor> gradients = grad((y * made.g.input("weight", y.dtype(), y.shape())).sum(), wrt);
+  std::size_t i = 0;
+  for (const auto& [name, tensor] : made.inputs) made.g.output("grad." + name, gradients[i++]);
+  return made.g.finish();
+}
+
+}  // namespace lathe::test

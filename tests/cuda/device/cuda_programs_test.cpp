@@ -1,0 +1,101 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/initialize.h"
+#include "frontend/models/loss_graph.h"
+#include "frontend/training.h"
+#include "tests/cuda/device/mock_gpu.h"
+#include "tests/support/compare.h"
+#include "tests/support/run_with_states.h"
+#include "tests/support/sample_graphs.h"
+
+/// Whole programs as executables for a GPU: ops, training steps. The ops' other samples, dtypes and
+/// sizes run through the same schedules in gpu_ops_test.cpp.
+using namespace lathe;
+using lathe::test::MockGpu;
+
+TEST_CASE("the first sample of every op, with its gradients, on a GPU") {
+  MockGpu gpu;
+  std::set<std::string_view> seen;
+  int ran = 0;
+  for (const DType dtype : {f32, f64})
+    ir::test::for_each_graph(dtype, {}, [&](const ir::Graph& graph, const ir::Sample& sample) {
+      const std::string_view op = graph[graph.outputs[0].value].op->name.value;
+      if (!seen.insert(op).second) return;
+      const ir::Tensors arguments =
+          ir::test::sample_arguments(graph, sample, ir::test::Layout::contiguous, ir::test::unknown_sizes(sample));
+      const test::Outcome expected = test::outcome([&] { return ir::interpret(graph, arguments); });
+      const test::Outcome found = test::outcome([&] {
+        Executable executable = compile(graph, gpu.options());
+        return test::run_with_states(executable, arguments);
+      });
+      CHECK(found.label == expected.label);
+      if (!found.label.empty()) return;
+      ++ran;
+      for (const auto& [name, value] : expected.results) {
+        INFO(op << " " << name);
+        CHECK(test::error_of(found.results.at(name), value) <= 1e-5);
+      }
+    });
+  CHECK(ran > 60);
+  CHECK(gpu.driver().alive() == 0);
+}
+
+namespace {
+
+struct Trained {
+  ir::Tensors results;
+  int on_tensor_cores = 0;  ///< kernels
+};
+
+/// Three steps of a small GPT, two sizes in turn: the last results, and every state.
+Trained train(DType precision, const CompileOptions& options) {
+  const models::LossGraph forward = models::loss_graph(models::GptConfig{.vocab = Dim("vocab", 31),
+                                                                         .context = Dim("context", 16),
+                                                                         .d_model = Dim("d_model", 24),
+                                                                         .h = Dim("h", 3),
+                                                                         .layers = 1,
+                                                                         .dropout = 0.1});
+  // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
+  const ir::Graph step = training_step(forward.graph, "loss", SGD{.lr = 0.1, .momentum = 0.9},
+                                       {.clip_norm = 1.0, .precision = precision});
+  Executable executable = compile(step, options);
+  executable.parameters().set(initial_values(step, forward.initializers, 7));
+  Trained trained;
+  for (const std::int64_t length : {9, 9, 13}) {
+    HostTensor tokens(i64, {2, length + 1});
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
+    trained.results = executable.run({{"tokens", tokens}});
+  }
+  for (const auto& [name, value] : executable.parameters().values()) trained.results.insert_or_assign(name, value);
+  for (const kernel::Kernel& kernel : executable.program().kernels)
+    trained.on_tensor_cores += std::any_of(kernel.values.begin(), kernel.values.end(),
+                                           [](const auto& in) { return in.op == kernel::Opcode::mma; });
+  return trained;
+}
+
+void check_training(DType precision, MockGpu::By by, double tolerance) {
+  MockGpu gpu(by);
+  CompileOptions options = gpu.options();
+  options.lower.attention = AttentionFusion::required;
+  const Trained found = train(precision, options);
+  if (!gpu.works()) return;
+  CHECK((found.on_tensor_cores > 10) == (precision != f32));
+  for (const auto& [name, value] : train(precision, {.threads = 2}).results) {
+    INFO(name);
+    CHECK(test::error_of(found.results.at(name), value) <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("training steps on a GPU, attention fused, by the CUDA text itself, as on a CPU") {
+  check_training(f32, MockGpu::By::cuda_text, 1e-5);
+}
+
+TEST_CASE("mixed precision training steps on a GPU, by tensor cores") {
+  check_training(bf16, MockGpu::By::interpreter, 1.6e-2);
+  check_training(f16, MockGpu::By::interpreter, 2e-3);
+}

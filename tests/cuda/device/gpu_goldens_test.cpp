@@ -1,0 +1,43 @@
+#include <catch2/catch.hpp>
+
+#include "tests/cuda/device/mock_gpu.h"
+#include "tests/support/compiled_runner.h"
+#include "tests/support/test_data.h"
+
+/// Every attention of the goldens on a GPU that is none, fused: outputs, intermediates and gradients as in the files.
+/// (The goldens of GPT-2 and Llama have those of the training steps of cuda_programs_test.cpp and of
+/// llama_attention.)
+using namespace lathe;
+using lathe::test::MockGpu;
+
+namespace {
+
+void check(const char* name, MockGpu::By by = MockGpu::By::interpreter) {
+  INFO(name);
+  MockGpu gpu(by);
+  CompileOptions options = gpu.options();
+  options.lower.attention = AttentionFusion::required;
+  golden::CompiledRunner runner(options);
+  const auto files = golden::load(test::test_data("goldens"), name);
+  const auto found = golden::compare_values(golden::find_case(name), files, runner, f32, golden::f32_tolerance);
+  if (!gpu.works()) return;
+  INFO(golden::report(found));
+  CHECK(golden::all_good(found));
+  CHECK(gpu.driver().alive() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("goldens of one attention, fused, forward and backward, on a GPU") {
+  for (const char* name :
+       {"attention_walkthrough", "llama_attention", "einsum_attention", "attention_forms", "mask_edges"})
+    check(name);
+}
+
+TEST_CASE("the golden of an encoder and a decoder, attention fused, forward and backward, on a GPU") {
+  check("encoder_decoder_post_relu_dv");
+}
+
+TEST_CASE("a golden case, forward and backward, on a GPU, by the CUDA text itself") {
+  check("attention_forms", MockGpu::By::cuda_text);
+}

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/executable.h"
+#include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/device/mock_driver.h"
+
+namespace lathe::test {
+
+/// A GPU that is none: a mock driver that runs the kernels of an executable on the host, by the kernel interpreter
+/// (every access checked, races found) or as CUDA text that this machine's compiler builds.
+class MockGpu {
+ public:
+  enum class By { interpreter, cuda_text };
+  explicit MockGpu(By by = By::interpreter);
+
+  MockDriver& driver() { return *driver_; }
+  /// Options to compile with for it. The mock must outlive what is compiled.
+  CompileOptions options() const;
+  /// How many launches were of kernels with wide indices.
+  int wide_launches() const { return wide_launches_; }
+  /// On how many threads each call was to compile.
+  const std::vector<int>& compiling_threads() const { return compiling_threads_; }
+  /// Whether the CUDA text could be built here; says SKIP where not.
+  bool works() const { return by_ == By::interpreter || has_compiler_; }
+
+ private:
+  std::vector<cuda::CompiledKernel> compile(std::span<const kernel::Kernel> kernels, cuda::Indices indices);
+  void launch(const std::string& function, const cuda::Driver::Launch& launch);
+
+  By by_;
+  bool has_compiler_ = true;
+  int wide_launches_ = 0;
+  std::vector<int> compiling_threads_;
+  std::shared_ptr<MockDriver> driver_ = std::make_shared<MockDriver>();
+  struct Held {
+    kernel::Kernel kernel;
+    std::shared_ptr<const HostCuda> text;  ///< null: it is interpreted
+    cuda::Indices indices;
+  };
+  std::map<std::string, Held> kernels_;  ///< by symbol
+  std::shared_ptr<const cuda::Platform> platform_;
+};
+
+}  // namespace lathe::test

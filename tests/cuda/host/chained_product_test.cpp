@@ -1,0 +1,137 @@
+#include <catch2/catch.hpp>
+
+#include <cstring>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/prelude.h"
+#include "ir/kernel/interpreter.h"
+#include "ir/support/error.h"
+#include "runtime/cuda/kernel_cache.h"
+#include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/racing_cuda.h"
+#include "tests/support/chained_product.h"
+#include "tests/support/random_product.h"
+
+/// The text of products whose left operand lies in registers, and of what users tell those that fill a ring.
+using namespace lathe;
+using namespace lathe::kernel;
+using test::chained_product;
+using test::ChainedProduct;
+using test::HostCuda;
+
+namespace {
+
+constexpr ChainedProduct variants[] = {{bf16, false}, {f16, false}, {bf16, true}, {f16, true}};
+
+/// Whether all columns are gone through once more follows from the first number, which the dtype decides.
+template <class Run>
+std::vector<float> product(const ChainedProduct& p, std::int64_t columns, const Run& run) {
+  return test::random_product(p.dtype, 140 * ChainedProduct::line, group_rows * ChainedProduct::values, {columns},
+                              run);
+}
+
+std::vector<float> interpreted(const Kernel& kernel, const ChainedProduct& p, std::int64_t columns) {
+  return product(p, columns, [&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string with_mistake(const std::string& text, const std::string& mistake) {
+  std::string prelude = cuda::prelude();
+  const auto at = prelude.find(text);
+  REQUIRE(at != std::string::npos);
+  return prelude.replace(at, text.size(), mistake);
+}
+
+/// Whether the values show the mistake, or threads wait for ever.
+void finds(const char* text, const char* mistake, const ChainedProduct& p = {}) {
+  INFO(mistake << " for " << text);
+  const Kernel kernel = chained_product(p);
+  const auto host = HostCuda::build({&kernel, 1}, with_mistake(text, mistake));
+  if (!host) return;
+  const std::vector<float> right = interpreted(kernel, p, 130);
+  bool found = false;
+  try {
+    found = !same(product(p, 130, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, 3); }), right);
+  } catch (const InternalError&) {
+    found = true;
+  }
+  CHECK(found);
+}
+
+}  // namespace
+
+TEST_CASE("left operands in registers have the machine's fragments on the host, and the interpreter's bits") {
+  std::vector<Kernel> kernels;
+  for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  for (std::size_t i = 0; i < std::size(variants); ++i)
+    for (const std::int64_t columns : {0, 64, 130}) {
+      INFO("variant " << i << " columns " << columns);
+      const auto by_text =
+          product(variants[i], columns, [&](auto buffers, auto dims) { host->run(kernels[i], buffers, dims, 5); });
+      CHECK(same(by_text, interpreted(kernels[i], variants[i], columns)));
+    }
+}
+
+TEST_CASE("mistakes in the text of left operands in registers, and of waits inside a turn, are found on the host") {
+  finds("left.lane[2 * i].bits", "left.lane[(2 * i) ^ 2].bits");
+  finds("left.lane[2 * i + 1].bits", "left.lane[2 * i].bits");
+  finds("wgmma_of_registers<T, lanes, B>(sums.lane, a + 4 * k,", "wgmma_of_registers<T, lanes, B>(sums.lane, a,");
+  finds("commit_wgmma();\n    wait_sums(sums...);", "wait_sums(sums...);");
+  finds("wait_wgmma<0>();", "wait_wgmma<1>();");
+  finds("k < depth / 16", "k < 2", {.boxes = true});
+  finds("barriers[2 * stages + 2] = value;", "barriers[2 * stages + 2] = !value;");
+  finds("    told ^= 1;\n    return value;\n  }\n  LATHE_FUNCTION bool hear",
+        "    return value;\n  }\n  LATHE_FUNCTION bool hear");
+}
+
+TEST_CASE("races: none in chained products, and a ring that begins without a barrier is found") {
+  const Kernel kernels[] = {chained_product({}), chained_product({.boxes = true})};
+  auto cuda = test::RacingCuda::build(kernels);
+  if (!cuda) return;
+  const auto said = [&](test::RacingCuda& by, const Kernel& kernel) -> std::string {
+    try {
+      product({}, 70, [&](auto buffers, auto dims) { by.run(kernel, buffers, dims); });
+    } catch (const test::Race& race) {
+      return race.what();
+    }
+    return "";
+  };
+  for (const Kernel& kernel : kernels) CHECK(said(*cuda, kernel) == "");
+  // Where nobody waits for what users tell, the ring hangs more often than it races: the test on the host has that.
+  auto wrong =
+      test::RacingCuda::build({&kernels[1], 1}, with_mistake("show_to_other_proxy();\n  __syncthreads();", ""));
+  REQUIRE(wrong);
+  CHECK(said(*wrong, kernels[1]).find("data race") != std::string::npos);
+}
+
+TEST_CASE("chained products become wgmma of registers, one under way behind the other, without spills") {
+  std::vector<Kernel> kernels;
+  for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
+  const std::string text = cuda::emit(kernels[2]);
+  INFO(text);
+  for (const char* part : {"start_ring<2, true>(ring_barriers, 1, 128);", "group_mma<48>(r", "ring.wait_sums(r",
+                           "ring.wait_own_sums(r", "= ring.tell(", "= ring.hear();", ", transposed_panels(values, "})
+    CHECK(text.find(part) != std::string::npos);
+  const auto nvrtc = test::local_nvrtc();
+  if (!nvrtc) return;
+  const cuda::Arch hopper = cuda::Arch::named("sm_90a");
+  const auto ptx = cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::ptx, nullptr);
+  for (const char* part : {"wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16",
+                           "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+                           "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16", "wgmma.fence.sync.aligned;",
+                           "fence.proxy.async.shared::cta;"})
+    CHECK(ptx[2].code.find(part) != std::string::npos);
+  for (const auto& k : cuda::compile_kernels(*nvrtc, kernels, hopper, cuda::Output::cubin, nullptr)) {
+    INFO(k.symbol << ": " << k.resources.to_string());
+    CHECK(k.resources.spill_bytes == 0);
+    CHECK(k.resources.stack_bytes == 0);
+    CHECK_FALSE(k.resources.serialized_wgmma);
+    CHECK(k.resources.registers <= 168);
+  }
+}
