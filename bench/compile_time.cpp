@@ -89,7 +89,7 @@ struct TemporaryFolder {
   fs::path path;
 };
 
-void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step, codegen::ObjectStore* cache) {
+void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step, ObjectStore* cache) {
   const Executable exe =
       phases.time(kind + ": compile", [&] { return compile(step, {.threads = 1, .cache = cache}); });
   const CompileSummary& c = exe.summary();

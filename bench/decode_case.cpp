@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "bench/step_cases.h"
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "frontend/nn/feed_forward.h"
 
 namespace lathe::bench {

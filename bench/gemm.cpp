@@ -24,6 +24,7 @@
 #include "bench/gemm_table.h"
 #include "runtime/machine/peak.h"
 #include "runtime/target.h"
+#include "runtime/target_machine.h"
 
 namespace lathe::bench {
 namespace {

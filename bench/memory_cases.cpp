@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 
 namespace lathe::bench {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/dsl.h"
 #include "frontend/initialize.h"
-#include "frontend/lathe.h"
 
 namespace lathe::bench {
 

@@ -11,6 +11,7 @@
 
 #include "bench/program_text.h"
 #include "bench/scaling_cases.h"
+#include "codegen/llvm/jit.h"
 #include "ir/tensor/verifier.h"
 
 #include "passes/fusion/fusion.h"

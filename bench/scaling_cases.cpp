@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/step.h"
 

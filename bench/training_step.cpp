@@ -28,6 +28,7 @@
 #include "bench/step_cases.h"
 #include "frontend/training.h"
 #include "ir/tensor/binding.h"
+#include "passes/memory/memory_plan.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"

@@ -8,6 +8,7 @@
 #include "ir/tensor/graph.h"
 #include "passes/chunks/chunk_options.h"
 #include "passes/pass.h"
+#include "passes/pipeline_options.h"
 
 namespace lathe::ir {
 
@@ -29,23 +30,6 @@ Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks = {});
 /// The names of the passes; one that runs for the second time is "canonicalize.2".
 std::vector<std::string> stage_names(const Pipeline& pipeline);
 
-struct PassRun {
-  std::string name;  ///< of stage_names()
-  double seconds = 0;
-  int nodes_before = 0, nodes_after = 0;
-};
-
-struct PipelineOptions {
-  /// Called with the name of each pass (of stage_names()) and the graph after it; first with "input" and the graph as
-  /// given.
-  std::function<void(std::string_view pass, const Graph&)> dump_after = {};
-  std::vector<std::string> disable = {};  ///< names of passes to leave out, each time that they run [pass_name]
-  std::string stop_after = {};            ///< the last pass to run, of stage_names(); empty: all [pass_name]
-  /// Where to write what `lathe opt` needs to repeat a failure: the names of the passes left to run and the text of
-  /// the graph that went in. Empty: nowhere.
-  std::string reproducer = {};
-};
-
 struct PipelineResult {
   Graph graph;
   std::vector<PassRun> runs;
@@ -54,8 +38,5 @@ struct PipelineResult {
 /// Runs the passes, verifying the graph before the first and after each. A pass that throws, or whose result does not
 /// verify, ends in InternalError that names the pass and the reproducer; a UserError of a pass passes through.
 PipelineResult run_pipeline(const Graph& graph, const Pipeline& pipeline, const PipelineOptions& options = {});
-
-/// "canonicalize       0.4 ms   120 -> 98 nodes", a line a pass.
-std::string to_string(const std::vector<PassRun>& runs);
 
 }  // namespace lathe::ir

@@ -7,20 +7,25 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/llvm/jit.h"
 #include "ir/support/host_tensor.h"
+#include "ir/support/object_store.h"
 #include "ir/support/tensor_ref.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/support/tensors.h"
+#include "ir/tensor/graph.h"
 #include "passes/lowering/options.h"
-#include "passes/memory/memory_plan.h"
-#include "passes/pipeline.h"
-#include "runtime/cuda/platform.h"
+#include "passes/pipeline_options.h"
 #include "runtime/launch_time.h"
 #include "runtime/parameters/parameters.h"
 #include "runtime/target.h"
 #include "runtime/tune/tune_options.h"
 
 namespace lathe {
+
+struct MemoryPlan;  // passes/memory/memory_plan.h
+struct Program;     // passes/lowering/program.h
+namespace cuda {
+struct Platform;  // runtime/cuda/platform.h
+}
 
 /// What a graph is compiled for: to train, as it is written, or to be evaluated, without dropout
 /// (passes/transforms/evaluation.h).
@@ -35,8 +40,7 @@ struct CompileOptions {
   /// sizes plan and allocate nothing.
   DimBindings reserve = {};
   int threads = 0;  ///< that run a CPU's kernels, and that compile; 0: one a CPU [thread_count] [thread_start]
-  codegen::ObjectStore* cache =
-      nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
+  ObjectStore* cache = nullptr;  ///< keeps compiled code between processes; may be null, must outlive the call
   ir::PipelineOptions pipeline = {};
   LowerOptions lower = {};
   /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
@@ -81,7 +85,7 @@ class Executable {
   /// run-time checks such as [index_range], which names the index, its position, the input and the user's line;
   /// states may be half updated after that one. Results are found by at(), which knows the names that there are
   /// [tensor_unknown].
-  ir::Tensors run(const ir::Tensors& inputs);
+  Tensors run(const Tensors& inputs);
 
   /// The same on the caller's memory: inputs are read where they lie, outputs are written to where they are to lie; a
   /// run computes all outputs, and keeps no reference to any of this memory. Arrays that are not dense and row-major
@@ -91,14 +95,14 @@ class Executable {
   void run(const InputRefs& inputs, const OutputRefs& outputs);
 
   /// The same, timed launch by launch.
-  ir::Tensors run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times);
+  Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times);
 
   const CompileSummary& summary() const;
   const Program& program() const;
   /// The plan of the memory for these dims.
   MemoryPlan memory_plan(const DimBindings& dims) const;
   /// Dims that these inputs (with the states as they are) bind.
-  DimBindings bind(const ir::Tensors& inputs) const;
+  DimBindings bind(const Tensors& inputs) const;
 
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);

@@ -14,6 +14,7 @@
 #include "passes/transforms/known_sizes.h"
 #include "runtime/machine/cpu_info.h"
 #include "runtime/target.h"
+#include "runtime/target_machine.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/memory_budget.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "frontend/models/attentions.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"

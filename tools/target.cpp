@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/support/error.h"
+#include "runtime/cuda/platform.h"
 #include "runtime/machine/peak.h"
 #include "tools/environment.h"
 

@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/llvm/target_cpu.h"
 #include "ir/kernel/kernel.h"
+#include "ir/support/object_store.h"
 
 namespace lathe::codegen {
 
@@ -24,16 +24,6 @@ using ExtentFn = std::int64_t (*)(const std::int64_t* dims);
 struct CompiledKernel {
   KernelFn run = nullptr;
   ExtentFn extent = nullptr;
-};
-
-/// Keeps compiled objects between processes. Keys are 64 hex digits that cover everything that shaped the code. Calls
-/// come from several threads at once. The store checks what it hands out; an object that does not link all the same
-/// is compiled again.
-class ObjectStore {
- public:
-  virtual ~ObjectStore() = default;
-  virtual std::optional<std::string> get(const std::string& key) = 0;
-  virtual void put(const std::string& key, std::string_view bytes) = 0;
 };
 
 struct CompileStats {

@@ -15,8 +15,6 @@
 /// included.
 namespace lathe::ir {
 
-using lathe::Tensors;
-
 struct InterpretOptions {
   /// Round each value to its dtype. Without, floats stay f64 (and complex c128) to the end, results included.
   bool round = true;

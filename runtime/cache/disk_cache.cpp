@@ -5,12 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "runtime/cache/cache_folder.h"
+#include "runtime/files/file_io.h"
 #include "runtime/files/sha256.h"
 
 namespace lathe {
@@ -41,43 +44,77 @@ std::filesystem::path default_cache_dir(std::string_view home, std::string_view 
   return {};
 }
 
+struct DiskCache::Impl {
+  Impl(const fs::path& named, std::uint64_t most)
+      : folder(named.empty() ? named : named / cache::own_folder),
+        max_bytes(most),
+        directory(cache::open_own_folder(named, reason)) {}
+
+  std::optional<std::string> read_entry(const std::string& key, const std::string& file_name);
+  bool write_entry(const std::string& key, const std::string& file_name, std::string_view bytes);
+  void account(std::uint64_t added);
+
+  fs::path folder;
+  std::uint64_t max_bytes;
+  std::string reason;  ///< why it is disabled
+  FileDescriptor directory;
+
+  std::mutex size_mutex;
+  std::optional<std::uint64_t> size;  ///< of all entries, as far as known; under size_mutex
+  std::atomic<std::uint64_t> next_temporary = 0;
+  std::atomic<std::int64_t> hits = 0, misses = 0, corrupt = 0, stored = 0, evicted = 0, failed = 0;
+};
+
 DiskCache::DiskCache(const std::filesystem::path& folder, std::uint64_t max_bytes)
-    : folder_(folder.empty() ? folder : folder / cache::own_folder),
-      max_bytes_(max_bytes),
-      directory_(cache::open_own_folder(folder, reason_)) {}
+    : impl_(std::make_unique<Impl>(folder, max_bytes)) {}
 
 DiskCache::~DiskCache() = default;
 
+bool DiskCache::enabled() const { return impl_->directory.is_open(); }
+const std::string& DiskCache::disabled_reason() const { return impl_->reason; }
+const std::filesystem::path& DiskCache::folder() const { return impl_->folder; }
+
 DiskCacheStats DiskCache::stats() const {
-  return {.hits = hits_,
-          .misses = misses_,
-          .corrupt = corrupt_,
-          .stored = stored_,
-          .evicted = evicted_,
-          .failed = failed_};
+  return {.hits = impl_->hits,
+          .misses = impl_->misses,
+          .corrupt = impl_->corrupt,
+          .stored = impl_->stored,
+          .evicted = impl_->evicted,
+          .failed = impl_->failed};
 }
 
 std::optional<std::string> DiskCache::get(const std::string& key) {
   if (!enabled()) return std::nullopt;
-  std::optional<std::string> bytes = read_entry(key, sha256_hex(key));
-  ++(bytes ? hits_ : misses_);
+  std::optional<std::string> bytes = impl_->read_entry(key, sha256_hex(key));
+  ++(bytes ? impl_->hits : impl_->misses);
   return bytes;
 }
 
-std::optional<std::string> DiskCache::read_entry(const std::string& key, const std::string& file_name) {
+void DiskCache::put(const std::string& key, std::string_view bytes) {
+  if (!enabled() || bytes.size() > impl_->max_bytes / 2) return;
+  if (!impl_->write_entry(key, sha256_hex(key), bytes)) {
+    ++impl_->failed;
+    return;
+  }
+  ++impl_->stored;
+  impl_->account(header_bytes + bytes.size());
+}
+
+std::optional<std::string> DiskCache::Impl::read_entry(const std::string& key, const std::string& file_name) {
   const FileDescriptor file(
-      ::openat(directory_.get(), file_name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+      ::openat(directory.get(), file_name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   const auto remove = [&] {
-    ++corrupt_;
-    ::unlinkat(directory_.get(), file_name.c_str(), 0);
+    ++corrupt;
+    ::unlinkat(directory.get(), file_name.c_str(), 0);
     return std::nullopt;
   };
   if (!file.is_open()) return errno == ELOOP ? remove() : std::nullopt;
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return std::nullopt;
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (!cache::is_private(status, S_IFREG) || size < header_bytes || size - header_bytes > max_bytes_) return remove();
-  std::string header(header_bytes, '\0'), bytes(size - header_bytes, '\0');
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  if (!cache::is_private(status, S_IFREG) || file_bytes < header_bytes || file_bytes - header_bytes > max_bytes)
+    return remove();
+  std::string header(header_bytes, '\0'), bytes(file_bytes - header_bytes, '\0');
   if (read_at(file.get(), std::as_writable_bytes(std::span(header)), 0) != static_cast<std::int64_t>(header.size()) ||
       read_at(file.get(), std::as_writable_bytes(std::span(bytes)), header_bytes) !=
           static_cast<std::int64_t>(bytes.size()))
@@ -87,44 +124,33 @@ std::optional<std::string> DiskCache::read_entry(const std::string& key, const s
   return bytes;
 }
 
-void DiskCache::put(const std::string& key, std::string_view bytes) {
-  if (!enabled() || bytes.size() > max_bytes_ / 2) return;
-  if (!write_entry(key, sha256_hex(key), bytes)) {
-    ++failed_;
-    return;
-  }
-  ++stored_;
-  account(header_bytes + bytes.size());
-}
-
-bool DiskCache::write_entry(const std::string& key, const std::string& file_name, std::string_view bytes) {
-  const std::string temporary = cache::temporary_name(::getpid(), next_temporary_++);
-  ::unlinkat(directory_.get(), temporary.c_str(), 0);  // of a killed process that had this id
+bool DiskCache::Impl::write_entry(const std::string& key, const std::string& file_name, std::string_view bytes) {
+  const std::string temporary = cache::temporary_name(::getpid(), next_temporary++);
+  ::unlinkat(directory.get(), temporary.c_str(), 0);  // of a killed process that had this id
   FileDescriptor file(
-      ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+      ::openat(directory.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.is_open()) return false;
   const std::string header = make_header(key, bytes);
   const bool written = write_all(file.get(), std::as_bytes(std::span(header))) &&
                        write_all(file.get(), std::as_bytes(std::span(bytes)));
   file.close();
   // No sync: an entry that a crash tears fails its checksum.
-  if (written && ::renameat(directory_.get(), temporary.c_str(), directory_.get(), file_name.c_str()) == 0)
-    return true;
-  ::unlinkat(directory_.get(), temporary.c_str(), 0);
+  if (written && ::renameat(directory.get(), temporary.c_str(), directory.get(), file_name.c_str()) == 0) return true;
+  ::unlinkat(directory.get(), temporary.c_str(), 0);
   return false;
 }
 
-void DiskCache::account(std::uint64_t added) {
-  const std::lock_guard lock(size_mutex_);
-  if (size_) {
-    *size_ += added;
-    if (*size_ <= max_bytes_) return;
+void DiskCache::Impl::account(std::uint64_t added) {
+  const std::lock_guard lock(size_mutex);
+  if (size) {
+    *size += added;
+    if (*size <= max_bytes) return;
   }
   // The first time, and whenever the sum seems too high, the folder itself is asked: other processes use it too.
   // Going well below the limit keeps that rare.
-  const cache::Trimmed trimmed = cache::trim_folder(directory_, max_bytes_, max_bytes_ - max_bytes_ / 8);
-  evicted_ += trimmed.removed;
-  size_ = trimmed.bytes_left;
+  const cache::Trimmed trimmed = cache::trim_folder(directory, max_bytes, max_bytes - max_bytes / 8);
+  evicted += trimmed.removed;
+  size = trimmed.bytes_left;
 }
 
 }  // namespace lathe

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "codegen/llvm/jit.h"
-#include "runtime/files/file_io.h"
+#include "ir/support/object_store.h"
 
 namespace lathe {
 
@@ -29,7 +27,7 @@ struct DiskCacheStats {
 /// is disabled: it finds nothing, stores nothing, and says why. Neither get() nor put() throws for want of a good
 /// disk. Any number of threads and processes may share a folder. Entries lie in a folder of the cache's own below the
 /// one that is named; files that it did not write stay as they are, wherever they lie.
-class DiskCache final : public codegen::ObjectStore {
+class DiskCache final : public ObjectStore {
  public:
   /// Creates the folder and its own below it (mode 0700) where they are missing. The entries used longest ago go when
   /// all together exceed `max_bytes`. An empty path disables the cache.
@@ -39,27 +37,16 @@ class DiskCache final : public codegen::ObjectStore {
   std::optional<std::string> get(const std::string& key) override;
   void put(const std::string& key, std::string_view bytes) override;
 
-  bool enabled() const { return directory_.is_open(); }
+  bool enabled() const;
   /// Why it is disabled; empty if it is not.
-  const std::string& disabled_reason() const { return reason_; }
+  const std::string& disabled_reason() const;
   /// Where the entries lie.
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const;
   DiskCacheStats stats() const;
 
  private:
-  std::optional<std::string> read_entry(const std::string& key, const std::string& file_name);
-  bool write_entry(const std::string& key, const std::string& file_name, std::string_view bytes);
-  void account(std::uint64_t added);
-
-  std::filesystem::path folder_;
-  std::uint64_t max_bytes_;
-  std::string reason_;
-  FileDescriptor directory_;
-
-  std::mutex size_mutex_;
-  std::optional<std::uint64_t> size_;  ///< of all entries, as far as known; under size_mutex_
-  std::atomic<std::uint64_t> next_temporary_ = 0;
-  std::atomic<std::int64_t> hits_ = 0, misses_ = 0, corrupt_ = 0, stored_ = 0, evicted_ = 0, failed_ = 0;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace lathe

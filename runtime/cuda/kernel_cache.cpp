@@ -38,7 +38,7 @@ std::optional<Compiled> unpack(const std::string& entry) {
 }
 
 CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, const Arch& arch, Output output,
-                           codegen::ObjectStore* store, Indices indices) {
+                           ObjectStore* store, Indices indices) {
   CompiledKernel result;
   result.symbol = symbol_of(kernel);
   const std::string key = store ? code_key(kernel, nvrtc, arch, output, indices) : std::string();
@@ -64,7 +64,7 @@ std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arc
 }
 
 std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const kernel::Kernel> kernels,
-                                            const Arch& arch, Output output, codegen::ObjectStore* store, int threads,
+                                            const Arch& arch, Output output, ObjectStore* store, int threads,
                                             Indices indices) {
   std::vector<CompiledKernel> results(kernels.size());
   share_jobs(kernels.size(), threads, [&](const NextJob& next) {

@@ -7,8 +7,8 @@
 #include "codegen/cuda/index_width.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/resources.h"
-#include "codegen/llvm/jit.h"
 #include "ir/kernel/kernel.h"
+#include "ir/support/object_store.h"
 
 namespace lathe::cuda {
 
@@ -27,7 +27,7 @@ std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arc
 /// Compiles kernels, on some threads at once, or takes them from the store, which may be null. An entry of the store
 /// that cannot be read counts as none.
 std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const kernel::Kernel> kernels,
-                                            const Arch& arch, Output output, codegen::ObjectStore* store,
-                                            int threads = 2, Indices indices = Indices::narrow);
+                                            const Arch& arch, Output output, ObjectStore* store, int threads = 2,
+                                            Indices indices = Indices::narrow);
 
 }  // namespace lathe::cuda

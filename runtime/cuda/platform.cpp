@@ -24,7 +24,7 @@ std::shared_ptr<const Platform> local_platform(const std::vector<std::filesystem
   if (no_nvrtc) throw UserError(*no_nvrtc);
   if (const int count = platform->driver->device_count(); device >= count)
     throw UserError(fmt::format("there is no GPU number {}: the driver shows {}", device, count), "no_device");
-  platform->compile = [nvrtc](std::span<const kernel::Kernel> kernels, const Arch& arch, codegen::ObjectStore* store,
+  platform->compile = [nvrtc](std::span<const kernel::Kernel> kernels, const Arch& arch, ObjectStore* store,
                               Indices indices, int threads) {
     return compile_kernels(*nvrtc, kernels, arch, Output::cubin, store, threads, indices);
   };

@@ -18,7 +18,7 @@ struct Platform {
   int device = 0;
   /// Compiles kernels on at most `threads` threads at once.
   using Compile = std::function<std::vector<CompiledKernel>(std::span<const kernel::Kernel>, const Arch&,
-                                                            codegen::ObjectStore* store, Indices, int threads)>;
+                                                            ObjectStore* store, Indices, int threads)>;
   Compile compile;
 };
 

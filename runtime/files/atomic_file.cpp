@@ -157,7 +157,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   size_ += bytes.size();
 }
 
-AtomicFile::Written AtomicFile::commit() {
+WrittenFile AtomicFile::commit() {
   // What is no file, such as a pipe, says EINVAL: there is nothing to sync.
   if (::fsync(file_.get()) != 0 && (!temporary_.empty() || (errno != EINVAL && errno != EROFS && errno != ENOTSUP)))
     fail("sync");

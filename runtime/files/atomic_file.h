@@ -8,6 +8,7 @@
 
 #include "runtime/files/file_io.h"
 #include "runtime/files/sha256.h"
+#include "runtime/files/written_file.h"
 
 struct stat;  // of <sys/stat.h>
 
@@ -31,11 +32,7 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view bytes) { write(std::as_bytes(std::span(bytes))); }
 
-  struct Written {
-    std::uint64_t size = 0;
-    Sha256Digest sha256{};
-  };
-  Written commit();
+  WrittenFile commit();
 
   /// Whether a file of this name may be a neighbour, of whatever path.
   static bool is_temporary_name(std::string_view name);

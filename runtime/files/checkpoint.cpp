@@ -127,11 +127,11 @@ std::string state_text(const CheckpointMeta& meta, std::span<const TensorView> r
   }
 }
 
-json manifest_entry(const AtomicFile::Written& written) {
+json manifest_entry(const WrittenFile& written) {
   return {{"bytes", written.size}, {"sha256", to_hex(written.sha256)}};
 }
 
-AtomicFile::Written write_text(const fs::path& path, std::string_view text) {
+WrittenFile write_text(const fs::path& path, std::string_view text) {
   AtomicFile file(path);
   file.write(text);
   return file.commit();

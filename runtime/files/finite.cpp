@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ir/support/narrow_float.h"
+#include "runtime/files/file_io.h"
 
 namespace lathe {
 

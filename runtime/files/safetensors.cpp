@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
+#include "runtime/files/file_io.h"
 #include "runtime/files/safetensors_header.h"
 
 namespace lathe {

@@ -12,8 +12,7 @@
 
 #include "ir/support/dtype.h"
 #include "ir/support/tensors.h"
-#include "runtime/files/atomic_file.h"
-#include "runtime/files/file_io.h"
+#include "runtime/files/written_file.h"
 
 namespace lathe {
 
@@ -80,9 +79,9 @@ TensorView view_of(std::string name, const HostTensor& tensor);
 /// Writes a file that other readers take too; it appears whole or not at all, and durable. Data of larger elements
 /// comes first, so that all of it is aligned. Gives size and SHA-256. UserError [file_write];
 /// [safetensors_duplicate], [safetensors_limit], [safetensors_field] for names that cannot be written.
-AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
-                                      const std::map<std::string, std::string>& metadata = {});
-AtomicFile::Written write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
-                                      const std::map<std::string, std::string>& metadata = {});
+WrittenFile write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                              const std::map<std::string, std::string>& metadata = {});
+WrittenFile write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
+                              const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace lathe

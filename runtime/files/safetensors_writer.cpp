@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/file_io.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/files/safetensors_header.h"
 
@@ -83,8 +85,8 @@ TensorView view_of(std::string name, const HostTensor& tensor) {
   return {std::move(name), tensor.dtype(), tensor.shape(), tensor.data()};
 }
 
-AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
-                                      const std::map<std::string, std::string>& metadata) {
+WrittenFile write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   check(path.string(), tensors);
   std::vector<const TensorView*> order;
   for (const std::size_t bytes : {16, 8, 4, 2, 1})
@@ -101,8 +103,8 @@ AtomicFile::Written write_safetensors(const std::filesystem::path& path, std::sp
   return file.commit();
 }
 
-AtomicFile::Written write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
-                                      const std::map<std::string, std::string>& metadata) {
+WrittenFile write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
+                              const std::map<std::string, std::string>& metadata) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) views.push_back(view_of(name, tensor));
   return write_safetensors(path, views, metadata);

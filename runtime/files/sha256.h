@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace lathe {
+#include "runtime/files/written_file.h"
 
-using Sha256Digest = std::array<std::uint8_t, 32>;
+namespace lathe {
 
 /// SHA-256 of bytes that come in pieces.
 class Sha256 {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/support/host_tensor.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/support/tensors.h"
 
 namespace lathe {
 
@@ -29,7 +29,7 @@ class Parameters {
   /// An empty store.
   Parameters();
   /// Takes values by name.
-  explicit Parameters(ir::Tensors values);
+  explicit Parameters(Tensors values);
   /// The tensors of a .safetensors file, where they lie in the mapped file: nothing is read before it is used, and
   /// what runs write stays in memory. The file must not be shortened while the store lives. UserErrors of
   /// SafetensorsFile.
@@ -46,11 +46,11 @@ class Parameters {
   /// Sets one value or several. Once executables work on the store, names that neither they nor the store have are
   /// refused [argument_unknown], and so are values of other types than theirs [argument_dtype], [argument_shape].
   void set(std::string_view name, HostTensor value);
-  void set(ir::Tensors values);
+  void set(Tensors values);
   /// Takes a value out. UserError [argument_unknown].
   void erase(std::string_view name);
   /// Copies of all values.
-  ir::Tensors values() const;
+  Tensors values() const;
   /// What all values take in host memory or in mapped files.
   std::int64_t bytes() const;
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "passes/memory/memory_plan.h"
 #include "runtime/trace/role.h"
 #include "runtime/trace/trace.h"
 

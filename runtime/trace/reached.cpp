@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "passes/lowering/program.h"
 #include "runtime/trace/trace.h"
 
 namespace lathe {

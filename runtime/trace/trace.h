@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/memory/memory_plan.h"
 #include "runtime/executable.h"
 
 namespace lathe {

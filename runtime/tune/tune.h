@@ -13,7 +13,7 @@ struct TuneMachine {
   std::string name = {};                                            ///< what a choice holds for: processor, threads
   std::function<Program(const LowerOptions&)> lower = {};           ///< of the graph
   std::function<std::string(const kernel::Kernel&)> code_key = {};  ///< of a kernel's machine code
-  codegen::ObjectStore* store = nullptr;                            ///< keeps choices; may be null
+  ObjectStore* store = nullptr;                                     ///< keeps choices; may be null
   /// A runner that leaves out the launches that are skipped when a run starts.
   std::function<std::unique_ptr<ProgramRunner>(const Program&, const std::vector<bool>& skipped)> make_runner = {};
 };

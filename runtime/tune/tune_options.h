@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "ir/tensor/dim.h"
-#include "passes/lowering/program.h"
 
 namespace lathe {
+
+struct Program;
 
 /// Runs a program without the launches that are skipped, and gives the seconds of each of the others.
 using LaunchTimer = std::function<std::vector<double>(const Program& program, const std::vector<bool>& skipped)>;

@@ -10,7 +10,7 @@ namespace lathe::test {
 
 struct AttentionCheck {
   std::vector<DimBindings> sizes;  ///< one compilation serves all
-  codegen::ObjectStore* store = nullptr;
+  ObjectStore* store = nullptr;
   /// Compile in f64 and without fusion as well. Without: the reference of what rounding costs is the interpreter
   /// that rounds every value, which is stricter.
   bool thorough = true;

@@ -4,6 +4,7 @@
 #include "frontend/ops.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/gpu/lower_gpu.h"
+#include "passes/memory/memory_plan.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/spelling.h"

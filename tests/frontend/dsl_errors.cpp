@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "ir/support/error.h"
 #include "ir/tensor/op.h"
 #include "tests/frontend/dsl_errors.h"

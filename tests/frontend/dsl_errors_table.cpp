@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"

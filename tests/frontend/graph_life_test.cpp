@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "ir/tensor/interpreter.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"

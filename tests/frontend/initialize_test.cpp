@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "ir/support/error.h"
 
 using namespace lathe;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <complex>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "ir/support/error.h"

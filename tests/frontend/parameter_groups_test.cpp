@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpreter.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
+#include "runtime/cuda/platform.h"
 
 namespace lathe::test {
 

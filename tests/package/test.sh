@@ -16,8 +16,16 @@ cmake --build "$scratch/app/build"
 # Nothing installed points back into the tree, and the program learned its task.
 ! grep -rlF -e "$source" -e "$build" "$scratch/prefix/lib/cmake" "$scratch/prefix/include" ||
   { echo "the package names its build or source folder" >&2; exit 1; }
-! grep -rl '#include [<"]llvm' "$scratch/prefix/include" ||
-  { echo "installed headers include LLVM's" >&2; exit 1; }
+# The program needs Lathe alone, and the package asks for nothing else.
+needed=$(readelf -d "$scratch/app/build/first_program" | grep -oE 'NEEDED.*\[[^]]*' | sed 's/.*\[//')
+! grep -vE '^(liblathe|libstdc\+\+|libgcc_s|libm|libc|libasan|libubsan|libtsan|ld-linux)' <<<"$needed" ||
+  { echo "the program needs more than Lathe" >&2; exit 1; }
+! grep -rn find_dependency "$scratch/prefix/lib/cmake" || { echo "the package asks for others" >&2; exit 1; }
+# Each installed header stands by itself.
+for header in $(cd "$scratch/prefix/include/lathe" && find . -name '*.h' ! -name lathe.h); do
+  echo "#include \"${header#./}\""
+done >"$scratch/every.cpp"
+"$compiler" -std=c++20 -fsyntax-only -I"$scratch/prefix/include" -I"$scratch/prefix/include/lathe" "$scratch/every.cpp"
 # Pages that headers name come with them.
 pages=$(grep -rhoE 'docs/[a-z/-]+\.md' "$scratch/prefix/include" | sort -u)
 [ -n "$pages" ]

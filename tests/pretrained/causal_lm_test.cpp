@@ -54,7 +54,7 @@ struct CaseGraph {
   }
 };
 
-void check_forward(const HfCase& which, DType dtype, codegen::ObjectStore& store) {
+void check_forward(const HfCase& which, DType dtype, ObjectStore& store) {
   const pretrained::Pretrained loaded = pretrained::load(which.folder());
   CaseGraph c(which, dtype, true);
   const auto states = loaded.model->hidden_states(c.inputs);
@@ -75,7 +75,7 @@ void check_forward(const HfCase& which, DType dtype, codegen::ObjectStore& store
   CHECK(compared == static_cast<int>(states.size()) + 2);
 }
 
-void check_gradients(const HfCase& which, DType dtype, codegen::ObjectStore& store) {
+void check_gradients(const HfCase& which, DType dtype, ObjectStore& store) {
   const pretrained::Pretrained loaded = load_in(which, dtype);
   CaseGraph c(which, dtype, true);
   const Tensor loss = loaded.model->loss(c.inputs, c.labels);
@@ -107,7 +107,7 @@ void check_gradients(const HfCase& which, DType dtype, codegen::ObjectStore& sto
   }
 }
 
-void check_training(const HfCase& which, DType dtype, codegen::ObjectStore& store) {
+void check_training(const HfCase& which, DType dtype, ObjectStore& store) {
   pretrained::Pretrained loaded = load_in(which, dtype);
   CaseGraph c(which, dtype, true);
   const test::HfTraining t = test::hf_training();

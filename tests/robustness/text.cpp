@@ -16,6 +16,7 @@
 #include "passes/gpu/lower_gpu.h"
 #include "passes/pipeline.h"
 #include "runtime/target.h"
+#include "runtime/target_machine.h"
 #include "tests/fuzz/generator.h"
 #include "tests/robustness/batch.h"
 #include "tests/robustness/mutate.h"

@@ -20,7 +20,7 @@ struct CheckOptions {
   std::int64_t top = 2;  ///< the largest integer in the arguments
   bool interpret_kernels =
       true;  ///< run the kernels in the kernel interpreter as well, for vectors of 128 to 512 bits
-  codegen::ObjectStore* store = nullptr;
+  ObjectStore* store = nullptr;
 };
 /// Compiles a graph and compares its runs, in every sense, with the reference interpreter.
 void check_compiled(const ir::Graph& graph, const CheckOptions& options = {});

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "runtime/executable.h"
 #include "tests/support/interpreted.h"
 #include "tests/support/memory_store.h"

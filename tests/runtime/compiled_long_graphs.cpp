@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "ir/tensor/parser.h"
+#include "passes/lowering/program.h"
 #include "runtime/executable.h"
 
 /// Graphs of thousands of nodes in a row: they compile, with little stack, to the right numbers.

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "runtime/files/safetensors_header.h"
+#include "runtime/files/sha256.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/test_data.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
 #include "ir/tensor/parser.h"
 #include "runtime/executable.h"
 #include "runtime/threads/thread_pool.h"

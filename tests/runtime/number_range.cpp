@@ -13,6 +13,7 @@
 #include "ir/tensor/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
+#include "runtime/target_machine.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 

@@ -20,7 +20,7 @@ using namespace lathe::test;
 namespace {
 
 /// Notes which threads compile.
-class ThreadNotingStore final : public codegen::ObjectStore {
+class ThreadNotingStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string&) override { return std::nullopt; }
   void put(const std::string&, std::string_view) override {

@@ -2,8 +2,10 @@
 #include <set>
 
 #include "passes/cpu/lower_cpu.h"
+#include "passes/pipeline.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/target.h"
+#include "runtime/target_machine.h"
 #include "runtime/tune/tune.h"
 #include "tests/runtime/check_compiled.h"
 #include "tests/runtime/files_scratch.h"
@@ -51,7 +53,7 @@ std::vector<int> chosen(const Executable& executable) {
 }
 
 struct Tuning {
-  codegen::ObjectStore* store = nullptr;
+  ObjectStore* store = nullptr;
   int fast = 0;
   int threads = 2;
   DimBindings dims = sizes;

@@ -9,7 +9,7 @@
 namespace lathe::test {
 
 /// Compiled objects kept in memory, so that tests that compile many small graphs compile each kernel once.
-class MemoryStore final : public codegen::ObjectStore {
+class MemoryStore final : public ObjectStore {
  public:
   std::optional<std::string> get(const std::string& key) override {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/lowering/program.h"
 #include "runtime/executable.h"
 
 namespace lathe::test {

@@ -11,6 +11,7 @@
 #include "bench/step_cases.h"
 #include "frontend/training.h"
 #include "ir/support/error.h"
+#include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/machine/peak.h"
 #include "tools/bench/measure.h"

@@ -12,6 +12,7 @@
 #include "ir/tensor/explain.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
+#include "runtime/files/atomic_file.h"
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/file_lock.h"
 #include "runtime/files/finite.h"

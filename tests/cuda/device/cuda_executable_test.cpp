@@ -4,6 +4,7 @@
 
 #include "ir/tensor/parser.h"
 #include "passes/autodiff/autodiff.h"
+#include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare.h"
 #include "tests/support/run_with_states.h"

@@ -6,6 +6,8 @@
 
 #include "codegen/cuda/emitter.h"
 #include "ir/support/error.h"
+#include "ir/tensor/interpreter.h"
+#include "runtime/cuda/platform.h"
 #include "tests/cuda/host/shim_maps.h"
 
 namespace lathe::test {
@@ -15,7 +17,7 @@ MockGpu::MockGpu(By by) : by_(by) {
   driver_->on_launch = [this](const std::string& function, const cuda::Driver::Launch& l) { launch(function, l); };
   auto platform = std::make_shared<cuda::Platform>();
   platform->driver = driver_;
-  platform->compile = [this](std::span<const kernel::Kernel> kernels, const cuda::Arch&, codegen::ObjectStore*,
+  platform->compile = [this](std::span<const kernel::Kernel> kernels, const cuda::Arch&, ObjectStore*,
                              cuda::Indices indices, int threads) {
     compiling_threads_.push_back(threads);
     return compile(kernels, indices);

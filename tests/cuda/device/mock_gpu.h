@@ -2,9 +2,10 @@
 
 #include <memory>
 
+#include "runtime/cuda/platform.h"
 #include "runtime/executable.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/device/mock_driver.h"
+#include "tests/cuda/host/host_cuda.h"
 
 namespace lathe::test {
 

@@ -1,13 +1,17 @@
 #pragma once
 
-/// All that a program needs to build a model, differentiate it, compile it and run it. The parts by themselves are
-/// <lathe/frontend/nn/attention.h> and so on, in the folders of the source tree.
+/// All that a program needs to build a model, differentiate it, compile it and run it, to keep what it learned, and
+/// to work with models and tokenizers as Hugging Face's directories hold them.
 #include "frontend/decoding.h"
-#include "frontend/lathe.h"
+#include "frontend/dsl.h"
+#include "frontend/pretrained/pretrained.h"
 #include "ir/support/dlpack.h"
 #include "ir/tensor/explain.h"
+#include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/executable.h"
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/text/template/chat_template.h"
+#include "runtime/text/tokenizer/tokenizer.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The DSL in one header.
+/// The DSL of models in one header; <lathe/lathe.h> adds what compiles and runs them.
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/initialize.h"

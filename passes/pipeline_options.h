@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::ir {
+
+/// One pass as it ran.
+struct PassRun {
+  std::string name;  ///< of stage_names() (passes/pipeline.h)
+  double seconds = 0;
+  int nodes_before = 0, nodes_after = 0;
+};
+
+/// "canonicalize       0.4 ms   120 -> 98 nodes", a line a pass.
+std::string to_string(const std::vector<PassRun>& runs);
+
+/// How passes run; names are those that `lathe opt --list` prints.
+struct PipelineOptions {
+  /// Called with the name of each pass (of stage_names()) and the graph after it; first with "input" and the graph as
+  /// given.
+  std::function<void(std::string_view pass, const Graph&)> dump_after = {};
+  std::vector<std::string> disable = {};  ///< names of passes to leave out, each time that they run [pass_name]
+  std::string stop_after = {};            ///< the last pass to run, of stage_names(); empty: all [pass_name]
+  /// Where to write what `lathe opt` needs to repeat a failure: the names of the passes left to run and the text of
+  /// the graph that went in. Empty: nowhere.
+  std::string reproducer = {};
+};
+
+}  // namespace lathe::ir
