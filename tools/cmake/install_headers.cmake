@@ -1,5 +1,6 @@
 # Installs the public headers: <lathe/lathe.h> and every header that it includes, by way of others too.
 #   source: the root of the tree; headers: the folder to install into, below the prefix
+cmake_policy(VERSION 3.25)
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${headers}")
 file(INSTALL ${source}/tools/include/lathe/lathe.h DESTINATION ${root})
 set(open ${source}/tools/include/lathe/lathe.h)

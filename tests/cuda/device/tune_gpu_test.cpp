@@ -2,6 +2,7 @@
 #include <set>
 
 #include "ir/tensor/parser.h"
+#include "passes/lowering/program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare.h"
 #include "tests/support/memory_store.h"
