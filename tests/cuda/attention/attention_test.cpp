@@ -10,8 +10,8 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/attention/spelling.h"
 #include "tests/cuda/attention/attention_cases.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare.h"
 #include "tests/support/program_interpreter.h"
 

@@ -7,8 +7,8 @@
 
 #include "codegen/cuda/mapping.h"
 #include "passes/gpu/lower_gpu.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare.h"
 
 namespace lathe::test {

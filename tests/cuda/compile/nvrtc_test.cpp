@@ -6,8 +6,8 @@
 #include "codegen/cuda/resources.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/cuda/host/kernels.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/kernels.h"
 #include "tests/support/memory_store.h"
 
 using namespace lathe;

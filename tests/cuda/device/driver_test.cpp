@@ -9,9 +9,9 @@
 #include "ir/kernel/builder.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/device.h"
+#include "tests/cuda/device/mock_driver.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/kernels.h"
-#include "tests/cuda/device/mock_driver.h"
 #include "tests/cuda/host/shim_maps.h"
 
 using namespace lathe;

@@ -7,8 +7,8 @@
 #include "codegen/cuda/emitter.h"
 #include "ir/kernel/interpreter.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/host_cuda.h"
 #include "tests/support/random_product.h"
 #include "tests/support/tile_product.h"
 

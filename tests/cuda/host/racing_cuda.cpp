@@ -15,8 +15,8 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"
-#include "tests/cuda/shim/tensor_map.h"
 #include "tests/cuda/host/shim_maps.h"
+#include "tests/cuda/shim/tensor_map.h"
 
 namespace lathe::test {
 

@@ -8,8 +8,8 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/host_cuda.h"
 #include "tests/support/group_product.h"
 #include "tests/support/random_product.h"
 

@@ -5,8 +5,8 @@
 #include "ir/tensor/parser.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare.h"
 #include "tests/support/program_interpreter.h"
 
