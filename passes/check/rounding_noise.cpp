@@ -1,5 +1,6 @@
 #include "passes/check/rounding_noise.h"
 
+#include <bit>
 #include <cmath>
 
 #include "ir/support/error.h"
@@ -103,8 +104,10 @@ HostTensor scale_of(const Node& node, std::span<const HostTensor* const> operand
 
 }  // namespace
 
-double RoundingNoise::next() {
-  const std::uint64_t bits = mix_hash(seed_, count_++);
+double RoundingNoise::next(double x) {
+  const bool alike = equals_ == Equals::move_alike;
+  const std::uint64_t bits =
+      alike ? mix_hash(mix_hash(seed_, count_), std::bit_cast<std::uint64_t>(x)) : mix_hash(seed_, count_++);
   return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63;
 }
 
@@ -112,16 +115,20 @@ void RoundingNoise::operator()(const Node& node, std::span<const HostTensor* con
   const DType dtype = node.type.dtype;
   if (strength(dtype) == 0 || !rounds(*node.op)) return;
   const double by = strength(rounded_ ? dtype : f64);
+  if (equals_ == Equals::move_alike) ++count_;
   if (is_complex(dtype)) {
     for (std::int64_t i = 0; i < value.numel(); ++i) {
       const std::complex<double> x = value.get_complex(i);
-      const double real = moved(x.real(), by * next() * x.real()), imag = moved(x.imag(), by * next() * x.imag());
-      value.set_complex(i, {real, imag});
+      const double real = by * next(x.real()) * x.real(), imag = by * next(x.imag()) * x.imag();
+      value.set_complex(i, {moved(x.real(), real), moved(x.imag(), imag)});
     }
     return;
   }
   const HostTensor scale = scale_of(node, operands, value);
-  for (std::int64_t i = 0; i < value.numel(); ++i) value.set(i, moved(value.get(i), by * next() * scale.get(i)));
+  for (std::int64_t i = 0; i < value.numel(); ++i) {
+    const double x = value.get(i);
+    value.set(i, moved(x, by * next(x) * scale.get(i)));
+  }
 }
 
 }  // namespace lathe::ir

@@ -15,15 +15,22 @@ namespace lathe::ir {
 /// to integers jump. For InterpretOptions::computed; the same seed gives the same noise.
 class RoundingNoise {
  public:
+  /// What the equal elements of a value do. Code mostly rounds them alike, so that errors of rows that repeat add up;
+  /// where the ends of rows take other instructions it does not.
+  enum class Equals { move_alike, move_apart };
+
   /// With `rounded` the units are those of the values' own dtypes, else of f64.
-  RoundingNoise(std::uint64_t seed, bool rounded) : seed_(seed), rounded_(rounded) {}
+  RoundingNoise(std::uint64_t seed, bool rounded, Equals equals = Equals::move_apart)
+      : seed_(seed), rounded_(rounded), equals_(equals) {}
   void operator()(const Node& node, std::span<const HostTensor* const> operands, HostTensor& value);
 
  private:
-  double next();  ///< of [-1, 1]
+  double next(double x);  ///< of [-1, 1], for an element x
 
-  std::uint64_t seed_, count_ = 0;
+  std::uint64_t seed_;
+  std::uint64_t count_ = 0;  ///< of elements, or of values where equal elements move alike
   bool rounded_;
+  Equals equals_;
 };
 
 }  // namespace lathe::ir

@@ -81,6 +81,19 @@ TEST_CASE("terms that cancel may leave what roundings of the terms amount to", "
   CHECK_FALSE(plain.near([](double) { return 1e-2; }));
 }
 
+TEST_CASE("the roundings of equal elements may all go one way", "[check]") {
+  Subject subject(R"(graph @g(input %x: f32[]) {
+  %1 = expand %x {shape=[4096]}
+  %2 = exp %1
+  %3 = log %2
+  %4 = sub %3, %1
+  %5 = sum %4 {dims=[0]}
+  output "y" %5
+})");
+  CHECK(subject.near([](double x) { return x + 4096 * 0x1p-23; }));
+  CHECK_FALSE(subject.near([](double x) { return x + 4096 * 1e-4; }));
+}
+
 TEST_CASE("what is computed from a coarser dtype is as coarse", "[check]") {
   constexpr const char* text = R"(graph @g(input %x: f32[8, 16], input %w: f32[5, 16]) {
   %1 = cast %x {dtype=bf16}
