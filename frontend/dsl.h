@@ -4,6 +4,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/initialize.h"
+#include "frontend/losses.h"
 #include "frontend/nn/attention.h"
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/linear.h"

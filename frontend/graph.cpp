@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "frontend/built.h"
 #include "ir/ops/functional.h"
 #include "ir/ops/list.h"
@@ -52,6 +54,32 @@ Tensor Graph::random_state(Where at) const {
   const Tensor made = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);
   update(made, made + literal({2}, {0, 1}, i64, at), at);
   return made;
+}
+
+Tensor Graph::dim_value(const Dim& dim, DType dtype, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(ir::dim_value(*state_, dim, dtype));
+}
+
+Tensor Graph::random_uniform(const Shape& shape, DType dtype, double low, double high, Where at) const {
+  if (!(low < high) || !std::isfinite(high - low))
+    throw UserError(Location(at), "random_uniform", fmt::format("low is {} and high {}", low, high), "random_range",
+                    "low must be below high, and both finite");
+  const Tensor state = random_state(at);
+  const detail::Line line(builder(at), at);
+  // Numbers of 16 bits are too coarse to be scaled.
+  const DType compute = dtype == bf16 || dtype == f16 ? f32 : dtype;
+  const ir::Value unit = ir::random_uniform(state.value(), shape, compute, builder(at).next_stream());
+  return Tensor(ir::cast(ir::add(ir::mul(unit, high - low), low), dtype));
+}
+
+Tensor Graph::random_normal(const Shape& shape, DType dtype, double mean, double deviation, Where at) const {
+  if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation < 0)
+    throw UserError(Location(at), "random_normal", fmt::format("mean is {}, deviation {}", mean, deviation),
+                    "random_range", "both must be finite, and the deviation not negative");
+  const Tensor state = random_state(at);
+  const detail::Line line(builder(at), at);
+  return Tensor(ir::add(ir::mul(ir::random_normal(state.value(), shape, dtype), deviation), mean));
 }
 
 Tensor Graph::constant(double value, DType dtype, Where at) const {

@@ -61,7 +61,14 @@ class Graph {
   Tensor constant(double value, DType dtype, Where at = Where::current()) const;
   Tensor full(const Shape& shape, double value, DType dtype, Where at = Where::current()) const;
   Tensor literal(const Shape& shape, std::vector<double> values, DType dtype, Where at = Where::current()) const;
-  Tensor arange(const Dim& size, DType dtype, Where at = Where::current()) const;  ///< 0, 1, .. size-1
+  Tensor arange(const Dim& size, DType dtype, Where at = Where::current()) const;          ///< 0, 1, .. size-1
+  Tensor dim_value(const Dim& dim, DType dtype = i64, Where at = Where::current()) const;  ///< its size: []
+  /// Draws from random_state(): of low <= x < high, and of the normal distribution. Every call draws numbers of its
+  /// own, and so does every run.
+  Tensor random_uniform(const Shape& shape, DType dtype, double low = 0, double high = 1,
+                        Where at = Where::current()) const;
+  Tensor random_normal(const Shape& shape, DType dtype, double mean = 0, double deviation = 1,
+                       Where at = Where::current()) const;
   /// bool [rows, columns], true where column <= row + diagonal: tril of ones, from iota.
   Tensor causal_mask(const Dim& rows, const Dim& columns, std::int64_t diagonal = 0,
                      Where at = Where::current()) const;

@@ -56,6 +56,7 @@ Tensor round(const Tensor& a, Where at) { return built("round", at, ir::round, a
 Tensor relu(const Tensor& a, Where at) { return built("relu", at, ir::relu, a); }
 Tensor silu(const Tensor& a, Where at) { return built("silu", at, ir::silu, a); }
 Tensor sigmoid(const Tensor& a, Where at) { return built("sigmoid", at, ir::sigmoid, a); }
+Tensor softplus(const Tensor& a, Where at) { return built("softplus", at, ir::softplus, a); }
 Tensor square(const Tensor& a, Where at) { return built("square", at, ir::square, a); }
 Tensor reciprocal(const Tensor& a, Where at) { return built("reciprocal", at, ir::reciprocal, a); }
 Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
@@ -113,6 +114,20 @@ Tensor gather(const Tensor& table, const Tensor& indices, int dim, Where at) {
 Tensor embedding(const Tensor& ids, const Tensor& table, Where at) {
   return built("embedding", at, [&](auto& x, auto& y) { return ir::gather(x, y, 0); }, table, ids);
 }
+Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_idx, Where at) {
+  return built(
+      "embedding", at,
+      [&](auto& x, auto& y) {
+        const ir::Value rows = ir::gather(x, y, 0);
+        const ir::Value is_padding = ir::eq(ir::unsqueeze(y, -1), static_cast<double>(padding_idx));
+        return ir::where(is_padding, ir::stop_gradient(rows), rows);
+      },
+      table, ids);
+}
+Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim, Where at) {
+  return built(
+      "scatter_add", at, [&](auto& x, auto& y) { return ir::scatter_add(x, y, size, dim); }, indices, updates);
+}
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at) {
   return built("take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
 }
@@ -149,12 +164,6 @@ Tensor rms_norm(const Tensor& x, double eps, Where at) {
 }
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where at) {
   return built("rms_norm", at, [&](auto& a, auto& w) { return ir::rms_norm(a, w, eps); }, x, weight);
-}
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<std::int64_t> ignore_index,
-                     double label_smoothing, Where at) {
-  return built(
-      "cross_entropy", at, [&](auto& x, auto& y) { return ir::cross_entropy(x, y, ignore_index, label_smoothing); },
-      logits, targets);
 }
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) {
   return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);

@@ -27,6 +27,7 @@ Tensor round(const Tensor& a, Where at = Where::current());
 Tensor relu(const Tensor& a, Where at = Where::current());
 Tensor silu(const Tensor& a, Where at = Where::current());
 Tensor sigmoid(const Tensor& a, Where at = Where::current());
+Tensor softplus(const Tensor& a, Where at = Where::current());  ///< log(1 + e^a)
 Tensor square(const Tensor& a, Where at = Where::current());
 Tensor reciprocal(const Tensor& a, Where at = Where::current());
 Tensor gelu(const Tensor& a, bool tanh_approximation = false, Where at = Where::current());
@@ -56,8 +57,14 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Wh
 // ---- indexing and joining
 /// table [.., n, ..], indices [i..] -> [.., i.., ..]: the indices' dims stand where `dim` stood.
 Tensor gather(const Tensor& table, const Tensor& indices, int dim = 0, Where at = Where::current());
-Tensor embedding(const Tensor& ids, const Tensor& table,
-                 Where at = Where::current());  ///< ids [..], table [n, d]: [.., d]
+/// ids [..], table [n, d] -> [.., d].
+Tensor embedding(const Tensor& ids, const Tensor& table, Where at = Where::current());
+/// The same; ids of `padding_idx` give its row too, which they leave without a gradient, as PyTorch.
+Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_idx, Where at = Where::current());
+/// gather transposed: zeros [.., size, ..] with updates [.., i.., ..] added where indices [i..] say; indices that
+/// occur several times add up, in a fixed order. `size` stands where the indices' dims stood, at `dim`.
+Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim = 0,
+                   Where at = Where::current());
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at = Where::current());
 Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
 Tensor concat(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
@@ -80,9 +87,6 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                   Where at = Where::current());
 Tensor rms_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current());
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-5, Where at = Where::current());
-/// The mean over targets that differ from `ignore_index`: logits [.., classes], targets i64 [..] -> [].
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<std::int64_t> ignore_index = {},
-                     double label_smoothing = 0, Where at = Where::current());
 /// Zeros each element with probability p and scales the rest by 1 / (1 - p); `random_state` is Graph::random_state().
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at = Where::current());
 /// softmax(q k^T * scale, masked) v as one op: q [.., n, d], k [.., m, d], v [.., m, e] -> [.., n, e]. A bool mask is

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "frontend/losses.h"
 #include "frontend/nn/positions.h"
 #include "frontend/ops.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/losses.h"
 #include "frontend/ops.h"
 
 namespace lathe::models {

@@ -99,6 +99,17 @@ void silu_gradient(const GradientContext& g) {
   });
 }
 
+/// max(x, 0) + log(1 + u) with u = e^(-|x|). With w = 1 + u as it is rounded, log(w) * u / (w - 1) is log(1 + u) to
+/// the last digits, however small u is (Goldberg 1991, theorem 4).
+Value expand_softplus(GraphBuilder&, const Node&, std::span<const Value> operands) {
+  return widely(operands[0], [](const Value& x) {
+    const Value u = exp(neg(abs(x)));
+    const Value w = add(u, 1.0);
+    return add(maximum(x, 0.0), where(eq(w, 1.0), u, div(mul(log(w), u), sub(w, 1.0))));
+  });
+}
+void softplus_gradient(const GradientContext& g) { set_slope(g, g.operand(0), logistic); }
+
 Value expand_square(GraphBuilder&, const Node&, std::span<const Value> operands) {
   return mul(operands[0], operands[0]);
 }
@@ -154,6 +165,10 @@ constinit const Op silu = composite("silu", "a * sigmoid(a)", {1, 1}, {}, kind_l
 
 constinit const Op sigmoid = composite("sigmoid", "1 / (1 + exp(-a))", {1, 1}, {}, kind_labels,
                                        infer_unary<rules::floats>, expand_sigmoid, sigmoid_gradient, plain_samples);
+
+constinit const Op softplus =
+    composite("softplus", "log(1 + exp(a))", {1, 1}, {}, kind_labels, infer_unary<rules::floats>, expand_softplus,
+              softplus_gradient, plain_samples);
 
 constinit const Op square = composite("square", "a * a", {1, 1}, {}, kind_labels, infer_unary<rules::reals>,
                                       expand_square, square_gradient, with_integers);

@@ -137,6 +137,7 @@ Value relu(const Value& a);
 Value gelu(const Value& a, bool tanh_approximation = false);
 Value silu(const Value& a);
 Value sigmoid(const Value& a);
+Value softplus(const Value& a);
 Value square(const Value& a);
 Value reciprocal(const Value& a);
 Value clamp(const Value& a, double low, double high);

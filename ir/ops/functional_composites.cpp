@@ -66,6 +66,7 @@ Value gelu(const Value& a, bool tanh_approximation) {
 }
 Value silu(const Value& a) { return unary(ops::silu, a); }
 Value sigmoid(const Value& a) { return unary(ops::sigmoid, a); }
+Value softplus(const Value& a) { return unary(ops::softplus, a); }
 Value square(const Value& a) { return unary(ops::square, a); }
 Value reciprocal(const Value& a) { return unary(ops::reciprocal, a); }
 Value clamp(const Value& a, double low, double high) { return unary(ops::clamp, a, {{"low", low}, {"high", high}}); }

@@ -34,12 +34,13 @@ extern const Op gather, scatter_add, concat, pad;
 extern const Op view_as_complex, view_as_real, conj, polar;
 
 // Composites
-extern const Op matmul, linear, einsum;                                // products.cpp
-extern const Op mean, var, logsumexp, argmax;                          // statistics.cpp
-extern const Op softmax, log_softmax, layer_norm, rms_norm;            // normalization.cpp
-extern const Op relu, gelu, silu, sigmoid, square, reciprocal, clamp;  // activations.cpp
-extern const Op masked_fill, tril, triu, one_hot, stop_gradient;       // masks.cpp
-extern const Op cross_entropy, dropout;                                // training.cpp
-extern const Op attention, rope;                                       // transformer.cpp
+extern const Op matmul, linear, einsum;                           // products.cpp
+extern const Op mean, var, logsumexp, argmax;                     // statistics.cpp
+extern const Op softmax, log_softmax, layer_norm, rms_norm;       // normalization.cpp
+extern const Op relu, gelu, silu, sigmoid, softplus;              // activations.cpp
+extern const Op square, reciprocal, clamp;                        // activations.cpp
+extern const Op masked_fill, tril, triu, one_hot, stop_gradient;  // masks.cpp
+extern const Op cross_entropy, dropout;                           // training.cpp
+extern const Op attention, rope;                                  // transformer.cpp
 
 }  // namespace lathe::ir::ops

@@ -33,7 +33,7 @@ constexpr const Op* follow_ops[] = {
     &ops::gather, &ops::concat, &ops::pad,
     &ops::view_as_real, &ops::conj,
     &ops::argmax,
-    &ops::relu, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::clamp,
+    &ops::relu, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::softplus, &ops::clamp,
     &ops::masked_fill, &ops::tril, &ops::triu, &ops::one_hot, &ops::stop_gradient,
     &ops::dropout, &ops::rope,
 };

@@ -7,7 +7,7 @@ using namespace ir;
 
 GraphMaker::Maybe GraphMaker::unary() {
   const Value a = pick_float();
-  switch (below(20)) {
+  switch (below(21)) {
     case 0: return neg(a);
     case 1: return abs(a);
     case 2: return exp(tanh(a));
@@ -27,6 +27,7 @@ GraphMaker::Maybe GraphMaker::unary() {
     case 16: return neg(neg(a));
     case 17: return pow(tanh(a), static_cast<double>(below(4)));
     case 18: return clamp(a, -0.75, 1.25);
+    case 19: return softplus(a);
     default: return one_in(2) ? stop_gradient(a) : reciprocal(add(square(tanh(a)), 0.5));
   }
 }

@@ -110,6 +110,10 @@ TEST_CASE("activations at known points") {
               -(1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (-2 - 8 * 0.044715))), 1000, 0});
   check_near(t.numbers(sigmoid(x)), {1 / (1 + std::exp(-1)), 1 / (1 + std::exp(2)), 1, 0});
   check_near(t.numbers(silu(x)), {1 / (1 + std::exp(-1)), -2 / (1 + std::exp(2)), 1000, 0});
+  check_near(t.numbers(softplus(x)), {std::log1p(std::exp(1.0)), std::log1p(std::exp(-2.0)), 1000, 0});
+  // Far below 0 it keeps its digits, where 1 + e^x is 1.
+  check_near(t.numbers(mul(softplus(t.input({2}, {-20, -40}, f64)), 1e8)),
+             {1e8 * std::log1p(std::exp(-20.0)), 1e8 * std::exp(-40.0)});
   check_near(t.numbers(relu(t.input({3}, {-1, nan_value, 2}))), {0, nan_value, 2});
   CHECK(t.numbers(square(t.input({2}, {-3, 2}, i64))) == Numbers{9, 4});
   CHECK(t.numbers(reciprocal(t.input({2}, {4, -0.5}))) == Numbers{0.25, -2});
@@ -218,7 +222,7 @@ TEST_CASE("rope rotates the halves of the last dim") {
 
 TEST_CASE("16-bit composites compute inside in f32") {
   for (const Op* op : {&ops::softmax, &ops::log_softmax, &ops::logsumexp, &ops::mean, &ops::var, &ops::layer_norm,
-                       &ops::rms_norm, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::cross_entropy}) {
+                       &ops::rms_norm, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::softplus, &ops::cross_entropy}) {
     CAPTURE(op->name.value);
     Sample sample = op->samples.value()[0];
     for (SampleOperand& operand : sample.operands)
