@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "frontend/losses.h"
 #include "frontend/ops.h"
 #include "frontend/pretrained/options.h"
 #include "ir/support/error.h"
