@@ -73,7 +73,7 @@ Complaint text(const Case& from) {
 }
 
 /// A pass that ran has nothing left to do.
-Complaint settled(const Case& from) {
+Complaint idempotence(const Case& from) {
   for (const Pass& pass : all_passes()) {
     const Graph once = pass.run(from.graph);
     const std::string before = print(once), after = print(pass.run(once));
@@ -102,7 +102,7 @@ double slope(const Graph& graph, const Tensors& arguments, const Tensors& direct
 
 /// Gradients against the slope of the loss. Where slopes over two distances disagree the point is not smooth; next to
 /// scaled arguments these distances are all or nothing.
-Complaint gradients_along(const Case& from) {
+Complaint finite_differences(const Case& from) {
   if (from.scaled || has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid())
     return std::nullopt;
   for (const DimBindings& dims : from.sizes) {
@@ -156,8 +156,8 @@ std::span<const Oracle> graph_oracles() {
       {"text", "printed, parsed and printed again it reads the same", text},
       {"passes", "each pass alone, and the default pipeline, keep the meaning", passes},
       {"orders", "random passes in random order keep the meaning", orders},
-      {"settled", "a pass has nothing to do on its own result", settled},
-      {"slopes", "gradients are slopes of the loss", gradients_along},
+      {"idempotence", "a pass has nothing to do on its own result", idempotence},
+      {"finite-differences", "gradients agree with central differences of the loss", finite_differences},
       {"chunks", "a loss on top, in chunks of rows, and its gradients mean the same", in_chunks},
       {"derived", "gradients of the simplified graph mean the same", gradients_after},
   };
