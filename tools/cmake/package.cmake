@@ -19,6 +19,8 @@ set_target_properties(lathe_shared PROPERTIES OUTPUT_NAME lathe EXPORT_NAME lath
                                               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_link_libraries(lathe_shared PRIVATE ${parts})
 target_compile_features(lathe_shared INTERFACE cxx_std_20)
+target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tools/include>
+                                                  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 # <lathe/lathe.h> is found under include; what it includes, as "frontend/graph.h", under include/lathe.
 install(TARGETS lathe_shared EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

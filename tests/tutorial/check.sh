@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# A lesson says what its program does: every block of C++ on the page stands in the program, whatever the indentation,
+# and every block of text is printed by it.
+#   check.sh PAGE SOURCE PROGRAM
+set -euo pipefail
+page=$1 source=$(sed 's/^ *//' "$2")$'\n' output=$("$3")$'\n'
+printf '%s\n' "$output"
+kind="" block="" blocks=0
+while IFS= read -r line; do
+  case "$kind:$line" in
+    ':```cpp') kind=source block="" ;;
+    ':```text') kind=output block="" ;;
+    'source:```' | 'output:```')
+      if [[ ${!kind} != *"$block"* ]]; then
+        printf '%s: this is no part of the %s of %s:\n%s\n' "$page" "$kind" "$3" "$block" >&2
+        exit 1
+      fi
+      kind="" blocks=$((blocks + 1)) ;;
+    source:*) block+=$(sed 's/^ *//' <<<"$line")$'\n' ;;
+    output:*) block+=$line$'\n' ;;
+  esac
+done <"$page"
+[ "$blocks" -ge 3 ] || { echo "$page has $blocks blocks" >&2; exit 1; }
