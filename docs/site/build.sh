@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds these pages as a site with search, and the C++ API from the public headers, into the folder that is named (by
+# default build-site at the root). Installs what it needs from Debian's packages. To read it, search included:
+#   bash docs/site/build.sh && python3 -m http.server -d build-site
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+site=$(mkdir -p "${1:-$root/build-site}" && cd "${1:-$root/build-site}" && pwd)
+missing=()
+for package in mkdocs mkdocs-material doxygen cmake; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# The tree as GitHub shows it, so that links between pages and to programs hold.
+mkdir "$work/pages"
+cp "$root/README.md" "$work/pages/index.md"
+cp -r "$root/docs" "$root/examples" "$work/pages/"
+rm -r "$work/pages/docs/site"
+cp "$here/mkdocs.yml" "$work/" && cp "$here/wide.css" "$work/pages/"
+# The headers that are installed, and no others.
+cmake -DCMAKE_INSTALL_PREFIX="$work/headers" -Dsource="$root" -Dheaders=include \
+      -P "$root/tools/cmake/install_headers.cmake" >/dev/null
+(cd "$work" && { cat "$here/Doxyfile"; echo "INPUT = headers"; echo "STRIP_FROM_PATH = headers/include"; } | doxygen -) >/dev/null
+mkdir "$work/pages/api" && cp -r "$work/api/." "$work/pages/api/"
+mkdocs build --quiet --clean --config-file "$work/mkdocs.yml" --site-dir "$site"
+echo "$site/index.html"
