@@ -1,0 +1,45 @@
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "tests/structure/sources.h"
+
+/// What pages quote stands in the files that they name.
+using namespace lathe::test;
+
+namespace {
+
+std::string unindented(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    result += line.substr(std::min(line.find_first_not_of(' '), line.size())) + '\n';
+  return result;
+}
+
+/// A block of code under a line that holds nothing but the path of a file in backquotes.
+struct Quotation {
+  std::string page, file, code;
+};
+
+std::vector<Quotation> quotations() {
+  std::vector<Quotation> found;
+  for (const SourceFile& page : pages())
+    for (std::size_t i = 1; i < page.lines.size(); ++i) {
+      const std::string& path = page.lines[i - 1];
+      if (page.lines[i] != "```cpp" || path.size() < 3 || path.front() != '`' || path.back() != '`') continue;
+      Quotation quotation{page.path, path.substr(1, path.size() - 2), ""};
+      while (page.lines[++i] != "```") quotation.code += page.lines[i] + '\n';
+      found.push_back(quotation);
+    }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("pages: code under the name of a file stands in it") {
+  CHECK(quotations().size() >= 5);
+  for (const Quotation& quotation : quotations()) {
+    INFO(quotation.page << ", from " << quotation.file << ":\n" << quotation.code);
+    CHECK(unindented(read_source(quotation.file)).find(unindented(quotation.code)) != std::string::npos);
+  }
+}
