@@ -5,12 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(parts lathe_support lathe_kernel lathe_ir lathe_passes lathe_frontend lathe_codegen_llvm lathe_codegen_cuda
           lathe_files lathe_text lathe_runtime lathe_pretrained)
-# For programs in this build: the static libraries.
-add_library(lathe_all INTERFACE)
-target_link_libraries(lathe_all INTERFACE ${parts})
-target_include_directories(lathe_all INTERFACE ${PROJECT_SOURCE_DIR}/tools/include)
-
-# For everybody else: one shared library, so that a program needs to know nothing of what Lathe is made with.
+# One shared library, so that a program needs to know nothing of what Lathe is made with.
 string(REPLACE ";" "," whole "${parts}")
 add_library(lathe_shared SHARED ${PROJECT_SOURCE_DIR}/tools/include/lathe/lathe.h)
 set_target_properties(lathe_shared PROPERTIES OUTPUT_NAME lathe EXPORT_NAME lathe LINKER_LANGUAGE CXX
