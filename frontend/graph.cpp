@@ -67,10 +67,7 @@ Tensor Graph::random_uniform(const Shape& shape, DType dtype, double low, double
                     "low must be below high, and both finite");
   const Tensor state = random_state(at);
   const detail::Line line(builder(at), at);
-  // Numbers of 16 bits are too coarse to be scaled.
-  const DType compute = dtype == bf16 || dtype == f16 ? f32 : dtype;
-  const ir::Value unit = ir::random_uniform(state.value(), shape, compute, builder(at).next_stream());
-  return Tensor(ir::cast(ir::add(ir::mul(unit, high - low), low), dtype));
+  return Tensor(ir::random_uniform(state.value(), shape, dtype, low, high));
 }
 
 Tensor Graph::random_normal(const Shape& shape, DType dtype, double mean, double deviation, Where at) const {

@@ -63,8 +63,8 @@ class Graph {
   Tensor literal(const Shape& shape, std::vector<double> values, DType dtype, Where at = Where::current()) const;
   Tensor arange(const Dim& size, DType dtype, Where at = Where::current()) const;          ///< 0, 1, .. size-1
   Tensor dim_value(const Dim& dim, DType dtype = i64, Where at = Where::current()) const;  ///< its size: []
-  /// Draws from random_state(): of low <= x < high, and of the normal distribution. Every call draws numbers of its
-  /// own, and so does every run.
+  /// Draws from random_state(): of low <= x < high, where a rounding to the dtype can give high itself, and of the
+  /// normal distribution. Every call draws numbers of its own, and so does every run.
   Tensor random_uniform(const Shape& shape, DType dtype, double low = 0, double high = 1,
                         Where at = Where::current()) const;
   Tensor random_normal(const Shape& shape, DType dtype, double mean = 0, double deviation = 1,

@@ -21,6 +21,8 @@ Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype);  ///< the
 Value dim_value(GraphBuilder& b, const Dim& size, DType dtype);         ///< a size as a scalar, bound or not
 /// Uniform in [0, 1) by Philox 4x32-10; `state` is i64[2]: {seed, step}. `stream` tells draws in a graph apart.
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::int64_t stream);
+/// A fresh stream, brought into low .. high; a rounding can give high itself.
+Value random_uniform(const Value& state, const Shape& shape, DType dtype, double low, double high);
 Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< Box-Muller on two fresh streams
 
 // ---- element-wise

@@ -1,6 +1,6 @@
 #include <numbers>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/composite.h"
 #include "ir/ops/list.h"
 
 namespace lathe::ir {
@@ -22,6 +22,12 @@ Value iota(GraphBuilder& b, const Shape& shape, int dim, DType dtype) {
 
 Value random_uniform(const Value& state, const Shape& shape, DType dtype, std::int64_t stream) {
   return state.builder().add(ops::random_uniform, {state}, {{"shape", shape}, {"dtype", dtype}, {"stream", stream}});
+}
+
+Value random_uniform(const Value& state, const Shape& shape, DType dtype, double low, double high) {
+  // Numbers of 16 bits are too coarse to be scaled.
+  const Value unit = random_uniform(state, shape, wide_dtype(dtype), state.builder().next_stream());
+  return cast(add(mul(unit, high - low), low), dtype);
 }
 
 /// Box and Muller 1958: sqrt(-2 log(1 - u)) cos(2 pi v) for uniform u, v in [0, 1). 16-bit floats are too coarse for
