@@ -28,7 +28,7 @@ std::vector<Quotation> quotations() {
       const std::string& path = page.lines[i - 1];
       if (page.lines[i] != "```cpp" || path.size() < 3 || path.front() != '`' || path.back() != '`') continue;
       Quotation quotation{page.path, path.substr(1, path.size() - 2), ""};
-      while (page.lines[++i] != "```") quotation.code += page.lines[i] + '\n';
+      while (++i < page.lines.size() && page.lines[i] != "```") quotation.code += page.lines[i] + '\n';
       found.push_back(quotation);
     }
   return found;

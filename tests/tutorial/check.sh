@@ -3,7 +3,9 @@
 # and every block of text is printed by it.
 #   check.sh PAGE SOURCE PROGRAM
 set -euo pipefail
-page=$1 source=$(sed 's/^ *//' "$2")$'\n' output=$("$3")$'\n'
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+page=$1 source=$(sed 's/^ *//' "$2")$'\n' output=$(cd "$scratch" && "$3")$'\n'
 printf '%s\n' "$output"
 kind="" block="" blocks=0
 while IFS= read -r line; do
