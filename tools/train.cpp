@@ -6,7 +6,7 @@
 #include "tools/memory_budget.h"
 #include "tools/precision.h"
 #include "tools/target.h"
-#include "tools/train/trainer.h"
+#include "tools/train/text_training.h"
 #include "tools/tune.h"
 
 namespace lathe::tools {

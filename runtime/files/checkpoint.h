@@ -16,9 +16,9 @@ namespace lathe {
 struct CheckpointMeta {
   std::int64_t step = 0;
   std::int64_t data_position = 0;  ///< of the next sample or token to be read
-  std::string ir_hash;             ///< of the graph that the tensors belong to
-  std::map<std::string, std::string> config;
-  std::map<std::string, std::string> values;  ///< anything else, such as the seed or the best loss
+  std::string ir_hash = {};        ///< of the graph that the tensors belong to
+  std::map<std::string, std::string> config = {};
+  std::map<std::string, std::string> values = {};  ///< anything else, such as the seed or the best loss
 
   bool operator==(const CheckpointMeta&) const = default;
 };

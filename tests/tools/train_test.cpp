@@ -34,7 +34,7 @@ std::set<std::string> names_in(const fs::path& folder) {
 CheckpointStore store_of(const Scratch& scratch) { return CheckpointStore(scratch.path("run/checkpoints")); }
 
 CheckpointMeta meta_of(const std::map<std::string, std::string>& config) {
-  return {.step = 1, .data_position = 1, .ir_hash = {}, .config = config, .values = {}};
+  return {.step = 1, .data_position = 1, .config = config};
 }
 
 /// Starts a training without an end, and waits for its first step. `before` goes before it in the shell.

@@ -29,11 +29,11 @@ double tick_distance(double range, int count) {
   return 10 * power;
 }
 
-Axes fit(const std::vector<CurvePoint>& training, const std::vector<CurvePoint>& validation) {
+Axes fit(const std::vector<LossPoint>& training, const std::vector<LossPoint>& validation) {
   Axes axes;
   double low = INFINITY, high = -INFINITY;
   for (const auto* curve : {&training, &validation})
-    for (const CurvePoint& p : *curve) {
+    for (const LossPoint& p : *curve) {
       if (!std::isfinite(p.loss)) continue;
       axes.steps = std::max(axes.steps, static_cast<double>(p.step));
       low = std::min(low, p.loss);
@@ -46,19 +46,19 @@ Axes fit(const std::vector<CurvePoint>& training, const std::vector<CurvePoint>&
   return axes;
 }
 
-std::string polyline(const Axes& axes, const std::vector<CurvePoint>& points, const char* style) {
+std::string polyline(const Axes& axes, const std::vector<LossPoint>& points, const char* style) {
   std::string path;
-  for (const CurvePoint& p : points)
+  for (const LossPoint& p : points)
     if (std::isfinite(p.loss))
       path += fmt::format("{:.1f},{:.1f} ", axes.x(static_cast<double>(p.step)), axes.y(p.loss));
   return fmt::format("<polyline fill=\"none\" {} points=\"{}\"/>\n", style, path);
 }
 
-std::vector<CurvePoint> running_mean(const std::vector<CurvePoint>& points) {
+std::vector<LossPoint> running_mean(const std::vector<LossPoint>& points) {
   constexpr double keep = 0.95;
-  std::vector<CurvePoint> smooth;
+  std::vector<LossPoint> smooth;
   double sum = 0, weight = 0;
-  for (const CurvePoint& p : points) {
+  for (const LossPoint& p : points) {
     sum = keep * sum + (1 - keep) * p.loss;
     weight = keep * weight + (1 - keep);
     smooth.push_back({p.step, sum / weight});
@@ -110,8 +110,8 @@ std::string escaped(const std::string& text) {
 
 }  // namespace
 
-std::string loss_curve_svg(const std::string& title, const std::vector<CurvePoint>& training,
-                           const std::vector<CurvePoint>& validation) {
+std::string loss_curve_svg(const std::string& title, const std::vector<LossPoint>& training,
+                           const std::vector<LossPoint>& validation) {
   const Axes axes = fit(training, validation);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
@@ -128,7 +128,7 @@ std::string loss_curve_svg(const std::string& title, const std::vector<CurvePoin
   svg += polyline(axes, training, "stroke=\"#1f6feb\" stroke-opacity=\"0.22\"");
   svg += polyline(axes, running_mean(training), "stroke=\"#1f6feb\" stroke-width=\"2.5\"");
   svg += polyline(axes, validation, "stroke=\"#d1480b\" stroke-width=\"2.5\"");
-  for (const CurvePoint& p : validation)
+  for (const LossPoint& p : validation)
     svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"#d1480b\"/>\n",
                        axes.x(static_cast<double>(p.step)), axes.y(p.loss));
   return svg + legend(!validation.empty()) + "</svg>\n";

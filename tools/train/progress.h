@@ -15,6 +15,9 @@ std::string format_count(double count);
 class Progress {
  public:
   Progress(std::int64_t first, std::int64_t last, double tokens_per_step);
+  ~Progress() { finish(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   void step(std::int64_t step, double loss, double rate);
   /// Prints a line of its own, above the live one.
   void line(const std::string& text);

@@ -15,3 +15,4 @@
 #include "runtime/files/safetensors.h"
 #include "runtime/text/template/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
+#include "runtime/train/trainer.h"

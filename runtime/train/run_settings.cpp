@@ -1,10 +1,10 @@
-#include "tools/train/resume.h"
+#include "runtime/train/run_settings.h"
 
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
@@ -26,7 +26,7 @@ void check_same_settings(const Settings& checkpoint, const Settings& run, const 
   });
   if (!theirs.empty())
     throw UserError(fmt::format("the checkpoint in {} has {}, this run {}", folder, theirs, ours), "train_resume",
-                    "give the same settings, another --output, or --fresh to start anew");
+                    "give the same settings or another folder, or start anew");
 }
 
 std::vector<std::string> changed_settings(const Settings& checkpoint, const Settings& run) {
@@ -37,4 +37,4 @@ std::vector<std::string> changed_settings(const Settings& checkpoint, const Sett
   return lines;
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,17 +1,17 @@
-#include "tools/train/history.h"
+#include "runtime/train/loss_history.h"
 
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 namespace {
 
 constexpr const char *training_steps = "history.step", *training_losses = "history.loss",
-                     *validation_steps = "history.validation_step", *validation_losses = "history.validation_loss";
+                     *evaluation_steps = "history.validation_step", *evaluation_losses = "history.validation_loss";
 
-void add(const std::vector<CurvePoint>& curve, const char* steps, const char* losses,
+void add(const std::vector<LossPoint>& curve, const char* steps, const char* losses,
          std::map<std::string, HostTensor>& tensors) {
   const auto n = static_cast<std::int64_t>(curve.size());
   HostTensor step(i64, {n}), loss(f64, {n});
@@ -23,30 +23,30 @@ void add(const std::vector<CurvePoint>& curve, const char* steps, const char* lo
   tensors.emplace(losses, std::move(loss));
 }
 
-std::vector<CurvePoint> read(const Checkpoint& checkpoint, const char* steps, const char* losses) {
+std::vector<LossPoint> read(const Checkpoint& checkpoint, const char* steps, const char* losses) {
   const HostTensor step = checkpoint.tensors.tensor(steps), loss = checkpoint.tensors.tensor(losses);
   if (step.dtype() != i64 || loss.dtype() != f64 || step.rank() != 1 || step.shape() != loss.shape())
     throw UserError(fmt::format("checkpoint {}: {} and {} are {}{} and {}{}", checkpoint.folder.string(), steps,
                                 losses, name(step.dtype()), shape_to_string(step.shape()), name(loss.dtype()),
                                 shape_to_string(loss.shape())),
                     "checkpoint_invalid", "they must be i64[n] and f64[n]");
-  std::vector<CurvePoint> curve;
+  std::vector<LossPoint> curve;
   for (std::int64_t i = 0; i < step.numel(); ++i) curve.push_back({step.get_int(i), loss.get(i)});
   return curve;
 }
 
 }  // namespace
 
-std::map<std::string, HostTensor> History::tensors() const {
+std::map<std::string, HostTensor> LossHistory::tensors() const {
   std::map<std::string, HostTensor> result;
   add(training, training_steps, training_losses, result);
-  add(validation, validation_steps, validation_losses, result);
+  add(evaluation, evaluation_steps, evaluation_losses, result);
   return result;
 }
 
-History History::of(const Checkpoint& checkpoint) {
+LossHistory LossHistory::of(const Checkpoint& checkpoint) {
   return {.training = read(checkpoint, training_steps, training_losses),
-          .validation = read(checkpoint, validation_steps, validation_losses)};
+          .evaluation = read(checkpoint, evaluation_steps, evaluation_losses)};
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

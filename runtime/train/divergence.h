@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace lathe::tools {
+namespace lathe {
 
 /// Watches the losses of a run for the step after which it is no use to go on.
 ///
@@ -23,4 +23,4 @@ class DivergenceCheck {
   std::int64_t skipped_ = 0;  ///< in a row
 };
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,10 +1,10 @@
-#include "tools/train/divergence.h"
+#include "runtime/train/divergence.h"
 
 #include <fmt/core.h>
 
 #include <cmath>
 
-namespace lathe::tools {
+namespace lathe {
 
 std::optional<std::string> DivergenceCheck::after_step(std::int64_t step, double loss, bool skipped) {
   skipped_ = skipped ? skipped_ + 1 : 0;
@@ -14,4 +14,4 @@ std::optional<std::string> DivergenceCheck::after_step(std::int64_t step, double
                      skipped_, step, loss);
 }
 
-}  // namespace lathe::tools
+}  // namespace lathe

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/executable.h"
+#include "runtime/train/divergence.h"
+#include "runtime/train/loss_history.h"
+#include "runtime/train/run_folder.h"
+#include "runtime/train/run_settings.h"
+
+namespace lathe {
+
+/// Gives the inputs of step `step`, or of batch `step` of an evaluation, counted from 0. It depends on that number
+/// alone, so that a run that goes on sees what one that never ended would have seen.
+using Batches = std::function<Tensors(std::int64_t step)>;
+
+/// An evaluation on data kept apart.
+struct Evaluation {
+  ir::Graph graph;           ///< with the loss as an output; it is compiled with Mode::evaluation
+  Batches batches;           ///< of equally many items, since the losses are averaged
+  std::int64_t count = 8;    ///< batches an evaluation
+  std::int64_t every = 100;  ///< steps
+};
+
+/// A step that is done.
+struct StepReport {
+  std::int64_t step = 0;  ///< steps done so far, those of earlier processes included
+  std::int64_t last = 0;  ///< the step that run() goes on to
+  double loss = 0;
+  double seconds = 0;      ///< of this step, without the making of its batch
+  bool skipped = false;    ///< by loss scaling: nothing was updated
+  const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm" and so on
+};
+
+struct TrainerOptions {
+  std::optional<Evaluation> evaluation = {};
+  RunFolder folder = {};          ///< for checkpoints; none: nothing is kept, and every run starts anew
+  std::int64_t save_every = 200;  ///< steps
+  RunSettings settings = {};
+  std::string loss = "loss";  ///< the output of the step, and of the evaluation, that is the loss
+  /// Of both graphs. Tuning and the memory budget are for the step alone.
+  CompileOptions compile = {};
+
+  std::function<void(const StepReport&)> after_step = {};
+  std::function<void(const LossPoint&)> after_evaluation = {};  ///< of run()
+  /// A checkpoint, or the state of a run that diverged, was written to this folder.
+  std::function<void(const std::filesystem::path&)> after_save = {};
+  /// Asked before every step and every batch of an evaluation; true ends run() after what is done by then is saved.
+  std::function<bool()> stop = {};
+  /// What may help against divergence, for its error: "start again {}".
+  std::string advice = "with a smaller learning rate, a smaller clip_norm or more warm-up";
+};
+
+/// The loop of a training run: batches, steps, evaluations, checkpoints, and going on after an end of any kind, to
+/// the same bits. The step is one graph (training_step), which says what one run of it does: the schedule, clipping,
+/// accumulation, loss scaling.
+///
+///   Trainer trainer(step, initial_values(step, g.initializers(), /*seed=*/1), {.folder = RunFolder("run")});
+///   trainer.run(batches, 10'000);  // goes on where the last process ended
+///
+/// A run has diverged where its loss or a state is infinite or no number; then it ends with UserError
+/// [train_diverged], the state is kept in run/diverged, and checkpoints stay as they are.
+class Trainer {
+ public:
+  /// Compiles, and goes on from the folder's checkpoint where there is one. Else `start` gives the values of
+  /// parameters and states; those that options.compile.parameters has already stay as they are there. UserErrors of
+  /// compile() and Parameters::set(); [train_step] for a graph that updates nothing or lacks the loss;
+  /// [train_options] for numbers below 1; of a checkpoint [train_resume] where its settings are others,
+  /// [safetensors_missing] where it lacks a state of the step, [argument_shape], [argument_dtype],
+  /// [checkpoint_invalid].
+  Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions options = {});
+
+  /// Trains until `last` steps are done in all, and evaluates in between. Saves every `save_every` steps and at the
+  /// end. Gives whether all of them are done: false where `stop` said so. What a callback or `batches` throws ends it
+  /// at once, with nothing saved since the last checkpoint. UserErrors of Executable::run(), CheckpointStore::save();
+  /// [train_diverged].
+  bool run(const Batches& batches, std::int64_t last);
+
+  /// The mean loss of the first `count` batches of the evaluation, which becomes the history's of this step; nothing
+  /// where `stop` said so. UserError [train_options] without an evaluation, and for a count below 1.
+  std::optional<double> evaluate(std::int64_t count);
+  /// The same for as many batches as the options say.
+  std::optional<double> evaluate();
+
+  /// Saves a checkpoint, where there is a folder and something happened since the last one. As run() does.
+  void save();
+
+  /// Steps done, those of earlier processes included.
+  std::int64_t step() const { return step_; }
+  const LossHistory& history() const { return history_; }
+  /// Settings that may change and did, a line each: "going on with lr=0.0001; so far it was 0.001".
+  const std::vector<std::string>& changed_settings() const { return changed_settings_; }
+  Parameters parameters() const { return train_.parameters(); }
+  /// The compiled step, on the parameters of this run.
+  Executable& executable() { return train_; }
+
+ private:
+  void check_options() const;
+  void resume(const Checkpoint& checkpoint);
+  void after_step(const Tensors& outputs, std::int64_t last, double seconds);
+  bool stops() const { return options_.stop && options_.stop(); }
+  std::vector<TensorView> states() const;
+  std::filesystem::path save_to(const CheckpointStore& store) const;
+  [[noreturn]] void diverged(const std::string& why) const;
+
+  TrainerOptions options_;
+  Executable train_;
+  std::optional<Executable> evaluate_;
+  std::vector<std::string> state_names_;
+  std::vector<std::string> changed_settings_;
+  LossHistory history_;
+  DivergenceCheck divergence_;
+  std::int64_t step_ = 0;
+  bool saved_ = false;                     ///< nothing happened since the newest checkpoint
+  std::optional<std::int64_t> last_good_;  ///< the step of the newest checkpoint of this run, or that it goes on from
+};
+
+}  // namespace lathe

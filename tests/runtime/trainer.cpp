@@ -1,0 +1,301 @@
+#include "runtime/train/trainer.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "frontend/dsl.h"
+#include "tests/runtime/files_scratch.h"
+
+/// The loop of a training run: batches, evaluations, checkpoints, and going on after an end of any kind.
+using namespace lathe;
+using Catch::Contains;
+using test::failure_of;
+using test::ScratchFolder;
+
+namespace {
+
+constexpr std::int64_t rows = 4;
+
+/// A regression with dropout: y [n] from x [n, 3] by two layers.
+struct Regression {
+  Graph g{"regression"};
+  Dim n{"n"};
+  Tensor x = g.input("x", f32, {n, 3});
+  Tensor y = g.input("y", f32, {n});
+  nn::Linear first{g, "first", 3, Dim{"hidden", 8}}, last{g, "last", Dim{"hidden", 8}, 1};
+  Tensor loss = mse_loss(last(dropout(tanh(first(x)), g.random_state(), 0.25)).squeeze(-1), y);
+
+  Regression() { g.output("loss", loss); }
+  ir::Graph step(const Optimizer& optimizer = AdamW{.lr = 0.02}, const TrainingOptions& options = {}) const {
+    return training_step(g, loss, optimizer, options);
+  }
+  Tensors start(const ir::Graph& step, std::uint64_t seed = 1) const {
+    return initial_values(step, g.initializers(), seed);
+  }
+};
+
+Tensors batch(std::int64_t step) {
+  HostTensor x(f32, {rows, 3}), y(f32, {rows});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < 3; ++j) {
+      const double value = static_cast<double>(((step * rows + i) * 3 + j) * 37 % 101) / 100;
+      x.set(i * 3 + j, value);
+      sum += value * static_cast<double>(j + 1);
+    }
+    y.set(i, sum);
+  }
+  return {{"x", x}, {"y", y}};
+}
+
+void check_same_bits(const Parameters& a, const Parameters& b) {
+  REQUIRE(a.names() == b.names());
+  for (const std::string& name : a.names()) {
+    INFO(name);
+    const HostTensor &left = a.get(name), &right = b.get(name);
+    REQUIRE(left.shape() == right.shape());
+    for (std::int64_t i = 0; i < left.numel(); ++i) CHECK(left.get(i) == right.get(i));
+  }
+}
+
+/// An accumulating step with a group, clipping, and a hook that keeps a state: an average of each gradient.
+TrainingOptions with_everything() {
+  return {.clip_norm = 0.5,
+          .accumulate = 3,
+          .groups = {{"biases", names_with({"bias"}), SGD{.lr = 0.05, .momentum = 0.9}}},
+          .gradient_hook = [](std::span<NamedGradient> all) {
+            for (NamedGradient& each : all) {
+              Graph g = each.gradient.graph();
+              const Tensor average = g.state("average." + each.name, f32, each.gradient.shape());
+              const Tensor next = average * 0.5 + each.gradient * 0.5;
+              g.update(average, next);
+              each.gradient = next;
+            }
+          }};
+}
+
+}  // namespace
+
+TEST_CASE("a training run goes on after an end to the same bits, in the middle of an accumulation too") {
+  const Regression model;
+  const ir::Graph step = model.step(AdamW{.lr = 0.02}, with_everything());
+  Trainer whole(step, model.start(step));
+  CHECK(whole.run(batch, 20));
+  const ScratchFolder scratch;
+  for (const std::int64_t last : {7, 13, 20}) {
+    // Another seed: what a checkpoint has counts, not the start.
+    Trainer part(step, model.start(step, static_cast<std::uint64_t>(last)),
+                 {.folder = RunFolder(scratch / "run"), .save_every = 5});
+    if (last == 7) part.parameters().set(model.start(step));
+    CHECK(part.step() == (last == 7 ? 0 : last == 13 ? 7 : 13));
+    CHECK(part.run(batch, last));
+    if (last < 20) continue;
+    check_same_bits(part.parameters(), whole.parameters());
+    CHECK(part.history() == whole.history());
+    CHECK(part.history().training.size() == 20);
+  }
+  Trainer done(step, model.start(step), {.folder = RunFolder(scratch / "run")});
+  CHECK(done.run([](std::int64_t) -> Tensors { throw std::logic_error("no batch is needed"); }, 20));
+  check_same_bits(done.parameters(), whole.parameters());
+}
+
+TEST_CASE("accumulated micro-batches give the update of the whole batch, with groups and a hook, compiled") {
+  Graph g{"linear"};
+  const Dim n{"n"};
+  const Tensor x = g.input("x", f64, {n, 3}), y = g.input("y", f64, {n});
+  const Tensor w = g.parameter("w", f64, {3}), b = g.parameter("bias", f64, {});
+  const Tensor loss = mse_loss((x * w).sum({-1}) + b, y);
+  TrainingOptions options{.clip_norm = 0.3,
+                          .groups = {{"biases", names_with({"bias"}), SGD{.lr = 0.5}}},
+                          .gradient_hook = [](std::span<NamedGradient> all) {
+                            for (NamedGradient& each : all)
+                              each.gradient = maximum(minimum(each.gradient, 0.25), -0.25);
+                          }};
+  const ir::Graph whole_step = training_step(g, loss, AdamW{.lr = 0.1}, options);
+  options.accumulate = 4;
+  const ir::Graph micro_step = training_step(g, loss, AdamW{.lr = 0.1}, options);
+  const auto examples = [](std::int64_t first, std::int64_t count) {
+    HostTensor xs(f64, {count, 3}), ys(f64, {count});
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t j = 0; j < 3; ++j)
+        xs.set(i * 3 + j, static_cast<double>(((first + i) * 3 + j) * 29 % 31) / 31);
+      ys.set(i, static_cast<double>((first + i) * 17 % 13) / 13);
+    }
+    return Tensors{{"x", xs}, {"y", ys}};
+  };
+  Trainer whole(whole_step, initial_values(whole_step, g.initializers(), 3));
+  Trainer micro(micro_step, initial_values(micro_step, g.initializers(), 3));
+  whole.run([&](std::int64_t step) { return examples(step * 8, 8); }, 5);
+  micro.run([&](std::int64_t step) { return examples(step * 2, 2); }, 20);
+  for (const char* name : {"w", "bias"}) {
+    const HostTensor &a = whole.parameters().get(name), &b4 = micro.parameters().get(name);
+    for (std::int64_t i = 0; i < a.numel(); ++i) CHECK(a.get(i) == Approx(b4.get(i)).epsilon(1e-12));
+  }
+  CHECK(micro.executable().run(examples(0, 2)).at("learning_rate.biases").get(0) == 0.5);
+}
+
+TEST_CASE("evaluations come every so many steps, leave the run as it is, and are kept") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  const ScratchFolder scratch;
+  std::vector<LossPoint> told;
+  const auto held_out = [](std::int64_t i) { return batch(1000 + i); };
+  const auto options = [&] {
+    return TrainerOptions{
+        .evaluation = Evaluation{.graph = model.g.finish(), .batches = held_out, .count = 3, .every = 4},
+        .folder = RunFolder(scratch / "run"),
+        .after_evaluation = [&](const LossPoint& point) { told.push_back(point); }};
+  };
+  Trainer plain(step, model.start(step));
+  plain.run(batch, 12);
+  {
+    Trainer trainer(step, model.start(step), options());
+    trainer.run(batch, 12);
+    CHECK(told.size() == 2);  // after steps 4 and 8, and not after the last
+    CHECK(trainer.history().evaluation == told);
+    check_same_bits(trainer.parameters(), plain.parameters());
+
+    const auto last = trainer.evaluate(5);
+    REQUIRE(last.has_value());
+    Executable evaluate = compile(model.g.finish(), {.mode = Mode::evaluation, .parameters = trainer.parameters()});
+    double sum = 0;
+    for (std::int64_t i = 0; i < 5; ++i) sum += evaluate.run(held_out(i)).at("loss").get(0);
+    CHECK(*last == sum / 5);
+    CHECK(trainer.history().evaluation.back() == LossPoint{12, *last});
+    const auto fewer = trainer.evaluate();
+    CHECK(trainer.history().evaluation.size() == 3);  // one a step
+    CHECK(trainer.history().evaluation.back() == LossPoint{12, *fewer});
+    trainer.save();
+  }
+  const Trainer again(step, model.start(step), options());
+  CHECK(again.history().evaluation.size() == 3);
+  CHECK(again.history().training == plain.history().training);
+}
+
+TEST_CASE("callbacks see each step, and a stop saves what is done") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  const ScratchFolder scratch;
+  std::vector<std::int64_t> steps;
+  std::vector<std::filesystem::path> saved;
+  const auto options = [&] {
+    return TrainerOptions{.folder = RunFolder(scratch / "run"),
+                          .save_every = 4,
+                          .after_step =
+                              [&](const StepReport& report) {
+                                steps.push_back(report.step);
+                                CHECK(report.last == 10);
+                                CHECK(report.loss == report.outputs.at("loss").get(0));
+                                CHECK(report.seconds > 0);
+                                CHECK_FALSE(report.skipped);
+                              },
+                          .after_save = [&](const auto& folder) { saved.push_back(folder); },
+                          .stop = [&] { return steps.size() == 6; }};
+  };
+  {
+    Trainer trainer(step, model.start(step), options());
+    CHECK_FALSE(trainer.run(batch, 10));
+    CHECK(trainer.step() == 6);
+  }
+  CHECK(saved.size() == 2);
+  CHECK(load_checkpoint(saved.back()).meta.step == 6);
+  steps.clear();
+  {
+    Trainer trainer(step, model.start(step), options());
+    CHECK(trainer.run(batch, 10));
+    CHECK(steps == std::vector<std::int64_t>{7, 8, 9, 10});
+    trainer.save();  // nothing happened since
+  }
+  CHECK(saved.size() == 4);
+}
+
+TEST_CASE("a run that diverges leaves the last good checkpoint, and keeps the state apart") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  const ScratchFolder scratch;
+  const auto batches = [](std::int64_t at) {
+    Tensors inputs = batch(at);
+    if (at == 6) inputs.at("y").set(0, std::numeric_limits<double>::infinity());
+    return inputs;
+  };
+  {
+    Trainer trainer(step, model.start(step), {.folder = RunFolder(scratch / "run"), .save_every = 5});
+    const auto failure = failure_of([&] { trainer.run(batches, 20); });
+    CHECK(failure.label == "train_diverged");
+    CHECK_THAT(failure.text, Contains("the loss of step 7 is inf") && Contains("a smaller learning rate") &&
+                                 Contains("it goes on after step 5, the last good checkpoint") &&
+                                 Contains((scratch / "run/diverged").string()));
+  }
+  const RunFolder folder(scratch / "run");
+  REQUIRE(folder.checkpoint().has_value());
+  CHECK(folder.checkpoint()->meta.step == 5);
+  CHECK(load_checkpoint(folder.diverged().list().at(0)).meta.step == 7);
+
+  Trainer nowhere(step, model.start(step));
+  const auto failure = failure_of([&] { nowhere.run(batches, 20); });
+  CHECK(failure.label == "train_diverged");
+  CHECK_THAT(failure.text, !Contains("checkpoint") && !Contains("the state as it is now"));
+}
+
+TEST_CASE("a run starts from the values that a store has, where it has them") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  Parameters weights;
+  weights.set("first.bias", HostTensor::from({8}, {1, 2, 3, 4, 5, 6, 7, 8}, f32));
+  Trainer trainer(step, model.start(step), {.compile = {.parameters = weights}});
+  CHECK(trainer.parameters() == weights);
+  CHECK(weights.get("first.bias").get(7) == 8);
+  CHECK(weights.contains("optimizer.m.first.bias"));
+  trainer.run(batch, 1);
+  CHECK(weights.get("first.bias").get(7) != 8);
+}
+
+TEST_CASE("a run that goes on with other settings says so, or is refused") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  const ScratchFolder scratch;
+  const auto trainer = [&](const RunSettings& settings, RunFolder::Start start = RunFolder::Start::resume) {
+    return Trainer(step, model.start(step), {.folder = RunFolder(scratch / "run", start), .settings = settings});
+  };
+  trainer({.fixed = {{"width", "8"}}, .changeable = {{"lr", "0.02"}}, .kept = {{"words", "a b"}}}).run(batch, 2);
+  {
+    const Trainer changed = trainer({.fixed = {{"width", "8"}, {"new", "1"}}, .changeable = {{"lr", "0.1"}}});
+    CHECK(changed.changed_settings() == std::vector<std::string>{"going on with lr=0.1; so far it was 0.02"});
+    const auto second = failure_of([&] { trainer({}); });
+    CHECK(second.label == "train_locked");
+    CHECK_THAT(second.text, Contains("process " + std::to_string(::getpid()) + " is training in"));
+  }
+  CHECK(failure_of([&] { trainer({.fixed = {{"width", "9"}}}); }).label == "train_resume");
+  const Trainer fresh = trainer({.fixed = {{"width", "9"}}}, RunFolder::Start::fresh);
+  CHECK(fresh.step() == 0);
+  CHECK(RunFolder().operator bool() == false);
+}
+
+TEST_CASE("what a trainer cannot do is an error before anything is compiled") {
+  const Regression model;
+  const ir::Graph step = model.step();
+  const auto error = [&](const ir::Graph& graph, const TrainerOptions& options) {
+    return failure_of([&] { Trainer(graph, model.start(step), options); });
+  };
+  Graph forward{"forward"};
+  forward.output("loss", forward.input("x", f32, {3}).sum());
+  CHECK_THAT(error(forward.finish(), {}).text, Contains("'forward' updates no state") && Contains("[train_step]"));
+  CHECK_THAT(error(step, {.loss = "nll"}).text, Contains("no output 'nll'") && Contains("[train_step]"));
+  CHECK_THAT(error(step, {.save_every = 0}).text, Contains("save_every is 0") && Contains("[train_options]"));
+  const Evaluation never{.graph = model.g.finish(), .batches = batch, .every = 0};
+  CHECK_THAT(error(step, {.evaluation = never}).text, Contains("evaluation.every is 0"));
+  Trainer trainer(step, model.start(step));
+  CHECK(failure_of([&] { trainer.evaluate(); }).label == "train_options");
+
+  const ScratchFolder scratch;
+  const HostTensor other(f32, {3});
+  const std::vector states{view_of("w", other)};
+  const CheckpointStore store(scratch / "run/checkpoints");
+  store.save({.step = 1, .data_position = 1, .config = {{"width", "8"}}}, states);
+  CHECK(error(step, {.folder = RunFolder(scratch / "run")}).label == "safetensors_missing");
+  const auto refused = error(step, {.folder = RunFolder(scratch / "run"), .settings = {.fixed = {{"width", "9"}}}});
+  CHECK(refused.label == "train_resume");
+  CHECK_THAT(refused.text, Contains("has width=8, this run width=9"));
+}

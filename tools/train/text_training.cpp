@@ -1,0 +1,262 @@
+#include "tools/train/text_training.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "frontend/initialize.h"
+#include "frontend/text/corpus.h"
+#include "ir/support/visible.h"
+#include "ir/tensor/explain.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/sha256.h"
+#include "runtime/train/trainer.h"
+#include "tools/files.h"
+#include "tools/memory_budget.h"
+#include "tools/stop_signals.h"
+#include "tools/streams.h"
+#include "tools/target.h"
+#include "tools/train/loss_curve.h"
+#include "tools/train/progress.h"
+#include "tools/tune.h"
+
+namespace lathe::tools {
+
+namespace {
+
+std::string load_training_text(const TrainSettings& s) {
+  if (!s.text.empty()) return text::read_text(s.text);
+  return text::read_folder(s.sources, {".h", ".cpp", ".md", ".txt", ".js", ".css", ".sh", ".cmake"});
+}
+
+std::string attention_text(AttentionFusion fusion) {
+  switch (fusion) {
+    case AttentionFusion::automatic: return "automatic";
+    case AttentionFusion::off: return "off";
+    case AttentionFusion::required: return "required";
+  }
+  throw InternalError("an attention fusion out of range");
+}
+
+/// What changes the results of a run, and may be otherwise than in the one that it goes on from, if it says so.
+Settings changeable_settings(const TrainSettings& s) {
+  Settings settings = s.optimizer.to_strings();
+  const auto& chunks = s.lower.chunks;
+  settings["fused_attention"] = attention_text(s.lower.attention);
+  settings["chunk_rows"] = !chunks ? "auto" : chunks->on ? fmt::format("{}", chunks->least_rows) : "off";
+  settings["batch"] = fmt::format("{}", s.batch);
+  settings["seed"] = fmt::format("{}", s.seed);
+  settings["target"] = s.target;
+  return settings;
+}
+
+/// A text, the model that learns it, and the run of that.
+class TextTraining {
+ public:
+  explicit TextTraining(const TrainSettings& settings) : s_(settings), cache_(settings.cache) {}
+
+  void run() {
+    take_folder();
+    prepare_text();
+    prepare_model();
+    print_start();
+    const StopSignals signals;
+    loop();
+    report_final();
+    sample();
+  }
+
+ private:
+  std::string folder() const { return visible(s_.output.string()); }
+
+  /// Before any work is done that could not be kept.
+  void take_folder() {
+    folder_ = RunFolder(s_.output, s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
+    AtomicFile::remove_leftovers(curve_file());
+    if (const auto& checkpoint = folder_.checkpoint())
+      for (const std::string& warning : checkpoint->warnings) print("warning: passed over: {}\n", warning);
+  }
+
+  void prepare_text() {
+    const std::string raw = load_training_text(s_);
+    characters_ = raw.size();
+    text_hash_ = sha256_hex(raw);
+    if (const auto& checkpoint = folder_.checkpoint())
+      corpus_.emplace(text::make_corpus(raw, s_.model.context, vocabulary_of(*checkpoint)));
+    else
+      corpus_.emplace(text::make_corpus(raw, s_.model.context));
+    s_.model.vocab = corpus_->vocabulary.size();
+    print("text: {} characters, {} distinct; {} to train on, {} to validate\n",
+          corpus_->train.size() + corpus_->validation.size(), corpus_->vocabulary.size() - 1,
+          format_count(static_cast<double>(corpus_->train.size())),
+          format_count(static_cast<double>(corpus_->validation.size())));
+  }
+
+  /// The sources may have changed since: the text of the checkpoint's vocabulary is what counts.
+  text::Vocabulary vocabulary_of(const Checkpoint& checkpoint) const {
+    const auto& config = checkpoint.meta.config;
+    if (!s_.text.empty() && config.count("text") && config.at("text") != text_hash_)
+      throw UserError(fmt::format("the checkpoint in {} was trained on another text", s_.output.string()),
+                      "train_resume", "give another --output, or --fresh to start anew");
+    const auto characters = config.find("characters");
+    if (characters == config.end())
+      throw UserError(fmt::format("the checkpoint {} has no vocabulary: its state.json lacks config.characters",
+                                  checkpoint.folder.string()),
+                      "train_resume", "give another --output, or --fresh to start anew");
+    return text::Vocabulary::from_characters(characters->second);
+  }
+
+  void prepare_model() {
+    LanguageModel model = build_language_model(s_.model, s_.optimizer);
+    print("\n{}\n", ir::print_short(model.forward));
+    parameter_count_ = model.model.count();
+    const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
+    CompileOptions options = compile_options(s_.target);
+    options.threads = s_.threads;
+    options.cache = cache_.enabled() ? &cache_ : nullptr;
+    options.lower = s_.lower;
+    CompileOptions training = options;
+    training.lower.memory = memory_budget(s_.memory_budget, sizes);
+    training.tune = tune_options(s_.tune, sizes);
+    train_batches_.emplace(corpus_->train, s_.batch, s_.model.context, s_.seed);
+    validation_batches_.emplace(corpus_->validation, s_.batch, s_.model.context, s_.seed);
+    trainer_.emplace(sized_for_chunks(model.step, s_.lower, sizes),
+                     initial_values(model.step, model.model.initializers(), s_.seed),
+                     trainer_options(model.forward, training));
+    options.mode = Mode::evaluation;
+    options.parameters = trainer_->parameters();
+    generate_.emplace(compile(model.generate, options));
+  }
+
+  TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
+    return {
+        .evaluation =
+            Evaluation{
+                .graph = forward,
+                .batches = [this](std::int64_t i) { return Tensors{{"tokens", validation_batches_->sequential(i)}}; },
+                .count = std::min<std::int64_t>(8, validation_batch_count()),
+                .every = s_.evaluate_every},
+        .folder = folder_,
+        .save_every = s_.save_every,
+        .settings = {.fixed = s_.model.to_strings(),
+                     .changeable = changeable_settings(s_),
+                     .kept = {{"characters", corpus_->vocabulary.characters()}, {"text", text_hash_}}},
+        .compile = compile,
+        .after_step = [this](const StepReport& step) { after_step(step); },
+        .after_evaluation =
+            [this](const LossPoint& at) {
+              progress_->line(fmt::format("step {:>5}  validation loss {:.3f}", at.step, at.loss));
+            },
+        .after_save = [this](const std::filesystem::path&) { write_curve(); },
+        .stop = [this] { return StopSignals::received() != 0 || (progress_ && progress_->output_is_lost()); },
+        .advice = "with a smaller --lr, a smaller --clip or more --warmup",
+    };
+  }
+
+  void print_start() {
+    const Executable& step = trainer_->executable();
+    const CompileSummary& c = step.summary();
+    if (c.tuned) print("{}", to_string(*c.tuned));
+    const MemoryPlan plan = step.memory_plan({{"B", s_.batch}, {"T", s_.model.context}});
+    print(
+        "training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "
+        "cache, in {:.2f} s\n",
+        c.ops, step.program().regions, c.launches, c.kernels, c.compiled, c.from_cache,
+        c.pass_seconds + c.lower_seconds + c.codegen_seconds);
+    print("memory: {} planned at the peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
+          format_bytes(plan.argument_bytes));
+    print("{} parameters; batches of {} x {} characters; {} steps\n",
+          format_count(static_cast<double>(parameter_count_)), s_.batch, s_.model.context, s_.optimizer.steps);
+    for (const std::string& line : trainer_->changed_settings()) print("{}\n", line);
+    if (const auto& checkpoint = folder_.checkpoint())
+      print("going on after step {} of the checkpoint in {}\n", trainer_->step(),
+            visible(checkpoint->folder.string()));
+  }
+
+  /// Up to the last step, or until a signal, or where nobody can be told any more: what was computed is saved first.
+  void loop() {
+    progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
+    const bool done = trainer_->run(
+        [this](std::int64_t step) { return Tensors{{"tokens", train_batches_->random(step)}}; }, s_.optimizer.steps);
+    progress_.reset();
+    if (!done) stopped();
+  }
+
+  void after_step(const StepReport& step) {
+    progress_->step(step.step, step.loss, step.outputs.at("learning_rate").get(0));
+    if (step.skipped)
+      progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", step.step,
+                                  step.outputs.at("loss_scale").get(0)));
+  }
+
+  /// The run ends before its last step, with all of it saved.
+  [[noreturn]] void stopped() const {
+    const int signal = StopSignals::received();
+    try {
+      print("Stopped after step {}. Checkpoint in {}; start the same command again to go on.\n", trainer_->step(),
+            folder());
+    } catch (const UserError&) {
+      if (signal == 0) throw;  // a terminal that hung up takes no more words
+    }
+    throw Stopped(signal);
+  }
+
+  /// Batches that hold each window of the validation text about once.
+  std::int64_t validation_batch_count() const {
+    return std::max<std::int64_t>(1, validation_batches_->windows() / s_.batch);
+  }
+
+  std::filesystem::path curve_file() const { return s_.output / "loss.svg"; }
+
+  void write_curve() const {
+    const LossHistory& history = trainer_->history();
+    write_text(curve_file().string(), loss_curve_svg(fmt::format("{} on {} characters", s_.model.model, characters_),
+                                                     history.training, history.evaluation));
+  }
+
+  void report_final() {
+    const auto loss = trainer_->evaluate(validation_batch_count());
+    if (!loss) stopped();
+    trainer_->save();
+    print("validation loss {:.3f} nats a character over the whole validation text\n", *loss);
+    print("checkpoint and loss.svg in {}\n", folder());
+  }
+
+  void sample() {
+    if (s_.sample <= 0) return;
+    std::vector<std::int64_t> tokens = corpus_->vocabulary.encode(s_.prompt.empty() ? "\n" : s_.prompt);
+    Sampler sampler(s_.sampling, s_.seed);
+    print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature, s_.prompt == "\n" ? "" : s_.prompt);
+    for (std::int64_t i = 0; i < s_.sample && StopSignals::received() == 0; ++i) {
+      const auto seen = std::min<std::int64_t>(static_cast<std::int64_t>(tokens.size()), s_.model.context);
+      HostTensor input(i64, {1, seen});
+      for (std::int64_t j = 0; j < seen; ++j)
+        input.set_int(j, tokens[tokens.size() - static_cast<std::size_t>(seen - j)]);
+      const HostTensor logits = generate_->run({{"tokens", input}}).at("logits");
+      tokens.push_back(sampler.next(logits_row(logits, seen - 1)));
+      print_text(corpus_->vocabulary.decode({tokens.back()}));
+    }
+    print("\n");
+    if (StopSignals::received() != 0) throw Stopped(StopSignals::received());
+  }
+
+  TrainSettings s_;
+  DiskCache cache_;
+  RunFolder folder_;
+  std::string text_hash_;
+  std::size_t characters_ = 0;
+  std::optional<text::Corpus> corpus_;
+  std::optional<text::BatchSampler> train_batches_, validation_batches_;
+  std::int64_t parameter_count_ = 0;
+  std::optional<Trainer> trainer_;
+  std::optional<Executable> generate_;
+  std::optional<Progress> progress_;  ///< while the loop runs
+};
+
+}  // namespace
+
+void train(const TrainSettings& settings) { TextTraining(settings).run(); }
+
+}  // namespace lathe::tools
