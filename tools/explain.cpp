@@ -46,7 +46,7 @@ std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
 }
 
 std::string fusion_text(const ir::Graph& graph, const ExplainOptions& options) {
-  const Target target = named_target(options.target);
+  const Target target = Target::named(options.target);
   if (target.kind == Target::Kind::cuda)
     return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
   const VectorTarget vectors = vector_target(target.cpu);

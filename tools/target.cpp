@@ -13,21 +13,15 @@ namespace lathe::tools {
 
 CLI::Option* add_target_option(CLI::App& command, std::string& target) {
   return command
-      .add_option(
-          "--target", target,
-          "Where it runs: host (host,-amx-bf16: without AMX), cuda, or cuda: and the exact chip, such as cuda:sm_90a")
+      .add_option("--target", target,
+                  "Where it runs: host (host,-amx-bf16: without AMX), x86-64-v2 to v4, cuda, or cuda: and the exact "
+                  "chip, such as "
+                  "cuda:sm_90a")
       ->capture_default_str();
 }
 
-Target named_target(const std::string& target) {
-  const bool host = target == "host" || target.starts_with("host,");
-  if (!host && target != "cuda" && !target.starts_with("cuda:"))
-    throw UserError(fmt::format("'{}' is no target", target), "unknown_target", "name host, cuda or cuda:sm_90a");
-  return Target::named(target);
-}
-
 CompileOptions compile_options(const std::string& target) {
-  CompileOptions options{.target = named_target(target)};
+  CompileOptions options{.target = Target::named(target)};
   if (options.target.kind == Target::Kind::cuda) options.gpu = cuda::local_platform(cuda_folders());
   return options;
 }

@@ -8,10 +8,8 @@
 
 namespace lathe::tools {
 
-/// Adds --target: host, cuda or cuda:sm_90a.
+/// Adds --target: what Target::named() takes.
 CLI::Option* add_target_option(CLI::App& command, std::string& target);
-/// What a --target names. UserError [unknown_target], [unknown_arch].
-Target named_target(const std::string& target);
 
 /// Options to compile for a --target; CUDA is sought where the environment says. UserError [unknown_target],
 /// [unknown_arch], and those of cuda::local_platform where this machine cannot run the target.

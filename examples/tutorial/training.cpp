@@ -23,29 +23,27 @@ int main() {
   Graph g{"far_apart"};
   const Tensor x = g.input("x", f32, {n, 2});
   const Tensor y = g.input("y", f32, {n});
-  const nn::Linear first(g, "first", 2, hidden), last(g, "last", hidden, 1);
-  const Tensor logits = last(relu(first(x))).squeeze(-1);
+  const nn::Linear first(g, "first", 2, hidden), second(g, "second", hidden, 1);
+  const Tensor logits = second(relu(first(x))).squeeze(-1);
   const Tensor loss = binary_cross_entropy_with_logits(logits, y);
   g.output("loss", loss);
 
   const ir::Graph step = training_step(g, loss, AdamW{.lr = 0.02});
-  Executable train = compile(step);
-  train.parameters().set(initial_values(step, g.initializers(), /*seed=*/1));
-  Executable evaluate = compile(g.finish(), {.mode = Mode::evaluation, .parameters = train.parameters()});
+  const Tensors start = initial_values(step, g.initializers(), /*seed=*/1);
+  const Evaluation held_out{.graph = g.finish(), .batches = [](std::int64_t i) { return batch(1000 + i); }};
 
-  const std::filesystem::path file = "far_apart.safetensors";
-  for (int i = 1; i <= 300; ++i) {
-    const Tensors result = train.run(batch(i));
-    if (i % 100 == 0)
-      std::printf("step %d: the loss is %s 0.2\n", i, result.at("loss").get(0) < 0.2 ? "below" : "above");
-    if (i == 200) train.parameters().save(file);
+  Trainer whole(step, start, {.evaluation = held_out});
+  whole.run(batch, 300);
+  for (const LossPoint& point : whole.history().evaluation)
+    std::printf("step %d: held out the loss is %s 0.2\n", static_cast<int>(point.step),
+                point.loss < 0.2 ? "below" : "above");
+
+  for (const int last : {120, 300}) {
+    Trainer part(step, start, {.evaluation = held_out, .folder = RunFolder("far_apart")});
+    std::printf("from step %d to %d\n", static_cast<int>(part.step()), last);
+    part.run(batch, last);
+    if (last == 300)
+      std::printf("resumed, it has %s\n", part.evaluate() == whole.evaluate() ? "the same loss" : "another loss");
   }
-  const double whole = evaluate.run(batch(1000)).at("loss").get(0);
-
-  Executable again = compile(step, {.parameters = Parameters::load(file)});
-  for (int i = 201; i <= 300; ++i) (void)again.run(batch(i));
-  evaluate.use(again.parameters());
-  const double resumed = evaluate.run(batch(1000)).at("loss").get(0);
-  std::printf("trained in one go and resumed: %s\n", whole == resumed ? "the same bits" : "other numbers");
-  std::filesystem::remove(file);
+  std::filesystem::remove_all("far_apart");
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -118,6 +119,30 @@ TEST_CASE("references: error labels that headers and pages name are raised somew
   const Names labels = names_in_code(R"(["\[]([a-z][a-z0-9]*(?:_[a-z0-9]+)+)["\]])");
   CHECK(missing(joined(comments(true), prose()), R"(\[([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\])",
                 [&](const Text&, const std::string& label) { return labels.contains(label); }) == Faults{});
+}
+
+TEST_CASE("references: the page of errors has every label that headers name, and those alone that are raised") {
+  std::vector<Text> page = prose();
+  std::erase_if(page, [](const Text& text) { return !text.place.starts_with("docs/errors.md:"); });
+  Names told;
+  const std::regex label(R"(`([a-z][a-z0-9]*(?:_[a-z0-9]+)*)`)");
+  for (const Text& text : page) {
+    const std::string first = text.words.substr(0, text.words.find('|', 1));
+    for (std::sregex_iterator at(first.begin(), first.end(), label), end; at != end; ++at)
+      told.insert((*at)[1].str());
+  }
+  CHECK(told.size() > 200);
+  std::vector<Text> headers = comments(true);
+  std::erase_if(headers, [](const Text& text) {  // rules of kernels: docs/kernel-ir.md
+    return text.folder.starts_with("ir/kernel/") || text.folder.starts_with("codegen/cuda/") ||
+           text.folder.starts_with("passes/lowering/verify/");
+  });
+  CHECK(missing(headers, R"(\[([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\])",
+                [&](const Text&, const std::string& name) { return told.contains(name); }) == Faults{});
+  const Names strings = names_in_code(R"x("([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")x");
+  Names never;
+  std::set_difference(told.begin(), told.end(), strings.begin(), strings.end(), std::inserter(never, never.end()));
+  CHECK(never == Names{});
 }
 
 TEST_CASE("references: names in backquotes in headers are names of the code") {

@@ -41,4 +41,5 @@ TEST_CASE("the commands of docs/command.md work in their order", "[tools][docs]"
 
 TEST_CASE("the commands of the tutorial print what it says", "[tools][docs]") {
   CHECK(run_page("docs/tutorial/inspecting.md", true) >= 10);
+  CHECK(run_page("docs/tutorial/targets.md", true) >= 7);
 }

@@ -4,6 +4,9 @@
 /// to work with models and tokenizers as Hugging Face's directories hold them.
 #include "frontend/decoding.h"
 #include "frontend/dsl.h"
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
 #include "frontend/pretrained/pretrained.h"
 #include "ir/support/dlpack.h"
 #include "ir/tensor/explain.h"
