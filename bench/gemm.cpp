@@ -111,7 +111,7 @@ cpu::GemmPlan plan_of(const GemmCase& c, const Options& options) {
                        .lhs_axis = c.lhs,
                        .rhs_axis = c.rhs,
                        .sliced = vector_target(options.target).tiles,
-                       .epilogue_cheap = true,
+                       .epilogue_small = true,
                        .far_l3 = vector_target(options.target).far_l3};
   if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
   cpu::GemmPlan plan = cpu::plan_gemm(query);

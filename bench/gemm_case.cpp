@@ -44,7 +44,7 @@ kernel::Kernel pack_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool kn
   return b.finish();
 }
 
-/// The product; or, where it is made in pieces, their sums, or with `join` what adds them up.
+/// The product; or, where it is made in splits, their sums, or with `join` what adds them up.
 kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool join = false) {
   Builder b("gemm");
   const auto operand = [&](const char* name, Source source) {
@@ -65,15 +65,15 @@ kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool
     };
   };
   const auto ahead = [&](Value batch, Value m, Value n) { b.prefetch(result, row(batch, m) + n); };
-  if (plan.pieces == 1) {
+  if (plan.splits == 1) {
     cpu::emit_gemm(b, plan, s, left, right, epilogue, ahead);
     return b.finish();
   }
   const Buffer sums = b.buffer("sums", f32, join ? Access::read : Access::write);
   if (join)
-    cpu::emit_join_pieces(b, plan, s, sums, epilogue);
+    cpu::emit_reduce_split_k(b, plan, s, sums, epilogue);
   else
-    cpu::emit_gemm_pieces(b, plan, s, left, right, sums);
+    cpu::emit_gemm_split_k(b, plan, s, left, right, sums);
   return b.finish();
 }
 
@@ -85,9 +85,9 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const cpu::GemmPlan& plan, b
   kernels_.push_back(product_kernel(case_, plan_, known));
   kernels_.push_back(pack_kernel(case_, plan_, known, true));
   kernels_.push_back(pack_kernel(case_, plan_, known, false));
-  if (plan_.pieces > 1) {
+  if (plan_.splits > 1) {
     kernels_.push_back(product_kernel(case_, plan_, known, true));
-    sums_ = float_arena(case_.batch * sums_of_pieces(plan_, case_.m, case_.n));
+    sums_ = float_arena(case_.batch * split_k_sums(plan_, case_.m, case_.n));
   }
   code_ = codegen::Jit({.target = target}).compile(kernels_);
   if (!known) dims_ = {case_.sums_tokens() ? case_.k : case_.m};
@@ -102,9 +102,9 @@ CompiledGemm::CompiledGemm(const GemmCase& problem, const cpu::GemmPlan& plan, b
 /// In chunks as programs cut them.
 void CompiledGemm::run(ThreadPool& threads, std::size_t kernel, std::vector<void*> buffers) const {
   const std::int64_t task = plan_.tile.nc * std::max(plan_.tile.mc / 8, 2),
-                     work = kernel == 0  ? case_.k / plan_.pieces * task
+                     work = kernel == 0  ? case_.k / plan_.splits * task
                             : kernel < 3 ? case_.k * plan_.tile.n_step()
-                                         : plan_.pieces * plan_.tile.n_step();
+                                         : plan_.splits * plan_.tile.n_step();
   const codegen::CompiledKernel& code = code_[kernel];
   threads.run(code.extent(dims_.data()), (1 << 16) / std::max<std::int64_t>(work, 1),
               [&](std::int64_t begin, std::int64_t end) {
@@ -123,7 +123,7 @@ void CompiledGemm::multiply(ThreadPool& threads, const float* lhs, const float* 
                                       plan_.rhs == Source::packed ? floats(packed_rhs_) : const_cast<float*>(rhs),
                                       result, floats(sums_)};
   run(threads, 0, buffers);
-  if (plan_.pieces > 1) run(threads, 3, buffers);
+  if (plan_.splits > 1) run(threads, 3, buffers);
 }
 
 PeakProbe::PeakProbe(const codegen::TargetCpu& target)

@@ -15,7 +15,7 @@ VectorTarget vector_target(const codegen::TargetCpu& cpu) {
 
 Machine machine_of(const Target& target) {
   if (target.kind == Target::Kind::cpu) return cpu_machine(vector_target(target.cpu));
-  return gpu_machine(target.arch && target.arch->has_warp_groups());
+  return gpu_machine(target.arch && target.arch->has_warpgroups());
 }
 
 }  // namespace lathe

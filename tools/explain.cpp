@@ -48,7 +48,7 @@ std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
 std::string fusion_text(const ir::Graph& graph, const ExplainOptions& options) {
   const Target target = Target::named(options.target);
   if (target.kind == Target::Kind::cuda)
-    return explain_gpu_attention(graph, target.arch && target.arch->has_warp_groups());
+    return explain_gpu_attention(graph, target.arch && target.arch->has_warpgroups());
   const VectorTarget vectors = vector_target(target.cpu);
   return explain_cpu_attention(graph, vectors,
                                options.require_fused ? AttentionCosts::none : attention_costs(vectors));

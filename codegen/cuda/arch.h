@@ -12,7 +12,7 @@ struct Arch {
 
   std::string name() const;          ///< "sm_90a"
   std::string virtual_name() const;  ///< "compute_90a", for PTX
-  bool has_warp_groups() const;      ///< wgmma, which is sm_90a's alone
+  bool has_warpgroups() const;       ///< wgmma, which is sm_90a's alone
   bool operator==(const Arch&) const = default;
 
   /// UserError [unknown_arch] for what is no such name, or below sm_80.

@@ -13,8 +13,8 @@
 #include "codegen/cuda/index_text.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
+#include "codegen/cuda/pipeline_text.h"
 #include "codegen/cuda/prelude.h"
-#include "codegen/cuda/ring_text.h"
 #include "codegen/cuda/uses.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
@@ -48,7 +48,7 @@ class Emitter {
     vars_.resize(kernel.vars.size());
     summed_.resize(kernel.vars.size());
     kernel::for_each_statement(kernel.body, [this](const kernel::Statement& s) {
-      if (const auto* product = std::get_if<kernel::GroupMma>(&s.node)) summed_[at(product->sums)] = true;
+      if (const auto* product = std::get_if<kernel::Wgmma>(&s.node)) summed_[at(product->sums)] = true;
     });
     for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
     for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
@@ -69,7 +69,7 @@ class Emitter {
     ++depth_;
     if (mapping_.shared_bytes > static_shared_bytes)
       line("extern __shared__ __align__({}) unsigned char shared_memory[];",
-           mapping_.has_ring ? kernel::panel_alignment : 16);
+           mapping_.has_pipeline ? kernel::panel_alignment : 16);
     block(kernel_.body);
     --depth_;
     line("}}");
@@ -81,7 +81,7 @@ class Emitter {
   /// ptxas rather spills than let a second block of 256 threads wait; a block that takes half of the static shared
   /// memory has tiles of sums to keep in registers.
   bool one_at_a_time() const {
-    if (mapping_.has_ring) return true;
+    if (mapping_.has_pipeline) return true;
     return mapping_.block_size() >= 256 && mapping_.shared_bytes >= static_shared_bytes / 2 &&
            mapping_.shared_bytes <= static_shared_bytes;
   }
@@ -120,15 +120,15 @@ class Emitter {
 
   void block(const kernel::Block& statements) {
     for (const kernel::Statement& s : statements)
-      if (!fills_ || is_of_fill(s)) std::visit([this](const auto& node) { statement(node); }, s.node);
+      if (!produces_ || is_of_producer(s)) std::visit([this](const auto& node) { statement(node); }, s.node);
   }
 
-  /// Whether threads that fill a ring have a part in the statement of its body.
-  bool is_of_fill(const kernel::Statement& s) const {
-    if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return fill_needs_.vars[at(set->var)];
+  /// Whether producers of a pipeline have a part in the statement of its body.
+  bool is_of_producer(const kernel::Statement& s) const {
+    if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return producer_needs_.vars[at(set->var)];
     const auto* compute = std::get_if<kernel::Compute>(&s.node);
     if (!compute) return leads_to_stage(s);
-    return fill_needs_.values[at(compute->value)] || info(compute->value).op == Opcode::from_users;
+    return producer_needs_.values[at(compute->value)] || info(compute->value).op == Opcode::from_consumers;
   }
 
   void nested(const kernel::Block& statements) {
@@ -154,7 +154,7 @@ class Emitter {
       return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
                           matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
                           text(in.args[4]))};
-    if (in.op == Opcode::from_users && fills_) return {"ring.hear()"};
+    if (in.op == Opcode::from_consumers && produces_) return {"pipeline.hear()"};
     const bool in_32 = indices_.computes_narrow(id);
     std::vector<Expression> args;
     for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : wide(arg));
@@ -229,22 +229,22 @@ class Emitter {
   void statement(const kernel::CopyBox& s) {
     std::vector<std::string_view> at_text;
     for (const ValueId id : s.at) at_text.push_back(text(id));
-    line("ring.copy_box<{}>({}, {}, {}, {});", kernel_.maps[at(s.map)].lines(), buffers_[at(s.to)], text(s.to_index),
-         maps_[at(s.map)], fmt::join(at_text, ", "));
+    line("pipeline.copy_box<{}>({}, {}, {}, {});", kernel_.maps[at(s.map)].lines(), buffers_[at(s.to)],
+         text(s.to_index), maps_[at(s.map)], fmt::join(at_text, ", "));
   }
 
   void statement(const kernel::CommitCopies&) { line("commit_copies();"); }
   void statement(const kernel::WaitCopies& s) { line("wait_copies<{}>();", s.pending); }
-  void statement(const kernel::GroupMma& s) {
+  void statement(const kernel::Wgmma& s) {
     const bool of_value = s.left_value != none;
-    const std::string depth = of_value || s.depth == kernel::group_depth ? "" : fmt::format("<{}>", s.depth);
-    line("group_mma{}({}, {}, {});", depth, vars_[at(s.sums)],
+    const std::string depth = of_value || s.depth == kernel::wgmma_depth ? "" : fmt::format("<{}>", s.depth);
+    line("wgmma{}({}, {}, {});", depth, vars_[at(s.sums)],
          of_value ? text(s.left_value) : panels(s.left, s.left_first), panels(s.right, s.right_first));
   }
   void statement(const kernel::WaitSums& s) {
     std::vector<std::string_view> sums;
     for (const kernel::VarId var : s.sums) sums.push_back(vars_[at(var)]);
-    line("ring.{}({});", uses_ ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
+    line("pipeline.{}({});", consumes_ ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
   }
 
   void statement(const kernel::TileMma&) {}  // refused
@@ -271,46 +271,46 @@ class Emitter {
          place_shared(shared_used_, bytes, alignment));
   }
 
-  /// Every thread runs the body as what it is: one that fills, or one that uses.
-  void statement(const kernel::Ring& s) {
-    users_ = s.users;
-    fill_needs_ = kernel::needs_of_fill(kernel_, s);
-    const std::int64_t words = ring_words(kernel_, s);
-    shared("u64", "ring_barriers", words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
+  /// Every thread runs the body as what it is: a producer or a consumer.
+  void statement(const kernel::StagePipeline& s) {
+    consumers_ = s.consumers;
+    producer_needs_ = kernel::needs_of_producer(kernel_, s);
+    const std::int64_t words = pipeline_words(kernel_, s);
+    shared("u64", "pipeline_barriers", words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
     copied_by_all_ = kernel::copies_by_all(s);
-    const RingText text = ring_text(s, mapping_.threads[0], copied_by_all_, words > 2 * s.stages);
-    for (const std::string& each : text.before_fill) line("{}", each);
-    fills_ = true;
+    const PipelineText text = pipeline_text(s, mapping_.threads[0], copied_by_all_, words > 2 * s.stages);
+    for (const std::string& each : text.before_producer) line("{}", each);
+    produces_ = true;
     nested(s.body);
     if (copied_by_all_) line("  wait_all_copies();");
-    fills_ = false;
+    produces_ = false;
     for (const std::string& each : text.before_use) line("{}", each);
     nested(s.body);
     line("}}");
   }
 
   void statement(const kernel::Stage& s) {
-    const bool fills = std::exchange(fills_, false);
+    const bool fills = std::exchange(produces_, false);
     const std::string slot = fmt::format("i{}", next_index_++);
     values_[at(s.slot)] = {slot};
-    line("ring.{}();", fills ? "wait_empty" : copied_by_all_ ? "wait_copied" : "wait_full");
+    line("pipeline.{}();", fills ? "wait_empty" : copied_by_all_ ? "wait_copied" : "wait_full");
     line("{{");
     ++depth_;
-    line("const {} {} = ring.slot();", indices_.scalar(s.slot), slot);
-    uses_ = !fills;
-    block(fills ? s.fill : s.use);
-    uses_ = false;
+    line("const {} {} = pipeline.slot();", indices_.scalar(s.slot), slot);
+    consumes_ = !fills;
+    block(fills ? s.produce : s.consume);
+    consumes_ = false;
     --depth_;
     line("}}");
-    line("ring.{}();", fills                       ? copied_by_all_ ? "filled" : "sent"
-                       : kernel::multiplies(s.use) ? "multiplied"
-                                                   : "used");
-    fills_ = fills;
+    line("pipeline.{}();", fills                           ? copied_by_all_ ? "filled" : "sent"
+                           : kernel::multiplies(s.consume) ? "multiplied"
+                                                           : "used");
+    produces_ = fills;
   }
 
   void statement(const kernel::Barrier&) {
-    if (users_ == 0) return line("__syncthreads();");
-    line("user_barrier<{}>();", users_);
+    if (consumers_ == 0) return line("__syncthreads();");
+    line("consumer_barrier<{}>();", consumers_);
   }
 
   void statement(const kernel::Check& s) { line("check({}, {}, status);", text(s.condition), s.code); }
@@ -379,16 +379,16 @@ class Emitter {
   kernel::Divisors divisors_;
   IndexText indices_;
   std::vector<bool> inlined_;  // by value
-  std::vector<bool> summed_;   // by variable: products of warp groups are added to it
+  std::vector<bool> summed_;   // by variable: products of warpgroups are added to it
   UniqueNames names_;
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
-  // Of the ring that is written; fills_: for the threads that fill it.
-  kernel::FillNeeds fill_needs_;
-  bool copied_by_all_ = false, fills_ = false, uses_ = false;
+  // Of the pipeline that is written; produces_: for the producers it.
+  kernel::ProducerNeeds producer_needs_;
+  bool copied_by_all_ = false, produces_ = false, consumes_ = false;
   std::int64_t shared_used_ = 0;
-  int users_ = 0, next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
+  int consumers_ = 0, next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };
 
 }  // namespace

@@ -92,7 +92,7 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::fma: return call("fma", args);
     case Opcode::dot_pairs: return call("dot_pairs", args);
     case Opcode::from_lane: return call("from_lane", args);
-    case Opcode::from_users: return call("ring.tell", args);
+    case Opcode::from_consumers: return call("pipeline.tell", args);
     case Opcode::broadcast: return call(fmt::format("broadcast<{}>", in.type.lanes), args);
     case Opcode::ramp: return call(fmt::format("ramp<{}>", in.type.lanes), args);
     case Opcode::reduce:
@@ -130,7 +130,7 @@ bool is_pure(const Instruction& in) {
     case Opcode::gather:
     case Opcode::get:
     case Opcode::from_lane:
-    case Opcode::from_users:
+    case Opcode::from_consumers:
     case Opcode::bf16_slices:
     case Opcode::mma: break;
   }

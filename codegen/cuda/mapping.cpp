@@ -32,7 +32,7 @@ std::size_t axis_of(LoopKind kind) {
 bool has_barrier(const Block& block) {
   return std::any_of(block.begin(), block.end(), [](const kernel::Statement& s) {
     if (const auto* loop = std::get_if<Loop>(&s.node)) return has_barrier(loop->body);
-    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::Ring>(s.node);
+    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::StagePipeline>(s.node);
   });
 }
 
@@ -93,7 +93,7 @@ class Reader {
   void statement(const kernel::CopyBox&) {}
   void statement(const kernel::CommitCopies&) {}
   void statement(const kernel::WaitCopies&) {}
-  void statement(const kernel::GroupMma&) {}
+  void statement(const kernel::Wgmma&) {}
   void statement(const kernel::WaitSums&) {}
   void statement(const kernel::TileMma&) const { fail(kernel_, "a product by AMX", "tile_mma"); }
   void statement(const kernel::Barrier&) {}
@@ -123,15 +123,15 @@ class Reader {
     place_shared(mapping_.shared_bytes, bytes, shared_alignment(kernel_, s.buffer));
   }
 
-  void statement(const kernel::Ring& s) {
-    mapping_.has_ring = true;
-    place_shared(mapping_.shared_bytes, ring_words(kernel_, s) * std::int64_t{sizeof(std::uint64_t)}, 16);
+  void statement(const kernel::StagePipeline& s) {
+    mapping_.has_pipeline = true;
+    place_shared(mapping_.shared_bytes, pipeline_words(kernel_, s) * std::int64_t{sizeof(std::uint64_t)}, 16);
     block(s.body);
   }
 
   void statement(const kernel::Stage& s) {
-    block(s.fill);
-    block(s.use);
+    block(s.produce);
+    block(s.consume);
   }
 
   void statement(const kernel::Branch& s) {
@@ -213,7 +213,7 @@ class Bounds {
 int shared_alignment(const Kernel& kernel, BufferId buffer) {
   bool holds_panels = false;
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
-    const auto* product = std::get_if<kernel::GroupMma>(&s.node);
+    const auto* product = std::get_if<kernel::Wgmma>(&s.node);
     const auto* box = std::get_if<kernel::CopyBox>(&s.node);
     holds_panels = holds_panels || (box && box->to == buffer) ||
                    (product && (product->left.buffer == buffer || product->right.buffer == buffer));
@@ -228,10 +228,10 @@ std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment)
   return place;
 }
 
-std::int64_t ring_words(const Kernel& kernel, const kernel::Ring& ring) {
+std::int64_t pipeline_words(const Kernel& kernel, const kernel::StagePipeline& pipeline) {
   const bool tells = std::any_of(kernel.values.begin(), kernel.values.end(),
-                                 [](const kernel::Instruction& in) { return in.op == Opcode::from_users; });
-  return 2 * ring.stages + (tells ? 3 : 0);
+                                 [](const kernel::Instruction& in) { return in.op == Opcode::from_consumers; });
+  return 2 * pipeline.stages + (tells ? 3 : 0);
 }
 
 std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {

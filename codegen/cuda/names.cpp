@@ -65,9 +65,9 @@ const std::set<std::string, std::less<>>& reserved() {
       "erf", "sin", "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
       "load_strided", "gather", "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided",
       "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch", "async_copy", "commit_copies",
-      "wait_copies", "mma", "matrix", "transposed", "fragment", "from_lane", "Ring", "start_ring", "user_barrier",
-      "wait_all_copies", "TensorMap", "panels", "transposed_panels", "group_mma", "touch", "fence_wgmma",
-      "give_registers", "take_registers", "ring", "ring_barriers",
+      "wait_copies", "mma", "matrix", "transposed", "fragment", "from_lane", "StagePipeline", "start_pipeline",
+      "consumer_barrier", "wait_all_copies", "TensorMap", "panels", "transposed_panels", "wgmma", "touch",
+      "fence_wgmma", "give_registers", "take_registers", "pipeline", "pipeline_barriers",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;

@@ -24,7 +24,7 @@ std::string prelude() {
   for (const std::string_view part :
        {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(), detail::prelude_wide_math(),
         detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory(), detail::prelude_copies(),
-        detail::prelude_matrices(), detail::prelude_warp_groups(), detail::prelude_rings()})
+        detail::prelude_matrices(), detail::prelude_wgmma(), detail::prelude_pipelines()})
     text += part;
   return text.append(tail);
 }

@@ -23,8 +23,8 @@ std::string_view prelude_vectors();
 std::string_view prelude_memory();
 std::string_view prelude_copies();
 std::string_view prelude_matrices();
-std::string_view prelude_rings();
-std::string_view prelude_warp_groups();
+std::string_view prelude_pipelines();
+std::string_view prelude_wgmma();
 }  // namespace detail
 
 }  // namespace lathe::cuda

@@ -56,7 +56,7 @@ class Analysis {
   void tell(const kernel::Compute& s) {
     if (info(s.value).type.scalar == i64) all_.values[at(s.value)] = compute(info(s.value));
   }
-  void tell(const kernel::Ring& s) { stages_ = s.stages; }
+  void tell(const kernel::StagePipeline& s) { stages_ = s.stages; }
   void tell(const kernel::Stage& s) { all_.values[at(s.slot)] = all_.counters[at(s.slot)] = {0, stages_ - 1}; }
 
   void tell(const kernel::SetVar& s) {
@@ -99,7 +99,7 @@ class Analysis {
       case Opcode::broadcast:
       case Opcode::extract:
       case Opcode::from_lane:
-      case Opcode::from_users: return arg(0);
+      case Opcode::from_consumers: return arg(0);
       case Opcode::shuffle: return join(arg(0), arg(1));
       case Opcode::ramp: return add(arg(0), mul(arg(1), {0, in.type.lanes - 1}));
       case Opcode::get: return vars_[at(static_cast<int>(in.integer))].value_or(Range{});

@@ -12,14 +12,14 @@ namespace {
 class Counter {
  public:
   explicit Counter(const kernel::Kernel& kernel)
-      : kernel_(kernel), home_(kernel.values.size(), -1), uses_(kernel.values.size(), 0) {
+      : kernel_(kernel), home_(kernel.values.size(), -1), consumes_(kernel.values.size(), 0) {
     block(kernel.body);
   }
 
   std::vector<bool> used_once() const {
     std::vector<bool> once;
-    for (std::size_t i = 0; i < uses_.size(); ++i)
-      once.push_back(uses_[i] == 1 && home_[i] >= 0 && is_pure(kernel_.values[i]));
+    for (std::size_t i = 0; i < consumes_.size(); ++i)
+      once.push_back(consumes_[i] == 1 && home_[i] >= 0 && is_pure(kernel_.values[i]));
     return once;
   }
 
@@ -28,7 +28,7 @@ class Counter {
   void use(ValueId id) {
     if (id == none) return;
     const auto at = static_cast<std::size_t>(id);
-    uses_[at] += home_[at] == here_ ? 1 : 2;
+    consumes_[at] += home_[at] == here_ ? 1 : 2;
   }
 
   void block(const kernel::Block& statements) {
@@ -57,7 +57,7 @@ class Counter {
   }
   void statement(const kernel::CommitCopies&) {}
   void statement(const kernel::WaitCopies&) {}
-  void statement(const kernel::GroupMma& s) { use(s.left_first), use(s.right_first), use(s.left_value); }
+  void statement(const kernel::Wgmma& s) { use(s.left_first), use(s.right_first), use(s.left_value); }
   void statement(const kernel::WaitSums&) {}
   void statement(const kernel::TileMma&) {}  // of a CPU
   void statement(const kernel::SetVar& s) { use(s.value); }
@@ -69,10 +69,10 @@ class Counter {
     block(s.then_block);
     block(s.else_block);
   }
-  void statement(const kernel::Ring& s) { block(s.body); }
+  void statement(const kernel::StagePipeline& s) { block(s.body); }
   void statement(const kernel::Stage& s) {
-    block(s.fill);
-    block(s.use);
+    block(s.produce);
+    block(s.consume);
   }
   void statement(const kernel::Loop& s) {
     // The bound is written in a condition that runs every iteration, and twice in a mapped loop.
@@ -81,7 +81,7 @@ class Counter {
   }
 
   const kernel::Kernel& kernel_;
-  std::vector<int> home_, uses_;  // by value
+  std::vector<int> home_, consumes_;  // by value
   int here_ = -1, next_ = 0;
 };
 

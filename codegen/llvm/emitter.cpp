@@ -225,7 +225,7 @@ class Emitter {
                              vars_[static_cast<std::size_t>(in.integer)]);
       case Opcode::mma:
       case Opcode::from_lane:
-      case Opcode::from_users: of_a_gpu("what a warp computes");
+      case Opcode::from_consumers: of_a_gpu("what a warp computes");
     }
     throw InternalError("a value that no statement computes");
   }
@@ -260,7 +260,8 @@ class Emitter {
     const auto matrix = [&](const kernel::TileMma::Matrix& m) {
       return TileMatrix{memory_.address(access(m.buffer, 1, none, 0), value(m.first)), value(m.line)};
     };
-    Value* ahead = s.ahead == none ? nullptr : memory_.address(access(s.left.buffer, 1, none, 0), value(s.ahead));
+    Value* ahead =
+        s.prefetch == none ? nullptr : memory_.address(access(s.left.buffer, 1, none, 0), value(s.prefetch));
     tiles_.multiply(s, matrix(s.sums), matrix(s.left), matrix(s.right), value(s.depth), ahead);
   }
 
@@ -292,13 +293,13 @@ class Emitter {
   }
 
   void statement(const kernel::Barrier&) { of_a_gpu("a barrier"); }
-  void statement(const kernel::Ring&) { of_a_gpu("a ring"); }
+  void statement(const kernel::StagePipeline&) { of_a_gpu("a pipeline"); }
   void statement(const kernel::Stage&) { of_a_gpu("a stage"); }
   void statement(const kernel::AsyncCopy&) { of_a_gpu("an asynchronous copy"); }
   void statement(const kernel::CopyBox&) { of_a_gpu("a copy of a box"); }
   void statement(const kernel::CommitCopies&) { of_a_gpu("an asynchronous copy"); }
-  void statement(const kernel::GroupMma&) { of_a_gpu("a product by warp groups"); }
-  void statement(const kernel::WaitSums&) { of_a_gpu("a product by warp groups"); }
+  void statement(const kernel::Wgmma&) { of_a_gpu("a product by warpgroups"); }
+  void statement(const kernel::WaitSums&) { of_a_gpu("a product by warpgroups"); }
   void statement(const kernel::WaitCopies&) { of_a_gpu("an asynchronous copy"); }
 
   void statement(const kernel::Check& s) {

@@ -88,7 +88,7 @@ void TileOps::step_of_slices(const kernel::TileMma& mma, const TileMatrix& left,
   constexpr int products = std::size(kernel::slice_products);
   for (int i = 0; i < products; ++i) {
     const kernel::SliceProduct& p = kernel::slice_products[i];
-    if (ahead) ask_for_lines(ahead, mma.ahead_lines * i / products, mma.ahead_lines * (i + 1) / products);
+    if (ahead) ask_for_lines(ahead, mma.prefetch_lines * i / products, mma.prefetch_lines * (i + 1) / products);
     step(mma, slice(left, p.left, before.left), slice(right, p.right, before.right));
     before = p;
   }
@@ -122,14 +122,14 @@ void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const
   k->addIncoming(b_.getInt64(0), before);
   if (ahead) {
     Value* step = b_.CreateUDiv(k, b_.getInt64(tile_depth));
-    ahead = b_.CreatePtrAdd(ahead, times(step, mma.ahead_lines * row_bytes));
+    ahead = b_.CreatePtrAdd(ahead, times(step, mma.prefetch_lines * row_bytes));
   }
   if (mma.sliced)
     step_of_slices(mma, from_left, from_right, k, ahead);
   else
     step(mma, {b_.CreatePtrAdd(left.first, times(k, bf16_bytes)), from_left.line},
          {b_.CreatePtrAdd(right.first, b_.CreateMul(b_.CreateLShr(k, 1), from_right.line)), from_right.line});
-  if (ahead && !mma.sliced) ask_for_lines(ahead, 0, mma.ahead_lines);
+  if (ahead && !mma.sliced) ask_for_lines(ahead, 0, mma.prefetch_lines);
   Value* next = b_.CreateAdd(k, b_.getInt64(tile_depth));
   k->addIncoming(next, body);
   b_.CreateCondBr(b_.CreateICmpSLT(next, depth), body, after);

@@ -11,7 +11,7 @@ struct Around {
   const Loop* loop = nullptr;
   ValueId condition = none;  ///< of a branch
   bool holds = true;
-  int users = 0;  ///< of a ring: the first threads of the innermost loop that run the statement
+  int consumers = 0;  ///< of a pipeline: the first threads of the innermost loop that run the statement
 };
 
 bool is_whole(DType dtype) { return is_integer(dtype) || dtype == boolean; }
@@ -43,7 +43,7 @@ class SiteMaker {
       } else if (around.condition != none) {
         step({.kind = around.holds ? Step::Kind::holds : Step::Kind::fails, .a = value(around.condition)});
       } else {
-        step({.kind = Step::Kind::holds, .a = apply(ScalarOp::lt, index, number(around.users))});
+        step({.kind = Step::Kind::holds, .a = apply(ScalarOp::lt, index, number(around.consumers))});
       }
     }
   }
@@ -181,8 +181,8 @@ class Finder {
     inside({.condition = s.condition, .holds = true}, s.then_block);
     inside({.condition = s.condition, .holds = false}, s.else_block);
   }
-  void statement(const Ring& s) { inside({.users = s.users}, s.body); }
-  void statement(const Stage& s) { block(s.use); }
+  void statement(const StagePipeline& s) { inside({.consumers = s.consumers}, s.body); }
+  void statement(const Stage& s) { block(s.consume); }
 
   void statement(const Compute& s) {
     const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];

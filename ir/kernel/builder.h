@@ -145,8 +145,8 @@ class Builder {
   Value mma(const Matrix& left, const Matrix& right, Value sums);
   /// The scalar that thread `lane` of the warp has; all its threads ask.
   Value from_lane(Value value, Value lane);
-  /// In a ring, outside its stage: a bool that all users have alike, for those that fill too.
-  Value from_users(Value value);
+  /// In a pipeline, outside its stage: a bool that all consumers have alike, for the producers too.
+  Value from_consumers(Value value);
   /// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements; see AsyncCopy.
   void async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count = {});
   /// A tensor of `dims`, the innermost first, that begins at `offset` in a parameter; its number. See TensorMap. Of a
@@ -161,28 +161,29 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// Starts a copy of the box of a map that begins at `at` to panels in shared memory, in the fill of a stage.
+  /// Starts a copy of the box of a map that begins at `at` to panels in shared memory, in the producer of a stage.
   void copy_box(Buffer to, Bound to_index, int map, const std::vector<Value>& at);
   void commit_copies();
   void wait_copies(int pending);
 
-  // Warp groups, of sm_90a only. An operand of group_mma: its first panel, a multiple of 1024 bytes.
+  // Warp groups, of sm_90a only. An operand of wgmma: its first panel, a multiple of 1024 bytes.
   struct Panels {
     Buffer buffer;
     Bound first;
     bool transposed = false;
   };
-  /// Starts sums += left * right^T of 64 rows over `depth` elements, for all threads of a warp group together, in the
-  /// use of a stage; see GroupMma. sums: f32, half as many lanes as columns.
-  void group_mma(Var sums, const Panels& left, const Panels& right, int depth = group_depth);
+  /// Starts sums += left * right^T of 64 rows over `depth` elements, for all threads of a warpgroup together, in the
+  /// consumers of a stage; see Wgmma. sums: f32, half as many lanes as columns.
+  void wgmma(Var sums, const Panels& left, const Panels& right, int depth = wgmma_depth);
   /// The same of a left operand that the threads hold, twice as deep as it has lanes.
-  void group_mma(Var sums, Value left, const Panels& right);
+  void wgmma(Var sums, Value left, const Panels& right);
   /// Before it such sums are not used.
   void wait_sums(std::span<const Var> sums);
-  /// Of the threads of a block the first `users` use what the others fill, see Ring; the body has one stage().
-  void ring(int stages, int users, const std::function<void()>& body);
+  /// Of the threads of a block the first `consumers` consume what the others produce, see StagePipeline; the body has
+  /// one stage().
+  void pipeline(int stages, int consumers, const std::function<void()>& body);
   /// Both are given the slot of the stage.
-  void stage(const Body& fill, const Body& use);
+  void stage(const Body& produce, const Body& consume);
 
   // AMX, of a CPU only. Of an operand of tile_mma: the place of element (0, 0), from one line to the next.
   struct Lines {
@@ -195,8 +196,8 @@ class Builder {
     int rows = 32, columns = 32;
     bool continues = false;
     bool sliced = false;
-    Bound ahead = 0;      ///< with ahead_lines: see TileMma
-    int ahead_lines = 0;  ///< of 64 bytes for every 32 k; 0: nothing is asked for
+    Bound prefetch = 0;      ///< with prefetch_lines: see TileMma
+    int prefetch_lines = 0;  ///< of 64 bytes for every 32 k; 0: nothing is asked for
   };
   void tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right, Bound depth);
 

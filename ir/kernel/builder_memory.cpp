@@ -128,8 +128,8 @@ Value Builder::from_lane(Value value, Value lane) {
   return append({.op = Opcode::from_lane, .type = value.type, .args = {value.id, lane.id}});
 }
 
-Value Builder::from_users(Value value) {
-  return append({.op = Opcode::from_users, .type = value.type, .args = {value.id}});
+Value Builder::from_consumers(Value value) {
+  return append({.op = Opcode::from_consumers, .type = value.type, .args = {value.id}});
 }
 
 void Builder::async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count) {
@@ -161,22 +161,22 @@ void Builder::commit_copies() { emit({CommitCopies{}}); }
 
 void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }
 
-void Builder::group_mma(Var sums, const Panels& left, const Panels& right, int depth) {
-  emit({GroupMma{.sums = sums.id,
-                 .depth = depth,
-                 .left = {left.buffer.id, group_rows, left.transposed},
-                 .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
-                 .left_first = bound(left.first).id,
-                 .right_first = bound(right.first).id}});
+void Builder::wgmma(Var sums, const Panels& left, const Panels& right, int depth) {
+  emit({Wgmma{.sums = sums.id,
+              .depth = depth,
+              .left = {left.buffer.id, wgmma_rows, left.transposed},
+              .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
+              .left_first = bound(left.first).id,
+              .right_first = bound(right.first).id}});
 }
 
-void Builder::group_mma(Var sums, Value left, const Panels& right) {
-  emit({GroupMma{.sums = sums.id,
-                 .depth = 2 * left.type.lanes,
-                 .left = {none, group_rows},
-                 .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
-                 .right_first = bound(right.first).id,
-                 .left_value = left.id}});
+void Builder::wgmma(Var sums, Value left, const Panels& right) {
+  emit({Wgmma{.sums = sums.id,
+              .depth = 2 * left.type.lanes,
+              .left = {none, wgmma_rows},
+              .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
+              .right_first = bound(right.first).id,
+              .left_value = left.id}});
 }
 
 void Builder::wait_sums(std::span<const Var> sums) {
@@ -198,21 +198,21 @@ void Builder::tile_mma(const TileBlock& block, const Lines& sums, const Lines& l
                 .depth = bound(depth).id,
                 .continues = block.continues,
                 .sliced = block.sliced,
-                .ahead = block.ahead_lines > 0 ? bound(block.ahead).id : kernel::none,
-                .ahead_lines = block.ahead_lines}});
+                .prefetch = block.prefetch_lines > 0 ? bound(block.prefetch).id : kernel::none,
+                .prefetch_lines = block.prefetch_lines}});
 }
 
-void Builder::ring(int stages, int users, const std::function<void()>& body) {
-  Ring ring{.stages = stages, .users = users, .body = {}};
-  nested(ring.body, body);
-  emit({std::move(ring)});
+void Builder::pipeline(int stages, int consumers, const std::function<void()>& body) {
+  StagePipeline pipeline{.stages = stages, .consumers = consumers, .body = {}};
+  nested(pipeline.body, body);
+  emit({std::move(pipeline)});
 }
 
-void Builder::stage(const Body& fill, const Body& use) {
+void Builder::stage(const Body& produce, const Body& consume) {
   const Value slot = add_value({.op = Opcode::loop_index, .type = {i64, 1}});
-  Stage stage{.slot = slot.id, .fill = {}, .use = {}};
-  nested(stage.fill, [&] { fill(slot); });
-  nested(stage.use, [&] { use(slot); });
+  Stage stage{.slot = slot.id, .produce = {}, .consume = {}};
+  nested(stage.produce, [&] { produce(slot); });
+  nested(stage.consume, [&] { consume(slot); });
   emit({std::move(stage)});
 }
 

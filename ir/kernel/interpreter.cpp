@@ -63,7 +63,7 @@ class Interpreter {
     for (const ValueId id : ids) all.push_back(integer(id, t));
     return all;
   }
-  Actor actor(const Thread& t) const { return {t.id(), phase_, in_ring_}; }
+  Actor actor(const Thread& t) const { return {t.id(), phase_, in_pipeline_}; }
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
   /// Evaluates a pure value and what it needs.
@@ -136,7 +136,7 @@ class Interpreter {
       case Opcode::gather: return load(in, out, t);
       case Opcode::get: std::copy_n(&t.vars[var_offsets_[static_cast<std::size_t>(in.integer)]], n, out); return;
       case Opcode::from_lane:
-      case Opcode::from_users: break;  // exchange_lanes(), tell_all()
+      case Opcode::from_consumers: break;  // exchange_lanes(), tell_all()
       case Opcode::mma:
         return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
                               {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
@@ -198,7 +198,7 @@ class Interpreter {
   }
 
   void statement(const CopyBox& s, Thread& t) const {
-    if (t.position[0] != ring_->users) return;
+    if (t.position[0] != ring_->consumers) return;
     const TensorMap& map = kernel_.maps[at_index(s.map)];
     const Target to = target(s.to, t);
     const MappedTensor from{target(map.from, t), integer(map.offset, t), integers(map.sizes, t),
@@ -210,22 +210,22 @@ class Interpreter {
   void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
   void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, actor(t)); }
 
-  void statement(const GroupMma&, Thread&) const { fail("a group_mma outside a ring", "group_place"); }
+  void statement(const Wgmma&, Thread&) const { fail("a wgmma outside a pipeline", "warpgroup_place"); }
 
-  /// For whole warp groups.
-  void multiply(const GroupMma& s, std::span<Thread* const> threads) const {
+  /// For whole warpgroups.
+  void multiply(const Wgmma& s, std::span<Thread* const> threads) const {
     const bool of_value = s.left_value != none;
     std::vector<ValueId> places = {s.right_first};
     if (!of_value) places.push_back(s.left_first);
-    check_same(held_, places, "group_mma", group_threads, threads);
+    check_same(held_, places, "wgmma", warpgroup_threads, threads);
     std::vector<const Scalar*> held;
     for (Thread* t : threads)
       if (of_value) held.push_back(lanes(s.left_value, *t));
     for (std::size_t i = 0; i < threads.size(); ++i) {
       Thread& t = *threads[i];
-      const auto number = static_cast<int>(i % group_threads);
+      const auto number = static_cast<int>(i % warpgroup_threads);
       const std::vector<Scalar> left =
-          of_value ? left_of_threads(s, std::span(held).subspan(i - i % group_threads, group_threads), number)
+          of_value ? left_of_threads(s, std::span(held).subspan(i - i % warpgroup_threads, warpgroup_threads), number)
                    : left_of_panel(s, {target(s.left.buffer, t), integer(s.left_first, t)}, number, actor(t));
       multiply_panels(s, left, {target(s.right.buffer, t), integer(s.right_first, t)}, number, actor(t),
                       &t.vars[var_offsets_[at_index(s.sums)]]);
@@ -239,8 +239,10 @@ class Interpreter {
     multiply_blocks(s, place(s.sums), place(s.left), place(s.right), integer(s.depth, t), actor(t));
   }
 
-  void statement(const Ring&, Thread&) const { fail("a ring outside the thread loops", "ring_place"); }
-  void statement(const Stage&, Thread&) const { fail("a stage outside a ring", "ring_stage"); }
+  void statement(const StagePipeline&, Thread&) const {
+    fail("a pipeline outside the thread loops", "pipeline_place");
+  }
+  void statement(const Stage&, Thread&) const { fail("a stage outside a pipeline", "pipeline_stage"); }
   void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_place"); }
 
   void statement(const Check& s, Thread& t) {
@@ -290,18 +292,18 @@ class Interpreter {
   void lockstep(const Block& statements, std::span<Thread* const> all) {
     for (const Statement& s : statements) {
       const auto* loop = std::get_if<Loop>(&s.node);
-      const auto threads = users_of(s, all);
+      const auto threads = consumers_of(s, all);
       if (std::holds_alternative<Barrier>(s.node)) {
         ++phase_;
-      } else if (const auto* ring = std::get_if<Ring>(&s.node)) {
+      } else if (const auto* pipeline = std::get_if<StagePipeline>(&s.node)) {
         ++phase_;
-        ring_ = ring;
-        fill_needs_ = needs_of_fill(kernel_, *ring);
-        in_ring_ = Actor::InRing{.stages = ring->stages};
+        ring_ = pipeline;
+        producer_needs_ = needs_of_producer(kernel_, *pipeline);
+        in_pipeline_ = Actor::InPipeline{.stages = pipeline->stages};
         turns_ = 0;
-        lockstep(ring->body, all);
+        lockstep(pipeline->body, all);
         ring_ = nullptr;
-        in_ring_ = {};
+        in_pipeline_ = {};
       } else if (const auto* stage = std::get_if<Stage>(&s.node)) {
         turn(*stage, all);
       } else if (loop && is_collective_[loop] && loop->kind >= LoopKind::thread_x) {
@@ -309,7 +311,7 @@ class Interpreter {
       } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
-        if (const auto* product = std::get_if<GroupMma>(&s.node)) {
+        if (const auto* product = std::get_if<Wgmma>(&s.node)) {
           multiply(*product, threads);
           continue;
         }
@@ -319,8 +321,8 @@ class Interpreter {
             exchange_lanes(held_, compute->value, threads);
             continue;
           }
-          if (in.op == Opcode::from_users) {
-            tell_all(held_, compute->value, ring_->users, all);
+          if (in.op == Opcode::from_consumers) {
+            tell_all(held_, compute->value, ring_->consumers, all);
             continue;
           }
           check_same(held_, {in.args.data(), in.args.size() - 1}, name(in.op), warp_threads, threads);
@@ -330,30 +332,30 @@ class Interpreter {
     }
   }
 
-  /// In a ring the other threads run what leads to its stage, and, with no effect, what is computed from values
+  /// In a pipeline the other threads run what leads to its stage, and, with no effect, what is computed from values
   /// alone.
-  std::span<Thread* const> users_of(const Statement& s, std::span<Thread* const> threads) const {
+  std::span<Thread* const> consumers_of(const Statement& s, std::span<Thread* const> threads) const {
     const auto* set = std::get_if<SetVar>(&s.node);
-    if (!ring_ || leads_to_stage(s) || (set && fill_needs_.vars[at_index(set->var)])) return threads;
+    if (!ring_ || leads_to_stage(s) || (set && producer_needs_.vars[at_index(set->var)])) return threads;
     const auto* compute = std::get_if<Compute>(&s.node);
     const bool pure = compute && info(compute->value).buffer == none && !kernel_.is_collective(s);
-    return pure ? threads : threads.first(std::min(threads.size(), static_cast<std::size_t>(ring_->users)));
+    return pure ? threads : threads.first(std::min(threads.size(), static_cast<std::size_t>(ring_->consumers)));
   }
 
   /// A stage is filled, its copies arrive, and it is used.
   void turn(const Stage& stage, std::span<Thread* const> threads) {
-    const auto users = static_cast<std::size_t>(ring_->users);
+    const auto consumers = static_cast<std::size_t>(ring_->consumers);
     for (Thread* t : threads) lanes(stage.slot, *t)->integer = turns_ % ring_->stages;
-    in_ring_->turn = turns_++;
-    in_ring_->fills = true;
-    for (Thread* t : threads.subspan(users)) {
-      block(stage.fill, *t);
+    in_pipeline_->turn = turns_++;
+    in_pipeline_->fills = true;
+    for (Thread* t : threads.subspan(consumers)) {
+      block(stage.produce, *t);
       t->copies.commit();
       t->copies.wait(0, actor(*t));
     }
-    in_ring_->fills = false;
-    lockstep(stage.use, threads.first(users));
-    in_ring_->turn = -1;
+    in_pipeline_->fills = false;
+    lockstep(stage.consume, threads.first(consumers));
+    in_pipeline_->turn = -1;
   }
 
   /// A serial loop with a barrier or mma inside: all threads must run it equally often.
@@ -379,9 +381,9 @@ class Interpreter {
   std::unordered_map<const Loop*, bool> is_collective_;  // a barrier or an mma stands inside
   Thread main_;
   std::int64_t status_ = 0, phase_ = 0, steps_ = 0, turns_ = 0;
-  const Ring* ring_ = nullptr;  // that runs
-  FillNeeds fill_needs_;        // its fill's
-  std::optional<Actor::InRing> in_ring_;
+  const StagePipeline* ring_ = nullptr;  // that runs
+  ProducerNeeds producer_needs_;         // its fill's
+  std::optional<Actor::InPipeline> in_pipeline_;
 };
 
 }  // namespace

@@ -22,11 +22,12 @@ void exchange_lanes(const ThreadValues& values, ValueId value, std::span<Thread*
   }
 }
 
-void tell_all(const ThreadValues& values, ValueId value, int users, std::span<Thread* const> threads) {
+void tell_all(const ThreadValues& values, ValueId value, int consumers, std::span<Thread* const> threads) {
   const ValueId from = values.info(value).args[0];
   for (std::size_t i = 0; i < threads.size(); ++i) {
-    if (i < static_cast<std::size_t>(users) && values.integer(from, *threads[i]) != values.integer(from, *threads[0]))
-      values.fail(fmt::format("threads 0 and {} tell different values", i), "divergent_users");
+    if (i < static_cast<std::size_t>(consumers) &&
+        values.integer(from, *threads[i]) != values.integer(from, *threads[0]))
+      values.fail(fmt::format("threads 0 and {} tell different values", i), "divergent_consumers");
     *values.lanes(value, *threads[i]) = *values.lanes(from, *threads[0]);
   }
 }

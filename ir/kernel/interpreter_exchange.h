@@ -7,7 +7,7 @@
 
 #include "ir/kernel/interpreter_machine.h"
 
-/// What the threads of a warp, a warp group or a ring get from each other.
+/// What the threads of a warp, a warpgroup or a pipeline get from each other.
 namespace lathe::kernel {
 
 /// Where a thread has its values.
@@ -31,8 +31,8 @@ class ThreadValues {
 
 /// from_lane for all threads, which stand by warps: thread.x is the innermost thread loop, or the only one.
 void exchange_lanes(const ThreadValues& values, ValueId value, std::span<Thread* const> threads);
-/// from_users for all threads of a ring.
-void tell_all(const ThreadValues& values, ValueId value, int users, std::span<Thread* const> threads);
+/// from_consumers for all threads of a pipeline.
+void tell_all(const ThreadValues& values, ValueId value, int consumers, std::span<Thread* const> threads);
 /// Throws unless the threads of each `together` name the same places.
 void check_same(const ThreadValues& values, std::span<const ValueId> places, std::string_view op, int together,
                 std::span<Thread* const> threads);

@@ -48,8 +48,8 @@ std::vector<Scalar> read_rows(const MatrixTile& tile, const TilePlace& place, co
 std::vector<Scalar> read_panels(const MatrixTile& tile, int depth, const TilePlace& place,
                                 const std::vector<int>& rows, const Actor& actor) {
   if (place.first % (panel_alignment / 2) != 0)
-    place.buffer.fail(fmt::format("a group_mma of {}[{}], no multiple of {} bytes", place.buffer.info->name,
-                                  place.first, panel_alignment),
+    place.buffer.fail(fmt::format("a wgmma of {}[{}], no multiple of {} bytes", place.buffer.info->name, place.first,
+                                  panel_alignment),
                       "alignment");
   std::vector<Scalar> values;
   for (const int row : rows)
@@ -160,24 +160,24 @@ void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace&
 }
 
 namespace {
-OwnSums own_sums(const GroupMma& mma, int thread) {
+OwnSums own_sums(const Wgmma& mma, int thread) {
   OwnSums own;
-  for (int i = 0; i < mma.right.rows / 2; ++i) own.add(group_sum_place(thread, i));
+  for (int i = 0; i < mma.right.rows / 2; ++i) own.add(wgmma_sum_position(thread, i));
   return own;
 }
 }  // namespace
 
-std::vector<Scalar> left_of_panel(const GroupMma& mma, const TilePlace& left, int thread, const Actor& actor) {
+std::vector<Scalar> left_of_panel(const Wgmma& mma, const TilePlace& left, int thread, const Actor& actor) {
   return read_panels(mma.left, mma.depth, left, own_sums(mma, thread).rows, actor);
 }
 
-std::vector<Scalar> left_of_threads(const GroupMma& mma, std::span<const Scalar* const> held, int thread) {
+std::vector<Scalar> left_of_threads(const Wgmma& mma, std::span<const Scalar* const> held, int thread) {
   const auto depth = static_cast<std::size_t>(mma.depth);
   const OwnSums own = own_sums(mma, thread);
   std::vector<Scalar> rows(own.rows.size() * depth);
-  for (int t = 0; t < group_threads; ++t)
+  for (int t = 0; t < warpgroup_threads; ++t)
     for (int i = 0; i < mma.depth / 2; ++i) {
-      const SumPlace at = group_sum_place(t, i);
+      const SumPlace at = wgmma_sum_position(t, i);
       const auto row = std::find(own.rows.begin(), own.rows.end(), at.row);
       if (row == own.rows.end()) break;  // the first two places are of its two rows
       rows[static_cast<std::size_t>(row - own.rows.begin()) * depth + static_cast<std::size_t>(at.column)] =
@@ -186,7 +186,7 @@ std::vector<Scalar> left_of_threads(const GroupMma& mma, std::span<const Scalar*
   return rows;
 }
 
-void multiply_panels(const GroupMma& mma, const std::vector<Scalar>& left, const TilePlace& right, int thread,
+void multiply_panels(const Wgmma& mma, const std::vector<Scalar>& left, const TilePlace& right, int thread,
                      const Actor& actor, Scalar* sums) {
   const OwnSums own = own_sums(mma, thread);
   multiply(own, left, read_panels(mma.right, mma.depth, right, own.columns, actor),

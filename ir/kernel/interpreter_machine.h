@@ -67,13 +67,13 @@ void multiply_tiles(const Instruction& mma, const TilePlace& left, const TilePla
 void multiply_blocks(const TileMma& mma, const TilePlace& sums, const TilePlace& left, const TilePlace& right,
                      std::int64_t depth, const Actor& actor);
 
-/// The rows of the left operand of a group_mma that thread number `thread` of a warp group has sums of: of a panel
+/// The rows of the left operand of a wgmma that thread number `thread` of a warpgroup has sums of: of a panel
 /// (the place's line does not count), or of what the group's threads hold. Throws for a panel that is no multiple of
 /// 1024 bytes.
-std::vector<Scalar> left_of_panel(const GroupMma& mma, const TilePlace& left, int thread, const Actor& actor);
-std::vector<Scalar> left_of_threads(const GroupMma& mma, std::span<const Scalar* const> held, int thread);
-/// The same as multiply_tiles of group_mma for that thread, with these rows, added to its sums.
-void multiply_panels(const GroupMma& mma, const std::vector<Scalar>& left, const TilePlace& right, int thread,
+std::vector<Scalar> left_of_panel(const Wgmma& mma, const TilePlace& left, int thread, const Actor& actor);
+std::vector<Scalar> left_of_threads(const Wgmma& mma, std::span<const Scalar* const> held, int thread);
+/// The same as multiply_tiles of wgmma for that thread, with these rows, added to its sums.
+void multiply_panels(const Wgmma& mma, const std::vector<Scalar>& left, const TilePlace& right, int thread,
                      const Actor& actor, Scalar* sums);
 
 }  // namespace lathe::kernel

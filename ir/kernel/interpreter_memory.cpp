@@ -108,34 +108,35 @@ std::vector<Scalar> Target::load_piece(std::int64_t index, std::int64_t all, std
   return values;
 }
 
-/// What a stage of a ring has filled is read in its own use: before, its copies may be under way, and after, those of
-/// the next turn. Whether it is such an element.
+/// What a stage of a pipeline has filled is read in its own use: before, its copies may be under way, and after,
+/// those of the next turn. Whether it is such an element.
 bool Target::note_read_of_stage(std::int64_t index, const Actor& actor) const {
   const SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
   if (use.filled < 0) return false;
-  if (!actor.ring || actor.ring->turn != use.filled)
-    fail(
-        fmt::format(
-            "thread {} reads {}[{}], which turn {} of a ring filled, {}", actor.thread, info->name, index, use.filled,
-            actor.ring && actor.ring->turn >= 0 ? fmt::format("in turn {}", actor.ring->turn) : "outside the stage"),
-        "stage");
+  if (!actor.pipeline || actor.pipeline->turn != use.filled)
+    fail(fmt::format("thread {} reads {}[{}], which turn {} of a pipeline filled, {}", actor.thread, info->name,
+                     index, use.filled,
+                     actor.pipeline && actor.pipeline->turn >= 0 ? fmt::format("in turn {}", actor.pipeline->turn)
+                                                                 : "outside the stage"),
+         "stage");
   return true;
 }
 
-/// A fill may overwrite what turns filled that users are through with. Whether no barrier is wanted for it.
+/// A fill may overwrite what turns filled that consumers are through with. Whether no barrier is wanted for it.
 bool Target::note_write_of_stage(std::int64_t index, const Actor& actor) const {
   SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
   const std::int64_t before = use.filled;
-  if (!actor.ring || !actor.ring->fills) {
+  if (!actor.pipeline || !actor.pipeline->fills) {
     if (before >= 0)
-      fail(fmt::format("thread {} writes {}[{}], which a ring fills", actor.thread, info->name, index), "stage");
-    if (actor.ring) use.users_own = true;
+      fail(fmt::format("thread {} writes {}[{}], which a pipeline fills", actor.thread, info->name, index), "stage");
+    if (actor.pipeline) use.consumers_own = true;
     return false;
   }
-  const std::int64_t turn = actor.ring->turn;
-  if (use.users_own) fail(fmt::format("a ring fills {}[{}], which its users write", info->name, index), "stage");
-  if (before >= 0 && before != turn && before > turn - actor.ring->stages)
-    fail(fmt::format("turn {} of a ring fills {}[{}], which turn {} filled and may still use", turn, info->name,
+  const std::int64_t turn = actor.pipeline->turn;
+  if (use.consumers_own)
+    fail(fmt::format("a pipeline fills {}[{}], which its consumers write", info->name, index), "stage");
+  if (before >= 0 && before != turn && before > turn - actor.pipeline->stages)
+    fail(fmt::format("turn {} of a pipeline fills {}[{}], which turn {} filled and may still use", turn, info->name,
                      index, before),
          "stage");
   if (before == turn && use.writer != actor.thread)

@@ -21,8 +21,8 @@ struct SharedUse {
   std::int64_t write_phase = -1, read_phase = -1;
   std::int64_t writer = -1, reader = -1;
   bool many_readers = false;
-  std::int64_t filled = -1;  ///< the turn of a ring that filled it last
-  bool users_own = false;    ///< users of a ring have written it
+  std::int64_t filled = -1;    ///< the turn of a pipeline that filled it last
+  bool consumers_own = false;  ///< consumers of a pipeline have written it
 };
 
 enum class Written : std::uint8_t { never, by_copy_under_way, yes };
@@ -39,13 +39,13 @@ struct Scratch {
 struct Actor {
   std::int64_t thread = 0;
   std::int64_t phase = 0;  ///< barriers passed
-  /// Of a thread in a ring: its turn, -1 outside the stage, and how many are under way at once; none elsewhere.
-  struct InRing {
+  /// Of a thread in a pipeline: its turn, -1 outside the stage, and how many are under way at once; none elsewhere.
+  struct InPipeline {
     std::int64_t turn = -1;
     int stages = 0;
     bool fills = false;
   };
-  std::optional<InRing> ring = {};
+  std::optional<InPipeline> pipeline = {};
 };
 
 /// The buffer an access goes to: a parameter's memory, or scratch.

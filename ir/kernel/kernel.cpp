@@ -21,13 +21,13 @@ int Kernel::parameter_count() const {
 
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
-  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<Ring>(statement.node) ||
-         std::holds_alternative<Stage>(statement.node) || std::holds_alternative<GroupMma>(statement.node) ||
+  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<StagePipeline>(statement.node) ||
+         std::holds_alternative<Stage>(statement.node) || std::holds_alternative<Wgmma>(statement.node) ||
          std::holds_alternative<WaitSums>(statement.node) ||
          (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)].op));
 }
 
-bool is_collective(Opcode op) { return op == Opcode::from_users || threads_together(op) > 1; }
+bool is_collective(Opcode op) { return op == Opcode::from_consumers || threads_together(op) > 1; }
 
 int threads_together(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1; }
 
@@ -38,9 +38,9 @@ int panel_place(int line, int element) {
   return line * panel_side + ((element / piece) ^ (line % piece)) * piece + element % piece;
 }
 
-SumPlace group_sum_place(int thread, int index) {
-  SumPlace place = sum_place(group_columns, thread % warp_threads, index);
-  place.row += thread / warp_threads * (group_rows * warp_threads / group_threads);
+SumPlace wgmma_sum_position(int thread, int index) {
+  SumPlace place = sum_place(wgmma_columns, thread % warp_threads, index);
+  place.row += thread / warp_threads * (wgmma_rows * warp_threads / warpgroup_threads);
   return place;
 }
 
@@ -90,7 +90,7 @@ std::string_view name(Opcode op) {
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
     case Opcode::from_lane: return "from_lane";
-    case Opcode::from_users: return "from_users";
+    case Opcode::from_consumers: return "from_consumers";
     case Opcode::mma: return "mma";
   }
   throw InternalError("an opcode out of range");

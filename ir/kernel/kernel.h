@@ -58,12 +58,12 @@ enum class Opcode : std::uint8_t {
   extract,      // lane `integer` of args[0]
   shuffle,      // lane i is lane lanes[i] of args[0] followed by args[1]
   load,         // buffer[args[0] + lane]
-  load_strided,  // buffer[args[0] + lane * args[1]]
-  gather,        // buffer[args[0].lane]
-  get,           // the present value of variable `integer`
-  mma,           // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
-  from_lane,     // args[0] of thread args[1] of the warp
-  from_users,    // of a ring: args[0], which all users have alike, for those that fill too
+  load_strided,    // buffer[args[0] + lane * args[1]]
+  gather,          // buffer[args[0].lane]
+  get,             // the present value of variable `integer`
+  mma,             // a warp's product of two tiles in shared memory, added to args[4]: see MatrixTile
+  from_lane,       // args[0] of thread args[1] of the warp
+  from_consumers,  // of a pipeline: args[0], which all consumers have alike, for the producers too
 };
 
 /// An operand of mma: a matrix of `rows` rows of 16 elements that are summed over, in shared memory. Element (row, k)
@@ -86,21 +86,21 @@ struct SumPlace {
 SumPlace sum_place(int columns, int lane, int index);
 inline constexpr int warp_threads = 32;
 inline constexpr int mma_depth = 16;
-/// How the operands of GroupMma lie in shared memory: in panels of 64 lines of 64 elements (128 bytes), in each line
+/// How the operands of Wgmma lie in shared memory: in panels of 64 lines of 64 elements (128 bytes), in each line
 /// of which pieces of 16 bytes are swapped, as the 128-byte swizzle of wgmma has them. The place of an element in its
 /// panel:
 int panel_place(int line, int element);
 inline constexpr int panel_side = 64;
 inline constexpr int panel_elements = panel_side * panel_side;
 inline constexpr int panel_alignment = 1024;  ///< bytes
-/// Of the 64 rows of sums that the 128 threads of a warp group hold in f32 together, as wgmma.m64nNk16 lays them out:
+/// Of the 64 rows of sums that the 128 threads of a warpgroup hold in f32 together, as wgmma.m64nNk16 lays them out:
 /// which one is number `index` in the vector of thread `thread`, however many columns there are, up to 128. Elements
-/// of a left operand that threads hold are laid out alike. Products of GroupMma are up to 64 deep.
-inline constexpr int group_threads = 128, group_rows = 64, group_columns = 128, group_depth = 64;
-SumPlace group_sum_place(int thread, int index);
+/// of a left operand that threads hold are laid out alike. Products of Wgmma are up to 64 deep.
+inline constexpr int warpgroup_threads = 128, wgmma_rows = 64, wgmma_columns = 128, wgmma_depth = 64;
+SumPlace wgmma_sum_position(int thread, int index);
 /// How many threads, neighbours, compute it together: 1 or a warp.
 int threads_together(Opcode op);
-/// Whether other threads take part in it: those, or all of a ring.
+/// Whether other threads take part in it: those, or all of a pipeline.
 bool is_collective(Opcode op);
 
 struct Instruction {
@@ -188,7 +188,7 @@ inline constexpr std::size_t most_map_dims = 5;
 inline constexpr int most_box_lines = 256;
 
 /// Starts a copy of the box of a map that begins at the place `at`, to the lines of panels in shared memory (see
-/// panel_place) from to_index on, a multiple of 1024 bytes. It stands in the fill of a stage; of the threads that
+/// panel_place) from to_index on, a multiple of 1024 bytes. It stands in the producer of a stage; of the threads that
 /// fill the first one alone makes it, and the stage is used when it has arrived.
 struct CopyBox {
   BufferId to = none;
@@ -206,18 +206,18 @@ struct WaitCopies {
   int pending = 0;
 };
 
-/// Starts to add left * right^T, `depth` deep (16 to 64), to the sums (group_sum_place) of 64 rows and right.rows
-/// columns (16, 32, 64 or 128) that a warp group holds in a variable, f32 of right.rows / 2 lanes. left is a panel,
+/// Starts to add left * right^T, `depth` deep (16 to 64), to the sums (wgmma_sum_position) of 64 rows and right.rows
+/// columns (16, 32, 64 or 128) that a warpgroup holds in a variable, f32 of right.rows / 2 lanes. left is a panel,
 /// right is one, or two behind each other; rows are lines, or elements of lines where the operand is transposed. The
 /// first ones are multiples of 1024 bytes, equal in all threads of a group. What lies there was filled for the stage
-/// that this stands in, or stored before the ring, and is kept until the product is done; products are added in
+/// that this stands in, or stored before the pipeline, and is kept until the product is done; products are added in
 /// order. From here to a WaitSums of the variable nothing but further products may use it.
 ///
 /// Instead of a panel the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
 /// places as of sums. It is computed anew only after such a wait.
-struct GroupMma {
+struct Wgmma {
   VarId sums = none;
-  int depth = group_depth;
+  int depth = wgmma_depth;
   MatrixTile left{}, right{};  ///< left.rows: 64; of a value the left one does not count
   ValueId left_first = none, right_first = none, left_value = none;
 };
@@ -243,9 +243,9 @@ struct TileMma {
   /// Slice s of 32 k is a block of slice_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * slice_elements.
   bool sliced = false;
   /// For every tile_depth k the caches are asked for so many lines of 64 bytes more of the left operand's buffer,
-  /// from element `ahead` on, which may be out of bounds. Nothing is asked for where it is none.
-  ValueId ahead = none;
-  int ahead_lines = 0;
+  /// from element `prefetch` on, which may be out of bounds. Nothing is asked for where it is none.
+  ValueId prefetch = none;
+  int prefetch_lines = 0;
 };
 inline constexpr int tile_side = 16, tile_depth = 32;
 inline constexpr int tile_slices = 3, slice_elements = 2 * tile_side * tile_depth;
@@ -269,24 +269,26 @@ struct Alloc {
   BufferId buffer = none;
 };
 
-/// Every thread of the block (in a ring: every one that uses) waits for the others and sees their writes to shared
-/// memory.
+/// Every thread of the block (in a pipeline: every one that uses) waits for the others and sees their writes to
+/// shared memory.
 struct Barrier {};
 
-/// Of a block's threads the first `users` use what the others copy to shared memory, which are up to `stages` stages
-/// ahead. The loops of the body that lead to its one Stage, and what `fill` needs of what is computed in them, are
-/// run by all threads; `fill` by the others alone, everything else by the users alone. It begins as with a barrier.
-struct Ring {
-  int stages = 0, users = 0;
+/// Of a block's threads the first `consumers` use what the others copy to shared memory, which are up to `stages`
+/// stages ahead. The loops of the body that lead to its one Stage, and what `produce` needs of what is computed in
+/// them, are run by all threads; `produce` by the others alone, everything else by the consumers alone. It begins as
+/// with a barrier.
+struct StagePipeline {
+  int stages = 0, consumers = 0;
   Block body;
 };
 
-/// One turn of a ring: `fill`, and when its copies have arrived, `use`. `slot` is the number of turns before, modulo
-/// the ring's stages. A fill waits until the users, and the products that they started, are through with the turn
-/// that had this slot before: with that of one turn, when those of the next one are started or waited for.
+/// One turn of a pipeline: `produce`, and when its copies have arrived, `consume`. `slot` is the number of turns
+/// before, modulo the pipeline's stages. A producer waits until the consumers, and the products that they started,
+/// are through with the turn that had this slot before: with that of one turn, when those of the next one are started
+/// or waited for.
 struct Stage {
   ValueId slot = none;
-  Block fill, use;
+  Block produce, consume;
 };
 
 /// If `condition` is false, the status word becomes `code` unless it is nonzero already; the kernel goes on.
@@ -308,8 +310,8 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, AsyncCopy, CopyBox, CommitCopies, WaitCopies, GroupMma, WaitSums, TileMma,
-               SetVar, Alloc, Barrier, Check, Loop, Branch, Ring, Stage>
+  std::variant<Compute, Store, Prefetch, AsyncCopy, CopyBox, CommitCopies, WaitCopies, Wgmma, WaitSums, TileMma,
+               SetVar, Alloc, Barrier, Check, Loop, Branch, StagePipeline, Stage>
       node;
 };
 
@@ -329,7 +331,7 @@ struct Kernel {
 
   int parameter_count() const;
   /// Whether all threads of a block, or of a warp, take part in the statement: a barrier, an mma, a from_lane or
-  /// _users, products of a warp group, a ring. Loops and branches are not looked into.
+  /// _consumers, products of a warpgroup, a pipeline. Loops and branches are not looked into.
   bool is_collective(const Statement& statement) const;
   /// The top-level parallel loop, or null.
   const Loop* parallel_loop() const;

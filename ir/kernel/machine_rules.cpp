@@ -36,34 +36,33 @@ void verify_mma(const Kernel& kernel, const Instruction& mma) {
 
 }  // namespace
 
-void verify_group_mma(const Kernel& kernel, const GroupMma& s) {
+void verify_group_mma(const Kernel& kernel, const Wgmma& s) {
   const DType dtype = info(kernel, s.right.buffer).dtype;
   for (const auto& [tile, first] : {std::pair{s.left, s.left_first}, {s.right, s.right_first}}) {
     if (tile.buffer == none && s.left_value != none) continue;
-    want(kernel, value(kernel, first).type, {i64, 1}, "a place of a group_mma");
+    want(kernel, value(kernel, first).type, {i64, 1}, "a place of a wgmma");
     const BufferInfo& buffer = info(kernel, tile.buffer);
-    require(kernel, buffer.space == Space::shared, "mma_operands", "a group_mma of {}, which is not shared",
-            buffer.name);
+    require(kernel, buffer.space == Space::shared, "mma_operands", "a wgmma of {}, which is not shared", buffer.name);
     require(kernel, (buffer.dtype == bf16 || buffer.dtype == f16) && buffer.dtype == dtype, "mma_types",
-            "a group_mma of {}", name(buffer.dtype));
+            "a wgmma of {}", name(buffer.dtype));
     const Instruction& at = value(kernel, first);
     require(kernel, at.op != Opcode::constant || at.integer % (panel_alignment / 2) == 0, "alignment",
-            "a group_mma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, panel_alignment);
+            "a wgmma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, panel_alignment);
   }
   const Type type = kernel.vars[static_cast<std::size_t>(s.sums)].type;
   const int columns = s.right.rows;
   require(kernel,
-          s.left.rows == group_rows && columns >= 16 && columns <= group_columns &&
+          s.left.rows == wgmma_rows && columns >= 16 && columns <= wgmma_columns &&
               std::has_single_bit(static_cast<unsigned>(columns)) &&
-              type == Type{f32, group_rows * columns / group_threads},
-          "mma_shape", "a group_mma of {} x {} sums in {}", s.left.rows, columns, to_string(type));
-  require(kernel, s.depth >= 16 && s.depth <= group_depth && s.depth % 16 == 0, "mma_shape", "a group_mma {} deep",
+              type == Type{f32, wgmma_rows * columns / warpgroup_threads},
+          "mma_shape", "a wgmma of {} x {} sums in {}", s.left.rows, columns, to_string(type));
+  require(kernel, s.depth >= 16 && s.depth <= wgmma_depth && s.depth % 16 == 0, "mma_shape", "a wgmma {} deep",
           s.depth);
   if (s.left_value == none) return;
-  want(kernel, value(kernel, s.left_value).type, {dtype, group_rows * s.depth / group_threads},
-       "the left operand of a group_mma");
+  want(kernel, value(kernel, s.left_value).type, {dtype, wgmma_rows * s.depth / warpgroup_threads},
+       "the left operand of a wgmma");
   require(kernel, value(kernel, s.left_value).op != Opcode::get, "mma_operands",
-          "a group_mma of a variable, which may be set while it is under way");
+          "a wgmma of a variable, which may be set while it is under way");
 }
 
 void verify_of_bf16(const Kernel& kernel, const Instruction& in) {
@@ -92,10 +91,10 @@ void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
     require(kernel, buffer.dtype == bf16 && buffer.space != Space::shared, "tile_operands",
             "a tile_mma of {}, which is shared or no bf16", buffer.name);
   }
-  if (s.ahead != none) want(kernel, value(kernel, s.ahead).type, {i64, 1}, "what a tile_mma asks for ahead");
+  if (s.prefetch != none) want(kernel, value(kernel, s.prefetch).type, {i64, 1}, "what a tile_mma asks for ahead");
   constexpr int most_ahead = 256;
-  require(kernel, s.ahead == none ? s.ahead_lines == 0 : s.ahead_lines > 0 && s.ahead_lines <= most_ahead,
-          "tile_ahead", "a tile_mma that asks for {} lines ahead", s.ahead_lines);
+  require(kernel, s.prefetch == none ? s.prefetch_lines == 0 : s.prefetch_lines > 0 && s.prefetch_lines <= most_ahead,
+          "tile_prefetch", "a tile_mma that prefetches {} lines", s.prefetch_lines);
   for (const int side : {s.rows, s.columns})
     require(kernel, side == tile_side || side == 2 * tile_side, "tile_shape", "a tile_mma of {} x {} sums", s.rows,
             s.columns);
@@ -112,9 +111,9 @@ void verify_tile_mma(const Kernel& kernel, const TileMma& s) {
 
 void verify_of_warp(const Kernel& kernel, const Instruction& in) {
   if (in.op == Opcode::mma) return verify_mma(kernel, in);
-  if (in.op == Opcode::from_users) {
-    want(kernel, in.type, {boolean, 1}, "a from_users");
-    return want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_users");
+  if (in.op == Opcode::from_consumers) {
+    want(kernel, in.type, {boolean, 1}, "a from_consumers");
+    return want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_consumers");
   }
   want(kernel, in.type, {in.type.scalar, 1}, "a from_lane");
   want(kernel, value(kernel, in.args[0]).type, in.type, "the operand of from_lane");

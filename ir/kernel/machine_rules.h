@@ -23,12 +23,12 @@ void require(const Kernel& kernel, bool condition, std::string_view label, fmt::
 /// Throws [type] unless what `what` names is of the type.
 void want(const Kernel& kernel, Type have, Type type, std::string_view what);
 
-/// What follows from a from_lane, from_users, an mma or a group_mma alone, its operands being in scope: their types;
+/// What follows from a from_lane, from_consumers, an mma or a wgmma alone, its operands being in scope: their types;
 /// of a product operands in shared memory (mma_operands), both bf16 or both f16 (mma_types), tiles and sums that fit
-/// each other (mma_shape), places that are multiples of 16 bytes, of a group_mma of 1024, where they are known
+/// each other (mma_shape), places that are multiples of 16 bytes, of a wgmma of 1024, where they are known
 /// (alignment).
 void verify_of_warp(const Kernel& kernel, const Instruction& in);
-void verify_group_mma(const Kernel& kernel, const GroupMma& s);
+void verify_group_mma(const Kernel& kernel, const Wgmma& s);
 /// The types of a dot_pairs or bf16_slices, whose operands are in scope.
 void verify_of_bf16(const Kernel& kernel, const Instruction& in);
 /// Sums of f32 in stack scratch, operands of bf16 that are not shared (tile_operands), 16 or 32 rows and columns, a

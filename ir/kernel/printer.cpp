@@ -128,7 +128,7 @@ class Printer {
       case Opcode::broadcast:
       case Opcode::ramp:
       case Opcode::from_lane:
-      case Opcode::from_users:
+      case Opcode::from_consumers:
         add("{}", kernel::name(in.op));
         arguments(in);
         break;
@@ -241,14 +241,14 @@ class Printer {
     add("wait_copies {}\n", s.pending);
   }
 
-  void statement(const GroupMma& s) {
+  void statement(const Wgmma& s) {
     indent();
     const auto panels = [&](const MatrixTile& tile, ValueId first) {
       return fmt::format("{}[{}]{}", buffer(tile.buffer), value(first), tile.transposed ? "^T" : "");
     };
-    add("group_mma {} += {}, {}", var_names_[static_cast<std::size_t>(s.sums)],
+    add("wgmma {} += {}, {}", var_names_[static_cast<std::size_t>(s.sums)],
         s.left_value == none ? panels(s.left, s.left_first) : value(s.left_value), panels(s.right, s.right_first));
-    if (s.depth != group_depth) add(" depth {}", s.depth);
+    if (s.depth != wgmma_depth) add(" depth {}", s.depth);
     out_ += "\n";
   }
 
@@ -266,7 +266,7 @@ class Printer {
       return fmt::format("{}[{} by {}]", buffer(m.buffer), value(m.first), value(m.line));
     };
     const std::string ahead =
-        s.ahead == none ? "" : fmt::format(", {} lines ahead from {}", s.ahead_lines, value(s.ahead));
+        s.prefetch == none ? "" : fmt::format(", prefetch {} lines from {}", s.prefetch_lines, value(s.prefetch));
     indent();
     add("tile_mma {} {} {}, {}, {} x {} x {}{}{}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
         matrix(s.right), s.rows, s.columns, value(s.depth), s.sliced ? " in slices" : "", ahead);
@@ -302,9 +302,9 @@ class Printer {
     out_ += "\n";
   }
 
-  void statement(const Ring& s) {
+  void statement(const StagePipeline& s) {
     indent();
-    add("ring of {} for {} threads {{\n", s.stages, s.users);
+    add("pipeline of {} for {} threads {{\n", s.stages, s.consumers);
     nested(s.body);
     out_ += "\n";
   }
@@ -312,10 +312,10 @@ class Printer {
   void statement(const Stage& s) {
     indent();
     value_names_[static_cast<std::size_t>(s.slot)] = fmt::format("i{}", next_index_++);
-    add("stage {} fill {{\n", value(s.slot));
-    nested(s.fill);
-    out_ += " use {\n";
-    nested(s.use);
+    add("stage {} produce {{\n", value(s.slot));
+    nested(s.produce);
+    out_ += " consume {\n";
+    nested(s.consume);
     out_ += "\n";
   }
 

@@ -35,20 +35,20 @@ void no_parameter_store(const Kernel& kernel, const Statement& statement) {
           "setup_store", "a store to a parameter before the parallel loop");
 }
 
-/// The one ring in these statements, or null.
-const Ring* ring_of(const Kernel& kernel, const Block& statements) {
-  const Ring* found = nullptr;
+/// The one pipeline in these statements, or null.
+const StagePipeline* pipeline_of(const Kernel& kernel, const Block& statements) {
+  const StagePipeline* found = nullptr;
   for_each_statement(statements, [&](const Statement& s) {
-    const auto* ring = std::get_if<Ring>(&s.node);
-    require(kernel, !ring || !found, "ring_place", "two rings");
-    if (ring) found = ring;
+    const auto* pipeline = std::get_if<StagePipeline>(&s.node);
+    require(kernel, !pipeline || !found, "pipeline_place", "two pipelines");
+    if (pipeline) found = pipeline;
   });
   return found;
 }
 
-void verify_fill(const Kernel& kernel, const Ring& ring, const Stage& stage) {
+void verify_producer(const Kernel& kernel, const StagePipeline& pipeline, const Stage& stage) {
   std::vector<bool> own(kernel.vars.size());
-  for_each_statement(stage.fill, [&](const Statement& s) {
+  for_each_statement(stage.produce, [&](const Statement& s) {
     const bool fits =
         std::visit(Overloaded{[](const Compute&) { return true; }, [](const AsyncCopy&) { return true; },
                               [](const CopyBox&) { return true; }, [](const Loop&) { return true; },
@@ -59,20 +59,21 @@ void verify_fill(const Kernel& kernel, const Ring& ring, const Stage& stage) {
                               },
                               [](const auto&) { return false; }},
                    s.node);
-    require(kernel, fits, "ring_fill", "a fill that does more than copy");
+    require(kernel, fits, "pipeline_producer", "a producer that does more than copy");
     const auto* compute = std::get_if<Compute>(&s.node);
     if (!compute) return;
     const Instruction& in = value(kernel, compute->value);
     require(kernel, !is_collective(in.op) && (in.op != Opcode::get || own[static_cast<std::size_t>(in.integer)]),
-            "ring_fill", "a {} of a fill, which other threads take part in", name(in.op));
+            "pipeline_producer", "a {} of a producer, which other threads take part in", name(in.op));
   });
-  const FillNeeds needs = needs_of_fill(kernel, ring);
+  const ProducerNeeds needs = needs_of_producer(kernel, pipeline);
   for (std::size_t i = 0; i < needs.values.size(); ++i) {
     const Instruction& in = kernel.values[i];
-    require(kernel, !needs.values[i] || (in.buffer == none && (in.op == Opcode::from_users || !is_collective(in.op))),
-            "ring_fill", "a fill wants a {} of the users", name(in.op));
+    require(kernel,
+            !needs.values[i] || (in.buffer == none && (in.op == Opcode::from_consumers || !is_collective(in.op))),
+            "pipeline_producer", "a producer wants a {} of the consumers", name(in.op));
   }
-  require(kernel, !needs.set_elsewhere, "ring_fill", "a fill wants a variable that users set");
+  require(kernel, !needs.set_elsewhere, "pipeline_producer", "a producer wants a variable that consumers set");
 }
 
 /// Serial loops lead to the stage; gives it.
@@ -82,37 +83,38 @@ const Stage* stage_of(const Kernel& kernel, const Block& statements) {
     if (!leads_to_stage(s)) continue;
     const auto* loop = std::get_if<Loop>(&s.node);
     const auto* stage = std::get_if<Stage>(&s.node);
-    require(kernel, !found && (stage || (loop && loop->kind == LoopKind::serial)), "ring_stage",
-            "a ring with several stages, or one that is not in serial loops");
+    require(kernel, !found && (stage || (loop && loop->kind == LoopKind::serial)), "pipeline_stage",
+            "a pipeline with several stages, or one that is not in serial loops");
     found = stage ? stage : stage_of(kernel, loop->body);
   }
-  require(kernel, found != nullptr, "ring_stage", "a ring without a stage");
+  require(kernel, found != nullptr, "pipeline_stage", "a pipeline without a stage");
   return found;
 }
 
-void verify_ring(const Kernel& kernel, const Loop& loop, const Ring& ring) {
+void verify_pipeline(const Kernel& kernel, const Loop& loop, const StagePipeline& pipeline) {
   const std::int64_t threads = value(kernel, loop.hi).integer;
-  require(kernel, ring.users > 0 && ring.users % group_threads == 0, "ring_threads", "a ring for {} of {} threads",
-          ring.users, threads);
-  require(kernel, ring.users < threads, "ring_threads", "a ring that nobody fills");
-  require(kernel, ring.stages >= 2 && ring.stages <= 8, "ring_stage", "a ring of {} stages", ring.stages);
-  verify_fill(kernel, ring, *stage_of(kernel, ring.body));
+  require(kernel, pipeline.consumers > 0 && pipeline.consumers % warpgroup_threads == 0, "pipeline_threads",
+          "a pipeline for {} of {} threads", pipeline.consumers, threads);
+  require(kernel, pipeline.consumers < threads, "pipeline_threads", "a pipeline without a producer");
+  require(kernel, pipeline.stages >= 2 && pipeline.stages <= 8, "pipeline_stage",
+          "a multistage pipeline of {} stages", pipeline.stages);
+  verify_producer(kernel, pipeline, *stage_of(kernel, pipeline.body));
 }
 
 class Wants {
  public:
-  Wants(const Kernel& kernel, const Ring& ring) : kernel_(kernel), wanted_(kernel.values.size()) {
-    for_each_statement(ring.body, [&](const Statement& s) {
-      if (const auto* compute = std::get_if<Compute>(&s.node)) in_ring_.push_back(compute->value);
+  Wants(const Kernel& kernel, const StagePipeline& pipeline) : kernel_(kernel), wanted_(kernel.values.size()) {
+    for_each_statement(pipeline.body, [&](const Statement& s) {
+      if (const auto* compute = std::get_if<Compute>(&s.node)) in_pipeline_.push_back(compute->value);
     });
     vars_.resize(kernel.vars.size());
-    path(ring.body);
+    path(pipeline.body);
     for (std::size_t before = 0; before != found_;) {  // what is set to variables may want further ones
       before = found_;
       for (const SetVar* s : sets_)
         if (vars_[static_cast<std::size_t>(s->var)]) want({s->value});
     }
-    for_each_statement(ring.body, [&](const Statement& s) {
+    for_each_statement(pipeline.body, [&](const Statement& s) {
       const auto* set = std::get_if<SetVar>(&s.node);
       if (set && vars_[static_cast<std::size_t>(set->var)] && !own_.contains(set->var) &&
           std::find(sets_.begin(), sets_.end(), set) == sets_.end())
@@ -120,10 +122,10 @@ class Wants {
     });
   }
 
-  FillNeeds take() {
-    FillNeeds needs{std::vector<bool>(wanted_.size()), std::move(vars_), set_elsewhere_};
-    for (const ValueId id : in_ring_)
-      if (wanted_[static_cast<std::size_t>(id)] && !in_fill_[static_cast<std::size_t>(id)])
+  ProducerNeeds take() {
+    ProducerNeeds needs{std::vector<bool>(wanted_.size()), std::move(vars_), set_elsewhere_};
+    for (const ValueId id : in_pipeline_)
+      if (wanted_[static_cast<std::size_t>(id)] && !in_producer_[static_cast<std::size_t>(id)])
         needs.values[static_cast<std::size_t>(id)] = true;
     return needs;
   }
@@ -138,7 +140,7 @@ class Wants {
       ++found_;
       const Instruction& in = value(kernel_, id);
       if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
-      if (in.op == Opcode::from_users) continue;  // what users have
+      if (in.op == Opcode::from_consumers) continue;  // what consumers have
       work.insert(work.end(), in.args.begin(), in.args.end());
       work.push_back(in.mask);
     }
@@ -152,17 +154,17 @@ class Wants {
         want({loop->lo, loop->hi, loop->step});
         path(loop->body);
       } else if (const auto* stage = std::get_if<Stage>(&s.node)) {
-        fill(stage->fill);
+        fill(stage->produce);
       }
     }
   }
 
   void fill(const Block& statements) {
-    in_fill_.resize(kernel_.values.size());
+    in_producer_.resize(kernel_.values.size());
     for_each_statement(statements, [&](const Statement& s) {
       std::visit(Overloaded{[&](const Compute& c) {
                               want({c.value});
-                              in_fill_[static_cast<std::size_t>(c.value)] = true;
+                              in_producer_[static_cast<std::size_t>(c.value)] = true;
                             },
                             [&](const AsyncCopy& c) { want({c.to_index, c.from_index, c.count}); },
                             [&](const CopyBox& c) {
@@ -180,8 +182,8 @@ class Wants {
   }
 
   const Kernel& kernel_;
-  std::vector<bool> wanted_, in_fill_, vars_;
-  std::vector<ValueId> in_ring_;
+  std::vector<bool> wanted_, in_producer_, vars_;
+  std::vector<ValueId> in_pipeline_;
   std::vector<const SetVar*> sets_;  // that stand beside the loops that lead to the stage
   std::set<VarId> own_;              // set by the fill itself
   std::size_t found_ = 0;
@@ -215,17 +217,18 @@ void verify_loop(const Kernel& kernel, const Loop& loop) {
             "an unrolled loop without constant bounds");
 }
 
-void verify_rings(const Kernel& kernel) {
-  const Ring* ring = ring_of(kernel, kernel.body);
+void verify_pipelines(const Kernel& kernel) {
+  const StagePipeline* pipeline = pipeline_of(kernel, kernel.body);
   for_each_statement(kernel.body, [&](const Statement& s) {
     const auto* loop = std::get_if<Loop>(&s.node);
-    const bool inside = loop && loop->kind >= LoopKind::thread_x && ring_of(kernel, loop->body);
+    const bool inside = loop && loop->kind >= LoopKind::thread_x && pipeline_of(kernel, loop->body);
     if (inside) {
-      require(kernel, std::get_if<Ring>(&loop->body.back().node) == ring, "ring_place",
-              "a ring that is not the last statement of its thread loop");
-      verify_ring(kernel, *loop, *ring);
+      require(kernel, std::get_if<StagePipeline>(&loop->body.back().node) == pipeline, "pipeline_place",
+              "a pipeline that is not the last statement of its thread loop");
+      verify_pipeline(kernel, *loop, *pipeline);
     }
-    require(kernel, ring || !std::holds_alternative<Stage>(s.node), "ring_stage", "a stage outside a ring");
+    require(kernel, pipeline || !std::holds_alternative<Stage>(s.node), "pipeline_stage",
+            "a stage outside a pipeline");
   });
 }
 
@@ -235,8 +238,8 @@ void for_each_statement(const Block& statements, const std::function<void(const 
     const auto inside = [&](const Block& block) { for_each_statement(block, body); };
     std::visit(Overloaded{[&](const Loop& l) { inside(l.body); },
                           [&](const Branch& b) { inside(b.then_block), inside(b.else_block); },
-                          [&](const Ring& r) { inside(r.body); },
-                          [&](const Stage& t) { inside(t.fill), inside(t.use); }, [](const auto&) {}},
+                          [&](const StagePipeline& r) { inside(r.body); },
+                          [&](const Stage& t) { inside(t.produce), inside(t.consume); }, [](const auto&) {}},
                s.node);
   }
 }
@@ -266,17 +269,16 @@ bool runs_together(const Kernel& kernel, const Loop& loop) {
   });
 }
 
-bool copies_by_all(const Ring& ring) {
+bool copies_by_all(const StagePipeline& pipeline) {
   bool found = false;
-  for_each_statement(ring.body,
+  for_each_statement(pipeline.body,
                      [&](const Statement& s) { found = found || std::holds_alternative<AsyncCopy>(s.node); });
   return found;
 }
 
 bool multiplies(const Block& statements) {
   bool found = false;
-  for_each_statement(statements,
-                     [&](const Statement& s) { found = found || std::holds_alternative<GroupMma>(s.node); });
+  for_each_statement(statements, [&](const Statement& s) { found = found || std::holds_alternative<Wgmma>(s.node); });
   return found;
 }
 
@@ -284,7 +286,7 @@ bool leads_to_stage(const Statement& statement) {
   return std::visit(
       Overloaded{[](const Stage&) { return true; }, [](const Loop& l) { return leads_to_stage(l.body); },
                  [](const Branch& b) { return leads_to_stage(b.then_block) || leads_to_stage(b.else_block); },
-                 [](const Ring& r) { return leads_to_stage(r.body); }, [](const auto&) { return false; }},
+                 [](const StagePipeline& r) { return leads_to_stage(r.body); }, [](const auto&) { return false; }},
       statement.node);
 }
 
@@ -292,6 +294,8 @@ bool leads_to_stage(const Block& statements) {
   return std::any_of(statements.begin(), statements.end(), [](const Statement& s) { return leads_to_stage(s); });
 }
 
-FillNeeds needs_of_fill(const Kernel& kernel, const Ring& ring) { return Wants(kernel, ring).take(); }
+ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline) {
+  return Wants(kernel, pipeline).take();
+}
 
 }  // namespace lathe::kernel

@@ -16,10 +16,11 @@ void verify_parallel_loop(const Kernel& kernel);
 /// (unroll_bounds); the bounds are in scope.
 void verify_loop(const Kernel& kernel, const Loop& loop);
 
-/// One ring at most, the last statement of its loop of whole warps, with users in whole groups (ring_threads,
-/// ring_place), of 2 to 8 stages with one Stage in serial loops (ring_stage), whose fill copies to shared memory and
-/// does nothing else, and needs nothing of what the users load or multiply, nor variables that they set (ring_fill).
-void verify_rings(const Kernel& kernel);
+/// One pipeline at most, the last statement of its loop of whole warps, with consumers in whole groups
+/// (pipeline_threads, pipeline_place), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose fill
+/// copies to shared memory and does nothing else, and needs nothing of what the consumers load or multiply, nor
+/// variables that they set (pipeline_producer).
+void verify_pipelines(const Kernel& kernel);
 
 /// Runs body(statement) for all statements of a block and of the blocks inside.
 void for_each_statement(const Block& statements, const std::function<void(const Statement&)>& body);
@@ -27,24 +28,24 @@ void for_each_statement(const Block& statements, const std::function<void(const 
 /// A value and what it is computed of, each once, after what it needs itself. Masks are left out.
 std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value);
 
-/// Whether all threads that fill take part in it; else the first one starts all copies.
-bool copies_by_all(const Ring& ring);
+/// Whether all producers take part in it; else the first one starts all copies.
+bool copies_by_all(const StagePipeline& pipeline);
 
 /// Whether a barrier, an mma or the like stands in the loop.
 bool runs_together(const Kernel& kernel, const Loop& loop);
 
-/// Whether a GroupMma stands there.
+/// Whether a Wgmma stands there.
 bool multiplies(const Block& statements);
 /// Whether a Stage stands there.
 bool leads_to_stage(const Statement& statement);
 bool leads_to_stage(const Block& statements);
 
-/// What is computed in a ring's body for its fill, or for a loop that leads there: by value, and by variable.
-struct FillNeeds {
+/// What is computed in a pipeline's body for its fill, or for a loop that leads there: by value, and by variable.
+struct ProducerNeeds {
   std::vector<bool> values, vars;
   bool set_elsewhere = false;  ///< such a variable is set elsewhere than beside these loops
 };
-FillNeeds needs_of_fill(const Kernel& kernel, const Ring& ring);
+ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline);
 
 inline const Instruction& value(const Kernel& kernel, ValueId id) {
   return kernel.values[static_cast<std::size_t>(id)];

@@ -17,23 +17,23 @@ class Sums {
 
   void block(const Block& statements) {
     for (const Statement& s : statements)
-      std::visit(
-          Overloaded{[&](const Compute& c) { compute(kernel_.values[static_cast<std::size_t>(c.value)]); },
-                     [&](const SetVar& v) { use(v.var, "set"); },
-                     [&](const GroupMma& m) { under_way_[static_cast<std::size_t>(m.sums)] = true; },
-                     [&](const WaitSums& w) {
-                       for (const VarId var : w.sums) under_way_[static_cast<std::size_t>(var)] = false;
-                     },
-                     [&](const Loop& l) { loop(l.body); },
-                     [&](const Branch& b) {
-                       const Vars before = under_way_;
-                       block(b.then_block);
-                       const Vars then = std::exchange(under_way_, before);
-                       block(b.else_block);
-                       join(then);
-                     },
-                     [&](const Ring& r) { ring(r); }, [&](const Stage& t) { block(t.use); }, [](const auto&) {}},
-          s.node);
+      std::visit(Overloaded{[&](const Compute& c) { compute(kernel_.values[static_cast<std::size_t>(c.value)]); },
+                            [&](const SetVar& v) { use(v.var, "set"); },
+                            [&](const Wgmma& m) { under_way_[static_cast<std::size_t>(m.sums)] = true; },
+                            [&](const WaitSums& w) {
+                              for (const VarId var : w.sums) under_way_[static_cast<std::size_t>(var)] = false;
+                            },
+                            [&](const Loop& l) { loop(l.body); },
+                            [&](const Branch& b) {
+                              const Vars before = under_way_;
+                              block(b.then_block);
+                              const Vars then = std::exchange(under_way_, before);
+                              block(b.else_block);
+                              join(then);
+                            },
+                            [&](const StagePipeline& r) { pipeline(r); }, [&](const Stage& t) { block(t.consume); },
+                            [](const auto&) {}},
+                 s.node);
   }
 
  private:
@@ -43,7 +43,7 @@ class Sums {
 
   void use(VarId var, std::string_view how) const {
     require(kernel_, !under_way_[static_cast<std::size_t>(var)], "sums_under_way",
-            "variable {} is {} while a group_mma may be adding to it", var, how);
+            "variable {} is {} while a wgmma may be adding to it", var, how);
   }
 
   void join(const Vars& other) {
@@ -60,10 +60,10 @@ class Sums {
     }
   }
 
-  void ring(const Ring& r) {
+  void pipeline(const StagePipeline& r) {
     block(r.body);
     require(kernel_, std::none_of(under_way_.begin(), under_way_.end(), [](bool is) { return is; }), "sums_under_way",
-            "a ring ends while a group_mma is under way");
+            "a pipeline ends while a wgmma is under way");
   }
 
   const Kernel& kernel_;
@@ -76,18 +76,18 @@ void verify_sums(const Kernel& kernel) {
   Sums(kernel).block(kernel.body);
   std::vector<bool> operand(kernel.buffers.size());
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* product = std::get_if<GroupMma>(&s.node);
+    const auto* product = std::get_if<Wgmma>(&s.node);
     if (!product) return;
     for (const MatrixTile& tile : {product->left, product->right})
       if (tile.buffer != none) operand[static_cast<std::size_t>(tile.buffer)] = true;
   });
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* ring = std::get_if<Ring>(&s.node);
-    if (!ring) return;
-    for_each_statement(ring->body, [&](const Statement& inside) {
+    const auto* pipeline = std::get_if<StagePipeline>(&s.node);
+    if (!pipeline) return;
+    for_each_statement(pipeline->body, [&](const Statement& inside) {
       const auto* store = std::get_if<Store>(&inside.node);
       require(kernel, !store || !operand[static_cast<std::size_t>(store->buffer)], "mma_operands",
-              "a store to what a group_mma reads, in its ring");
+              "a store to what a wgmma reads, in its pipeline");
     });
   });
 }

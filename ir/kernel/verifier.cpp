@@ -35,7 +35,7 @@ class Verifier {
     for (const TensorMap& map : kernel_.maps) verify_map(kernel_, map);
     verify_parallel_loop(kernel_);
     block(kernel_.body);
-    verify_rings(kernel_);
+    verify_pipelines(kernel_);
     verify_sums(kernel_);
     require(scratch_bytes_ <= 256 * 1024, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
   }
@@ -180,11 +180,11 @@ class Verifier {
         var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
         break;
-      case Opcode::from_users:
+      case Opcode::from_consumers:
         arguments(in, 1);
         verify_of_warp(kernel_, in);
-        require(rings_ > 0 && uses_ + fills_ == 0 && conditional_ == 0, "users_place",
-                "a from_users in a branch, a stage or outside a ring");
+        require(pipelines_ > 0 && consumes_ + produces_ == 0 && conditional_ == 0, "consumers_place",
+                "a from_consumers in a branch, a stage or outside a pipeline");
         break;
       case Opcode::from_lane:
       case Opcode::mma:
@@ -251,7 +251,8 @@ class Verifier {
     use(s.to_index);
     for (const ValueId id : s.at) use(id);
     verify_copy_box(kernel_, s);
-    require(fills_ > 0 && conditional_ == 0, "copy_place", "a copy_box in a branch or outside the fill of a stage");
+    require(produces_ > 0 && conditional_ == 0, "copy_place",
+            "a copy_box in a branch or outside the producer of a stage");
   }
 
   void statement(const CommitCopies&) const {
@@ -263,7 +264,7 @@ class Verifier {
     require(s.pending >= 0 && s.pending < 8, "copy_groups", "a wait for all but {} groups", s.pending);
   }
 
-  void statement(const GroupMma& s) const {
+  void statement(const Wgmma& s) const {
     const bool of_value = s.left_value != none;
     if (!of_value) buffer(s.left.buffer, false);
     buffer(s.right.buffer, false);
@@ -271,13 +272,14 @@ class Verifier {
     var(s.sums);
     own_iteration(s.sums);
     verify_group_mma(kernel_, s);
-    require(conditional_ == 0 && uses_ > 0, "group_place", "a group_mma in a branch or outside the use of a stage");
+    require(conditional_ == 0 && consumes_ > 0, "warpgroup_place",
+            "a wgmma in a branch or outside the use of a stage");
   }
 
   void statement(const WaitSums& s) const {
     for (const VarId sums : s.sums) var(sums);
-    require(conditional_ == 0 && rings_ > 0 && fills_ == 0, "group_place",
-            "a wait_sums in a branch, a fill or outside a ring");
+    require(conditional_ == 0 && pipelines_ > 0 && produces_ == 0, "warpgroup_place",
+            "a wait_sums in a branch, a producer or outside a pipeline");
   }
 
   void statement(const TileMma& s) const {
@@ -286,7 +288,7 @@ class Verifier {
     for (const BufferId operand : {s.left.buffer, s.right.buffer}) buffer(operand, false);
     for (const TileMma::Matrix& m : {s.sums, s.left, s.right}) use(m.first), use(m.line);
     use(s.depth);
-    if (s.ahead != none) use(s.ahead);
+    if (s.prefetch != none) use(s.prefetch);
     verify_tile_mma(kernel_, s);
   }
 
@@ -352,24 +354,24 @@ class Verifier {
     scope_values_.pop_back();
   }
 
-  void statement(const Ring& s) {
-    require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "ring_place",
-            "a ring in a branch or outside the one thread loop, of whole warps along x");
-    ++rings_;
+  void statement(const StagePipeline& s) {
+    require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "pipeline_place",
+            "a pipeline in a branch or outside the one thread loop, of whole warps along x");
+    ++pipelines_;
     block(s.body);
-    --rings_;
+    --pipelines_;
   }
 
   void statement(const Stage& s) {
     define(s.slot);
     require(at(s.slot).op == Opcode::loop_index && at(s.slot).type == Type{i64, 1}, "loop_index",
             "value {} is no slot", s.slot);
-    ++fills_;
-    block(s.fill);
-    --fills_;
-    ++uses_;
-    block(s.use);
-    --uses_;
+    ++produces_;
+    block(s.produce);
+    --produces_;
+    ++consumes_;
+    block(s.consume);
+    --consumes_;
     defined_[static_cast<std::size_t>(s.slot)] = false;
     scope_values_.pop_back();
   }
@@ -387,7 +389,7 @@ class Verifier {
   std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
   std::int64_t scratch_bytes_ = 0;
   std::vector<int> var_depth_;
-  int depth_ = 0, threads_ = 0, conditional_ = 0, rings_ = 0, fills_ = 0, uses_ = 0;
+  int depth_ = 0, threads_ = 0, conditional_ = 0, pipelines_ = 0, produces_ = 0, consumes_ = 0;
   int warps_ = 0;        // enclosing thread.x loops of whole warps
   int independent_ = 0;  // enclosing loops whose iterations are independent
 };

@@ -65,7 +65,7 @@ class Grower {
     folds_columns_ = folds_columns_ || (member.columns && !member.has_columns() && (member.rows.result || !product));
     region_.members.emplace(id, std::move(member));
     if (!large) return true;
-    if (readers_.is_kept(id))
+    if (readers_.is_saved(id))
       return fail(id, "a value with all its rows and columns is an output or a state's new value");
     for (const ValueId user : readers_.of(id))
       if (!region_.members.contains(user)) wanted_.insert(user);
@@ -137,7 +137,7 @@ class Grower {
       if (!member.rows.result) work.push_back(id);
     for (const ValueId id : work) {
       const auto& users = readers_.of(id);
-      if (users.size() != 1 || readers_.is_kept(id)) continue;
+      if (users.size() != 1 || readers_.is_saved(id)) continue;
       const Node& user = graph_[users[0]];
       const bool widens = user.op == &ops::cast && is_float(user.type.dtype) && is_float(graph_[id].type.dtype) &&
                           size_in_bytes(user.type.dtype) > size_in_bytes(graph_[id].type.dtype);
@@ -162,7 +162,7 @@ Readers::Readers(const Graph& graph) : users(graph.users()), kept(graph.nodes.si
 
 bool RowRegion::is_result(ValueId member, const Readers& readers) const {
   const auto& users = readers.of(member);
-  return readers.is_kept(member) ||
+  return readers.is_saved(member) ||
          std::any_of(users.begin(), users.end(), [&](ValueId user) { return !members.contains(user); });
 }
 

@@ -12,7 +12,7 @@ namespace lathe {
 struct Readers {
   explicit Readers(const ir::Graph& graph);
   const std::vector<ir::ValueId>& of(ir::ValueId id) const { return users[static_cast<std::size_t>(id.index)]; }
-  bool is_kept(ir::ValueId id) const { return kept[static_cast<std::size_t>(id.index)]; }
+  bool is_saved(ir::ValueId id) const { return kept[static_cast<std::size_t>(id.index)]; }
   std::vector<std::vector<ir::ValueId>> users;
   std::vector<bool> kept;
 };

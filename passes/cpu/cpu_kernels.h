@@ -29,7 +29,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 
-/// An attention region: strips of rows, each with all its columns in scratch, from the products that make the scores
+/// An attention region: row blocks, each with all its columns in scratch, from the products that make the scores
 /// to those that end it. Two kernels where sums over all outer dims are among its members.
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 

@@ -88,7 +88,7 @@ class Planner {
       if (plan_.region(id) < 0) place(id);
     }
     merge_regions(plan_, graph_, reads_, options_.recomputed);
-    absorb_ends(plan_);
+    absorb_output_products(plan_);
     if (options_.columns) join_columns(plan_, graph_, reads_);
     mark_stored();
     order_regions(plan_, graph_, reads_);

@@ -61,12 +61,12 @@ void RegionGraph::note(std::span<const ValueId> members, int region) {
 }
 
 bool RegionGraph::depends_on(const std::vector<int>& from, int target) const {
-  constexpr std::size_t most_ends = 8;  // of paths that are looked for in the tree
+  constexpr std::size_t most_outputs = 8;  // of paths that are looked for in the tree
   std::vector<int> units;
   std::vector<ValueId> ends;
   for (const int r : from) {
     units.push_back(unit_of(plan_, r));
-    if (ends.size() < most_ends && !region(r).members.empty()) ends.push_back(region(r).members.back());
+    if (ends.size() < most_outputs && !region(r).members.empty()) ends.push_back(region(r).members.back());
   }
   return order_.depends(units, unit_of(plan_, target), [&](int unit) {
     bool found = false;

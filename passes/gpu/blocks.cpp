@@ -55,7 +55,7 @@ void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, Value r
     }
 }
 
-Value join_in_warp(kernel::Builder& b, ScalarOp op, Value value, Value lane, int width) {
+Value reduce_in_warp(kernel::Builder& b, ScalarOp op, Value value, Value lane, int width) {
   const Value first = width < kernel::warp_threads ? lane / width * width : b.index(0);
   for (int half = width / 2; half >= 1; half /= 2)
     value = b.apply(op, {value, b.from_lane(value, first + (lane + half) % width)});
@@ -67,8 +67,8 @@ SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int
 }
 
 /// In shared memory, until the values of `least` threads are left.
-void SharedTree::join_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, Value slot,
-                             Value place, int width, int least) {
+void SharedTree::reduce_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, Value slot,
+                               Value place, int width, int least) {
   for (int half = width / 2; half >= least; half /= 2) {
     b_.barrier();
     b_.if_(place < half, [&] {
@@ -80,8 +80,8 @@ void SharedTree::join_halves(const std::vector<std::size_t>& which, const std::v
   }
 }
 
-std::vector<Value> SharedTree::join(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
-                                    std::vector<Value> values, Value slot, Value place, int width) {
+std::vector<Value> SharedTree::reduce(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
+                                      std::vector<Value> values, Value slot, Value place, int width) {
   constexpr int warp = kernel::warp_threads;
   if (width == 1) return values;
   const bool in_memory = width != warp;
@@ -93,11 +93,11 @@ std::vector<Value> SharedTree::join(const std::vector<std::size_t>& which, const
   };
   if (in_memory) {
     put();
-    join_halves(which, ops, slot, place, width, width > warp ? warp : 1);
+    reduce_halves(which, ops, slot, place, width, width > warp ? warp : 1);
   }
   if (width > warp) take(slot);
   if (width >= warp)
-    for (std::size_t i = 0; i < which.size(); ++i) values[i] = join_in_warp(b_, ops[i], values[i], place, warp);
+    for (std::size_t i = 0; i < which.size(); ++i) values[i] = reduce_in_warp(b_, ops[i], values[i], place, warp);
   if (!in_memory) return values;
   if (width > warp) b_.if_(equal(place, 0), put);
   b_.barrier();

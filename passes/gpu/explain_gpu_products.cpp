@@ -29,7 +29,7 @@ bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
                      [](const kernel::Instruction& in) { return in.op == kernel::Opcode::mma; });
 }
 
-bool multiplies_by_warp_groups(const kernel::Kernel& kernel) { return kernel::multiplies(kernel.body); }
+bool multiplies_by_wgmma(const kernel::Kernel& kernel) { return kernel::multiplies(kernel.body); }
 
 std::string explain_gpu_products(const Program& program) {
   std::vector<const Launch*> first;
@@ -39,15 +39,15 @@ std::string explain_gpu_products(const Program& program) {
   std::string text;
   for (const Launch* launch : first) {
     const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch->kernel)];
-    const bool by_groups = multiplies_by_warp_groups(kernel);
+    const bool by_groups = multiplies_by_wgmma(kernel);
     const int count = times.at(launch->kernel);
     text += fmt::format("product {}: {}{}, {} multiplications and additions, by {}\n", *product_of(program, *launch),
-                        by_groups                            ? "warp groups"
+                        by_groups                            ? "warpgroups"
                         : multiplies_on_tensor_cores(kernel) ? "tensor cores"
                                                              : "no tensor cores",
                         count > 1 ? fmt::format(", {} times", count) : "", launch->flops.to_string(), kernel.name);
     for (const std::string& note : kernel.notes)
-      if (note.starts_with(gpu::not_by_warp_groups)) text += "  " + note + "\n";
+      if (note.starts_with(gpu::not_by_wgmma)) text += "  " + note + "\n";
   }
   return text;
 }

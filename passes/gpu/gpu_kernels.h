@@ -15,11 +15,11 @@ inline constexpr int block_threads = 256;
 /// Element-wise nodes without reductions: a vector a thread, over all points of the domain.
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region);
 /// Reductions over inner dims: some threads a row (by its length), some rows a block; each loop over the row strides
-/// by those threads, and a tree in shared memory joins what they reduced. Few and long rows are cut into pieces, and
+/// by those threads, and a tree in shared memory joins what they reduced. Few and long rows are cut into splits, and
 /// each loop over them is a kernel of its own: see rows_plan.h.
 std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
 /// A reduction over outer dims: threads side by side along the columns, others down the rows, joined by a tree. Long
-/// columns are cut into pieces of a number that does not depend on the machine; a second kernel joins them in the
+/// columns are cut into splits of a number that does not depend on the machine; a second kernel joins them in the
 /// same way.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
 /// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
@@ -28,16 +28,16 @@ std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, 
 /// A contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, through shared memory; 8 x 8 or 4 x 4 of
 /// them a thread.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
-/// The same by tensor cores, for operands of bf16 or f16; long sums of few tiles in pieces, which a second kernel
-/// adds. `warp_groups`: the GPU has wgmma, which is used where it ends first.
+/// The same by tensor cores, for operands of bf16 or f16; long sums of few tiles in splits, which a second kernel
+/// adds. `warpgroups`: the GPU has wgmma, which is used where it ends first.
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
-                                                       bool warp_groups);
+                                                       bool warpgroups);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
 /// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h. Where
 /// the GPU has wgmma and the rows' kernel does not use it, its notes say why.
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
-                                                  bool warp_groups);
-inline const std::string not_by_warp_groups = "not by warp groups: ";
+                                                  bool warpgroups);
+inline const std::string not_by_wgmma = "not by warpgroups: ";
 /// Copies one buffer to another.
 KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);
 
@@ -68,7 +68,7 @@ void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, kernel:
 /// Joins one value a thread over each `width` neighbouring threads of a warp (a power of two), `lane` being the
 /// thread's number in the warp (of whole warps: or in the block). Values are joined pairwise, the upper half with the
 /// lower half; all threads of the warp call it, and all of a group get the same.
-kernel::Value join_in_warp(kernel::Builder& b, ScalarOp op, kernel::Value value, kernel::Value lane, int width);
+kernel::Value reduce_in_warp(kernel::Builder& b, ScalarOp op, kernel::Value value, kernel::Value lane, int width);
 
 /// Joins one value a thread over the `width` threads of a group (a power of two): `slot` is the thread's place in
 /// shared memory, groups lying one behind the other, `place` its number in the group (i64); a group of 32 or more
@@ -79,13 +79,13 @@ class SharedTree {
  public:
   /// Allocates the memory: in a block loop, outside the thread loops. Groups of one thread or one warp need none.
   SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads);
-  std::vector<kernel::Value> join(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
-                                  std::vector<kernel::Value> values, kernel::Value slot, kernel::Value place,
-                                  int width);
+  std::vector<kernel::Value> reduce(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
+                                    std::vector<kernel::Value> values, kernel::Value slot, kernel::Value place,
+                                    int width);
 
  private:
-  void join_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, kernel::Value slot,
-                   kernel::Value place, int width, int least);
+  void reduce_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, kernel::Value slot,
+                     kernel::Value place, int width, int least);
 
   kernel::Builder& b_;
   std::vector<kernel::Buffer> memory_;

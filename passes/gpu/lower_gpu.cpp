@@ -25,14 +25,14 @@ bool reduces(const LoweringContext& context, const Region& region) {
                      [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
 }
 
-template <bool warp_groups>
+template <bool warpgroups>
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   if (region.kind == RegionKind::product)
-    return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region, warp_groups)
+    return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region, warpgroups)
                                                     : gpu::lower_product(context, region);
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
   if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
-  if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region, warp_groups);
+  if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region, warpgroups);
   LATHE_ASSERT(region.kind == RegionKind::rows);
   if (reduces(context, region)) return gpu::lower_rows(context, region);
   return one(gpu::lower_points(context, region));
@@ -69,9 +69,9 @@ void name_kernels(Program& program) {
 
 }  // namespace
 
-Machine gpu_machine(bool warp_groups) {
+Machine gpu_machine(bool warpgroups) {
   return {.vectors = gpu::vectors,
-          .region = warp_groups ? region_kernels<true> : region_kernels<false>,
+          .region = warpgroups ? region_kernels<true> : region_kernels<false>,
           .copy = gpu::lower_copy,
           .fusion = {.attention_sums = OuterSums::all, .copied_operands = true},
           .chunks = RowChunks::gpu(),

@@ -11,7 +11,7 @@ bool Launch::runs(ir::ValueId id) const {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(start); });
 }
 
-bool Launch::leaves_rest(int parameter) const {
+bool Launch::leaves_remainder(int parameter) const {
   return std::find(partial.begin(), partial.end(), parameter) != partial.end();
 }
 

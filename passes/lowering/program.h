@@ -50,8 +50,8 @@ struct Launch {
   std::shared_ptr<const Tile> tile = nullptr;  ///< of products, where LowerOptions::tiles asks for it
   int candidate = 0;                           ///< of the tile
 
-  bool runs(ir::ValueId id) const;        ///< whether the node is among what it came from
-  bool leaves_rest(int parameter) const;  ///< whether it is one of `partial`
+  bool runs(ir::ValueId id) const;             ///< whether the node is among what it came from
+  bool leaves_remainder(int parameter) const;  ///< whether it is one of `partial`
 };
 
 /// A kind of values (one op at one source line, in all layers) that is computed again instead of being kept.

@@ -181,7 +181,7 @@ class CandidateFinder {
       if (graph_[id].op->as<Argument>() || graph_[id].op == &ops::constant) continue;
       if (looked_through(id)) {
         open.push_back({id, true, copied.size()});
-      } else if (!copied.contains(id) && !is_kept(id, first, size)) {
+      } else if (!copied.contains(id) && !is_saved(id, first, size)) {
         copied.insert(id);
         if (!copy(id)) return false;
       }
@@ -190,7 +190,7 @@ class CandidateFinder {
   }
 
   /// Whether a value that a copy needs is in memory all the while, or may as well be.
-  bool is_kept(ValueId id, int first, double size) const {
+  bool is_saved(ValueId id, int first, double size) const {
     return plan_.is_stored(id) && (last_[at(id)] >= first || elements(id) * negligible <= size);
   }
 

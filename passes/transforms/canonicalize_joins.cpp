@@ -35,14 +35,14 @@ struct Piece {
   Dim start, stop;
 };
 
-constexpr std::size_t most_pieces = 64;
+constexpr std::size_t most_splits = 64;
 
 /// The pads along one dim that a tree of adds sums up; false where anything else is among the terms, or they are
 /// many.
 bool collect_pads(const Value& value, int dim, std::vector<Piece>& pieces) {
   std::vector<Value> terms = {value};  // the next one last
   while (!terms.empty()) {
-    if (pieces.size() + terms.size() > most_pieces) return false;
+    if (pieces.size() + terms.size() > most_splits) return false;
     const Value term = terms.back();
     terms.pop_back();
     if (is(term, ops::add)) {
@@ -60,7 +60,7 @@ bool collect_pads(const Value& value, int dim, std::vector<Piece>& pieces) {
 
 /// The first pad in a tree of adds.
 std::optional<Value> first_pad(Value value) {
-  for (std::size_t adds = 0; adds < most_pieces && is(value, ops::add); ++adds) value = operand_of(value, 0);
+  for (std::size_t adds = 0; adds < most_splits && is(value, ops::add); ++adds) value = operand_of(value, 0);
   return is(value, ops::pad) ? std::optional(value) : std::nullopt;
 }
 

@@ -119,7 +119,7 @@ std::optional<Value> absorb_expand(const Context& c) {
   return c.builder.add(*c.node.op, operands, c.node.attrs);
 }
 
-std::optional<Value> join_slices(const Context& c) {
+std::optional<Value> add_split_bf16(const Context& c) {
   if (c.node.op != &ops::slice) return std::nullopt;
   const Shape shape = c.operand(0).shape();
   const Range outer = range_of(c.node, shape);
@@ -139,7 +139,7 @@ constexpr Rule all_view_rules[] = {
     {"drop_contiguous", "contiguous(x) -> x for a contiguous x", drop_contiguous},
     {"join_expands", "expand(expand(x)) -> expand(x); expand to x's own shape -> x", join_expands},
     {"absorb_expand", "add(expand(x), y) -> add(x, y), where y has the shape already", absorb_expand},
-    {"join_slices", "slice(slice(x)) -> slice(x); slice of all of x -> x", join_slices},
+    {"add_split_bf16", "slice(slice(x)) -> slice(x); slice of all of x -> x", add_split_bf16},
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
-#include "tests/attention/spelling.h"
+#include "tests/attention/variant.h"
 #include "tests/support/compare.h"
 #include "tests/support/golden.h"
 #include "tests/support/run_with_states.h"
@@ -53,10 +53,11 @@ TEST_CASE("the memory of attention, forward and backward, grows linearly with th
 }
 
 TEST_CASE("fused attention gives the same bits for any number of threads") {
-  for (const Spelling& s : {Spelling{.layout = Layout::split, .mask = Mask::causal_fill},
-                            Spelling{.layout = Layout::grouped_repeat, .mask = Mask::alibi, .extra = Extra::dropout},
-                            Spelling{.layout = Layout::split, .mask = Mask::bias_shared},
-                            Spelling{.mask = Mask::bias_then_mask}, Spelling{.layout = Layout::flat}}) {
+  for (const PatternVariant& s :
+       {PatternVariant{.layout = Layout::split, .mask = Mask::causal_fill},
+        PatternVariant{.layout = Layout::grouped_repeat, .mask = Mask::alibi, .extra = Extra::dropout},
+        PatternVariant{.layout = Layout::split, .mask = Mask::bias_shared},
+        PatternVariant{.mask = Mask::bias_then_mask}, PatternVariant{.layout = Layout::flat}}) {
     INFO(s.name());
     const ir::Graph graph = build(s);
     const ir::Tensors arguments = random_arguments(graph, {{"N", 3}, {"S", 131}});

@@ -9,7 +9,7 @@
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
-#include "tests/attention/spelling.h"
+#include "tests/attention/variant.h"
 #include "tests/support/compare.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
@@ -55,9 +55,9 @@ void check_kernels(const ir::Graph& graph, DType dtype, const std::vector<DimBin
   }
 }
 
-void check_kernels(const Spelling& spelling, const std::vector<DimBindings>& sizes) {
-  INFO(spelling.name());
-  for (const DType dtype : {f32, bf16}) check_kernels(build(spelling, dtype), dtype, sizes);
+void check_kernels(const PatternVariant& variant, const std::vector<DimBindings>& sizes) {
+  INFO(variant.name());
+  for (const DType dtype : {f32, bf16}) check_kernels(build(variant, dtype), dtype, sizes);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ TEST_CASE("explain tells what multiplies in an attention's kernel") {
 
 TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles") {
   using Catch::Matchers::Contains;
-  const Spelling deep{.mask = Mask::causal_fill, .depth = 32};
+  const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep)), Contains("in slices"));
   CHECK(sums_by_fma(code(build(deep))));  // those that overflow as slices
   CHECK(sums_by_fma(code(build(deep), {512})));
@@ -89,7 +89,7 @@ TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles"
 
 TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has them") {
   using Catch::Matchers::Contains;
-  const Spelling deep{.mask = Mask::causal_fill, .depth = 32};
+  const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("in slices") && !Contains("dot_pairs"));
   CHECK_FALSE(sums_by_fma(code(build(deep, bf16))));
   CHECK_THAT(code(build(deep, bf16), {.bits = 512, .dot_pairs = true}), !Contains("tile_mma"));
@@ -139,12 +139,12 @@ TEST_CASE("attention by tiles: operands in any layout") {
 }
 
 TEST_CASE("attention by tiles: what becomes of a score") {
-  for (const Spelling& s : {Spelling{.mask = Mask::bias_shared, .depth = 32},
-                            {.mask = Mask::both_fill, .depth = 32},
-                            {.mask = Mask::soft_cap_causal, .depth = 32},
-                            {.extra = Extra::dropout, .depth = 32},
-                            {.extra = Extra::weights_returned, .depth = 32},
-                            {.normalisation = Normalisation::without_max, .depth = 32}})
+  for (const PatternVariant& s : {PatternVariant{.mask = Mask::bias_shared, .depth = 32},
+                                  {.mask = Mask::both_fill, .depth = 32},
+                                  {.mask = Mask::soft_cap_causal, .depth = 32},
+                                  {.extra = Extra::dropout, .depth = 32},
+                                  {.extra = Extra::weights_returned, .depth = 32},
+                                  {.normalisation = Normalisation::without_max, .depth = 32}})
     check_kernels(s, {{{"N", 2}, {"S", 35}}});
 }
 
@@ -159,11 +159,9 @@ TEST_CASE("attention by tiles, compiled: as exact as products one by one, the sa
                                   {Mask::window, f32},
                                   {Mask::none, bf16},
                                   {Mask::causal_fill, bf16}}) {
-    const Spelling spelling{.mask = mask, .depth = 64};
-    INFO(spelling.name() << ' ' << name(own));
-    const auto built = [&, dtype = own](std::optional<DType> other) {
-      return build(spelling, other.value_or(dtype));
-    };
+    const PatternVariant variant{.mask = mask, .depth = 64};
+    INFO(variant.name() << ' ' << name(own));
+    const auto built = [&, dtype = own](std::optional<DType> other) { return build(variant, other.value_or(dtype)); };
     check_attention(built, {.sizes = {{{"N", 2}, {"S", 150}}, {{"N", 1}, {"S", 300}}}, .store = &store});
     const ir::Graph graph = built({});
     const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 150}});

@@ -7,7 +7,7 @@
 #include "passes/transforms/known_sizes.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
-#include "tests/attention/spelling.h"
+#include "tests/attention/variant.h"
 #include "tests/support/compare.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
@@ -54,7 +54,7 @@ void check_no_batches_of_squares(const ir::Graph& graph, std::int64_t of_heads =
 TEST_CASE("the gradient of a bias that batches share is added up in its own size") {
   for (const Layout layout : {Layout::heads, Layout::split, Layout::keys_first, Layout::heads_last, Layout::batched,
                               Layout::batched_viewed, Layout::length_first}) {
-    INFO(Spelling{.layout = layout}.name());
+    INFO(PatternVariant{.layout = layout}.name());
     check_no_batches_of_squares(build({.layout = layout, .mask = Mask::bias_shared}));
     check_no_batches_of_squares(build({.layout = layout, .mask = Mask::bias_then_mask}));
   }
@@ -67,9 +67,10 @@ TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
   MemoryStore store;
   const std::vector<DimBindings> sizes = {{{"N", 3}, {"S", 5}, {"T", 7}}, {{"N", 2}, {"S", 70}, {"T", 3}}};
   check_attention(by_distance, {.sizes = sizes, .store = &store});
-  for (const Spelling& s : {Spelling{.layout = Layout::heads, .mask = Mask::bias_shared},
-                            Spelling{.layout = Layout::one_key_head, .mask = Mask::bias_then_mask},
-                            Spelling{.layout = Layout::keys_first, .mask = Mask::bias_shared, .extra = Extra::cross}})
+  for (const PatternVariant& s :
+       {PatternVariant{.layout = Layout::heads, .mask = Mask::bias_shared},
+        PatternVariant{.layout = Layout::one_key_head, .mask = Mask::bias_then_mask},
+        PatternVariant{.layout = Layout::keys_first, .mask = Mask::bias_shared, .extra = Extra::cross}})
     check_attention([&](std::optional<DType> dtype) { return build(s, dtype); }, {.sizes = sizes, .store = &store});
 }
 

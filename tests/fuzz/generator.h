@@ -41,7 +41,7 @@ constexpr std::int64_t top_integer = 2;
 ir::Tensors arguments_of(const Case& from, const DimBindings& dims);
 
 /// A valid graph of about `ops` ops and the same for the same seed: every family of ops, composites, attention in
-/// many spellings, contractions, gathers, joins, reductions over any dims, broadcasting, strided views, complex
+/// many variants, contractions, gathers, joins, reductions over any dims, broadcasting, strided views, complex
 /// values, all dtypes (most of the time one float dtype with others mixed in), known and unknown dims. Most graphs
 /// come with gradients of the output "loss", some with gradients of those; some arguments are states, updated by
 /// random values. Discontinuous ops read what is computed exactly, but in graphs of f64 alone: rounding there is too

@@ -37,8 +37,8 @@ GraphMaker::Maybe GraphMaker::product() {
     return mul(bias && one_in(2) ? linear(a, b, *bias) : linear(a, b), 0.5);
   }
   if (b.rank() == 1) return b.shape()[0] == inner ? Maybe(mul(matmul(a, b), 0.5)) : std::nullopt;
-  const bool fits = b.shape()[b.rank() - 2] == inner, fits_turned = b.shape()[b.rank() - 1] == inner;
-  if (!fits && !fits_turned) return std::nullopt;
+  const bool fits = b.shape()[b.rank() - 2] == inner, fits_transposed = b.shape()[b.rank() - 1] == inner;
+  if (!fits && !fits_transposed) return std::nullopt;
   const Value right = fits ? b : transpose(b, -2, -1);
   const auto leading = [](const Value& v) {
     return Shape(std::vector<Dim>(v.shape().begin(), v.shape().end() - std::min(v.rank(), 2)));
@@ -206,7 +206,7 @@ Value GraphMaker::attention_spelled(const Value& q, const Value& k, const Value&
 }
 
 /// Self or cross attention over [batch, sequence, width] in two heads, or in one; heads are split and merged in
-/// several spellings.
+/// several variants.
 GraphMaker::Maybe GraphMaker::attention_block() {
   const auto sequence = [&](const Dim* batch) {
     return pick([&](const Item& item) {

@@ -210,7 +210,7 @@ TEST_CASE("access search: large sizes take few steps, and a small budget leaves 
   CHECK(ask(sites, 77'777, budget) == Answer::open);
 }
 
-TEST_CASE("access search: of the threads of a ring those that fill run none of the rest", "[access]") {
+TEST_CASE("access search: of the threads of a pipeline the producers run none of the rest", "[access]") {
   const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
     b.for_loop(
         0, 1, 1,
@@ -218,7 +218,7 @@ TEST_CASE("access search: of the threads of a ring those that fill run none of t
           b.for_loop(
               0, 160, 1,
               [&](Value thread) {
-                b.ring(2, 128, [&] {
+                b.pipeline(2, 128, [&] {
                   b.for_loop(0, 1, 1, [&](Value) { b.stage([](Value) {}, [](Value) {}); });
                   b.store(y, thread, b.constant(f32, 1));
                 });

@@ -8,7 +8,7 @@
 #include "ir/kernel/scalar_eval.h"
 #include "tests/support/chained_product.h"
 
-/// Products of warp groups whose left operand the threads hold, and what users tell those that fill.
+/// Products of warpgroups whose left operand the threads hold, and what consumers tell the producers.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::chained_product;
@@ -28,9 +28,9 @@ float narrow(DType dtype, float x) {
 std::vector<float> run(const ChainedProduct& p, float first) {
   const auto bits = [&](float x) { return p.dtype == bf16 ? bf16_bits(x) : f16_bits(x); };
   std::vector<std::uint16_t> left, right;
-  for (int i = 0; i < group_rows * depth; ++i) left.push_back(bits(number(i, first)));
+  for (int i = 0; i < wgmma_rows * depth; ++i) left.push_back(bits(number(i, first)));
   for (int i = 0; i < columns * line; ++i) right.push_back(bits(number(i + 5, 0)));
-  std::vector<float> sums(static_cast<std::size_t>(group_rows * values), -1);
+  std::vector<float> sums(static_cast<std::size_t>(wgmma_rows * values), -1);
   const auto count = [](const auto& v) { return static_cast<std::int64_t>(v.size()); };
   const BoundBuffer buffers[] = {
       {left.data(), count(left)}, {right.data(), count(right)}, {sums.data(), count(sums)}};
@@ -41,9 +41,9 @@ std::vector<float> run(const ChainedProduct& p, float first) {
 
 /// Row by row; all columns `times` over.
 std::vector<float> expected(const ChainedProduct& p, float first, int times) {
-  std::vector<float> sums(static_cast<std::size_t>(group_rows * values));
+  std::vector<float> sums(static_cast<std::size_t>(wgmma_rows * values));
   const auto right = [](int column, int k) { return number(column * line + k + 5, 0); };
-  for (int row = 0; row < group_rows; ++row)
+  for (int row = 0; row < wgmma_rows; ++row)
     for (int i = 0; i < times * columns; ++i) {
       float score = 0;
       for (int k = 0; k < depth; ++k) score = std::fma(number(row * depth + k, first), right(i % columns, k), score);
@@ -58,7 +58,7 @@ std::vector<float> expected(const ChainedProduct& p, float first, int times) {
 
 }  // namespace
 
-TEST_CASE("a product of what threads hold, in parts of its columns, and users say how often the ring turns") {
+TEST_CASE("a product of what threads hold, in parts of its columns, and consumers say how often the pipeline turns") {
   for (const DType dtype : {bf16, f16})
     for (const bool boxes : {false, true})
       for (const float first : {1.0F, -1.0F}) {
@@ -78,14 +78,14 @@ TEST_CASE("chained products that no machine could run are refused by name of the
 
 namespace {
 
-/// A ring of two stages for 128 threads, whose one loop ends where `body` says.
-void build_ring(const std::function<Value(Builder&, Value t, Buffer x)>& end,
-                const std::function<void(Builder&)>& use, const std::function<void(Builder&, Var)>& behind = {}) {
-  Builder b("ring");
+/// A pipeline of two stages for 128 threads, whose one loop ends where `body` says.
+void build_pipeline(const std::function<Value(Builder&, Value t, Buffer x)>& end,
+                    const std::function<void(Builder&)>& use, const std::function<void(Builder&, Var)>& behind = {}) {
+  Builder b("pipeline");
   const Buffer x = b.buffer("x", bf16, Access::read);
   const Buffer tile = b.alloc(bf16, 2 * panel_elements, Space::shared, "tile");
   const auto thread = [&](Value t) {
-    b.ring(2, 128, [&] {
+    b.pipeline(2, 128, [&] {
       const Var last = b.var(end(b, t, x));
       b.for_loop(0, b.get(last), 1, [&](Value) {
         b.stage([&](Value slot) { b.async_copy(tile, slot * 4096 + t * 8, x, t * 8); }, [&](Value) { use(b); });
@@ -99,26 +99,26 @@ void build_ring(const std::function<Value(Builder&, Value t, Buffer x)>& end,
 
 }  // namespace
 
-TEST_CASE("what a fill may know of its users: variables that all set alike, and what users tell") {
+TEST_CASE("what a producer may know of its consumers: variables that all set alike, and what consumers tell") {
   const auto two = [](Builder& b, Value, Buffer) { return b.index(2); };
   const auto nothing = [](Builder&) {};
-  CHECK_NOTHROW(build_ring(two, nothing, [](Builder& b, Var last) { b.set(last, b.index(1)); }));
+  CHECK_NOTHROW(build_pipeline(two, nothing, [](Builder& b, Var last) { b.set(last, b.index(1)); }));
   const auto loaded = [](Builder& b, Value t, Buffer x) { return b.cast(b.cast(b.load(x, t), f32), i64); };
-  CHECK_THROWS_WITH(build_ring(loaded, nothing), Catch::Contains("[ring_fill]"));
+  CHECK_THROWS_WITH(build_pipeline(loaded, nothing), Catch::Contains("[pipeline_producer]"));
   const auto told = [&](Builder& b, Value t, Buffer x) {
-    return b.select(b.from_users(loaded(b, t, x) > 2), b.index(2), b.index(1));
+    return b.select(b.from_consumers(loaded(b, t, x) > 2), b.index(2), b.index(1));
   };
-  CHECK_NOTHROW(build_ring(told, nothing));
+  CHECK_NOTHROW(build_pipeline(told, nothing));
   const auto in_branch = [](Builder& b, Var last) { b.if_(b.get(last) < 2, [&] { b.set(last, b.index(1)); }); };
-  CHECK_THROWS_WITH(build_ring(two, nothing, in_branch), Catch::Contains("[ring_fill]"));
-  const auto asks = [](Builder& b) { b.from_users(b.constant_int(boolean, 1)); };
-  CHECK_THROWS_WITH(build_ring(two, asks), Catch::Contains("[users_place]"));
+  CHECK_THROWS_WITH(build_pipeline(two, nothing, in_branch), Catch::Contains("[pipeline_producer]"));
+  const auto asks = [](Builder& b) { b.from_consumers(b.constant_int(boolean, 1)); };
+  CHECK_THROWS_WITH(build_pipeline(two, asks), Catch::Contains("[consumers_place]"));
 }
 
 TEST_CASE("chained products as text") {
   const std::string text = print(chained_product({}));
   INFO(text);
-  for (const char* part : {"group_mma v1 += rows[0], keys[%", " depth 48\n", "wait_sums v1, v2, v3\n",
-                           "group_mma v2 += %", ", values[%", " = from_users %"})
+  for (const char* part : {"wgmma v1 += rows[0], keys[%", " depth 48\n", "wait_sums v1, v2, v3\n", "wgmma v2 += %",
+                           ", values[%", " = from_consumers %"})
     CHECK(text.find(part) != std::string::npos);
 }

@@ -183,10 +183,10 @@ TEST_CASE("tile_mma prints its operands, and has rules") {
   CHECK_THAT(print(tile_block(32, 32, true, 40, true)),
              Catch::Contains("tile_mma sums[0 by 40] += x[0 by 32], y[0 by 64], 32 x 32 x k in slices\n"));
   CHECK_THAT(print(tile_block(32, 32, true, 40, false, 12)),
-             Catch::Contains("y[0 by y_line], 32 x 32 x k, 12 lines ahead from 1048576\n"));
-  rejects("tile_ahead", [](TileMma& m, Kernel&) { m.ahead_lines = 1; });
-  rejects("tile_ahead", [](TileMma& m, Kernel&) { m.ahead = m.depth; });
-  rejects("tile_ahead", [](TileMma& m, Kernel&) { m.ahead = m.depth, m.ahead_lines = 1000; });
+             Catch::Contains("y[0 by y_line], 32 x 32 x k, prefetch 12 lines from 1048576\n"));
+  rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch_lines = 1; });
+  rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch = m.depth; });
+  rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch = m.depth, m.prefetch_lines = 1000; });
   rejects("tile_slices", [](TileMma& m, Kernel&) { m.sliced = true; });
   rejects("tile_operands", [](TileMma& m, Kernel&) { m.right.buffer = 0; });
   rejects("tile_operands", [](TileMma& m, Kernel& k) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "tests/support/group_product.h"
+#include "tests/support/wgmma_product.h"
 
-/// Two products by a warp group's operations, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
-/// values, n being how often all columns are gone through, which users alone know: twice where the first element of
-/// `left` is positive.
+/// Two products by a warpgroup's operations, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
+/// values, n being how often all columns are gone through, which consumers alone know: twice where the first element
+/// of `left` is positive.
 namespace lathe::test {
 
 struct ChainedProduct {
@@ -13,7 +13,7 @@ struct ChainedProduct {
   enum class Mistake {
     none,
     not_waited,    ///< the scores are read while they may be under way
-    stored_late,   ///< the left operand is stored in the ring
+    stored_late,   ///< the left operand is stored in the pipeline
     of_a_variable  ///< the weights are a variable
   };
   Mistake mistake = Mistake::none;
@@ -29,7 +29,8 @@ struct ChainedParts {
   kernel::Value columns;
   int key_map, value_map;
 
-  static constexpr int users = kernel::group_threads, line = ChainedProduct::line, depth = ChainedProduct::depth;
+  static constexpr int consumers = kernel::warpgroup_threads, line = ChainedProduct::line,
+                       depth = ChainedProduct::depth;
 
   void fill(kernel::Value t, kernel::Value column, kernel::Value slot) const {
     using namespace kernel;
@@ -41,7 +42,7 @@ struct ChainedParts {
         b.copy_box(to, first, panel == 0 ? key_map : value_map, {b.index(panel == 0 ? 0 : (panel - 1) * 64), column});
         continue;
       }
-      b.for_loop(t - users, panel_elements / 8, group_threads, [&](Value n) {
+      b.for_loop(t - consumers, panel_elements / 8, warpgroup_threads, [&](Value n) {
         const Value at = n / 8, element = n % 8 * 8, inside = column + at < columns && element + from < end;
         b.async_copy(to, first + panel_place(b, at, element), right, (column + at) * line + element + from,
                      b.select(inside, b.index(8), b.index(0)));
@@ -53,29 +54,29 @@ struct ChainedParts {
     using namespace kernel;
     using Mistake = ChainedProduct::Mistake;
     b.set(scores, b.constant(f32, 0, 32));
-    b.group_mma(scores, {rows, 0}, {keys, slot * panel_elements}, depth);
+    b.wgmma(scores, {rows, 0}, {keys, slot * panel_elements}, depth);
     const Var all[] = {scores, sums, few};
     if (p.mistake != Mistake::not_waited) b.wait_sums(all);
     Value weights = b.cast(b.get(scores) * 0.125, p.dtype);
     if (p.mistake == Mistake::of_a_variable) weights = b.get(b.var(weights));
     if (p.mistake == Mistake::stored_late) b.store(rows, 0, b.constant(p.dtype, 0));
-    b.group_mma(sums, weights, {values, slot * 3 * panel_elements, true});
-    b.group_mma(few, weights, {values, (slot * 3 + 2) * panel_elements, true});
+    b.wgmma(sums, weights, {values, slot * 3 * panel_elements, true});
+    b.wgmma(few, weights, {values, (slot * 3 + 2) * panel_elements, true});
   }
 
   void store(kernel::Value t, kernel::Var sums, int first) const {
     using namespace kernel;
     for (int i = 0; i < sums.type.lanes; i += 2) {
-      const SumPlace at = group_sum_place(0, i);
+      const SumPlace at = wgmma_sum_position(0, i);
       const Value row = t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column + first;
       b.store(out, row * ChainedProduct::values + column, b.slice(b.get(sums), i, 2));
     }
   }
 
   /// `left`: in memory.
-  void ring(kernel::Value t, kernel::Buffer left, int stages) const {
+  void pipeline(kernel::Value t, kernel::Buffer left, int stages) const {
     using namespace kernel;
-    b.ring(stages, users, [&] {
+    b.pipeline(stages, consumers, [&] {
       const Var end = b.var(columns);
       const Var scores = b.var({f32, 32}, b.constant(f32, 0)), sums = b.var({f32, 64}, b.constant(f32, 0)),
                 few = b.var({f32, 8}, b.constant(f32, 0));
@@ -83,7 +84,7 @@ struct ChainedParts {
         b.for_loop(0, b.get(end), 64, [&](Value column) {
           b.stage([&](Value slot) { fill(t, column, slot); }, [&](Value slot) { use(slot, scores, sums, few); });
         });
-        const Value again = b.from_users(b.cast(b.load(left, 0), f32) > 0.0);
+        const Value again = b.from_consumers(b.cast(b.load(left, 0), f32) > 0.0);
         b.set(end, b.select(again, columns, b.index(0)));
       });
       const Var all[] = {scores, sums, few};
@@ -97,7 +98,8 @@ struct ChainedParts {
 /// sums [64, 144]. Dim columns, the last tile of which may be ragged.
 inline kernel::Kernel chained_product(const ChainedProduct& p) {
   using namespace kernel;
-  constexpr int users = ChainedParts::users, stages = 2, line = ChainedProduct::line, depth = ChainedProduct::depth;
+  constexpr int consumers = ChainedParts::consumers, stages = 2, line = ChainedProduct::line,
+                depth = ChainedProduct::depth;
   Builder b("chained_product");
   const Buffer left = b.buffer("left", p.dtype, Access::read), right = b.buffer("right", p.dtype, Access::read),
                out = b.buffer("sums", f32, Access::write);
@@ -110,13 +112,13 @@ inline kernel::Kernel chained_product(const ChainedProduct& p) {
   const int value_map = b.tensor_map(right, {.offset = depth, .dims = {{144, 1, 64}, {columns, line, 64}}});
   const ChainedParts parts{b, p, right, out, rows, keys, values, columns, key_map, value_map};
   const auto thread = [&](Value t) {
-    b.for_loop(t, panel_elements / 8, 2 * users, [&](Value n) {
+    b.for_loop(t, panel_elements / 8, 2 * consumers, [&](Value n) {
       const Value at = n / 8, element = n % 8 * 8, inside = b.broadcast(element < depth, 8);
       b.store(rows, panel_place(b, at, element), b.load(left, at * depth + element, 8, inside));
     });
-    parts.ring(t, left, stages);
+    parts.pipeline(t, left, stages);
   };
-  b.for_loop(0, 2 * users, 1, thread, LoopKind::thread_x);
+  b.for_loop(0, 2 * consumers, 1, thread, LoopKind::thread_x);
   return b.finish();
 }
 

@@ -7,10 +7,10 @@
 #include "passes/cpu/attention/clear_sums.h"
 #include "passes/cpu/attention/column_blocks.h"
 #include "passes/cpu/attention/prefetch_rows.h"
-#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/gemm/register_tile.h"
 #include "passes/lowering/attention/attention_program.h"
-#include "passes/lowering/attention/column_guard.h"
+#include "passes/lowering/attention/tile_skip_check.h"
 
 namespace lathe::cpu {
 
@@ -19,14 +19,15 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-/// Strips of a task: with tiles so many that the columns, which each task packs for itself, take little of its time.
-constexpr int usual_strips = 4, tiled_strips = 16;
+/// RowBlocks of a task: with tiles so many that the columns, which each task packs for itself, take little of its
+/// time.
+constexpr int usual_row_blocks = 4, tiled_row_blocks = 16;
 constexpr int fewest_tasks = 8;
 constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
 class AttentionKernel {
  public:
-  AttentionKernel(const LoweringContext& lowering, const Region& region, Ends ends)
+  AttentionKernel(const LoweringContext& lowering, const Region& region, OutputProducts ends)
       : lowering_(lowering),
         domain_(region.domain),
         context_("attention"),
@@ -39,14 +40,14 @@ class AttentionKernel {
         tile_rows_(attention_.tiled             ? tile_block
                    : lowering.target.bits < 512 ? 4
                                                 : 24 / vectors_),
-        plan_(lowering.graph, program_, attention_.columns(), attention_.results(), StripPlan::Memory::slots,
+        plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
               narrow_results()),
-        block_(block_columns(parts_, plan_, column_count(), strip_rows(), 2 * tile_rows_)) {
+        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_)) {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
-    for (const AttentionParts::End& part : parts_.ends)
+    for (const AttentionParts::OutputProduct& part : parts_.outputs)
       ends_.push_back(
-          std::make_unique<AttentionEnd>(context_, lowering, part, end_tile(), bounds_, attention_.tiled));
+          std::make_unique<AttentionOutput>(context_, lowering, part, end_tile(), bounds_, attention_.tiled));
   }
 
   KernelContext::Built run() {
@@ -55,15 +56,16 @@ class AttentionKernel {
     const Value tasks = context_.dim(parts_.parallel), repeated = context_.dim(parts_.repeated);
     if (parts_.sums_over_rows()) {
       b_.parallel_for(0, tasks, 1, [&](Value task) {
-        repeat(task * repeated, repeated, [&](Value result) { block_ > 0 ? blocks(result) : all_strips(result); });
+        repeat(task * repeated, repeated,
+               [&](Value result) { block_ > 0 ? blocks(result) : all_row_blocks(result); });
       });
     } else {
-      const int step = strips_of_a_task() * strip_rows();
+      const int step = row_blocks_of_a_task() * block_rows();
       const Value chunks = b_.ceil_div(rows_, step);
       b_.parallel_for(0, tasks * context_.dim(parts_.serial) * chunks, 1, [&](Value task) {
         const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
         repeat(task / chunks * repeated, repeated,
-               [&](Value outer) { strips(outer, first, min(first + step, rows_)); });
+               [&](Value outer) { row_blocks(outer, first, min(first + step, rows_)); });
       });
     }
     return finish();
@@ -76,13 +78,14 @@ class AttentionKernel {
     b_.for_loop(0, count, 1, [&](Value i) { body(first + i); });
   }
 
-  int strip_rows() const { return vectors_ * lanes_; }
-  int strips_of_a_task() const {
-    if (!attention_.tiled) return usual_strips;
+  int block_rows() const { return vectors_ * lanes_; }
+  int row_blocks_of_a_task() const {
+    if (!attention_.tiled) return usual_row_blocks;
     const auto rows = (parts_.parallel * parts_.serial * row_count().unnamed()).value();
-    if (!rows) return tiled_strips / 2;
-    const auto each = static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * strip_rows()), tiled_strips));
-    return std::max(each, usual_strips);
+    if (!rows) return tiled_row_blocks / 2;
+    const auto each =
+        static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * block_rows()), tiled_row_blocks));
+    return std::max(each, usual_row_blocks);
   }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
   RegisterTile end_tile() const {
@@ -97,12 +100,12 @@ class AttentionKernel {
   /// What products read as bf16.
   std::set<int> narrow_results() const {
     std::set<int> found;
-    for (const AttentionParts::End& end : parts_.ends)
+    for (const AttentionParts::OutputProduct& end : parts_.outputs)
       if (end.pairs || (end.narrow && attention_.tiled)) found.insert(end.value);
     return found;
   }
 
-  bool cuts_into_slices() const {
+  bool splits_bf16() const {
     const auto sliced = [](const auto& product) { return product->tiled()->sliced(); };
     return std::any_of(scores_.begin(), scores_.end(), sliced) || std::any_of(ends_.begin(), ends_.end(), sliced);
   }
@@ -117,28 +120,28 @@ class AttentionKernel {
     AttentionScratch scratch(context_, lowering_,
                              {.compute = parts_.compute,
                               .lanes = lanes_,
-                              .strip_rows = strip_rows(),
+                              .block_rows = block_rows(),
                               .tile_rows = tile_rows_,
                               .columns = column_count().unnamed(),
-                              .rows = block_ > 0 ? parts_.serial * strip_pitch() : Dim(strip_rows())});
-    if (attention_.tiled && cuts_into_slices()) exact_.emplace(b_, scratch.slice_sums());
+                              .rows = block_ > 0 ? parts_.serial * row_block_pitch() : Dim(block_rows())});
+    if (attention_.tiled && splits_bf16()) exact_.emplace(b_, scratch.slice_sums());
     scratch.set_exact(exact_ ? &*exact_ : nullptr);
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
     for (auto& score : scores_) scratch.give_to(*score);
     for (auto& end : ends_) scratch.give_to(*end);
-    const StripLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
+    const RowBlockLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
     const auto known = row_count().value();
-    if (known && *known < strip_rows()) return;  // so little is read soon anyway
+    if (known && *known < block_rows()) return;  // so little is read soon anyway
     for (auto& score : scores_)
-      for (OperandLoader* loader : {&score->rows(), &score->columns()}) look_ahead(*loader);
-    for (auto& end : ends_) look_ahead(end->other());
+      for (OperandLoader* loader : {&score->rows(), &score->columns()}) prefetch(*loader);
+    for (auto& end : ends_) prefetch(end->other());
   }
 
-  void look_ahead(OperandLoader& loader) {
+  void prefetch(OperandLoader& loader) {
     if (block_ == 0 || !loader.operand().by_column) ahead_.add(loader);
   }
 
@@ -152,7 +155,8 @@ class AttentionKernel {
     for (auto& end : ends_) end->other().hoist();
   }
 
-  // ------------------------------------------------------------------------------------------------------- strips
+  // ------------------------------------------------------------------------------------------------------- row
+  // blocks
 
   /// Brings the operands of one outer index that are read by column into their places, if they have one.
   void stage(Value outer) {
@@ -160,41 +164,41 @@ class AttentionKernel {
     for (auto& end : ends_) end->stage_columns(outer, columns_);
   }
 
-  /// Rows first .. last of one outer index, strip by strip, each with all columns.
-  void strips(Value outer, Value first, Value last) {
+  /// Rows first .. last of one outer index, row block by row block, each with all columns.
+  void row_blocks(Value outer, Value first, Value last) {
     stage(outer);
     const Value magnitude = bounds_.any() ? magnitude_of(outer, first, last) : Value{};
-    b_.for_loop(first, last, strip_rows(), [&](Value row) {
-      strip({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, magnitude, {});
+    b_.for_loop(first, last, block_rows(), [&](Value row) {
+      row_block({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, magnitude, {});
     });
   }
 
-  void all_strips(Value result) {
-    over_rows([&](AttentionEnd& end) { end.clear(b_.index(0), columns_); });
+  void all_row_blocks(Value result) {
+    over_rows([&](AttentionOutput& end) { end.clear(b_.index(0), columns_); });
     const Value serial = context_.dim(parts_.serial);
-    b_.for_loop(0, serial, 1, [&](Value s) { strips(result * serial + s, b_.index(0), rows_); });
-    over_rows([&](AttentionEnd& end) { end.epilogue(result, b_.index(0), columns_, b_.index(0)); });
+    b_.for_loop(0, serial, 1, [&](Value s) { row_blocks(result * serial + s, b_.index(0), rows_); });
+    over_rows([&](AttentionOutput& end) { end.epilogue(result, b_.index(0), columns_, b_.index(0)); });
   }
 
-  void over_rows(const std::function<void(AttentionEnd&)>& body) {
+  void over_rows(const std::function<void(AttentionOutput&)>& body) {
     for (auto& end : ends_)
       if (end->part().over_rows) body(*end);
   }
-  void over_columns(const std::function<void(AttentionEnd&)>& body) {
+  void over_columns(const std::function<void(AttentionOutput&)>& body) {
     for (auto& end : ends_)
       if (!end->part().over_rows) body(*end);
   }
 
   /// How far the sums over columns of one outer index lie from those of the next, where blocks() keeps them.
-  Dim strip_pitch() const { return row_count().unnamed() + Dim(strip_rows()); }
+  Dim row_block_pitch() const { return row_count().unnamed() + Dim(block_rows()); }
 
   /// All rows with some columns after the other; the sums over columns stay in memory meanwhile.
   void blocks(Value result) {
-    const Value serial = context_.dim(parts_.serial), pitch = context_.dim(strip_pitch());
+    const Value serial = context_.dim(parts_.serial), pitch = context_.dim(row_block_pitch());
     const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
       b_.for_loop(0, serial, 1, [&](Value s) { body(result * serial + s, s * pitch); });
     };
-    over_columns([&](AttentionEnd& end) { end.clear(b_.index(0), serial * pitch); });
+    over_columns([&](AttentionOutput& end) { end.clear(b_.index(0), serial * pitch); });
     std::optional<kernel::Var> magnitude;
     if (bounds_.any()) {
       magnitude = b_.var(b_.constant(parts_.compute, 1));
@@ -206,17 +210,18 @@ class AttentionKernel {
     if (once) stage(result);
     b_.for_loop(0, columns_, block_, [&](Value lo) {
       const Value hi = min(lo + block_, columns_);
-      over_rows([&](AttentionEnd& end) { end.clear(lo, hi); });
+      over_rows([&](AttentionOutput& end) { end.clear(lo, hi); });
       each([&](Value outer, Value at) {
         if (!once) stage(outer);
-        b_.for_loop(0, rows_, strip_rows(), [&](Value row) {
-          strip({.outer = outer, .row = row, .lo = lo, .hi = hi}, magnitude ? b_.get(*magnitude) : Value{}, at + row);
+        b_.for_loop(0, rows_, block_rows(), [&](Value row) {
+          row_block({.outer = outer, .row = row, .lo = lo, .hi = hi}, magnitude ? b_.get(*magnitude) : Value{},
+                    at + row);
         });
       });
-      over_rows([&](AttentionEnd& end) { end.epilogue(result, lo, hi - lo, lo); });
+      over_rows([&](AttentionOutput& end) { end.epilogue(result, lo, hi - lo, lo); });
     });
     each([&](Value outer, Value at) {
-      over_columns([&](AttentionEnd& end) { end.epilogue(outer, b_.index(0), rows_, at); });
+      over_columns([&](AttentionOutput& end) { end.epilogue(outer, b_.index(0), rows_, at); });
     });
   }
 
@@ -244,15 +249,15 @@ class AttentionKernel {
   }
 
   /// Rows from all.row on at the columns of `all`. `at`: where blocks() keeps their sums over columns.
-  void strip(const StripPlace& all, Value magnitude, std::optional<Value> at) {
-    const Value count = min(rows_ - all.row, strip_rows());
-    StripPlace place = all;
+  void row_block(const RowBlockPosition& all, Value magnitude, std::optional<Value> at) {
+    const Value count = min(rows_ - all.row, block_rows());
+    RowBlockPosition place = all;
     if (bounds_.any()) {
       place = guarded_scores(place, count, magnitude);
     } else {
-      scores(place, count, [](StripLoops::Rows&) {});
+      scores(place, count, [](RowBlockLoops::Rows&) {});
     }
-    if (attention_.tiled) find_ends(place, vectors_);
+    if (attention_.tiled) find_row_ends(place, vectors_);
     for (auto& end : ends_) {
       const ScratchMatrix& slot = loops_->slot(end->part().value);
       if (end->part().over_rows) {
@@ -264,42 +269,42 @@ class AttentionKernel {
     }
   }
 
-  /// The scores of a strip and what the point program makes of them; `then` sees its rows. A strip of few rows, as
-  /// short sequences have, is done with fewer vectors.
-  void scores(const StripPlace& strip, Value count, const std::function<void(StripLoops::Rows&)>& then) {
+  /// The scores of a row block and what the point program makes of them; `then` sees its rows. A row block of few
+  /// rows, as short sequences have, is done with fewer vectors.
+  void scores(const RowBlockPosition& row_block, Value count, const std::function<void(RowBlockLoops::Rows&)>& then) {
     const auto with = [&](int vectors) {
-      StripPlace place = strip;
-      find_ends(place, vectors);
+      RowBlockPosition place = row_block;
+      find_row_ends(place, vectors);
       const auto multiply = [&] {
         for (auto& score : scores_) {
           if (!attention_.tiled) score->pack_rows(place, vectors, rows_);
           score->multiply(loops_->slot(score->part().value), place, vectors, rows_, columns_, [&](Value column) {
-            if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, strip_rows(), rows_);
+            if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, block_rows(), rows_);
           });
         }
       };
       block_ > 0 && bounds_.any() ? b_.if_(place.lo < place.hi, multiply) : multiply();
-      StripLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
+      RowBlockLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
       loops_->store_rows(rows);
       for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
     if (!attention_.tiled) return few_or_all(1, count, with);
-    for (auto& score : scores_) score->pack_rows(strip, vectors_, rows_);  // as many as there are
+    for (auto& score : scores_) score->pack_rows(row_block, vectors_, rows_);  // as many as there are
     few_or_all(tile_block / lanes_, count, with);
   }
 
-  /// with(vectors): as few as hold so many rows of a strip, doubling up to all.
+  /// with(vectors): as few as hold so many rows of a row block, doubling up to all.
   void few_or_all(int vectors, Value count, const std::function<void(int)>& with) {
     const auto known = row_count().value();
     const int rows = vectors * lanes_;
     if (vectors >= vectors_ || (known && *known <= rows)) return with(std::min(vectors, vectors_));
-    if (known && *known % strip_rows() == 0) return with(vectors_);
+    if (known && *known % block_rows() == 0) return with(vectors_);
     b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
-  StripPlace guarded_scores(const StripPlace& all, Value count, Value magnitude) {
+  RowBlockPosition guarded_scores(const RowBlockPosition& all, Value count, Value magnitude) {
     const Value sound = magnitude < magnitude_limit;
     // Whole tiles of columns, so that none hangs over into columns that are left out.
     const auto tiles_below = [&](Value column) {
@@ -317,7 +322,7 @@ class AttentionKernel {
     b_.for_loop(0, 2, 1, [&](Value) {
       b_.if_(b_.get(again), [&] {
         b_.set(again, b_.constant_int(boolean, 0));
-        scores({all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)}, count, [&](StripLoops::Rows& rows) {
+        scores({all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)}, count, [&](RowBlockLoops::Rows& rows) {
           const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
           b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
             b_.set(again, b_.constant_int(boolean, 1));
@@ -332,16 +337,16 @@ class AttentionKernel {
   }
 
   /// Beyond a diagonal no vector of rows needs the columns, but those that the products read along with others.
-  void find_ends(StripPlace& place, int vectors) {
+  void find_row_ends(RowBlockPosition& place, int vectors) {
     if (!bounds_.upper || !place.skips || vectors == 1) return;
     const Value diagonal = place.row + context_.dim(*bounds_.upper);
     for (int v = 0; v + 1 < vectors; ++v) {
       const int rows = (v + 1) * lanes_, read = (rows + tile_rows_ - 1) / tile_rows_ * tile_rows_;
       const Value end = b_.round_up(max(diagonal + read, 0), tile_rows_);
-      place.ends.push_back(b_.select(place.skips, max(min(end, place.hi), place.lo), place.hi));
+      place.row_ends.push_back(b_.select(place.skips, max(min(end, place.hi), place.lo), place.hi));
     }
-    place.ends.push_back(place.hi);
-    place.inside = max(min(diagonal + 1, place.ends[0]), place.lo);
+    place.row_ends.push_back(place.hi);
+    place.inside = max(min(diagonal + 1, place.row_ends[0]), place.lo);
   }
 
   KernelContext::Built finish() {
@@ -351,7 +356,7 @@ class AttentionKernel {
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
-    const int chunk = strips_of_a_task() * strip_rows();
+    const int chunk = row_blocks_of_a_task() * block_rows();
     const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows
                                                   : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
     built.launch.work = parts_.repeated * task_rows * columns * (depths + Dim(point_work));
@@ -369,13 +374,13 @@ class AttentionKernel {
   PointEmitter emitter_;
   Scope top_;
   int lanes_, vectors_, tile_rows_;
-  StripPlan plan_;
+  RowBlockPlan plan_;
   int block_;  ///< columns; 0: all
-  std::optional<StripLoops> loops_;
-  LookAhead ahead_;
+  std::optional<RowBlockLoops> loops_;
+  PrefetchRows ahead_;
   std::vector<std::unique_ptr<AttentionScore>> scores_;
-  std::vector<std::unique_ptr<AttentionEnd>> ends_;
-  std::optional<SliceSums> exact_;
+  std::vector<std::unique_ptr<AttentionOutput>> ends_;
+  std::optional<SplitBf16Sums> exact_;
   Value rows_, columns_;
 };
 
@@ -388,7 +393,8 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   // kernel, which computes the scores again.
   const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.repeated.is(1);
   std::vector<KernelContext::Built> built = clear_sums_over_nothing(context, region);
-  for (const Ends ends : two ? std::vector{Ends::over_columns, Ends::over_rows} : std::vector{Ends::all})
+  for (const OutputProducts ends :
+       two ? std::vector{OutputProducts::over_columns, OutputProducts::over_rows} : std::vector{OutputProducts::all})
     built.push_back(AttentionKernel(context, region, ends).run());
   return built;
 }

@@ -8,8 +8,9 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-                           const RegisterTile& tile, const ColumnBounds& bounds, bool tiled)
+AttentionOutput::AttentionOutput(KernelContext& context, const LoweringContext& lowering,
+                                 const AttentionParts::OutputProduct& part, const RegisterTile& tile,
+                                 const ColumnBounds& bounds, bool tiled)
     : context_(context),
       b_(context.builder),
       part_(part),
@@ -22,14 +23,14 @@ AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& loweri
   if (tiled) tiled_.emplace(context, part_, other_, tile.vectors * tile.lanes);
 }
 
-void AttentionEnd::set_scratch(const Scratch& scratch) {
+void AttentionOutput::set_scratch(const Scratch& scratch) {
   sums_ = scratch.sums;
   staged_ = scratch.staged;
   divisors_ = scratch.divisors;
   pairs_ = scratch.pairs;
 }
 
-void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, Value columns) {
+void AttentionOutput::keep_divisors(PointEmitter& emitter, RowBlockLoops::Rows& rows, Value columns) {
   if (!divisors_) return;
   const Value some = b_.broadcast(columns > 0, tile_.lanes);
   for (std::size_t v = 0; v < rows.size(); ++v) {
@@ -39,13 +40,13 @@ void AttentionEnd::keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, 
   }
 }
 
-void AttentionEnd::stage_columns(Value outer, Value columns) {
+void AttentionOutput::stage_columns(Value outer, Value columns) {
   if (part_.over_rows) return;
   tiled_ ? tiled_->stage_columns(outer, columns) : stage(outer, b_.index(0), columns);
 }
 
 /// Brings positions first .. first + count of the other operand into its place, if it has one.
-void AttentionEnd::stage(Value outer, Value first, Value count) {
+void AttentionOutput::stage(Value outer, Value first, Value count) {
   if (!staged_) return;
   if (part_.pairs)
     pairs_to(other_, *staged_, outer, first, count, tile_.lanes);
@@ -53,9 +54,9 @@ void AttentionEnd::stage(Value outer, Value first, Value count) {
     copy_to(other_, *staged_, outer, first, count, tile_.lanes);
 }
 
-int AttentionEnd::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
+int AttentionOutput::bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
 
-RegisterTile AttentionEnd::tile(int rows, int vectors) const {
+RegisterTile AttentionOutput::tile(int rows, int vectors) const {
   RegisterTile found = tile_;
   found.rows = rows;
   found.vectors = vectors;
@@ -63,7 +64,7 @@ RegisterTile AttentionEnd::tile(int rows, int vectors) const {
 }
 
 /// Vectors of the other operand at positions first + k, or pairs of positions, along the depth from `depth0` on.
-TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
+TileVector AttentionOutput::depth_vectors(Value outer, Value first, Value depth0, bool masked) {
   const int lanes = tile_.lanes;
   std::vector<Value> masks;
   for (int v = 0; v < tile_.vectors; ++v)
@@ -76,15 +77,15 @@ TileVector AttentionEnd::depth_vectors(Value outer, Value first, Value depth0, b
   };
 }
 
-/// body(row, rows) for tiles that cover the first `count` rows of a strip, which has `most`.
-void AttentionEnd::row_tiles(Value count, int most, const std::function<void(Value, int)>& body) {
+/// body(row, rows) for tiles that cover the first `count` rows of a row block, which has `most`.
+void AttentionOutput::row_tiles(Value count, int most, const std::function<void(Value, int)>& body) {
   const int rest = most % tile_.rows, whole = most - rest;
   b_.for_loop(0, min(count, whole), tile_.rows, [&](Value row) { body(row, tile_.rows); });
   if (rest > 0) b_.if_(count > whole, [&] { body(b_.index(whole), rest); });
 }
 
 /// body(depth0, vectors, masked) for tiles that cover the depth.
-void AttentionEnd::depth_tiles(const std::function<void(Value, int, bool)>& body) {
+void AttentionOutput::depth_tiles(const std::function<void(Value, int, bool)>& body) {
   const auto known = part_.depth.value();
   if (!known) {
     b_.for_loop(0, context_.dim(part_.depth), tile_.lanes, [&](Value d) { body(d, 1, true); });
@@ -98,14 +99,15 @@ void AttentionEnd::depth_tiles(const std::function<void(Value, int, bool)>& body
 }
 
 /// Of columns lo .. hi those that some row of a tile from `row` on does not leave out.
-std::pair<Value, Value> AttentionEnd::columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi) {
+std::pair<Value, Value> AttentionOutput::columns_of_rows(const RowBlockPosition& place, Value row, Value lo,
+                                                         Value hi) {
   if (bounds_.lower) lo = b_.select(place.skips, max(lo, row + context_.dim(*bounds_.lower)), lo);
   if (bounds_.upper) hi = b_.select(place.skips, min(hi, row + context_.dim(*bounds_.upper) + tile_.rows), hi);
   return {lo, hi};
 }
 
-/// Of the strip's rows those that do not leave out all columns of a tile from `column` on.
-std::pair<Value, Value> AttentionEnd::rows_of_columns(const StripPlace& place, Value column, Value count) {
+/// Of the row block's rows those that do not leave out all columns of a tile from `column` on.
+std::pair<Value, Value> AttentionOutput::rows_of_columns(const RowBlockPosition& place, Value column, Value count) {
   Value from = b_.index(0), to = count;
   if (bounds_.upper) from = b_.select(place.skips, max(column - context_.dim(*bounds_.upper) - place.row, 0), from);
   if (bounds_.lower)
@@ -114,15 +116,15 @@ std::pair<Value, Value> AttentionEnd::rows_of_columns(const StripPlace& place, V
 }
 
 /// Steps of a product over these columns or rows; pairs from even ones on. What a pair has besides them counts for
-/// nothing: the strip has zeros there.
-std::pair<Value, Value> AttentionEnd::steps(std::pair<Value, Value> range) {
+/// nothing: the row block has zeros there.
+std::pair<Value, Value> AttentionOutput::steps(std::pair<Value, Value> range) {
   if (!part_.pairs) return range;
   return {range.first / 2, b_.ceil_div(range.second, 2)};
 }
 
-/// pairs[column / 2][row] = columns lo .. hi of a strip, two and two from lo on; beside the last of an odd number
+/// pairs[column / 2][row] = columns lo .. hi of a row block, two and two from lo on; beside the last of an odd number
 /// zero.
-void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count) {
+void AttentionOutput::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count) {
   const int lanes = tile_.lanes, vectors = static_cast<int>(*b_.constant_value(pairs_->stride)) / lanes;
   const auto pair = [&](Value column, bool whole) {
     for_unrolled(b_, b_.index(0), b_.ceil_div(count, lanes), vectors, [&](Value v) {
@@ -139,8 +141,8 @@ void AttentionEnd::columns_in_pairs(const ScratchMatrix& slot, Value lo, Value h
   b_.if_(even < hi, [&] { pair(even, false); });
 }
 
-void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count, Value at,
-                                    bool begun) {
+void AttentionOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, Value count,
+                                       Value at, bool begun) {
   if (tiled_) return tiled_->sum_over_columns(slot, place, count, at, begun);
   const int lanes = tile_.lanes;
   const Value blocks = b_.ceil_div(place.hi - place.lo, column_block);
@@ -167,13 +169,13 @@ void AttentionEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace&
   });
 }
 
-void AttentionEnd::clear(Value first, Value last) {
+void AttentionOutput::clear(Value first, Value last) {
   const Value end = b_.round_up(last, tile_.rows) * sums_.stride;
   b_.for_loop(first * sums_.stride, end, tile_.lanes,
               [&](Value i) { b_.store(sums_.buffer, i, b_.constant(tile_.compute, 0, tile_.lanes), {}, bytes()); });
 }
 
-void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+void AttentionOutput::sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, Value count) {
   if (tiled_) return tiled_->sum_over_rows(slot, place, count);
   const int lanes = tile_.lanes;
   stage(place.outer, place.row, count);
@@ -195,7 +197,7 @@ void AttentionEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& pl
   });
 }
 
-void AttentionEnd::epilogue(Value outer, Value first, Value count, Value at) {
+void AttentionOutput::epilogue(Value outer, Value first, Value count, Value at) {
   const int lanes = tile_.lanes;
   b_.for_loop(0, count, 1, [&](Value position) {
     const Value divisor = divisors_ ? b_.load(divisors_->buffer, position) : Value{};

@@ -3,24 +3,24 @@
 #include <optional>
 
 #include "passes/cpu/attention/attention_tiles.h"
-#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/gemm/register_tile.h"
 #include "passes/lowering/attention/column_bounds.h"
 
 namespace lathe::cpu {
 
-/// The code of a product that ends an attention, inside one kernel: it sums what the strips hold.
-class AttentionEnd {
+/// The code of a product that makes an output of an attention, inside one kernel: it sums what the row blocks hold.
+class AttentionOutput {
  public:
-  AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-               const RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
+  AttentionOutput(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
+                  const RegisterTile& tile, const ColumnBounds& bounds, bool tiled);
 
-  const AttentionParts::End& part() const { return part_; }
+  const AttentionParts::OutputProduct& part() const { return part_; }
   OperandLoader& other() { return other_; }
   struct Scratch {
     ScratchMatrix sums;                          ///< [row or column][depth]
     std::optional<ScratchMatrix> staged = {};    ///< the other operand, where it cannot be read in place
-    std::optional<ScratchMatrix> divisors = {};  ///< one for each row of a strip, where the part has them
+    std::optional<ScratchMatrix> divisors = {};  ///< one for each row of a row block, where the part has them
     std::optional<ScratchMatrix> pairs = {};     ///< see columns_in_pairs
   };
   void set_scratch(const Scratch& scratch);
@@ -29,18 +29,19 @@ class AttentionEnd {
   /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
   /// pairs[column / 2][row][2], so many and two.
   static constexpr int column_block = 512;
-  /// Keeps what the sums of a strip's rows are divided by: 1 where there are no columns, for no weight is divided
+  /// Keeps what the sums of a row block's rows are divided by: 1 where there are no columns, for no weight is divided
   /// then.
-  void keep_divisors(PointEmitter& emitter, StripLoops::Rows& rows, kernel::Value columns);
+  void keep_divisors(PointEmitter& emitter, RowBlockLoops::Rows& rows, kernel::Value columns);
   /// Brings all columns of the other operand into its place, if it has one and is read by column.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 
-  /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a strip;
+  /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a row
+  /// block;
   /// += where earlier columns have `begun` them.
-  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count, kernel::Value at,
-                        bool begun);
-  /// sums[column] += sum over the first `count` rows of a strip of slot[column][row] * other[row].
-  void sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+  void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count,
+                        kernel::Value at, bool begun);
+  /// sums[column] += sum over the first `count` rows of a row block of slot[column][row] * other[row].
+  void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count);
   /// sums[first .. last] = 0, and some that follow.
   void clear(kernel::Value first, kernel::Value last);
   /// Hands the sums of positions first .. first + count, which lie from `at` on, to what reads the product.
@@ -53,15 +54,15 @@ class AttentionEnd {
   TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
   void row_tiles(Value count, int most, const std::function<void(Value row, int rows)>& body);
   void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
-  std::pair<Value, Value> columns_of_rows(const StripPlace& place, Value row, Value lo, Value hi);
-  std::pair<Value, Value> rows_of_columns(const StripPlace& place, Value column, Value count);
+  std::pair<Value, Value> columns_of_rows(const RowBlockPosition& place, Value row, Value lo, Value hi);
+  std::pair<Value, Value> rows_of_columns(const RowBlockPosition& place, Value column, Value count);
   void stage(Value outer, Value first, Value count);
   void columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count);
   std::pair<Value, Value> steps(std::pair<Value, Value> range);
 
   KernelContext& context_;
   kernel::Builder& b_;
-  const AttentionParts::End& part_;
+  const AttentionParts::OutputProduct& part_;
   RegisterTile tile_;
   const ColumnBounds& bounds_;
   DType dtype_;  ///< of the result

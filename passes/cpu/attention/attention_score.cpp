@@ -27,34 +27,34 @@ void AttentionScore::stage_columns(Value outer, Value columns) {
   if (staged_columns_) copy_to(columns_, *staged_columns_, outer, b_.index(0), columns, tile_.lanes);
 }
 
-void AttentionScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
+void AttentionScore::pack_rows(const RowBlockPosition& place, int vectors, Value rows) {
   if (tiled_) return tiled_->pack_rows(place, vectors, rows);
   const GemmTile gemm{.compute = tile_.compute, .lanes = tile_.lanes, .pairs = part_.pairs};
   const LoadOperand load = rows_.callback();
   const Value depth = context_.dim(part_.depth);
-  const SliverSource from{.batch = place.outer,
-                          .row = place.row,
-                          .rows = rows,
-                          .k0 = b_.index(0),
-                          .depth = steps_of_k(b_, gemm, depth),
-                          .k = depth,
-                          .width = vectors * tile_.lanes,
-                          .axis = rows_.axis(),
-                          .load = &load};
-  emit_pack_sliver(b_, gemm, from, {.buffer = packed_rows_.buffer, .base = b_.index(0)});
+  const MicroPanelSource from{.batch = place.outer,
+                              .row = place.row,
+                              .rows = rows,
+                              .k0 = b_.index(0),
+                              .depth = steps_of_k(b_, gemm, depth),
+                              .k = depth,
+                              .width = vectors * tile_.lanes,
+                              .axis = rows_.axis(),
+                              .load = &load};
+  emit_pack_micro_panel(b_, gemm, from, {.buffer = packed_rows_.buffer, .base = b_.index(0)});
 }
 
-void AttentionScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value rows,
+void AttentionScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, Value rows,
                               Value columns, const kernel::Builder::Body& ahead) {
   if (tiled_) return tiled_->multiply(slot, place, vectors, rows, columns, ahead);
   tiles(slot, place, {place.lo, place.end(0)}, {0, vectors}, vectors, columns, ahead);
-  if (place.ends.empty()) return;
+  if (place.row_ends.empty()) return;
   for (int v = 1; v < vectors; ++v)
     tiles(slot, place, {place.end(v - 1), place.end(v)}, {v, vectors}, vectors, columns, ahead);
 }
 
 /// A range of columns of vectors first .. last of the rows, of which `packed` are packed.
-void AttentionScore::tiles(const ScratchMatrix& slot, const StripPlace& place, std::pair<Value, Value> range,
+void AttentionScore::tiles(const ScratchMatrix& slot, const RowBlockPosition& place, std::pair<Value, Value> range,
                            std::pair<int, int> vectors, int packed, Value columns,
                            const kernel::Builder::Body& ahead) {
   const int first = vectors.first, lanes = tile_.lanes;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "passes/cpu/attention/attention_tiles.h"
-#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {
@@ -21,23 +21,23 @@ class AttentionScore {
   OperandLoader& columns() { return columns_; }
   /// The type that operands are multiplied in.
   DType dtype() const { return part_.pairs ? bf16 : tile_.compute; }
-  /// `packed_rows`: as many elements as a strip has, of dtype(); `staged_columns`: [column][depth], where the columns
-  /// cannot be read in place.
+  /// `packed_rows`: as many elements as a row block has, of dtype(); `staged_columns`: [column][depth], where the
+  /// columns cannot be read in place.
   void set_scratch(ScratchMatrix packed_rows, std::optional<ScratchMatrix> staged_columns);
   /// Where it is made by tile_mma.
   TiledScore* tiled() { return tiled_ ? &*tiled_ : nullptr; }
   /// Brings all columns into their place, if they have one.
   void stage_columns(kernel::Value outer, kernel::Value columns);
-  /// Packs the first `vectors` vectors of a strip's rows, out of `rows` in all.
-  void pack_rows(const StripPlace& place, int vectors, kernel::Value rows);
+  /// Packs the first `vectors` vectors of a row block's rows, out of `rows` in all.
+  void pack_rows(const RowBlockPosition& place, int vectors, kernel::Value rows);
   /// The scores of these vectors, each for the columns that it looks at, out of so many `rows` and `columns` in all.
   /// `ahead` sees the columns of every tile.
-  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, kernel::Value rows,
+  void multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, kernel::Value rows,
                 kernel::Value columns, const kernel::Builder::Body& ahead);
 
  private:
   using Value = kernel::Value;
-  void tiles(const ScratchMatrix& slot, const StripPlace& place, std::pair<Value, Value> range,
+  void tiles(const ScratchMatrix& slot, const RowBlockPosition& place, std::pair<Value, Value> range,
              std::pair<int, int> vectors, int packed, Value columns, const kernel::Builder::Body& ahead);
   int bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
   int step() const { return part_.pairs ? 2 : 1; }  ///< elements of the depth that are multiplied at once

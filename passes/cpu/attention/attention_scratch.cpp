@@ -32,14 +32,14 @@ ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType 
           known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
 }
 
-SliceSums::Scratch AttentionScratch::slice_sums() {
-  const Dim elements(SliceSums::side * SliceSums::side);
+SplitBf16Sums::Scratch AttentionScratch::slice_sums() {
+  const Dim elements(SplitBf16Sums::side * SplitBf16Sums::side);
   const kernel::Buffer sums = buffer(elements, f32, "sums by fma"), left = buffer(elements, f32, "left of them");
   return {sums, left, buffer(elements, f32, "right of them")};
 }
 
 ScratchMatrix AttentionScratch::slot(DType dtype) {
-  return matrix(sizes_.columns + Dim(sizes_.tile_rows), Dim(sizes_.strip_rows), dtype, "strip of scores");
+  return matrix(sizes_.columns + Dim(sizes_.tile_rows), Dim(sizes_.block_rows), dtype, "row block of scores");
 }
 
 void AttentionScratch::give_to(AttentionScore& score) {
@@ -48,55 +48,55 @@ void AttentionScratch::give_to(AttentionScore& score) {
   std::optional<ScratchMatrix> staged;
   if (!in_place(part.columns, score.dtype()))
     staged = matrix(sizes_.columns, part.depth, score.dtype(), "staged columns");
-  score.set_scratch(matrix(part.depth, Dim(sizes_.strip_rows), score.dtype(), "packed rows"), staged);
+  score.set_scratch(matrix(part.depth, Dim(sizes_.block_rows), score.dtype(), "packed rows"), staged);
 }
 
 void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& part) {
-  const kernel::Buffer rows = tiles(Dim(sizes_.strip_rows), part.depth, score.dtype(), "packed rows");
+  const kernel::Buffer rows = tiles(Dim(sizes_.block_rows), part.depth, score.dtype(), "packed rows");
   score.set_scratch(rows, tiles(sizes_.columns, part.depth, score.dtype(), "packed columns"), exact_);
 }
 
 /// Positions of sums may hang over by a block, and their depth is in whole ones.
-void AttentionScratch::give_to(TiledEnd& tiled, AttentionEnd& end) {
-  const AttentionParts::End& part = end.part();
-  const Dim strip(sizes_.strip_rows), depth(TiledEnd::whole_depth(part)), &columns = sizes_.columns;
+void AttentionScratch::give_to(TiledEnd& tiled, AttentionOutput& end) {
+  const AttentionParts::OutputProduct& part = end.part();
+  const Dim row_block(sizes_.block_rows), depth(TiledEnd::whole_depth(part)), &columns = sizes_.columns;
   const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(tile_block);
   const DType dtype = tiled.dtype();
   TiledEnd::Scratch found{.sums = matrix(positions, depth, f32, "sums"),
-                          .other = tiles(part.over_rows ? strip : columns, depth, dtype, "packed other operand")};
+                          .other = tiles(part.over_rows ? row_block : columns, depth, dtype, "packed other operand")};
   if (tiled.packs_values())
     found.values =
-        tiles(part.over_rows ? strip : Dim(TiledEnd::column_block), Dim(tile_block), dtype, "packed values");
+        tiles(part.over_rows ? row_block : Dim(TiledEnd::column_block), Dim(tile_block), dtype, "packed values");
   if (!part.over_rows) {
-    found.turned = matrix(depth, strip, f32, "turned sums");
+    found.turned = matrix(depth, row_block, f32, "turned sums");
     found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
   }
   if (tiled.sliced()) found.exact = exact_;
   if (tiled.sliced() && part.over_rows) found.block = buffer(Dim(tile_block * tile_block), f32, "sums of a block");
   tiled.set_scratch(found);
-  AttentionEnd::Scratch ends{.sums = found.sums};
-  if (part.divisor) ends.divisors = matrix(Dim(1), strip, f32, "divisors");
+  AttentionOutput::Scratch ends{.sums = found.sums};
+  if (part.divisor) ends.divisors = matrix(Dim(1), row_block, f32, "divisors");
   end.set_scratch(ends);
 }
 
-void AttentionScratch::give_to(AttentionEnd& end) {
+void AttentionScratch::give_to(AttentionOutput& end) {
   if (TiledEnd* tiled = end.tiled()) return give_to(*tiled, end);
-  const AttentionParts::End& part = end.part();
+  const AttentionParts::OutputProduct& part = end.part();
   const DType compute = sizes_.compute;
-  const Dim strip(sizes_.strip_rows), &columns = sizes_.columns;
+  const Dim row_block(sizes_.block_rows), &columns = sizes_.columns;
   const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(sizes_.tile_rows);
-  AttentionEnd::Scratch found{.sums = matrix(positions, part.depth, compute, "sums")};
-  const Dim staged = part.over_rows ? strip : columns;
+  AttentionOutput::Scratch found{.sums = matrix(positions, part.depth, compute, "sums")};
+  const Dim staged = part.over_rows ? row_block : columns;
   if (part.pairs)
     found.staged = matrix(staged + Dim(1), part.depth, bf16, "staged operand");
   else if (!in_place(part.other, compute))
     found.staged = matrix(staged, part.depth, compute, "staged operand");
-  if (part.divisor) found.divisors = matrix(Dim(1), strip, compute, "divisors");
+  if (part.divisor) found.divisors = matrix(Dim(1), row_block, compute, "divisors");
   if (part.pairs && !part.over_rows) {
     const auto known = columns.value();
-    const int most = AttentionEnd::column_block;
+    const int most = AttentionOutput::column_block;
     const Dim held = known ? Dim(std::min<std::int64_t>(*known, most)) : Dim(most);
-    found.pairs = matrix(held + Dim(3), strip, bf16, "pairs of columns");
+    found.pairs = matrix(held + Dim(3), row_block, bf16, "pairs of columns");
   }
   end.set_scratch(found);
 }

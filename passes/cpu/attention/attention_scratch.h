@@ -10,7 +10,7 @@ class AttentionScratch {
  public:
   struct Sizes {
     DType compute;
-    int lanes, strip_rows;
+    int lanes, block_rows;
     int tile_rows;  ///< positions that sums and scores may hang over
     Dim columns;    ///< of the attention
     Dim rows;       ///< that have sums over columns at once
@@ -19,16 +19,16 @@ class AttentionScratch {
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
   /// For sums of slices, and who makes them true (or null): to set before anything is given.
-  SliceSums::Scratch slice_sums();
-  void set_exact(SliceSums* exact) { exact_ = exact; }
-  /// A number for each column of a strip's rows.
+  SplitBf16Sums::Scratch slice_sums();
+  void set_exact(SplitBf16Sums* exact) { exact_ = exact; }
+  /// A number for each column of a row block's rows.
   ScratchMatrix slot(DType dtype);
   void give_to(AttentionScore& score);
-  void give_to(AttentionEnd& end);
+  void give_to(AttentionOutput& end);
 
  private:
   void give_to(TiledScore& score, const AttentionParts::Score& part);
-  void give_to(TiledEnd& tiled, AttentionEnd& end);
+  void give_to(TiledEnd& tiled, AttentionOutput& end);
   kernel::Buffer buffer(const Dim& elements, DType dtype, const char* name);
   kernel::Buffer tiles(const Dim& rows, const Dim& depth, DType dtype, const char* name);
   ScratchMatrix matrix(const Dim& rows, const Dim& width, DType dtype, const char* name);
@@ -37,7 +37,7 @@ class AttentionScratch {
   KernelContext& context_;
   const LoweringContext& lowering_;
   Sizes sizes_;
-  SliceSums* exact_ = nullptr;
+  SplitBf16Sums* exact_ = nullptr;
 };
 
 }  // namespace lathe::cpu

@@ -1,6 +1,6 @@
 #include "passes/cpu/attention/attention_tiles.h"
 
-#include "passes/cpu/gemm/gemm_slices.h"
+#include "passes/cpu/gemm/gemm_split_bf16.h"
 
 namespace lathe::cpu {
 
@@ -48,8 +48,8 @@ TiledScore::TiledScore(KernelContext& context, const AttentionParts::Score& part
       depth_(whole_blocks(*part.depth.value())) {}
 
 /// A block of an operand's rows (or columns), from `row` on, with all its depth.
-SliverSource TiledScore::sliver(Value outer, Value row, Value rows, const OperandLoader& from,
-                                const LoadOperand& load) const {
+MicroPanelSource TiledScore::micro_panel(Value outer, Value row, Value rows, const OperandLoader& from,
+                                         const LoadOperand& load) const {
   return {.batch = outer,
           .row = row,
           .rows = rows,
@@ -64,21 +64,21 @@ SliverSource TiledScore::sliver(Value outer, Value row, Value rows, const Operan
 void TiledScore::stage_columns(Value outer, Value columns) {
   const LoadOperand load = columns_.callback();
   b_.for_loop(0, columns, block, [&](Value column) {
-    const SliverSource from = sliver(outer, column, columns, columns_, load);
+    const MicroPanelSource from = micro_panel(outer, column, columns, columns_, load);
     emit_pack_rows(b_, tile_, from, {packed_columns_, column * (depth_ * tile_.slices()), b_.index(depth_)});
   });
 }
 
-void TiledScore::pack_rows(const StripPlace& place, int vectors, Value rows) {
+void TiledScore::pack_rows(const RowBlockPosition& place, int vectors, Value rows) {
   const LoadOperand load = rows_.callback();
   b_.for_loop(0, min(rows - place.row, vectors * lanes), block, [&](Value row) {
-    const SliverSource from = sliver(place.outer, place.row + row, rows, rows_, load);
-    emit_pack_sliver(b_, tile_, from, {.buffer = packed_rows_, .base = row * (depth_ / 2)});
+    const MicroPanelSource from = micro_panel(place.outer, place.row + row, rows, rows_, load);
+    emit_pack_micro_panel(b_, tile_, from, {.buffer = packed_rows_, .base = row * (depth_ / 2)});
   });
 }
 
-void TiledScore::multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, Value rows, Value columns,
-                          const Builder::Body& ahead) {
+void TiledScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, Value rows,
+                          Value columns, const Builder::Body& ahead) {
   const int of_row = depth_ * tile_.slices();
   const LoadOperand load_rows = rows_.callback(), load_columns = columns_.callback();
   b_.for_loop(place.lo, place.hi, block, [&](Value column) {
@@ -91,42 +91,43 @@ void TiledScore::multiply(const ScratchMatrix& slot, const StripPlace& place, in
                     {packed_rows_, v * lanes * of_row, 2 * block}, depth_);
         if (!tile_.sliced) return;
         const Value row = place.row + v * lanes;
-        SliverSource left = sliver(place.outer, column, columns, columns_, load_columns),
-                     right = sliver(place.outer, row, rows, rows_, load_rows);
+        MicroPanelSource left = micro_panel(place.outer, column, columns, columns_, load_columns),
+                         right = micro_panel(place.outer, row, rows, rows_, load_rows);
         left.depth = right.depth = left.k;
         exact_->settle({slot.buffer, first, slot.stride, columns - column, rows - row}, left, right);
       };
-      place.ends.empty() ? multiply() : b_.if_(column < place.end(v + 1), multiply);
+      place.row_ends.empty() ? multiply() : b_.if_(column < place.end(v + 1), multiply);
     }
   });
 }
 
 // ------------------------------------------------------------------------------------------------------------- sums
 
-TiledEnd::TiledEnd(KernelContext& context, const AttentionParts::End& part, OperandLoader& other, int strip_rows)
+TiledEnd::TiledEnd(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other,
+                   int block_rows)
     : b_(context.builder),
       part_(part),
       tile_(tile_of(dtype())),
       other_(other),
-      strip_rows_(strip_rows),
+      block_rows_(block_rows),
       depth_(whole_depth(part)) {}
 
-int TiledEnd::whole_depth(const AttentionParts::End& part) { return whole_blocks(*part.depth.value()); }
+int TiledEnd::whole_depth(const AttentionParts::OutputProduct& part) { return whole_blocks(*part.depth.value()); }
 
 void TiledEnd::each_depth(const std::function<void(Value depth)>& body) { b_.for_loop(0, depth_, block, body); }
 
 void TiledEnd::stage_columns(Value outer, Value columns) {
-  const LoadOperand load = other_.turned_callback();
+  const LoadOperand load = other_.transposed_callback();
   each_depth([&](Value depth) {
-    const SliverSource from{.batch = outer,
-                            .row = depth,
-                            .rows = b_.index(*part_.depth.value()),
-                            .k0 = b_.index(0),
-                            .depth = scratch_.columns / 2,
-                            .k = columns,
-                            .width = block,
-                            .axis = other_.turned_axis(),
-                            .load = &load};
+    const MicroPanelSource from{.batch = outer,
+                                .row = depth,
+                                .rows = b_.index(*part_.depth.value()),
+                                .k0 = b_.index(0),
+                                .depth = scratch_.columns / 2,
+                                .k = columns,
+                                .width = block,
+                                .axis = other_.transposed_axis(),
+                                .load = &load};
     emit_pack_rows(b_, tile_, from, other_columns(depth, b_.index(0)));
   });
 }
@@ -140,7 +141,7 @@ LinesTarget TiledEnd::other_columns(Value depth, Value lo) const {
 
 /// Vectors of a block of columns. Unless it is whole, zeros stand for columns that a vector does not look at and,
 /// where that counts, for rows beyond the last.
-TiledEnd::Vector TiledEnd::vectors(const ScratchMatrix& slot, const StripPlace& place, Value count, bool whole,
+TiledEnd::Vector TiledEnd::vectors(const ScratchMatrix& slot, const RowBlockPosition& place, Value count, bool whole,
                                    bool masks_rows) const {
   return [this, &slot, &place, count, whole, masks_rows](Value column, int v) {
     const DType dtype = slot.buffer.dtype;
@@ -156,12 +157,13 @@ TiledEnd::Vector TiledEnd::vectors(const ScratchMatrix& slot, const StripPlace& 
 /// Two vectors, zipped, into a line of a block, or into the same line of each of its slices.
 void TiledEnd::put(Value place, Value first, Value second) {
   if (!tile_.sliced) return b_.store(*scratch_.values, place, interleave(b_, first, second));
-  store_slices(b_, *scratch_.values, place, first, second);
+  store_split_bf16(b_, *scratch_.values, place, first, second);
 }
 
-/// Columns lo .. hi of half a strip as the right operand: lines of 32 rows, a column beside the next one or, in
+/// Columns lo .. hi of half a row block as the right operand: lines of 32 rows, a column beside the next one or, in
 /// slices, the one 16 further on.
-void TiledEnd::columns_to_right(const ScratchMatrix& slot, const StripPlace& place, int half, Value lo, Value hi) {
+void TiledEnd::columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value lo,
+                                Value hi) {
   const auto columns = [&](Value column, bool whole) {
     const Vector vector = vectors(slot, place, {}, whole, false);
     b_.for_loop(0, lanes, 1, [&](Value i) {
@@ -176,13 +178,13 @@ void TiledEnd::columns_to_right(const ScratchMatrix& slot, const StripPlace& pla
   });
 }
 
-void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, Value count, Value at,
+void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, Value count, Value at,
                                 bool begun) {
   const ScratchMatrix& turned = *scratch_.turned;
   b_.for_loop(0, b_.index(depth_) * turned.stride, lanes,
               [&](Value i) { b_.store(turned.buffer, i, b_.constant(f32, 0, lanes), {}, vector_bytes); });
   b_.for_loop(place.lo, place.hi, column_block, [&](Value lo) {
-    for (int half = 0; half < strip_rows_ / block; ++half) {
+    for (int half = 0; half < block_rows_ / block; ++half) {
       const Value hi = b_.round_up(min(min(lo + column_block, place.hi), place.end(2 * half + 1)), block);
       b_.if_(count > half * block && lo < hi, [&] {
         columns_to_right(slot, place, half, lo, hi);
@@ -198,24 +200,24 @@ void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const StripPlace& pla
   turn(count, at, begun);
 }
 
-/// What a strip holds, as an operand of 32 rows of it (by_column: of 32 columns): zeros at columns that a vector of
-/// rows does not look at.
-LoadOperand TiledEnd::values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const {
+/// What a row block holds, as an operand of 32 rows of it (by_column: of 32 columns): zeros at columns that a vector
+/// of rows does not look at.
+LoadOperand TiledEnd::values(const ScratchMatrix& slot, const RowBlockPosition& place, bool by_column) const {
   return [this, &slot, &place, by_column](Value, Value row, Value k, LaneAxis, int, Value) {
-    const Value column = by_column ? row : k, in_strip = by_column ? k : row;
+    const Value column = by_column ? row : k, in_row_block = by_column ? k : row;
     Value end = place.end(0);
-    for (int v = 1; v < strip_rows_ / lanes && !place.ends.empty(); ++v)
-      end = b_.select(in_strip < v * lanes, end, place.end(v));
-    const Value found = b_.load(slot.buffer, column * slot.stride + in_strip, lanes, {}, vector_bytes);
+    for (int v = 1; v < block_rows_ / lanes && !place.row_ends.empty(); ++v)
+      end = b_.select(in_row_block < v * lanes, end, place.end(v));
+    const Value found = b_.load(slot.buffer, column * slot.stride + in_row_block, lanes, {}, vector_bytes);
     return b_.select(b_.broadcast(column < end, lanes), found, b_.constant(f32, 0, lanes));
   };
 }
 
-void TiledEnd::settle_columns(const ScratchMatrix& slot, const StripPlace& place, Value count) {
+void TiledEnd::settle_columns(const ScratchMatrix& slot, const RowBlockPosition& place, Value count) {
   const ScratchMatrix& turned = *scratch_.turned;
-  const LoadOperand others = other_.turned_callback(), own = values(slot, place, false);
+  const LoadOperand others = other_.transposed_callback(), own = values(slot, place, false);
   const Value deep = b_.index(*part_.depth.value());
-  for (int half = 0; half < strip_rows_ / block; ++half) {
+  for (int half = 0; half < block_rows_ / block; ++half) {
     const Value hi = place.end(2 * half + 1), columns = hi - place.lo;
     b_.if_(count > half * block && columns > 0, [&] {
       each_depth([&](Value depth) {
@@ -227,11 +229,11 @@ void TiledEnd::settle_columns(const ScratchMatrix& slot, const StripPlace& place
              .k0 = place.lo,
              .depth = columns,
              .k = hi,
-             .axis = other_.turned_axis(),
+             .axis = other_.transposed_axis(),
              .load = &others},
             {.batch = place.outer,
              .row = b_.index(half * block),
-             .rows = b_.index(strip_rows_),
+             .rows = b_.index(block_rows_),
              .k0 = place.lo,
              .depth = columns,
              .k = hi,
@@ -261,9 +263,10 @@ void TiledEnd::turn(Value count, Value at, bool begun) {
   });
 }
 
-/// A block of columns of half a strip in slices as the left operand: lines of 32 rows for one column after another, a
-/// row beside the one 16 further on.
-void TiledEnd::rows_to_left(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count) {
+/// A block of columns of half a row block in slices as the left operand: lines of 32 rows for one column after
+/// another, a row beside the one 16 further on.
+void TiledEnd::rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value column,
+                            Value count) {
   const auto rows = [&](bool whole) {
     const Vector vector = vectors(slot, place, count, whole, true);
     for_unrolled(b_, b_.index(0), b_.index(block), 2, [&](Value i) {
@@ -276,7 +279,8 @@ void TiledEnd::rows_to_left(const ScratchMatrix& slot, const StripPlace& place, 
 }
 
 /// The same of bf16, which stays where it lies.
-void TiledEnd::clear_unseen(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count) {
+void TiledEnd::clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value column,
+                            Value count) {
   const Vector vector = vectors(slot, place, count, false, true);
   b_.if_(column + block > place.end(2 * half) || count < (half + 1) * block, [&] {
     b_.for_loop(column, column + block, 1, [&](Value c) {
@@ -286,29 +290,29 @@ void TiledEnd::clear_unseen(const ScratchMatrix& slot, const StripPlace& place, 
   });
 }
 
-void TiledEnd::sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, Value count) {
-  const LoadOperand load = other_.turned_callback();
+void TiledEnd::sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, Value count) {
+  const LoadOperand load = other_.transposed_callback();
   const Value whole = b_.round_up(count, block);
   each_depth([&](Value depth) {
-    const SliverSource from{.batch = place.outer,
-                            .row = depth,
-                            .rows = b_.index(*part_.depth.value()),
-                            .k0 = place.row / 2,
-                            .depth = whole / 2,
-                            .k = place.row + count,
-                            .width = block,
-                            .axis = other_.turned_axis(),
-                            .load = &load};
-    emit_pack_sliver(b_, tile_, from, {.buffer = scratch_.other, .base = depth * (strip_rows_ / 2)});
+    const MicroPanelSource from{.batch = place.outer,
+                                .row = depth,
+                                .rows = b_.index(*part_.depth.value()),
+                                .k0 = place.row / 2,
+                                .depth = whole / 2,
+                                .k = place.row + count,
+                                .width = block,
+                                .axis = other_.transposed_axis(),
+                                .load = &load};
+    emit_pack_micro_panel(b_, tile_, from, {.buffer = scratch_.other, .base = depth * (block_rows_ / 2)});
   });
   b_.for_loop(place.lo, place.hi, block, [&](Value column) { rows_of_block(slot, place, column, count); });
 }
 
-/// The sums of a block of columns over a strip's rows.
-void TiledEnd::rows_of_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value count) {
+/// The sums of a block of columns over a row block's rows.
+void TiledEnd::rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& place, Value column, Value count) {
   // Rows of the first half may all have left this block out.
   const Value first = b_.select(column < place.end(1), b_.index(0), b_.index(block));
-  for (int half = 0; half < strip_rows_ / block; ++half)
+  for (int half = 0; half < block_rows_ / block; ++half)
     b_.if_(column < place.end(2 * half + 1) && count > half * block, [&] {
       packs_values() ? rows_to_left(slot, place, half, column, count)
                      : clear_unseen(slot, place, half, column, count);
@@ -319,7 +323,7 @@ void TiledEnd::rows_of_block(const ScratchMatrix& slot, const StripPlace& place,
   each_depth([&](Value depth) {
     const ScratchMatrix& sums = scratch_.sums;
     const Value at = column * sums.stride + depth;
-    const Builder::Lines right{scratch_.other, depth * (strip_rows_ * tile_.slices()) + first_element, 2 * block};
+    const Builder::Lines right{scratch_.other, depth * (block_rows_ * tile_.slices()) + first_element, 2 * block};
     if (!tile_.sliced) return b_.tile_mma(sums_block(tile_, true), {sums.buffer, at, sums.stride}, left, right, deep);
     b_.tile_mma(sums_block(tile_, false), {*scratch_.block, 0, block}, left, right, deep);
     settle_block(slot, place, column, depth, first, count);
@@ -333,10 +337,10 @@ void TiledEnd::rows_of_block(const ScratchMatrix& slot, const StripPlace& place,
   });
 }
 
-/// The sums of 32 columns over the strip's rows from `first` on, by 32 of the depth.
-void TiledEnd::settle_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value depth,
+/// The sums of 32 columns over the row block's rows from `first` on, by 32 of the depth.
+void TiledEnd::settle_block(const ScratchMatrix& slot, const RowBlockPosition& place, Value column, Value depth,
                             Value first, Value count) {
-  const LoadOperand own = values(slot, place, true), others = other_.turned_callback();
+  const LoadOperand own = values(slot, place, true), others = other_.transposed_callback();
   const Value all = b_.index(*part_.depth.value()), rows = max(count - first, 0);
   scratch_.exact->settle({*scratch_.block, b_.index(0), b_.index(block), place.hi - column, all - depth},
                          {.batch = place.outer,
@@ -353,7 +357,7 @@ void TiledEnd::settle_block(const ScratchMatrix& slot, const StripPlace& place, 
                           .k0 = place.row + first,
                           .depth = rows,
                           .k = place.row + count,
-                          .axis = other_.turned_axis(),
+                          .axis = other_.transposed_axis(),
                           .load = &others});
 }
 

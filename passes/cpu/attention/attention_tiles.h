@@ -3,17 +3,17 @@
 #include <functional>
 #include <optional>
 
-#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/gemm/gemm_pack.h"
-#include "passes/cpu/gemm/slice_sums.h"
+#include "passes/cpu/gemm/split_bf16_sums.h"
 #include "passes/lowering/attention/attention_parts.h"
 
 /// Products of an attention by tile_mma, in blocks of 32 columns and 32 rows: of bf16, or of f32, both operands as
-/// slices of bf16 (docs/kernel-ir.md). What products read of a strip's scores takes no transposition:
+/// slices of bf16 (docs/kernel-ir.md). What products read of a row block's scores takes no transposition:
 /// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
 /// one of a sum over columns; f32 is cut into slices on the way. Sums over columns therefore come out as [depth][row]
-/// and are turned at the end of a strip. What slices leave becomes true sums (passes/cpu/gemm/slice_sums.h) strip by
-/// strip, while the numbers that they are of are still there.
+/// and are turned at the end of a row block. What slices leave becomes true sums (passes/cpu/gemm/split_bf16_sums.h)
+/// row block by row block, while the numbers that they are of are still there.
 namespace lathe::cpu {
 
 /// Rows, columns and k of a block.
@@ -23,7 +23,7 @@ GemmTile tile_of(DType dtype);
 /// Elements of bf16 that a matrix takes, whose sides are filled up to whole blocks.
 Dim tiled_elements(const Dim& rows, const Dim& depth, DType dtype);
 
-/// The scores of a strip: see AttentionScore.
+/// The scores of a row block: see AttentionScore.
 class TiledScore {
  public:
   TiledScore(KernelContext& context, const AttentionParts::Score& part, OperandLoader& rows, OperandLoader& columns);
@@ -31,19 +31,19 @@ class TiledScore {
   /// The type of the operands, and whether they are cut into slices.
   DType dtype() const { return part_.rows.dtype(); }
   bool sliced() const { return tile_.sliced; }
-  /// Of bf16: a strip's rows as right operands, and all columns as left ones. `exact`: of slices.
-  void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SliceSums* exact) {
+  /// Of bf16: a row block's rows as right operands, and all columns as left ones. `exact`: of slices.
+  void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SplitBf16Sums* exact) {
     packed_rows_ = rows, packed_columns_ = columns, exact_ = exact;
   }
   void stage_columns(kernel::Value outer, kernel::Value columns);
-  void pack_rows(const StripPlace& place, int vectors, kernel::Value rows);
+  void pack_rows(const RowBlockPosition& place, int vectors, kernel::Value rows);
   /// rows, columns: how many there are.
-  void multiply(const ScratchMatrix& slot, const StripPlace& place, int vectors, kernel::Value rows,
+  void multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, kernel::Value rows,
                 kernel::Value columns, const kernel::Builder::Body& ahead);
 
  private:
-  SliverSource sliver(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
-                      const LoadOperand& load) const;
+  MicroPanelSource micro_panel(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
+                               const LoadOperand& load) const;
 
   kernel::Builder& b_;
   const AttentionParts::Score& part_;
@@ -51,21 +51,21 @@ class TiledScore {
   OperandLoader &rows_, &columns_;
   int depth_;  ///< in whole blocks
   kernel::Buffer packed_rows_, packed_columns_;
-  SliceSums* exact_ = nullptr;
+  SplitBf16Sums* exact_ = nullptr;
 };
 
-/// The sums at the end: see AttentionEnd.
+/// The sums at the end: see AttentionOutput.
 class TiledEnd {
  public:
-  TiledEnd(KernelContext& context, const AttentionParts::End& part, OperandLoader& other, int strip_rows);
+  TiledEnd(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other, int block_rows);
 
   struct Scratch {
     ScratchMatrix sums;                         ///< [row or column][depth in whole blocks]
     kernel::Buffer other;                       ///< of bf16: the other operand
-    std::optional<kernel::Buffer> values = {};  ///< the same: values of a strip, where they are not read in place
-    std::optional<ScratchMatrix> turned = {};   ///< sums over columns: [depth][row of a strip]
-    SliceSums* exact = nullptr;                 ///< of slices
-    std::optional<kernel::Buffer> block = {};   ///< of slices, sums over rows: a block of those of one strip
+    std::optional<kernel::Buffer> values = {};  ///< the same: values of a row block, where they are not read in place
+    std::optional<ScratchMatrix> turned = {};   ///< sums over columns: [depth][row of a row block]
+    SplitBf16Sums* exact = nullptr;             ///< of slices
+    std::optional<kernel::Buffer> block = {};   ///< of slices, sums over rows: a block of those of one row block
     kernel::Value columns = {};                 ///< with turned: how many, in whole blocks
   };
   void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
@@ -75,36 +75,37 @@ class TiledEnd {
   bool sliced() const { return tile_.sliced; }
   /// Sums over rows read bf16 where it lies.
   bool packs_values() const { return tile_.sliced || !part_.over_rows; }
-  static int whole_depth(const AttentionParts::End& part);
+  static int whole_depth(const AttentionParts::OutputProduct& part);
 
   void stage_columns(kernel::Value outer, kernel::Value columns);
-  void sum_over_columns(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count, kernel::Value at,
-                        bool begun);
-  void sum_over_rows(const ScratchMatrix& slot, const StripPlace& place, kernel::Value count);
+  void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count,
+                        kernel::Value at, bool begun);
+  void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count);
 
  private:
   using Value = kernel::Value;
   /// A vector of rows at a column of a slot.
   using Vector = std::function<Value(Value column, int vector)>;
-  Vector vectors(const ScratchMatrix& slot, const StripPlace& place, Value count, bool whole, bool masks_rows) const;
+  Vector vectors(const ScratchMatrix& slot, const RowBlockPosition& place, Value count, bool whole,
+                 bool masks_rows) const;
   void put(Value place, Value first, Value second);
-  void columns_to_right(const ScratchMatrix& slot, const StripPlace& place, int half, Value lo, Value hi);
+  void columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value lo, Value hi);
   LinesTarget other_columns(Value depth, Value lo) const;
-  void rows_to_left(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
-  void clear_unseen(const ScratchMatrix& slot, const StripPlace& place, int half, Value column, Value count);
-  void rows_of_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value count);
-  void settle_columns(const ScratchMatrix& slot, const StripPlace& place, Value count);
-  void settle_block(const ScratchMatrix& slot, const StripPlace& place, Value column, Value depth, Value first,
+  void rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value column, Value count);
+  void clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value column, Value count);
+  void rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& place, Value column, Value count);
+  void settle_columns(const ScratchMatrix& slot, const RowBlockPosition& place, Value count);
+  void settle_block(const ScratchMatrix& slot, const RowBlockPosition& place, Value column, Value depth, Value first,
                     Value count);
-  LoadOperand values(const ScratchMatrix& slot, const StripPlace& place, bool by_column) const;
+  LoadOperand values(const ScratchMatrix& slot, const RowBlockPosition& place, bool by_column) const;
   void turn(Value count, Value at, bool begun);
   void each_depth(const std::function<void(Value depth)>& body);
 
   kernel::Builder& b_;
-  const AttentionParts::End& part_;
+  const AttentionParts::OutputProduct& part_;
   GemmTile tile_;
   OperandLoader& other_;
-  int strip_rows_, depth_;
+  int block_rows_, depth_;
   Scratch scratch_;
 };
 

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "passes/lowering/attention/attention_parts.h"
-#include "passes/lowering/attention/strip_plan.h"
+#include "passes/lowering/attention/row_block_plan.h"
 
 namespace lathe::cpu {
 
 /// How many columns a kernel with sums over rows takes all rows through before it goes on to the next columns, so
 /// that these columns' operands and sums stay in a cache of the core; a multiple of `multiple`. 0: all columns of a
-/// strip of rows at once, where that all stays there or something must be known of a whole row first.
-int block_columns(const AttentionParts& parts, const StripPlan& plan, const Dim& columns, int strip_rows,
+/// row block at once, where that all stays there or something must be known of a whole row first.
+int block_columns(const AttentionParts& parts, const RowBlockPlan& plan, const Dim& columns, int block_rows,
                   int multiple);
 
 }  // namespace lathe::cpu

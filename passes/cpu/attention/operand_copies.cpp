@@ -18,18 +18,18 @@ void copy_to(OperandLoader& operand, const ScratchMatrix& matrix, Value outer, V
 
 void pairs_to(OperandLoader& operand, const ScratchMatrix& matrix, Value outer, Value first, Value count, int lanes) {
   kernel::Builder& b = operand.context().builder;
-  const LoadOperand load = load_from(operand.turned_callback(), first);
-  const cpu::SliverSource from{.batch = outer,
-                               .row = b.index(0),
-                               .rows = operand.context().dim(operand.operand().size),
-                               .k0 = b.index(0),
-                               .depth = b.ceil_div(count, 2),
-                               .k = count,
-                               .width = static_cast<int>(*b.constant_value(matrix.stride)),
-                               .axis = operand.turned_axis(),
-                               .load = &load};
-  emit_pack_sliver(b, {.compute = operand.compute(), .lanes = lanes, .pairs = true}, from,
-                   {matrix.buffer, b.index(0)});
+  const LoadOperand load = load_from(operand.transposed_callback(), first);
+  const cpu::MicroPanelSource from{.batch = outer,
+                                   .row = b.index(0),
+                                   .rows = operand.context().dim(operand.operand().size),
+                                   .k0 = b.index(0),
+                                   .depth = b.ceil_div(count, 2),
+                                   .k = count,
+                                   .width = static_cast<int>(*b.constant_value(matrix.stride)),
+                                   .axis = operand.transposed_axis(),
+                                   .load = &load};
+  emit_pack_micro_panel(b, {.compute = operand.compute(), .lanes = lanes, .pairs = true}, from,
+                        {matrix.buffer, b.index(0)});
 }
 
 }  // namespace lathe::cpu

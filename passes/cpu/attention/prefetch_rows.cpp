@@ -6,23 +6,23 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-void LookAhead::add(OperandLoader& loader) {
+void PrefetchRows::add(OperandLoader& loader) {
   std::vector<OperandLoader*>& list = loader.operand().by_column ? columns_ : rows_;
   const auto same = [&](const OperandLoader* other) { return same_elements(other->operand(), loader.operand()); };
   if (std::none_of(list.begin(), list.end(), same)) list.push_back(&loader);
 }
 
-void LookAhead::emit(const StripPlace& place, Value column, int tile, int strip_rows, Value rows) {
+void PrefetchRows::emit(const RowBlockPosition& place, Value column, int tile, int block_rows, Value rows) {
   if (rows_.empty()) return;
   kernel::Builder& b = rows_[0]->context().builder;
-  const Value next = place.row + strip_rows, along = column - place.lo, wraps = next >= rows;
+  const Value next = place.row + block_rows, along = column - place.lo, wraps = next >= rows;
   const Value outer = b.select(wraps, place.outer + 1, place.outer);
   const auto ask = [&](const std::vector<OperandLoader*>& loaders, Value first) {
     b.for_loop(0, tile, 1, [&](Value r) {
       for (OperandLoader* loader : loaders) loader->prefetch(outer, first + r);
     });
   };
-  b.if_(along < strip_rows, [&] { ask(rows_, b.select(wraps, b.index(0), next) + along); });
+  b.if_(along < block_rows, [&] { ask(rows_, b.select(wraps, b.index(0), next) + along); });
   b.if_(wraps, [&] { ask(columns_, column); });
 }
 

@@ -2,19 +2,19 @@
 
 #include <vector>
 
-#include "passes/cpu/attention/strip_loops.h"
+#include "passes/cpu/attention/row_block_loops.h"
 #include "passes/lowering/attention/attention_operand.h"
 
 namespace lathe::cpu {
 
-/// Asks for the operands of an attention's next strip while one is computed: its rows, and where it is of the next
-/// outer index the columns too. Beyond the last outer index it asks for memory that nobody reads.
-class LookAhead {
+/// Asks for the operands of an attention's next row block while one is computed: its rows, and where it is of the
+/// next outer index the columns too. Beyond the last outer index it asks for memory that nobody reads.
+class PrefetchRows {
  public:
   /// Operands whose elements are asked for already count once.
   void add(OperandLoader& loader);
-  /// The part that goes with columns `column` .. + `tile` of a strip of `strip_rows` rows, out of `rows` in all.
-  void emit(const StripPlace& place, kernel::Value column, int tile, int strip_rows, kernel::Value rows);
+  /// The part that goes with columns `column` .. + `tile` of a row block of `block_rows` rows, out of `rows` in all.
+  void emit(const RowBlockPosition& place, kernel::Value column, int tile, int block_rows, kernel::Value rows);
 
  private:
   std::vector<OperandLoader*> rows_, columns_;

@@ -17,11 +17,11 @@
 ///   GemmPlan plan = plan_gemm({.compute = f32, .vector_bits = 512, .n = 384, .k = 384, ...});
 ///   if (plan.lhs == Source::packed) one kernel by emit_pack_lhs into a workspace of packed_lhs_elements
 ///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
-///   one kernel by emit_gemm, whose operands carry what the plan asks for; or, if (plan.pieces > 1), one by
-///   emit_gemm_pieces into a workspace of sums_of_pieces elements a batch, and one by emit_join_pieces; or, if
+///   one kernel by emit_gemm, whose operands carry what the plan asks for; or, if (plan.splits > 1), one by
+///   emit_gemm_split_k into a workspace of split_k_sums elements a batch, and one by emit_reduce_split_k; or, if
 ///   (plan.panel > 0), for each panel two kernels that pack and one by emit_gemm_panel
 /// Each emit_* writes one complete kernel body with one parallel loop. Bits of the result depend on the plan alone:
-/// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its pieces, and
+/// the order of summation over k is ascending for the blocked strategy, whatever its tile, but for its splits, and
 /// fixed by the vector for dot products; never by the split of the parallel range or by the other sizes.
 namespace lathe::cpu {
 
@@ -41,7 +41,7 @@ struct GemmTile {
   /// a multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
   bool tiles = false;
   /// With tiles: operands are f32 and packed as slices, three bf16 whose sum an element is, of which tile_mma
-  /// multiplies those that count: see gemm_slices.h. kc is still a number of pairs of k.
+  /// multiplies those that count: see gemm_split_bf16.h. kc is still a number of pairs of k.
   bool sliced = false;
   int slices() const { return sliced ? kernel::tile_slices : 1; }
   DType packed() const { return pairs ? bf16 : compute; }
@@ -89,38 +89,38 @@ struct GemmPlan {
   GemmStrategy strategy = GemmStrategy::blocked;
   GemmTile tile;
   Source lhs = Source::loaded, rhs = Source::packed;
-  /// k is cut into so many equal pieces, each summed by tasks of its own, and their sums are added in order.
-  int pieces = 1;
+  /// k is cut into so many equal splits, each summed by tasks of its own, and their sums are added in order.
+  int splits = 1;
   /// Not 0: k is known and gone through in panels of so many, one after another. Each has both operands packed for
   /// itself, so that a long k takes little memory, and adds to the sums of those before it.
   int panel = 0;
   /// Where k is summed in one go, results go to the epilogue out of registers; its code stands once for each vector
   /// of a tile then.
-  bool straight = false;
+  bool register_epilogue = false;
   /// A direct right operand comes from far away: a few k of it at a time go to all rows of the left one, of which
   /// there is a known number, columns after columns, and each register tile asks for its share of those that come
   /// next. Where all of k is one block, a tile asks for its own columns a few k on.
-  bool right_ahead = false;
+  bool prefetch_right = false;
   /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
   int rest = 0;
 };
 
-/// What is known when a product is compiled. Where `lhs_cheap` or `rhs_cheap`, the operand is plain loads of
+/// What is known when a product is compiled. Where `lhs_loadable` or `rhs_loadable`, the operand is plain loads of
 /// compute-typed elements, so that loading one element several times costs little; others convert or compute.
 struct GemmQuery {
   DType compute = f32;
   int vector_bits = 512;
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
-  bool lhs_cheap = true, rhs_cheap = true;
+  bool lhs_loadable = true, rhs_loadable = true;
   bool rhs_shared = false;      ///< the same right operand for all batches
   bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
   bool tiles = false;           ///< operands of bf16, on a machine with tile_mma
   bool sliced = false;          ///< operands of f32, on a machine with tile_mma
   bool lhs_in_lines = false;    ///< bf16 in memory, k side by side and rows at one distance
-  bool epilogue_cheap = false;  ///< a few instructions
+  bool epilogue_small = false;  ///< a few instructions
   /// An L3 too far away to read lines from it one by one while they are multiplied.
   bool far_l3 = false;
 };
@@ -143,11 +143,11 @@ struct GemmSizes {
   kernel::Value batch, m, n, k;
 };
 
-/// Packs the left operand: packed[batch][sliver of mr rows][k][mr]; rows beyond the last may be anything. Parallel
-/// over batch x slivers.
+/// Packs the left operand: packed[batch][micro-panel of mr rows][k][mr]; rows beyond the last may be anything.
+/// Parallel over batch x micro-panels.
 void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
-/// Packs the right operand: packed[batch][sliver of nv * lanes rows][k][nv * lanes]; rows beyond the last may be
+/// Packs the right operand: packed[batch][micro-panel of nv * lanes rows][k][nv * lanes]; rows beyond the last may be
 /// anything.
 void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
@@ -155,13 +155,13 @@ void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& si
 /// Elements of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * (k + unit_of_k
 /// - 1) * slices elements. (Allocate the bound, or the exact number if it is known.)
 struct PackedExtent {
-  std::int64_t extra_rows = 0;  ///< sliver - 1
-  std::int64_t sliver = 1;      ///< rows of a sliver
-  std::int64_t unit_of_k = 1;   ///< k is filled up to a multiple
-  std::int64_t slices = 1;      ///< of an element
+  std::int64_t extra_rows = 0;   ///< micro-panel - 1
+  std::int64_t micro_panel = 1;  ///< rows of a micro-panel
+  std::int64_t unit_of_k = 1;    ///< k is filled up to a multiple
+  std::int64_t slices = 1;       ///< of an element
   std::int64_t exact(std::int64_t batch, std::int64_t rows, std::int64_t k) const {
     const auto round_up = [](std::int64_t size, std::int64_t step) { return (size + step - 1) / step * step; };
-    return batch * round_up(rows, sliver) * round_up(k, unit_of_k) * slices;
+    return batch * round_up(rows, micro_panel) * round_up(k, unit_of_k) * slices;
   }
 };
 PackedExtent packed_lhs_extent(const GemmTile& tile);
@@ -180,15 +180,15 @@ using EpiloguePrefetch = std::function<void(kernel::Value batch, kernel::Value m
 
 /// The product. Parallel over batch x column blocks x row blocks; every (b, m, n) reaches the epilogue exactly once,
 /// with zeros where k == 0. The operands must carry what plan.lhs and plan.rhs say. With `prefetch` the
-/// blocked strategy hands a strip of rows to the epilogue while the next strip is summed, row by row, and asks ahead
+/// blocked strategy hands a row block to the epilogue while the next row block is summed, row by row, and asks ahead
 /// for the memory that the epilogue of this one touches; unless k is known to be short or n is not known. Then it
 /// asks ahead for a left operand with `prefetch` too, one that is direct.
 void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch = {});
 
-/// The sums of each piece of k, a multiple of plan.pieces, into `sums` of tile.compute. No operand is packed ahead.
-void emit_gemm_pieces(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-                      const GemmOperand& rhs, kernel::Buffer sums);
+/// The sums of each split of k, a multiple of plan.splits, into `sums` of tile.compute. No operand is packed ahead.
+void emit_gemm_split_k(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
+                       const GemmOperand& rhs, kernel::Buffer sums);
 /// One panel of k. `sizes.k` and the operands are the panel's own, both packed; the sums of the panels up to it lie
 /// in `sums` of tile.compute, [batch][m][n rounded up to tile.lanes].
 struct GemmPanel {
@@ -201,12 +201,12 @@ void emit_gemm_panel(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& 
 /// Loads of a panel whose k begins at k0.
 LoadOperand load_from(const LoadOperand& load, kernel::Value k0);
 
-/// Adds up the pieces and hands the results to the epilogue, each exactly once.
-void emit_join_pieces(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, kernel::Buffer sums,
-                      const Epilogue& epilogue);
-/// Elements of a row of `sums`, of pieces and of panels.
+/// Adds up the splits and hands the results to the epilogue, each exactly once.
+void emit_reduce_split_k(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, kernel::Buffer sums,
+                         const Epilogue& epilogue);
+/// Elements of a row of `sums`, of splits and of panels.
 std::int64_t columns_of_sums(const GemmTile& tile, std::int64_t n);
 /// Elements of `sums` for one batch.
-std::int64_t sums_of_pieces(const GemmPlan& plan, std::int64_t m, std::int64_t n);
+std::int64_t split_k_sums(const GemmPlan& plan, std::int64_t m, std::int64_t n);
 
 }  // namespace lathe::cpu

@@ -5,7 +5,7 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_fit.h"
 #include "passes/cpu/gemm/gemm_pack.h"
-#include "passes/cpu/gemm/gemm_rest.h"
+#include "passes/cpu/gemm/gemm_remainder.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
 #include "passes/cpu/gemm/register_tile.h"
 
@@ -38,7 +38,7 @@ class BlockedGemm {
         epilogue_(epilogue),
         prefetch_(prefetch) {
     if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
-    if (plan.rest > 0) rest_.emplace(b, plan, sizes, lhs, rhs, epilogue);
+    if (plan.rest > 0) remainder_.emplace(b, plan, sizes, lhs, rhs, epilogue);
   }
 
   void emit() {
@@ -55,63 +55,65 @@ class BlockedGemm {
 
   /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
   Value rows_of_task(Value column_blocks) {
-    if (plan_.rhs == Source::loaded || plan_.right_ahead) return b_.index(most_rows());
+    if (plan_.rhs == Source::loaded || plan_.prefetch_right) return b_.index(most_rows());
     return rows_for_tasks(b_, sizes_, column_blocks, tile_.mc, left_rows_);
   }
 
   void task(const GemmTask& t) {
     const int least = overlaps() ? 2 : 1;
-    const bool in_turn = b_.is_constant(passes_, 1) && !plan_.right_ahead;
-    const int strips = in_turn ? least : std::max(most_rows() / tile_.mr, least);
-    if (!straight())
-      sums_ = b_.alloc(tile_.compute, std::int64_t{strips} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
+    const bool in_turn = b_.is_constant(passes_, 1) && !plan_.prefetch_right;
+    const int row_blocks = in_turn ? least : std::max(most_rows() / tile_.mr, least);
+    if (!register_epilogue())
+      sums_ = b_.alloc(tile_.compute, std::int64_t{row_blocks} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
       left_ = b_.alloc(tile_.packed(), unit_ * (std::int64_t{left_rows_} * tile_.kc + tile_.lanes),
                        kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded)
       right_ = b_.alloc(tile_.packed(), unit_ * std::int64_t{tile_.nc} * tile_.kc, kernel::Space::stack, "right");
-    if (rest_) rest_->begin();
+    if (remainder_) remainder_->begin();
     for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
   void pass(const GemmTask& t, const GemmPass& p) {
     if (plan_.rhs == Source::loaded) pack_right(t, p);
-    if (!rest_) return strips(t, p, t.m0, t.m1);
-    if (plan_.rhs != Source::direct) b_.if_(takes_rest(t), [&] { rest_->copy(t.batch, p.k0, p.k0 + p.depth); });
+    if (!remainder_) return row_blocks(t, p, t.m0, t.m1);
+    if (plan_.rhs != Source::direct)
+      b_.if_(takes_remainder(t), [&] { remainder_->copy(t.batch, p.k0, p.k0 + p.depth); });
     // The rest of the columns while the rows are near.
-    const int block = RestColumns::block(plan_, lhs_.axis);
+    const int block = RemainderColumns::block(plan_, lhs_.axis);
     b_.for_loop(t.m0, t.m1, block, [&](Value m) {
       const Value end = min(m + block, t.m1);
-      strips(t, p, m, end);
-      b_.if_(p.last && takes_rest(t), [&] { rest_->rows(t.batch, m, end); });
+      row_blocks(t, p, m, end);
+      b_.if_(p.last && takes_remainder(t), [&] { remainder_->rows(t.batch, m, end); });
     });
   }
 
   /// Whether a task has the last of the columns that fill vectors.
-  Value takes_rest(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
+  Value takes_remainder(const GemmTask& t) { return kernel::equal(t.n1, sizes_.n); }
 
-  void strips(const GemmTask& t, const GemmPass& p, Value m0, Value m1) {
-    if (plan_.right_ahead) return columns_and_strips(t, p);
+  void row_blocks(const GemmTask& t, const GemmPass& p, Value m0, Value m1) {
+    if (plan_.prefetch_right) return columns_and_row_blocks(t, p);
     b_.for_loop(m0, m1, left_rows_, [&](Value first) {
       if (plan_.lhs == Source::loaded) pack_left(t, p, first);
-      if (left_rows_ == tile_.mr) return strip(t, p, first, first);
-      b_.for_loop(first, min(first + left_rows_, m1), tile_.mr, [&](Value m) { strip(t, p, first, m); });
+      if (left_rows_ == tile_.mr) return row_block(t, p, first, first);
+      b_.for_loop(first, min(first + left_rows_, m1), tile_.mr, [&](Value m) { row_block(t, p, first, m); });
     });
   }
 
-  /// All strips of one tile of columns after the other.
-  void columns_and_strips(const GemmTask& t, const GemmPass& p) {
-    LATHE_ASSERT(plan_.lhs == Source::direct && plan_.rhs == Source::direct && !rest_);
-    const auto strips = [&](const Builder::Body& body) { b_.for_loop(t.m0, t.m1, tile_.mr, body); };
+  /// All row blocks of one tile of columns after the other.
+  void columns_and_row_blocks(const GemmTask& t, const GemmPass& p) {
+    LATHE_ASSERT(plan_.lhs == Source::direct && plan_.rhs == Source::direct && !remainder_);
+    const auto row_blocks = [&](const Builder::Body& body) { b_.for_loop(t.m0, t.m1, tile_.mr, body); };
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-      strips([&](Value m) {
-        const Value sums = strip_base(t, m) + (n - t.n0) * tile_.mr;
+      row_blocks([&](Value m) {
+        const Value sums = row_block_base(t, m) + (n - t.n0) * tile_.mr;
         known_rows(m, [&](int rows) {
           columns(t, p, {.first = m, .m = m, .n = n, .sums = sums, .above = sums, .rows = rows});
         });
       });
     });
-    if (!straight()) b_.if_(p.last, [&] { strips([&](Value m) { strip_epilogue(t, m, strip_base(t, m)); }); });
+    if (!register_epilogue())
+      b_.if_(p.last, [&] { row_blocks([&](Value m) { row_block_epilogue(t, m, row_block_base(t, m)); }); });
   }
 
   /// body(rows) for the rows from m on: mr of them, or what is left of a known number.
@@ -123,8 +125,8 @@ class BlockedGemm {
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
-  void strip(const GemmTask& t, const GemmPass& p, Value first, Value m) {
-    const Value base = strip_base(t, m), above = strip_base(t, m - tile_.mr);
+  void row_block(const GemmTask& t, const GemmPass& p, Value first, Value m) {
+    const Value base = row_block_base(t, m), above = row_block_base(t, m - tile_.mr);
     const auto tiles = [&](int rows) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
         const Value column = (n - t.n0) * tile_.mr;
@@ -135,32 +137,33 @@ class BlockedGemm {
       copying_ = copying;
       known_rows(m, tiles);
     };
-    const bool copies = rest_ && plan_.rhs == Source::direct;
+    const bool copies = remainder_ && plan_.rhs == Source::direct;
     copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
-    if (straight()) return;
-    // What is finished while the next strip is summed needs no turn of its own.
+    if (register_epilogue()) return;
+    // What is finished while the next row block is summed needs no turn of its own.
     const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
-    b_.if_(now, [&] { strip_epilogue(t, m, base); });
+    b_.if_(now, [&] { row_block_epilogue(t, m, base); });
   }
 
-  /// Sums are kept as [strip of mr rows][n_step columns][mr][n_step]. With one pass a single strip is enough, or two
-  /// in turn.
-  Value strip_base(const GemmTask& t, Value m) {
+  /// Sums are kept as [block of mr rows][n_step columns][mr][n_step]. With one pass a single row block is enough, or
+  /// two in turn.
+  Value row_block_base(const GemmTask& t, Value m) {
     const Value row = m - t.m0;
-    if (plan_.right_ahead) return row * tile_.nc;
+    if (plan_.prefetch_right) return row * tile_.nc;
     const Value in_turn = overlaps() ? row / tile_.mr % 2 * (tile_.mr * tile_.nc) : b_.index(0);
     return b_.select(kernel::equal(passes_, 1), in_turn, row * tile_.nc);
   }
 
   void pack_left(const GemmTask& t, const GemmPass& p, Value m) {
-    const SliverSource from{t.batch, m, sizes_.m, p.k0, p.depth, sizes_.k, left_rows_, lhs_.axis, &lhs_.load};
-    emit_pack_sliver(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
+    const MicroPanelSource from{t.batch, m, sizes_.m, p.k0, p.depth, sizes_.k, left_rows_, lhs_.axis, &lhs_.load};
+    emit_pack_micro_panel(b_, tile_, from, {.buffer = left_, .base = b_.index(0), .overrun = true});
   }
 
   void pack_right(const GemmTask& t, const GemmPass& p) {
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-      const SliverSource from{t.batch, n, sizes_.n, p.k0, p.depth, sizes_.k, tile_.n_step(), rhs_.axis, &rhs_.load};
-      emit_pack_sliver(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
+      const MicroPanelSource from{t.batch,        n,         sizes_.n,  p.k0, p.depth, sizes_.k,
+                                  tile_.n_step(), rhs_.axis, &rhs_.load};
+      emit_pack_micro_panel(b_, tile_, from, {.buffer = right_, .base = (n - t.n0) * tile_.kc});
     });
   }
 
@@ -194,7 +197,7 @@ class BlockedGemm {
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
     for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
-    if (!straight())
+    if (!register_epilogue())
       b_.if_(p.continues, [&] {
         for (int i = 0; i < at.rows; ++i)
           for (int v = 0; v < nv; ++v)
@@ -205,7 +208,7 @@ class BlockedGemm {
     const Builder::Body ask = asking_ahead(t, p, at);
     const auto step = [&](Value k) {
       if (ask) ask(k);
-      if (copying_) rest_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
+      if (copying_) remainder_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
       for (int i = 0; i < at.rows; ++i) {
@@ -217,16 +220,16 @@ class BlockedGemm {
       }
     };
     overlaps() ? steps_and_epilogue(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
-    if (straight()) return finish_tile(t, at, nv, acc);
+    if (register_epilogue()) return finish_tile(t, at, nv, acc);
     for (int i = 0; i < at.rows; ++i)
       for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
-  /// What a tile asks memory for at a step of k: the left operand's next rows; with right_ahead its own columns 8
-  /// steps on, or, in blocks of k, its strip's share of the columns that come next.
+  /// What a tile asks memory for at a step of k: the left operand's next rows; with prefetch_right its own columns 8
+  /// steps on, or, in blocks of k, its row block's share of the columns that come next.
   Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
     if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
-    if (!plan_.right_ahead || !rhs_.prefetch) return {};
+    if (!plan_.prefetch_right || !rhs_.prefetch) return {};
     const auto ask = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
       return [this, batch, vectors, n, k0](Value k) {
         for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
@@ -234,29 +237,29 @@ class BlockedGemm {
     };
     if (b_.is_constant(passes_, 1)) return ask(tile_.nv, at.n, b_.index(8));
     const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
-    const int strips = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + strips - 1) / strips;
+    const int row_blocks = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + row_blocks - 1) / row_blocks;
     const Value beside = at.n + tile_.n_step(), more = beside < t.n1;
     const Value n = b_.select(more, beside, t.n0) + (at.m - t.m0) / tile_.mr * (share * tile_.lanes);
     return ask(share, n, b_.select(more, p.k0, p.k0 + tile_.kc));
   }
 
-  /// Whether a strip's results go through the epilogue while the next strip is summed, and its memory is asked for
-  /// ahead. Short sums are made before memory answers.
+  /// Whether a row block's results go through the epilogue while the next row block is summed, and its memory is
+  /// asked for ahead. Short sums are made before memory answers.
   bool overlaps() const {
     const auto k = b_.constant_value(sizes_.k), n = b_.constant_value(sizes_.n);
-    return !straight() && !plan_.right_ahead && prefetch_ && n && (!k || *k >= 128);
+    return !register_epilogue() && !plan_.prefetch_right && prefetch_ && n && (!k || *k >= 128);
   }
 
   /// Whether the memory of the left operand's rows is asked for a vector of them ahead: read along its rows, each
-  /// step of k touches another line, which no machine foresees. Several tiles of a strip would ask
+  /// step of k touches another line, which no machine foresees. Several tiles of a row block would ask
   /// several times.
   bool asks_for_left() const {
-    return (overlaps() || straight()) && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row && lhs_.prefetch &&
-           tile_.nc == tile_.n_step();
+    return (overlaps() || register_epilogue()) && plan_.lhs == Source::direct && lhs_.axis == LaneAxis::row &&
+           lhs_.prefetch && tile_.nc == tile_.n_step();
   }
 
   /// Whether a tile's results go to the epilogue as soon as they are there.
-  bool straight() const { return plan_.straight && b_.is_constant(passes_, 1); }
+  bool register_epilogue() const { return plan_.register_epilogue && b_.is_constant(passes_, 1); }
 
   /// Hands a whole tile to the epilogue.
   void finish_tile(const GemmTask& t, const TilePlace& at, int nv, const std::vector<Var>& acc) {
@@ -279,9 +282,9 @@ class BlockedGemm {
     return whole || known_multiple(b_, sizes_.n, tile_.lanes) ? Value{} : b_.tail_mask(sizes_.n - n, tile_.lanes);
   }
 
-  /// All steps of k, in as many parts as a strip has rows. In the last pass, ahead of each, what the epilogue of one
-  /// row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside the
-  /// sums.
+  /// All steps of k, in as many parts as a row block has rows. In the last pass, ahead of each, what the epilogue of
+  /// one row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside
+  /// the sums.
   void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePlace& at, int nv,
                           const Builder::Body& step) {
     const Value part = b_.ceil_div(p.depth, tile_.mr);
@@ -323,8 +326,8 @@ class BlockedGemm {
     const Buffer buffer = packed ? lhs_.packed : left_;
     Value base = at.m - at.first;
     if (packed) {
-      const Value slivers = b_.ceil_div(sizes_.m, tile_.mr);
-      base = ((lhs_.batch_in_workspace(t.batch) * slivers + at.m / tile_.mr) * steps_ + p.k0) * tile_.mr;
+      const Value micro_panels = b_.ceil_div(sizes_.m, tile_.mr);
+      base = ((lhs_.batch_in_workspace(t.batch) * micro_panels + at.m / tile_.mr) * steps_ + p.k0) * tile_.mr;
     }
     const int width = packed ? tile_.mr : left_rows_;
     return [this, buffer, base, width](Value k, int i) {
@@ -346,9 +349,9 @@ class BlockedGemm {
     const Buffer buffer = packed ? rhs_.packed : right_;
     Value base = (n - t.n0) * tile_.kc;
     if (packed) {
-      const Value slivers = b_.ceil_div(sizes_.n + plan_.rest, tile_.n_step());
-      const Value sliver = rhs_.batch_in_workspace(t.batch) * slivers + n / tile_.n_step();
-      base = (sliver * steps_ + p.k0) * tile_.n_step();
+      const Value micro_panels = b_.ceil_div(sizes_.n + plan_.rest, tile_.n_step());
+      const Value micro_panel = rhs_.batch_in_workspace(t.batch) * micro_panels + n / tile_.n_step();
+      base = (micro_panel * steps_ + p.k0) * tile_.n_step();
     }
     const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
     return [this, buffer, base, lanes, bytes](Value k, int v) {
@@ -356,14 +359,14 @@ class BlockedGemm {
     };
   }
 
-  /// Hands the finished rows m .. of a strip to the epilogue.
-  void strip_epilogue(const GemmTask& t, Value m, Value strip) {
+  /// Hands the finished rows m .. of a row block to the epilogue.
+  void row_block_epilogue(const GemmTask& t, Value m, Value row_block) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
               step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
       const RowEpilogue consume = epilogue_(t.batch, row);
-      const Value place = strip + (row - m) * step;
+      const Value place = row_block + (row - m) * step;
       const auto vector = [&](Value column, Value c, Value mask) {
         consume(t.n0 + column + c, lanes, b_.load(sums_, place + column * tile_.mr + c, lanes, {}, bytes), mask);
       };
@@ -385,7 +388,7 @@ class BlockedGemm {
   const EpiloguePrefetch& prefetch_;
   Value passes_, steps_;  ///< blocks of k; steps of k in all
   Buffer sums_, left_, right_;
-  std::optional<RestColumns> rest_;
+  std::optional<RemainderColumns> remainder_;
   bool copying_ = false;  ///< while tiles are written that copy the rest of the columns, whose lines are near then
   int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted

@@ -15,7 +15,7 @@ bool is_near(const GemmQuery& query) {
 
 /// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
 /// through a few of its rows at a time, over many columns: long runs, several side by side, that the machine's own
-/// prefetching follows; narrow strips down all of k read another page at every step.
+/// prefetching follows; narrow row blocks down all of k read another page at every step.
 void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   tile.nv = std::min(tile.nv, 6);
@@ -27,8 +27,8 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
 
 }  // namespace
 
-void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t least = 1 << 15, most = 16;  // elements of a piece; tasks that cutting is to make
+void fit_splits(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t least = 1 << 15, most = 16;  // elements of a split; tasks that cutting is to make
   if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
@@ -38,14 +38,14 @@ void fit_pieces(GemmPlan& plan, const GemmQuery& query) {
   tile.kc = 8 * tile.mr;
   tile.nc = floor_to(std::min(16384, 32768 / tile.mr) / bytes, tile.n_step());
   const std::int64_t blocks = (*query.n + tile.nc - 1) / tile.nc;
-  std::int64_t pieces = std::min(*query.n * *query.k / least, most / std::min(blocks, most));
-  while (*query.k % pieces != 0) --pieces;
-  if (pieces * blocks < 4) return;
-  plan.tile = tile, plan.pieces = static_cast<int>(pieces);
+  std::int64_t splits = std::min(*query.n * *query.k / least, most / std::min(blocks, most));
+  while (*query.k % splits != 0) --splits;
+  if (splits * blocks < 4) return;
+  plan.tile = tile, plan.splits = static_cast<int>(splits);
 }
 
-void fit_ahead(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t streamed = 1 << 20;  // elements that pieces read as fast
+void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
+  constexpr std::int64_t streamed = 1 << 20;  // elements that splits read as fast
   if (!query.n || !query.k || plan.lhs != Source::direct || is_near(query)) return;
   const std::int64_t m = *query.m;
   GemmTile tile = plan.tile;
@@ -60,7 +60,7 @@ void fit_ahead(GemmPlan& plan, const GemmQuery& query) {
     tile.kc = m <= 16 ? 32 : 64;
     tile.nc = floor_to(static_cast<int>(std::min<std::int64_t>(384, *query.n)) + tile.n_step() - 1, tile.n_step());
   }
-  plan.tile = tile, plan.right_ahead = true, plan.pieces = 1;
+  plan.tile = tile, plan.prefetch_right = true, plan.splits = 1;
 }
 
 void fit_rows(GemmTile& tile, const GemmQuery& query) {
@@ -80,8 +80,8 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   if (m <= 4 && !is_near(query)) fit_streamed(tile, query);
 }
 
-/// A strip's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they fill
-/// a vector; from farther away it is read along fewer columns at a time, and more rows share what has come.
+/// A row block's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they
+/// fill a vector; from farther away it is read along fewer columns at a time, and more rows share what has come.
 void fit_dot(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool near = query.n && query.k && *query.n * *query.k * bytes <= 512 * 1024;

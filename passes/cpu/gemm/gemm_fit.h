@@ -48,16 +48,16 @@ inline int equal_share(std::int64_t size, int most) {
 /// The plan of a product of bf16 by tile_mma; none where it is too small or the machine has none.
 std::optional<GemmPlan> plan_tiles(const GemmQuery& query);
 /// The plan of a product of f32 by slices and tile_mma; none where sizes are not known or too small.
-std::optional<GemmPlan> plan_slices(const GemmQuery& query);
+std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query);
 
 /// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,
-/// is streamed once. Where more than two strips read it, a block of it is to stay near.
+/// is streamed once. Where more than two row blocks read it, a block of it is to stay near.
 void fit_rows(GemmTile& tile, const GemmQuery& query);
 /// The same for very few rows and a large right operand: whole rows of it, so that a task reads a contiguous run of
-/// memory, which takes pieces of k as tasks. Sums stay in L1.
-void fit_pieces(GemmPlan& plan, const GemmQuery& query);
+/// memory, which takes splits of k as tasks. Sums stay in L1.
+void fit_splits(GemmPlan& plan, const GemmQuery& query);
 /// The same where the right operand is asked for ahead, if it is worth while: few of its rows by many columns.
-void fit_ahead(GemmPlan& plan, const GemmQuery& query);
+void fit_prefetch(GemmPlan& plan, const GemmQuery& query);
 /// The tiles of dot products, for few rows, which are known.
 void fit_dot(GemmTile& tile, const GemmQuery& query);
 

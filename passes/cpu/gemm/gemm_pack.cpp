@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "passes/cpu/gemm/gemm_slices.h"
+#include "passes/cpu/gemm/gemm_split_bf16.h"
 
 namespace lathe::cpu {
 
@@ -128,9 +128,9 @@ Value interleave(Builder& b, Value even, Value odd) {
 
 namespace {
 
-class SliverPacker {
+class MicroPanelPacker {
  public:
-  SliverPacker(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to)
+  MicroPanelPacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const MicroPanelTarget& to)
       : b_(b),
         lanes_(tile.lanes),
         width_(from.width),
@@ -158,7 +158,8 @@ class SliverPacker {
   }
 
   /// Units of rows through register transposes; beyond the last row that one is repeated. A unit is a square of lanes
-  /// where the sliver consists of such, else the whole sliver. Steps of k that are left over go through masks.
+  /// where the micro-panel consists of such, else the whole micro-panel. Steps of k that are left over go through
+  /// masks.
   void along_k() {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
@@ -201,8 +202,8 @@ class SliverPacker {
     Value left = {};
   };
 
-  /// Rows row .. row + unit, k .. k + lanes. In a sliver of several units, a unit is one vector. Stores ascend, so
-  /// that the next step overwrites what a vector spills.
+  /// Rows row .. row + unit, k .. k + lanes. In a micro-panel of several units, a unit is one vector. Stores ascend,
+  /// so that the next step overwrites what a vector spills.
   void transposed(Value row, Value k, int unit, const Square& square) const {
     Value masks[2];
     if (square.steps > 0 || square.left) {
@@ -235,15 +236,15 @@ class SliverPacker {
 
   Builder& b_;
   int lanes_, width_, groups_;
-  const SliverSource& from_;
-  const SliverTarget& to_;
+  const MicroPanelSource& from_;
+  const MicroPanelTarget& to_;
   bool pairs_;
   DType packed_;
   StepLoader steps_;
 };
 
 /// Zeros at steps lo .. hi.
-void pack_zeros(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to, Value lo,
+void pack_zeros(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const MicroPanelTarget& to, Value lo,
                 Value hi) {
   b.for_loop(lo, hi, 1, [&](Value step) {
     for (int r = 0; r < from.width; r += tile.lanes)
@@ -258,12 +259,13 @@ Value steps_of_k(Builder& b, const GemmTile& tile, Value k) {
   return tile.pairs ? b.ceil_div(k, 2) : k;
 }
 
-void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to) {
-  if (tile.sliced) return emit_pack_right_slices(b, tile, from, to.buffer, to.base * (2 * kernel::tile_slices));
-  SliverSource filled = from;
+void emit_pack_micro_panel(Builder& b, const GemmTile& tile, const MicroPanelSource& from,
+                           const MicroPanelTarget& to) {
+  if (tile.sliced) return emit_pack_right_split_bf16(b, tile, from, to.buffer, to.base * (2 * kernel::tile_slices));
+  MicroPanelSource filled = from;
   if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
     filled.depth = min(from.depth, b.ceil_div(from.k, 2) - from.k0);
-  SliverPacker packer(b, tile, filled, to);
+  MicroPanelPacker packer(b, tile, filled, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
   if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
     pack_zeros(b, tile, from, to, filled.depth, from.depth);
@@ -271,31 +273,32 @@ void emit_pack_sliver(Builder& b, const GemmTile& tile, const SliverSource& from
 
 namespace {
 
-/// Slivers of `width` rows; parallel over batch x groups of slivers x blocks of k. Along k, a sliver reads its rows
-/// from end to end. Along row, a few steps of k go to many slivers in turn, so that lines are read in their order in
-/// memory.
+/// MicroPanels of `width` rows; parallel over batch x groups of micro-panels x blocks of k. Along k, a micro-panel
+/// reads its rows from end to end. Along row, a few steps of k go to many micro-panels in turn, so that lines are
+/// read in their order in memory.
 void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                const LoadOperand& load, int width) {
   LATHE_ASSERT(packed.dtype == tile.packed());
   const bool along_row = axis == LaneAxis::row;
   const int group = along_row ? std::max(1536 / width, 1) : 1, step = along_row ? 16 : tile.kc;
   const Value steps = steps_of_k(b, tile, sizes.k);
-  const Value slivers = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
-  const Value groups = b.ceil_div(slivers, group);
+  const Value micro_panels = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
+  const Value groups = b.ceil_div(micro_panels, group);
   b.parallel_for(0, sizes.batch * groups * blocks, 1, [&](Value task) {
     const Value k0 = task % blocks * step, rest = task / blocks;
     const Value first = rest % groups * group, batch = rest / groups;
-    b.for_loop(first, min(first + group, slivers), 1, [&](Value sliver) {
-      const SliverSource from{.batch = batch,
-                              .row = sliver * width,
-                              .rows = sizes.rows,
-                              .k0 = k0,
-                              .depth = min(steps - k0, step),
-                              .k = sizes.k,
-                              .width = width,
-                              .axis = axis,
-                              .load = &load};
-      emit_pack_sliver(b, tile, from, {.buffer = packed, .base = ((batch * slivers + sliver) * steps + k0) * width});
+    b.for_loop(first, min(first + group, micro_panels), 1, [&](Value micro_panel) {
+      const MicroPanelSource from{.batch = batch,
+                                  .row = micro_panel * width,
+                                  .rows = sizes.rows,
+                                  .k0 = k0,
+                                  .depth = min(steps - k0, step),
+                                  .k = sizes.k,
+                                  .width = width,
+                                  .axis = axis,
+                                  .load = &load};
+      emit_pack_micro_panel(b, tile, from,
+                            {.buffer = packed, .base = ((batch * micro_panels + micro_panel) * steps + k0) * width});
     });
   });
 }
@@ -314,9 +317,9 @@ void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buf
 }
 
 namespace {
-PackedExtent extent(const GemmTile& tile, int sliver) {
-  return {.extra_rows = sliver - 1,
-          .sliver = sliver,
+PackedExtent extent(const GemmTile& tile, int micro_panel) {
+  return {.extra_rows = micro_panel - 1,
+          .micro_panel = micro_panel,
           .unit_of_k = tile.tiles   ? kernel::tile_depth
                        : tile.pairs ? 2
                                     : 1,

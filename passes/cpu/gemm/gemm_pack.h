@@ -30,8 +30,8 @@ kernel::Value sums_of_lanes(kernel::Builder& b, std::vector<kernel::Value> vecto
 /// Steps of k: k itself, or pairs.
 kernel::Value steps_of_k(kernel::Builder& b, const GemmTile& tile, kernel::Value k);
 
-/// One sliver of an operand: rows row .. row + width of a batch, steps k0 .. k0 + depth.
-struct SliverSource {
+/// One micro-panel of an operand: rows row .. row + width of a batch, steps k0 .. k0 + depth.
+struct MicroPanelSource {
   kernel::Value batch, row, rows, k0, depth;  ///< rows: how many the operand has; row < rows
   kernel::Value k{};                          ///< how many k the operand has; used by pairs
   int width = 0;
@@ -40,8 +40,8 @@ struct SliverSource {
 };
 
 /// Where it goes: target[base + step * width + r], counted in pairs where a step is one. With `overrun`, stores may
-/// spill up to a vector beyond the end of the sliver (in ascending order, so a later step overwrites the spill).
-struct SliverTarget {
+/// spill up to a vector beyond the end of the micro-panel (in ascending order, so a later step overwrites the spill).
+struct MicroPanelTarget {
   kernel::Buffer buffer;
   kernel::Value base;
   bool overrun = false;
@@ -50,7 +50,7 @@ struct SliverTarget {
 /// What is packed of an operand, in vectors: elements converted, pairs put together.
 class StepLoader {
  public:
-  StepLoader(kernel::Builder& b, const GemmTile& tile, const SliverSource& from)
+  StepLoader(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from)
       : b_(b), lanes_(tile.lanes), from_(from), pairs_(tile.pairs), packed_(tile.packed()) {}
 
   /// `lanes` rows from `row` on at one step of k.
@@ -63,25 +63,26 @@ class StepLoader {
 
   kernel::Builder& b_;
   int lanes_;
-  const SliverSource& from_;
+  const MicroPanelSource& from_;
   bool pairs_;
   DType packed_;
 };
 
 /// For tiles: target.buffer[base + r * line + k] for the rows row .. row + width, a multiple of 16, and the steps k0
 /// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
-/// Slices have a layout of their own, from base on: see gemm_slices.h.
+/// Slices have a layout of their own, from base on: see gemm_split_bf16.h.
 struct LinesTarget {
   kernel::Buffer buffer;
   kernel::Value base, line;
 };
-void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const LinesTarget& to);
+void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to);
 /// A whole left operand for tiles.
 void emit_pack_lines(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                      LaneAxis axis, const LoadOperand& load);
 
-/// Copies a sliver. Elements of rows beyond the last may be anything, or are not written: nobody uses what
+/// Copies a micro-panel. Elements of rows beyond the last may be anything, or are not written: nobody uses what
 /// they contribute to.
-void emit_pack_sliver(kernel::Builder& b, const GemmTile& tile, const SliverSource& from, const SliverTarget& to);
+void emit_pack_micro_panel(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from,
+                           const MicroPanelTarget& to);
 
 }  // namespace lathe::cpu

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "passes/cpu/gemm/gemm_slices.h"
+#include "passes/cpu/gemm/gemm_split_bf16.h"
 
 namespace lathe::cpu {
 
@@ -38,7 +38,7 @@ namespace {
 
 class RowPacker {
  public:
-  RowPacker(Builder& b, const GemmTile& tile, const SliverSource& from, const LinesTarget& to)
+  RowPacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to)
       : b_(b), lanes_(tile.lanes), from_(from), to_(to), steps_(b, tile, from) {}
 
   /// Rows are copied, 32 k at a time.
@@ -78,7 +78,7 @@ class RowPacker {
     return min(from_.depth, from_.k / (2 * lanes_) * lanes_ - from_.k0);
   }
 
-  /// Whether rows of the sliver may all lie beyond the last one of the operand.
+  /// Whether rows of the micro-panel may all lie beyond the last one of the operand.
   bool beyond() const { return !known_multiple(b_, from_.rows, from_.width); }
   Value inside(Value row) const { return beyond() ? min(row, from_.rows - 1) : row; }
 
@@ -102,37 +102,37 @@ class RowPacker {
 
   Builder& b_;
   int lanes_;
-  const SliverSource& from_;
+  const MicroPanelSource& from_;
   const LinesTarget& to_;
   StepLoader steps_;
 };
 
 }  // namespace
 
-void emit_pack_rows(Builder& b, const GemmTile& tile, const SliverSource& from, const LinesTarget& to) {
+void emit_pack_rows(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to) {
   LATHE_ASSERT(tile.tiles && from.width % tile.lanes == 0);
-  if (tile.sliced) return emit_pack_left_slices(b, tile, from, to.buffer, to.base);
+  if (tile.sliced) return emit_pack_left_split_bf16(b, tile, from, to.buffer, to.base);
   RowPacker packer(b, tile, from, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
 }
 
 void emit_pack_lines(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                      const LoadOperand& load) {
-  const Value steps = steps_of_k(b, tile, sizes.k), strips = b.ceil_div(sizes.rows, tile.mr);
+  const Value steps = steps_of_k(b, tile, sizes.k), row_blocks = b.ceil_div(sizes.rows, tile.mr);
   const int block = 512;
   const Value blocks = b.ceil_div(steps, block);
-  b.parallel_for(0, sizes.batch * strips * blocks, 1, [&](Value task) {
-    const Value k0 = task % blocks * block, strip = task / blocks;
-    const SliverSource from{.batch = strip / strips,
-                            .row = strip % strips * tile.mr,
-                            .rows = sizes.rows,
-                            .k0 = k0,
-                            .depth = min(steps - k0, block),
-                            .k = sizes.k,
-                            .width = tile.mr,
-                            .axis = axis,
-                            .load = &load};
-    const Value first = tile.sliced ? (strip * steps + k0) * tile.mr : strip * tile.mr * steps + k0;
+  b.parallel_for(0, sizes.batch * row_blocks * blocks, 1, [&](Value task) {
+    const Value k0 = task % blocks * block, row_block = task / blocks;
+    const MicroPanelSource from{.batch = row_block / row_blocks,
+                                .row = row_block % row_blocks * tile.mr,
+                                .rows = sizes.rows,
+                                .k0 = k0,
+                                .depth = min(steps - k0, block),
+                                .k = sizes.k,
+                                .width = tile.mr,
+                                .axis = axis,
+                                .load = &load};
+    const Value first = tile.sliced ? (row_block * steps + k0) * tile.mr : row_block * tile.mr * steps + k0;
     emit_pack_rows(b, tile, from, {packed, first * (2 * tile.slices()), steps * 2});
   });
 }

@@ -5,7 +5,7 @@
 
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_fit.h"
-#include "passes/cpu/gemm/gemm_rest.h"
+#include "passes/cpu/gemm/gemm_remainder.h"
 
 namespace lathe::cpu {
 
@@ -32,23 +32,23 @@ void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
 bool large_right(const GemmQuery& query) { return query.n && query.k && *query.n * *query.k > 8'000'000; }
 
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
-/// block needs sums for one strip only, so that a task may have many rows. Blocks are deep and one register tile wide
-/// where there are rows enough to make up for a packed strip that comes from L2, unless the right operand is, or may
-/// be, read along n from memory: then wide blocks read longer runs.
+/// block needs sums for one row block only, so that a task may have many rows. Blocks are deep and one register tile
+/// wide where there are rows enough to make up for a packed row block that comes from L2, unless the right operand
+/// is, or may be, read along n from memory: then wide blocks read longer runs.
 void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool near = query.n && query.k && !large_right(query);
   const bool deep = (rows || query.rhs_axis == LaneAxis::k || near) && !at_most(query.m, 128);
-  const int strip = 144 * 1024 / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
-  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, strip), tile.lanes);
+  const int row_block = 144 * 1024 / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
+  tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, row_block), tile.lanes);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= 96 * 1024;
   tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
   const int sums = 240 * 1024 / bytes - tile.nc * tile.kc;
   tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, deep ? 1024 : 336), tile.mr);
 }
 
-/// The blocks of a task that finds the right operand packed: many rows, one strip of columns and deep blocks; k of
+/// The blocks of a task that finds the right operand packed: many rows, one column block and deep blocks; k of
 /// one block needs no sums between blocks. Where the left operand is read along its rows, each step of k touches
 /// another line, and blocks are less deep.
 void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
@@ -61,7 +61,7 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
 /// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
 void fit_columns(GemmTile& tile, const GemmQuery& query) {
   const int most = query.vector_bits >= 512 ? 5 : 3;
-  if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_cheap) return;
+  if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_loadable) return;
   tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
   tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
 }
@@ -107,7 +107,7 @@ bool distant_left(const GemmQuery& query) {
   return query.m && *query.m > 128 && !at_most(query.n, 256) && !at_most(query.k, 256);
 }
 
-/// The scratch of a task: sums between blocks of k, or of two strips, and what it packs itself.
+/// The scratch of a task: sums between blocks of k, or of two row blocks, and what it packs itself.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
   const std::int64_t rows = std::max(2 * tile.mr, at_most(query.k, tile.kc) ? 0 : tile.mc);
@@ -115,7 +115,7 @@ std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   std::int64_t elements = rows * tile.nc;
   if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;
   if (plan.rhs == Source::loaded) elements += std::int64_t{tile.nc} * tile.kc;
-  elements += RestColumns::scratch(plan, query.lhs_axis, query.k.value_or(0));
+  elements += RemainderColumns::scratch(plan, query.lhs_axis, query.k.value_or(0));
   return elements * static_cast<std::int64_t>(size_in_bytes(tile.compute));
 }
 
@@ -137,12 +137,12 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 
 /// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
 /// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the rest.
-int rest_of_columns(const GemmQuery& query) {
+int remainder_columns(const GemmQuery& query) {
   const int lanes = query.vector_bits / (8 * static_cast<int>(size_in_bytes(query.compute)));
   const bool dots = query.lhs_axis == LaneAxis::k;
   constexpr std::int64_t most_vectors = 12, most_copied = 4096;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
-  if (!query.lhs_cheap || query.pairs || at_most(query.m, 4)) return 0;
+  if (!query.lhs_loadable || query.pairs || at_most(query.m, 4)) return 0;
   const std::int64_t rest = *query.n % lanes;
   if (!dots) return 2 * rest > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(rest);
   const bool few = query.k && 2 * rest * (*query.k / lanes + 4) <= *query.k && rest * *query.k <= most_copied;
@@ -182,17 +182,17 @@ GemmTile choose_tile(DType compute, int vector_bits) {
 
 GemmPlan plan_gemm(const GemmQuery& query) {
   if (const auto plan = plan_tiles(query)) return *plan;
-  if (const auto plan = plan_slices(query)) return *plan;
+  if (const auto plan = plan_split_bf16(query)) return *plan;
   const auto fitted = [](const GemmQuery& q) {
     GemmQuery whole = q;
-    whole.n = q.n ? *q.n - rest_of_columns(q) : q.n;
+    whole.n = q.n ? *q.n - remainder_columns(q) : q.n;
     GemmPlan plan = choose_plan(whole);
-    if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && !plan.right_ahead)
-      plan.rest = rest_of_columns(q);
+    if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && !plan.prefetch_right)
+      plan.rest = remainder_columns(q);
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
-    plan.straight = q.epilogue_cheap && at_most(q.k, q.pairs ? 256 : 512);
+    plan.register_epilogue = q.epilogue_small && at_most(q.k, q.pairs ? 256 : 512);
     return plan;
   };
   if (!query.pairs) return fitted(query);
@@ -206,7 +206,7 @@ namespace {
 
 GemmPlan choose_plan(const GemmQuery& query) {
   GemmTile tile = choose_tile(query.compute, query.vector_bits);
-  GemmPlan plan{.tile = tile, .lhs = query.lhs_cheap ? Source::direct : Source::loaded};
+  GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
   // Dot products pay for adding up lanes, once for all of k; with some rows only a deep k is worth it.
@@ -216,19 +216,19 @@ GemmPlan choose_plan(const GemmQuery& query) {
     fit_dot(plan.tile, query);
     return plan;
   }
-  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_cheap) {
+  if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query);
-    if (*query.m <= 4) fit_pieces(plan, query);
-    if (query.far_l3) fit_ahead(plan, query);
-    // A strip of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
+    if (*query.m <= 4) fit_splits(plan, query);
+    if (query.far_l3) fit_prefetch(plan, query);
+    // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
     const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
     if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
     return plan;
   }
   fit_columns(tile, query);
   plan.tile = tile;
-  if (!reused(query) && row && query.rhs_cheap && at_most(query.n, 64)) {
+  if (!reused(query) && row && query.rhs_loadable && at_most(query.n, 64)) {
     plan.rhs = Source::direct;
     plan.tile.nc = tile.n_step();
     if (query.lhs_axis == LaneAxis::k)
@@ -245,7 +245,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     return plan;
   }
   fit_loaded_right(plan.tile, query);
-  if (row && query.rhs_cheap && stays_near(query)) {
+  if (row && query.rhs_loadable && stays_near(query)) {
     plan.rhs = Source::direct;
     if (query.lhs_axis == LaneAxis::row) plan.tile.nc = tile.n_step();
     return plan;
@@ -263,8 +263,8 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
   const auto same = [](int x, int y, const Size& size) {
     return std::min<std::int64_t>(x, size.value_or(x)) == std::min<std::int64_t>(y, size.value_or(y));
   };
-  return a.lhs == b.lhs && a.rhs == b.rhs && a.pieces == b.pieces && a.panel == b.panel &&
-         a.right_ahead == b.right_ahead && a.tile.mr == b.tile.mr && a.tile.nv == b.tile.nv &&
+  return a.lhs == b.lhs && a.rhs == b.rhs && a.splits == b.splits && a.panel == b.panel &&
+         a.prefetch_right == b.prefetch_right && a.tile.mr == b.tile.mr && a.tile.nv == b.tile.nv &&
          same(a.tile.mc, b.tile.mc, query.m) && same(a.tile.nc, b.tile.nc, query.n) &&
          same(a.tile.kc, b.tile.kc, query.k);
 }
@@ -273,7 +273,7 @@ bool same_plan(const GemmPlan& a, const GemmPlan& b, const GemmQuery& query) {
 std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery& query) {
   const auto with = [&](Source lhs, Source rhs) {
     GemmPlan plan = first;
-    plan.lhs = lhs, plan.rhs = rhs, plan.right_ahead = false;
+    plan.lhs = lhs, plan.rhs = rhs, plan.prefetch_right = false;
     if (lhs == Source::loaded) {
       rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
     } else {
@@ -286,9 +286,9 @@ std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery&
     if (lhs != first.lhs || rhs != first.rhs) plans.push_back(with(lhs, rhs));
   };
   std::vector<Source> left;
-  if (query.lhs_cheap) left.push_back(Source::direct);
-  if (first.rest == 0 && (!query.lhs_cheap || query.lhs_axis == LaneAxis::row)) left.push_back(Source::loaded);
-  if (!query.lhs_cheap && may_pack_left(query)) left.push_back(Source::packed);
+  if (query.lhs_loadable) left.push_back(Source::direct);
+  if (first.rest == 0 && (!query.lhs_loadable || query.lhs_axis == LaneAxis::row)) left.push_back(Source::loaded);
+  if (!query.lhs_loadable && may_pack_left(query)) left.push_back(Source::packed);
   for (const Source lhs : left) {
     add(lhs, Source::loaded);
     if (may_pack_right(query)) add(lhs, Source::packed);
@@ -346,8 +346,8 @@ std::string to_string(const GemmPlan& plan) {
     return {};
   };
   const GemmTile& tile = plan.tile;
-  std::string parts = plan.pieces > 1 ? fmt::format(", {} pieces", plan.pieces) : "";
-  if (plan.right_ahead) parts += ", right asked for ahead";
+  std::string parts = plan.splits > 1 ? fmt::format(", {} splits", plan.splits) : "";
+  if (plan.prefetch_right) parts += ", right asked for ahead";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
                      tile.sliced ? " of slices" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),

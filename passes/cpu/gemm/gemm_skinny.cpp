@@ -58,8 +58,8 @@ class SkinnyDot {
     return {.compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns};
   }
 
-  /// All rows and columns; last what is left of known columns, for which tiles have more rows. A strip's block of k
-  /// stays near for all columns; where all rows are near, the columns of a tile stay for all rows instead.
+  /// All rows and columns; last what is left of known columns, for which tiles have more rows. A row block's block of
+  /// k stays near for all columns; where all rows are near, the columns of a tile stay for all rows instead.
   void blocks_of_k(const Block& block) {
     const auto known = b_.constant_value(sizes_.n);
     const auto left = static_cast<int>(known ? *known % tile_.nv : 0);
@@ -69,12 +69,12 @@ class SkinnyDot {
       const auto over_columns = [&](const Builder::Body& body) { b_.for_loop(block.n0, whole, tile_.nv, body); };
       if (rows_are_near()) {
         over_columns([&](Value n) {
-          strips(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
+          row_blocks(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
             dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()});
           });
         });
       } else {
-        strips(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
+        row_blocks(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
           over_columns(
               [&](Value n) { dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()}); });
         });
@@ -82,7 +82,7 @@ class SkinnyDot {
       if (left == 0) return;
       b_.if_(whole < block.n1, [&] {
         const int step = std::min(std::max(tile_.lanes / left, tile_.mr), tile_.mc);
-        strips(block, step, [&](Value m, int rows, bool rows_known) {
+        row_blocks(block, step, [&](Value m, int rows, bool rows_known) {
           dots(block, tile(rows, left), {m, whole, k0, rows_known, true});
         });
       });
@@ -95,7 +95,7 @@ class SkinnyDot {
   }
 
   /// body(m, rows, known) for every `step` rows: whether all of them exist.
-  void strips(const Block& block, int step, const std::function<void(Value m, int rows, bool known)>& body) {
+  void row_blocks(const Block& block, int step, const std::function<void(Value m, int rows, bool known)>& body) {
     const auto known = b_.constant_value(sizes_.m);
     const auto left = static_cast<int>(known ? *known % step : 0);
     b_.for_loop(block.m0, block.m1, step, [&](Value m) {

@@ -5,8 +5,8 @@
 /// The strategies behind emit_gemm.
 namespace lathe::cpu {
 
-/// Register tiles over blocks of k. A task keeps its mc x nc sums in scratch between blocks and hands strips of mr
-/// rows to the epilogue after the last one, while they are near.
+/// Register tiles over blocks of k. A task keeps its mc x nc sums in scratch between blocks and hands row blocks of
+/// mr rows to the epilogue after the last one, while they are near.
 void emit_blocked_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, const Epilogue& epilogue, const EpiloguePrefetch& prefetch);
 
@@ -31,8 +31,8 @@ struct GemmPass {
 void for_each_pass(kernel::Builder& b, kernel::Value steps, kernel::Value passes, int kc,
                    const std::function<void(const GemmPass&)>& body);
 
-/// Blocks of 32 x 32 sums of bf16 by tile_mma, over blocks of k; sums stay in scratch between these, and each strip
-/// of 32 rows goes to the epilogue after the last one.
+/// Blocks of 32 x 32 sums of bf16 by tile_mma, over blocks of k; sums stay in scratch between these, and each row
+/// block of 32 rows goes to the epilogue after the last one.
 void emit_tile_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                     const GemmOperand& rhs, const Epilogue& epilogue);
 

@@ -4,7 +4,7 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
-#include "passes/cpu/gemm/slice_sums.h"
+#include "passes/cpu/gemm/split_bf16_sums.h"
 
 namespace lathe::cpu {
 
@@ -46,14 +46,14 @@ class TileGemm {
   void pass(const GemmTask& t, const GemmPass& p) {
     if (plan_.rhs == Source::loaded)
       b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
-        emit_pack_sliver(b_, tile_, source(t, p, n, sizes_.n, tile_.n_step(), rhs_),
-                         {.buffer = right_, .base = (n - t.n0) * tile_.kc});
+        emit_pack_micro_panel(b_, tile_, source(t, p, n, sizes_.n, tile_.n_step(), rhs_),
+                              {.buffer = right_, .base = (n - t.n0) * tile_.kc});
       });
     if (plan_.lhs == Source::loaded)
       b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) { pack_left(t, p, m, (m - t.m0) * depth()); });
     b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) {
       const Value sums = b_.select(kernel::equal(passes_, 1), b_.index(0), (m - t.m0) * tile_.nc);
-      strip(t, p, m, sums);
+      row_block(t, p, m, sums);
       b_.if_(p.last, [&] { finish(t, m, sums); });
     });
   }
@@ -62,8 +62,8 @@ class TileGemm {
   static constexpr int elements_of_line = 32;  ///< of the caches, of bf16
   int depth() const { return 2 * tile_.kc * tile_.slices(); }
 
-  SliverSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
-                      const GemmOperand& o) const {
+  MicroPanelSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
+                          const GemmOperand& o) const {
     return {t.batch, row, rows, p.k0, p.depth, sizes_.k, width, o.axis, &o.load};
   }
 
@@ -71,14 +71,14 @@ class TileGemm {
     emit_pack_rows(b_, tile_, source(t, p, m, sizes_.m, tile_.mr, lhs_), {left_, base, b_.index(depth())});
   }
 
-  /// Rows that are read in place end at the last one: a strip that would go on beyond is copied.
+  /// Rows that are read in place end at the last one: a row block that would go on beyond is copied.
   bool copies_last_rows() const {
     return plan_.lhs == Source::direct && !known_multiple(b_, sizes_.m, kernel::tile_side);
   }
 
-  /// Rows m .. m + 32 of a task by all its columns. The last strip may have a half as many.
-  void strip(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
-    const std::optional<Value> next = next_strip(t, p, m);
+  /// Rows m .. m + 32 of a task by all its columns. The last row block may have a half as many.
+  void row_block(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
+    const std::optional<Value> next = next_row_block(t, p, m);
     const auto tiles = [&](int rows, const Builder::Lines& left) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(),
                   [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left, next); });
@@ -86,13 +86,13 @@ class TileGemm {
     const auto known = b_.constant_value(sizes_.m);
     const int last =
         known && *known % tile_.mr > 0 && *known % tile_.mr <= kernel::tile_side ? kernel::tile_side : tile_.mr;
-    const auto short_strip = [&] {
+    const auto short_row_block = [&] {
       if (!copies_last_rows()) return tiles(last, left(t, p, m));
       pack_left(t, p, m, b_.index(0));
       tiles(last, {left_, 0, depth()});
     };
     if (!copies_last_rows() && last == tile_.mr) return tiles(tile_.mr, left(t, p, m));
-    b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_strip);
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_row_block);
   }
 
   Builder::Lines left(const GemmTask& t, const GemmPass& p, Value m) {
@@ -101,27 +101,27 @@ class TileGemm {
       case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.sliced ? kernel::tile_depth : depth()};
       case Source::packed: break;
     }
-    if (tile_.sliced) return {lhs_.packed, packed_strip(t, p, m), kernel::tile_depth};
+    if (tile_.sliced) return {lhs_.packed, packed_row_block(t, p, m), kernel::tile_depth};
     const Value rows = b_.round_up(sizes_.m, tile_.mr);
     return {lhs_.packed, ((lhs_.batch_in_workspace(t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
   }
 
-  /// Where the slices of a strip of the packed left operand begin.
-  Value packed_strip(const GemmTask& t, const GemmPass& p, Value m) {
-    const Value strip = lhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
-    return (strip * steps_ + p.k0) * (2 * tile_.mr * tile_.slices());
+  /// Where the slices of a row block of the packed left operand begin.
+  Value packed_row_block(const GemmTask& t, const GemmPass& p, Value m) {
+    const Value row_block = lhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
+    return (row_block * steps_ + p.k0) * (2 * tile_.mr * tile_.slices());
   }
 
-  /// The strip that comes next, if it is worth while to ask for it: where strips come from L3, since a block of the
-  /// right operand fills L2. The last one of a task is followed by the first one of the next task.
-  std::optional<Value> next_strip(const GemmTask& t, const GemmPass& p, Value m) {
+  /// The row block that comes next, if it is worth while to ask for it: where row blocks come from L3, since a block
+  /// of the right operand fills L2. The last one of a task is followed by the first one of the next task.
+  std::optional<Value> next_row_block(const GemmTask& t, const GemmPass& p, Value m) {
     if (!tile_.sliced || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
     const Value next = m + tile_.mr;
-    return packed_strip(t, p, b_.select(next < t.m1, next, t.m0));
+    return packed_row_block(t, p, b_.select(next < t.m1, next, t.m0));
   }
 
-  /// Lines of the next strip that each block of columns asks for, for every 32 k.
-  int lines_ahead() const {
+  /// Lines of the next row block that each block of columns asks for, for every 32 k.
+  int prefetch_distance() const {
     const int lines = tile_.mr * tile_.slices() * kernel::tile_depth / elements_of_line,
               blocks = tile_.nc / tile_.n_step();
     return (lines + blocks - 1) / blocks;
@@ -129,17 +129,18 @@ class TileGemm {
 
   void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left,
                const std::optional<Value>& next) {
-    const Value share = p.depth / (kernel::tile_depth / 2) * (lines_ahead() * elements_of_line);
+    const Value share = p.depth / (kernel::tile_depth / 2) * (prefetch_distance() * elements_of_line);
     Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
-      const Value sliver =
+      const Value micro_panel =
           rhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
-      right.buffer = rhs_.packed, right.first = (sliver * steps_ + p.k0) * (2 * tile_.n_step() * tile_.slices());
+      right.buffer = rhs_.packed, right.first = (micro_panel * steps_ + p.k0) * (2 * tile_.n_step() * tile_.slices());
     }
     const auto block = [&](int width) {
       const auto multiply = [&](bool continues) {
         Builder::TileBlock shape{.rows = rows, .columns = width, .continues = continues, .sliced = tile_.sliced};
-        if (next) shape.ahead_lines = lines_ahead(), shape.ahead = *next + (n - t.n0) / tile_.n_step() * share;
+        if (next)
+          shape.prefetch_lines = prefetch_distance(), shape.prefetch = *next + (n - t.n0) / tile_.n_step() * share;
         b_.tile_mma(shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
       };
       b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
@@ -158,7 +159,7 @@ class TileGemm {
   /// Makes true sums of the rows from m on, and all columns of a task.
   void settle(const GemmTask& t, Value m, Value sums) {
     const auto source = [&](Value row, Value rows, const GemmOperand& o) {
-      return SliverSource{t.batch, row, rows, b_.index(0), sizes_.k, sizes_.k, tile_.mr, o.axis, &o.load};
+      return MicroPanelSource{t.batch, row, rows, b_.index(0), sizes_.k, sizes_.k, tile_.mr, o.axis, &o.load};
     };
     b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
       with_columns(n, [&](int width) {
@@ -199,7 +200,7 @@ class TileGemm {
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   Value passes_, steps_;  ///< blocks of k; pairs of k in all
-  std::optional<SliceSums> exact_;
+  std::optional<SplitBf16Sums> exact_;
   Buffer sums_, left_, right_;
 };
 

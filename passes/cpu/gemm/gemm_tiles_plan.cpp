@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t most_scratch_bytes = 250 * 1024;
 
-/// Bytes of scratch of a task: sums, of one strip where k is one block, and what it packs itself.
+/// Bytes of scratch of a task: sums, of one row block where k is one block, and what it packs itself.
 std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& t = plan.tile;
   const bool single = query.k && (*query.k + 1) / 2 <= t.kc;

@@ -64,13 +64,13 @@ class ProductKernels {
                           .k = k.value(),
                           .lhs_axis = operands_.left.axis,
                           .rhs_axis = operands_.right.axis,
-                          .lhs_cheap = operands_.left.plain,
-                          .rhs_cheap = operands_.right.plain,
+                          .lhs_loadable = operands_.left.plain,
+                          .rhs_loadable = operands_.right.plain,
                           .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
                           .tiles = lowering_.target.tiles && operands_.dtype == bf16,
                           .sliced = lowering_.target.tiles && operands_.dtype == f32,
                           .lhs_in_lines = operands_.left.in_lines,
-                          .epilogue_cheap = epilogue_.size() <= 6,
+                          .epilogue_small = epilogue_.size() <= 6,
                           .far_l3 = lowering_.target.far_l3};
     const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
                                        : std::vector{plan_gemm(query)};
@@ -84,12 +84,12 @@ class ProductKernels {
     const PartOfK all(k);
     const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
     const int rhs_packed = plan.rhs == Source::packed ? pack(false, plan, all, built) : -1;
-    const int sums = plan.pieces > 1 ? lowering_.workspace(operands_.compute,
-                                                           batch * Dim(sums_of_pieces(plan, *m.value(), *n.value())),
-                                                           "sums of pieces")
+    const int sums = plan.splits > 1 ? lowering_.workspace(operands_.compute,
+                                                           batch * Dim(split_k_sums(plan, *m.value(), *n.value())),
+                                                           "sums of splits")
                                      : -1;
     built.push_back(product(plan, all, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
-    if (plan.pieces > 1) built.push_back(join(plan, sums));
+    if (plan.splits > 1) built.push_back(join(plan, sums));
     name_candidates(lowering_, plans, built);
     return built;
   }
@@ -141,14 +141,14 @@ class ProductKernels {
     const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
     emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
-    built.back().launch.work = k * Dim(extent.sliver * s.operand.program.work());
+    built.back().launch.work = k * Dim(extent.micro_panel * s.operand.program.work());
     return packed;
   }
 
   /// Program buffers that kernels hand on; -1: none.
   struct Workspaces {
     int lhs = -1, rhs = -1;  ///< packed operands
-    int sums = -1;           ///< of pieces, which come instead of results
+    int sums = -1;           ///< of splits, which come instead of results
   };
 
   /// Packs and multiplies panel after panel; the last one's sums are the results.
@@ -170,7 +170,7 @@ class ProductKernels {
   /// Whether a product reads an operand as it lies: unless it is packed, and where sums may be computed anew.
   static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.sliced; }
 
-  /// The product, or its piece or panel, of which only the last panel has the epilogue.
+  /// The product, or its split or panel, of which only the last panel has the epilogue.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product");
     static const PointProgram none;
@@ -210,7 +210,7 @@ class ProductKernels {
                       {context.buffer(with.sums), part.is_first(context), part.is_last_panel()},
                       ends ? epilogue(emitter, top) : Epilogue());
     else if (with.sums >= 0)
-      emit_gemm_pieces(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
+      emit_gemm_split_k(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
     else
       emit_gemm(context.builder, plan, all, lhs, rhs, epilogue(emitter, top),
                 prefetch(plan.tile.lanes, emitter, top));
@@ -220,23 +220,23 @@ class ProductKernels {
     const std::int64_t rows = std::max(plan.tile.mc / 8, 2),
                        columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
     const Dim& k = part.size();
-    built.launch.work = Dim(rows * columns) * (plan.pieces > 1 ? Dim(*k.value() / plan.pieces) : k);
+    built.launch.work = Dim(rows * columns) * (plan.splits > 1 ? Dim(*k.value() / plan.splits) : k);
     built.launch.flops = Dim(2) * o.batch * o.m * o.n * k;
     return built;
   }
 
-  /// Adds up the sums of pieces.
+  /// Adds up the sums of splits.
   KernelContext::Built join(const GemmPlan& plan, int sums) const {
-    KernelContext context("join_pieces");
+    KernelContext context("reduce_split_k");
     declare_buffers(context, {&epilogue_}, lowering_);
     context.declare(sums, operands_.compute, true, false);
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
-    emit_join_pieces(context.builder, plan, sizes(context, PartOfK(operands_.k)), context.buffer(sums),
-                     epilogue(emitter, top));
+    emit_reduce_split_k(context.builder, plan, sizes(context, PartOfK(operands_.k)), context.buffer(sums),
+                        epilogue(emitter, top));
     auto built = context.finish();
-    built.launch.work = Dim(plan.tile.n_step() * (plan.pieces + epilogue_.size()));
+    built.launch.work = Dim(plan.tile.n_step() * (plan.splits + epilogue_.size()));
     return built;
   }
 

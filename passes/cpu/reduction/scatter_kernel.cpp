@@ -11,9 +11,9 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-constexpr std::int64_t strip_vectors = 16;  // columns of one task
-constexpr std::int64_t most_sums = 4;       // vectors of columns summed side by side
-constexpr std::int64_t rows_ahead = 4;
+constexpr std::int64_t row_block_vectors = 16;  // columns of one task
+constexpr std::int64_t most_sums = 4;           // vectors of columns summed side by side
+constexpr std::int64_t prefetch_rows = 4;
 
 /// out[pre, size, post] = base + the sum over t of updates[pre, t, post] where indices[t] names the row; base is
 /// zero, or lies there already. The domain is the updates' own dims; t runs over those of the indices. The updates of
@@ -50,8 +50,8 @@ class ScatterKernel {
     context_.touches({{out_, clears_ ? node_.type.shape.numel().unnamed() : added + added}});
     lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.target);
     const auto columns = updates_.program.points(post_).value();
-    strips_ = columns ? std::max<std::int64_t>((*columns + width() - 1) / width(), 1) : 1;
-    choose_ahead();
+    row_blocks_ = columns ? std::max<std::int64_t>((*columns + width() - 1) / width(), 1) : 1;
+    choose_prefetch();
   }
 
   std::vector<KernelContext::Built> run(ir::ValueId scatter) {
@@ -64,23 +64,24 @@ class ScatterKernel {
  private:
   Dim rows() const { return node_.type.shape[dim_].unnamed(); }
   Dim count() const { return updates_.program.points(index_); }
-  std::int64_t width() const { return strip_vectors * lanes_; }
+  std::int64_t width() const { return row_block_vectors * lanes_; }
 
   KernelContext::Built sums() {
     PointEmitter updates(context_, updates_.program, lowering_.buffer_of);
     PointEmitter indices(context_, indices_.program, lowering_.buffer_of);
     const Dim pre = updates_.program.points(pre_), turns = clears_ ? rows() : count();
     const kernel::Buffer positions = context_.buffer(positions_);
-    b_.parallel_for(0, context_.dim(pre * turns * Dim(strips_)), 1, [&](Value i) {
-      const Value strip = i % strips_, rest = i / strips_, turn = pre.is(1) ? rest : rest % context_.dim(turns);
+    b_.parallel_for(0, context_.dim(pre * turns * Dim(row_blocks_)), 1, [&](Value i) {
+      const Value row_block = i % row_blocks_, rest = i / row_blocks_,
+                  turn = pre.is(1) ? rest : rest % context_.dim(turns);
       const Value outer = pre.is(1) ? b_.index(0) : rest / context_.dim(turns);
-      if (clears_) return sum_row(updates, outer, turn, strip);
+      if (clears_) return sum_row(updates, outer, turn, row_block);
       Scope scope(indices, {{index_, turn, 1}});
       const Value row = b_.cast(indices.emit(indices_.result, scope), i64);
       // scatter_positions has raised the error.
       b_.if_(b_.index(0) <= row && row < context_.dim(rows()), [&] {
         const Value first = b_.load(positions, context_.dim(start_of_positions(node_)) + b_.load(positions, row));
-        b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, strip); });
+        b_.if_(equal(first, turn), [&] { sum_row(updates, outer, row, row_block); });
       });
     });
     auto built = context_.finish();
@@ -90,10 +91,10 @@ class ScatterKernel {
     return built;
   }
 
-  /// One strip of a row's columns, all its updates.
-  void sum_row(PointEmitter& updates, Value pre, Value row, Value strip) {
+  /// One row block of a row's columns, all its updates.
+  void sum_row(PointEmitter& updates, Value pre, Value row, Value row_block) {
     const Value columns = context_.dim(updates_.program.points(post_));
-    const Value lo = strip * width(), hi = strips_ == 1 ? columns : kernel::min(lo + width(), columns);
+    const Value lo = row_block * width(), hi = row_blocks_ == 1 ? columns : kernel::min(lo + width(), columns);
     const Value start = (pre * context_.dim(rows()) + row) * columns;
     const Value later = ahead_ ? later_update(row) : row;
     const auto body = [&](Value at, Value mask, std::int64_t vectors) {
@@ -137,7 +138,7 @@ class ScatterKernel {
   }
 
   /// Updates that are loaded, and by which instruction: they lie in no order that the machine foresees.
-  void choose_ahead() {
+  void choose_prefetch() {
     const PointInstruction& result = updates_.program[updates_.result];
     if (clears_ && result.kind == PointInstruction::Kind::load && result.args.empty() && !post_.empty())
       ahead_ = updates_.result;
@@ -147,7 +148,7 @@ class ScatterKernel {
   Value later_update(Value row) {
     const kernel::Buffer positions = context_.buffer(positions_);
     const Value last = context_.dim(count()) - 1;
-    const Value listed = b_.load(positions, kernel::min(row + rows_ahead, context_.dim(rows())));
+    const Value listed = b_.load(positions, kernel::min(row + prefetch_rows, context_.dim(rows())));
     return b_.load(positions, context_.dim(start_of_positions(node_)) + kernel::min(listed, last));
   }
 
@@ -159,7 +160,7 @@ class ScatterKernel {
   std::vector<int> pre_, index_, post_;
   bool clears_;
   int dim_ = 0, lanes_ = 1, out_ = -1, positions_ = -1;
-  std::int64_t strips_ = 1;
+  std::int64_t row_blocks_ = 1;
   std::optional<int> ahead_;  ///< the load that is asked for
 };
 

@@ -4,8 +4,8 @@
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/reduction/partial_columns.h"
 #include "passes/cpu/rows/row_pick.h"
-#include "passes/lowering/elementwise/kept_values.h"
 #include "passes/lowering/elementwise/row_space.h"
+#include "passes/lowering/elementwise/saved_values.h"
 
 namespace lathe::cpu {
 
@@ -20,7 +20,7 @@ constexpr std::int64_t flat_chunk = 8192;
 constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
 // Bytes of what a row reads that are worth asking for ahead, those that fit beside a row into the second level of
 // caches, and those on their way at least.
-constexpr std::int64_t least_ahead = 1024, most_ahead = 512 << 10, enough_ahead = 12 << 10;
+constexpr std::int64_t least_prefetched = 1024, most_prefetched = 512 << 10, enough_prefetched = 12 << 10;
 // Where L3 is far: bytes from what a loop reads to what it asks for there, of a flat region and of a row; of how many
 // elements, for fewer may lie in L2.
 constexpr std::int64_t further_flat = 4096, further_in_row = 1024, many_elements = 1 << 20;
@@ -41,7 +41,7 @@ class RowKernel {
     loops_.emplace(lowering, program_, space_.inner_bits);
     kept_.emplace(lowering, program_, emitter_, *loops_);
     make_parked_rows();
-    choose_ahead();
+    choose_prefetch();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const PointInstruction& i) { return i.kind == Kind::reduce; });
   }
@@ -145,7 +145,7 @@ class RowKernel {
   /// find the row in a cache: so one of those asks, and memory works all the time. Where one loop is all there is,
   /// the machine follows it by itself, but for rows that are looked up; and rows of several tensors are slower for
   /// it.
-  void choose_ahead() {
+  void choose_prefetch() {
     const auto width = program_.points(space_.inner).value();
     if (!width || space_.outer.empty()) return;
     for (const RowLoop& l : loops_->loops())
@@ -162,13 +162,15 @@ class RowKernel {
     }
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
-    if (bytes < least_ahead || bytes > most_ahead) return;
+    if (bytes < least_prefetched || bytes > most_prefetched) return;
     ahead_ = reads[0];
-    rows_ahead_ = std::max<std::int64_t>(1, enough_ahead / bytes);
+    prefetch_rows_ = std::max<std::int64_t>(1, enough_prefetched / bytes);
   }
 
   /// The row to ask for in the loop over this one.
-  Value later(Value row) { return kernel::min(row + rows_ahead_, context_.dim(program_.points(space_.outer)) - 1); }
+  Value later(Value row) {
+    return kernel::min(row + prefetch_rows_, context_.dim(program_.points(space_.outer)) - 1);
+  }
 
   /// The element that a reduction picks, of the row as the loop finds it.
   void take_picks(const RowLoop& l, Value row, Scope& row_scope) {
@@ -322,12 +324,12 @@ class RowKernel {
   RowSpace space_;
   std::optional<PartialColumns> columns_;
   std::optional<RowLoops> loops_;
-  std::optional<KeptValues> kept_;
+  std::optional<SavedValues> kept_;
   bool reduces_ = false;
   std::map<const PointStore*, int> parked_rows_;  ///< by place: the program buffer that stands for it
   std::optional<int> ahead_;                      ///< the load or gather of a later row that is asked for
   const RowLoop* ahead_loop_ = nullptr;           ///< by which loop
-  std::int64_t rows_ahead_ = 1;
+  std::int64_t prefetch_rows_ = 1;
 };
 
 }  // namespace

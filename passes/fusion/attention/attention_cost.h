@@ -7,7 +7,7 @@
 namespace lathe {
 
 /// What an attention costs on a CPU, for one score (a row and a column), in multiply-adds at full speed; with its
-/// backward pass where the graph has one. `fused`: strips of rows, the backward pass computing the scores again.
+/// backward pass where the graph has one. `fused`: row blocks, the backward pass computing the scores again.
 /// `plain`: products and softmax one by one, through memory. Estimated from sizes, fitted to measurements of
 /// bench_attention.
 struct AttentionCost {

@@ -37,7 +37,7 @@ int AttentionRegions::region_ended_by(ValueId contraction) const {
   return at == ends_.end() ? -1 : at->second;
 }
 
-void absorb_ends(FusionPlan& plan) {
+void absorb_output_products(FusionPlan& plan) {
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     Region& region = plan.regions[r];
     if (region.kind != RegionKind::attention) continue;

@@ -22,6 +22,6 @@ class AttentionRegions {
 };
 
 /// Makes the product regions that end an attention parts of it.
-void absorb_ends(FusionPlan& plan);
+void absorb_output_products(FusionPlan& plan);
 
 }  // namespace lathe

@@ -18,14 +18,14 @@ NeededOfRows needed_of_rows(const AttentionPlan& plan, const std::vector<int>& v
     if (!found.all[static_cast<std::size_t>(i)] || ends) continue;
     for (const int arg : program[i].args) found.all[static_cast<std::size_t>(arg)] = true;
     if (program[i].kind == Kind::accumulator) found.scores.push_back(i);
-    if (!plan.strips.varies(i)) found.fixed.insert(found.fixed.begin(), i);
+    if (!plan.row_blocks.varies(i)) found.fixed.insert(found.fixed.begin(), i);
   }
   return found;
 }
 
 std::vector<int> summed_over_rows(const AttentionPlan& plan) {
   std::vector<int> found;
-  for (const AttentionParts::End& end : plan.attention.parts.ends)
+  for (const AttentionParts::OutputProduct& end : plan.attention.parts.outputs)
     if (end.over_rows) found.push_back(end.value);
   return found;
 }
@@ -58,8 +58,8 @@ Value KnownRows::left_out(const AttentionPlace& tile) {
   Value outside = b_.constant_int(boolean, 0);
   if (bounds.upper) outside = outside || tile.column > tile.row + (span - 1) + context.dim(*bounds.upper);
   if (bounds.lower) outside = outside || tile.column + (span - 1) < tile.row + context.dim(*bounds.lower);
-  const Value strips = context.dim(plan_.strips_of(plan_.attention.rows));
-  return outside && b_.load(context.buffer(plan_.skips), tile.outer * strips + tile.row / span);
+  const Value row_blocks = context.dim(plan_.row_blocks_of(plan_.attention.rows));
+  return outside && b_.load(context.buffer(plan_.skips), tile.outer * row_blocks + tile.row / span);
 }
 
 void KnownRows::tile(const AttentionPlace& here, bool rows_follow, const AttentionThread& thread, const Body& body) {

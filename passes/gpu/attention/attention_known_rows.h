@@ -21,7 +21,7 @@ std::vector<std::pair<int, DType>> buffers_of_known_rows(const AttentionPlan& pl
 void bind_known_rows(KernelContext& context, const AttentionPlan& plan, PointEmitter::Scope& scope,
                      kernel::Value outer, kernel::Value row, int lanes, kernel::Value mask);
 
-/// Tiles of scores in a kernel that finds the reductions of their rows in memory, where the kernel of strips of rows
+/// Tiles of scores in a kernel that finds the reductions of their rows in memory, where the kernel of row blocks
 /// has left them.
 class KnownRows {
  public:

@@ -39,7 +39,7 @@ void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const
   };
   rows_.clear();
   for (auto& row : rows) {
-    for (const int i : plan_.strips.loops()[0].fixed) block_.emitter.emit(i, *row);
+    for (const int i : plan_.row_blocks.loops()[0].fixed) block_.emitter.emit(i, *row);
     rows_.push_back({{start(online_.most, 1)}, {}});
     for (const int sum : online_.sums) rows_.back().sums.push_back(start(sum, own_));
   }
@@ -56,7 +56,7 @@ Value OnlineLoop::raise(Row& row, Scope& point, const AttentionThread& thread) {
   const PointInstruction& most = block_.program[online_.most];
   Value values = b_.broadcast(block_.emitter.emit(most.args[0], point), own_);
   if (point.mask) values = b_.select(point.mask, values, b_.broadcast(reduction_identity(b_, most), own_));
-  const Value here = block_.join_row(most.op, b_.reduce(most.op, values), thread);
+  const Value here = block_.reduce_row(most.op, b_.reduce(most.op, values), thread);
   const auto [subtracted, factor] = row.maximum.raise(b_, here);
   point.bind(online_.most, subtracted);
   return factor;
@@ -90,7 +90,7 @@ void OnlineLoop::finish(Scopes& of_rows, const AttentionThread& thread) {
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const PointInstruction& sum = program[online_.sums[s]];
       const Value own = b_.reduce(sum.op, b_.get(rows_[r].sums[s]));
-      const Value joined = block_.join_row(sum.op, own, thread);
+      const Value joined = block_.reduce_row(sum.op, own, thread);
       of_rows[r]->bind(online_.sums[s], rounded(b_, joined * b_.cast(ends[r], joined.type.scalar), sum.dtype));
     }
   }

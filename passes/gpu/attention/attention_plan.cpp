@@ -7,7 +7,7 @@
 #include "passes/gpu/attention/row_reciprocals.h"
 #include "passes/gpu/attention/wgmma/wgmma_outputs.h"
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/attention/column_guard.h"
+#include "passes/lowering/attention/tile_skip_check.h"
 
 namespace lathe::gpu {
 
@@ -17,7 +17,7 @@ namespace {
 
 std::vector<int> summed_over_columns(const AttentionProgram& attention) {
   std::vector<int> found;
-  for (const AttentionParts::End& end : attention.parts.ends)
+  for (const AttentionParts::OutputProduct& end : attention.parts.outputs)
     if (!end.over_rows) found.push_back(end.value);
   return found;
 }
@@ -41,7 +41,7 @@ std::vector<PointStore> take_outer_sums(AttentionProgram& attention) {
 
 /// What the products over rows (or columns) and sums over outer dims need of each row: reductions, and quotients like
 /// the reciprocal of a sum.
-std::vector<int> needed_of_each_row(const AttentionProgram& attention, Ends ends,
+std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputProducts ends,
                                     const std::vector<PointStore>& outer_sums) {
   std::vector<int> found;
   std::vector<bool> seen(attention.program.code.size(), false);
@@ -55,8 +55,8 @@ std::vector<int> needed_of_each_row(const AttentionProgram& attention, Ends ends
     if (instruction.kind == Kind::reduce || (divides && of_row)) return found.push_back(i);
     for (const int arg : attention.program[i].args) look(arg);
   };
-  for (const AttentionParts::End& end : attention.parts.ends)
-    if (end.over_rows == (ends == Ends::over_rows)) look(end.value);
+  for (const AttentionParts::OutputProduct& end : attention.parts.outputs)
+    if (end.over_rows == (ends == OutputProducts::over_rows)) look(end.value);
   for (const PointStore& sum : outer_sums) look(sum.value);
   return found;
 }
@@ -68,7 +68,7 @@ DType held_dtype(const AttentionProgram& attention) {
   std::vector<DType> factors;
   const auto add = [&](const AttentionOperand& o) { factors.push_back(o.code.program[o.code.result].dtype); };
   for (const AttentionParts::Score& score : parts.scores) add(score.rows), add(score.columns);
-  for (const AttentionParts::End& end : parts.ends) {
+  for (const AttentionParts::OutputProduct& end : parts.outputs) {
     add(end.other);
     factors.push_back(attention.program[end.value].dtype);
   }
@@ -86,19 +86,19 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
           with_row_reciprocals(context.graph, region_program(context.graph, context.plan, region.parts[0])))),
       outer_sums(take_outer_sums(attention)),
       online(outer_sums.empty() ? find_online_softmax(attention) : std::nullopt),
-      strips(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
-             StripPlan::Memory::none),
+      row_blocks(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
+                 RowBlockPlan::Memory::none),
       tile{attention.parts.compute, held_dtype(attention)} {
   const AttentionParts& parts = attention.parts;
-  keep(needed_of_each_row(attention, Ends::over_rows, outer_sums));
+  keep(needed_of_each_row(attention, OutputProducts::over_rows, outer_sums));
   if (!attention.bounds.any()) return;
   if (parts.sums_over_rows() || !outer_sums.empty())
-    skips = context.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
+    skips = context.workspace(boolean, outer() * row_blocks_of(attention.rows), "rows that leave out columns");
   const auto add = [&](const AttentionOperand& operand) {
     const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
     if (std::any_of(magnitudes.begin(), magnitudes.end(), same)) return;
-    const Dim pieces = strips_of(operand.by_column ? attention.column_count : attention.rows);
-    magnitudes.push_back({&operand, context.workspace(parts.compute, outer() * pieces, "magnitudes")});
+    const Dim splits = row_blocks_of(operand.by_column ? attention.column_count : attention.rows);
+    magnitudes.push_back({&operand, context.workspace(parts.compute, outer() * splits, "magnitudes")});
   };
   for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
 }
@@ -110,14 +110,14 @@ void AttentionPlan::keep(const std::vector<int>& values) {
           lowering.workspace(compute_type(attention.program[i].dtype), outer() * attention.rows, "values of rows");
 }
 
-void AttentionPlan::take_ends_over_columns() {
-  ends_over_columns_taken = true;
+void AttentionPlan::take_outputs_over_columns() {
+  outputs_over_columns_taken = true;
   if (attention.bounds.any() && skips < 0)
-    skips = lowering.workspace(boolean, outer() * strips_of(attention.rows), "rows that leave out columns");
-  keep(needed_of_each_row(attention, Ends::over_columns, {}));
+    skips = lowering.workspace(boolean, outer() * row_blocks_of(attention.rows), "rows that leave out columns");
+  keep(needed_of_each_row(attention, OutputProducts::over_columns, {}));
 }
 
-Dim AttentionPlan::strips_of(const Dim& positions) const {
+Dim AttentionPlan::row_blocks_of(const Dim& positions) const {
   const auto known = positions.value();
   return known ? Dim((*known + tile.span() - 1) / tile.span()) : positions;
 }
@@ -130,26 +130,26 @@ const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand&
 }
 
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
-                                                  bool warp_groups) {
+                                                  bool warpgroups) {
   AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
   const auto note = [&](const std::string& why_not) {
-    if (!why_not.empty()) built.back().kernel.notes.push_back(not_by_warp_groups + why_not);
+    if (!why_not.empty()) built.back().kernel.notes.push_back(not_by_wgmma + why_not);
   };
-  const auto rows = warp_groups ? plan_group_attention(plan) : GroupPlan<GroupAttentionTile>{};
+  const auto rows = warpgroups ? plan_group_attention(plan) : WgmmaPlan<WgmmaAttentionTile>{};
   const auto ends = [&](bool over_rows) {
-    return warp_groups ? plan_group_ends(plan, over_rows) : GroupPlan<GroupEndsTile>{};
+    return warpgroups ? plan_wgmma_outputs(plan, over_rows) : WgmmaPlan<WgmmaOutputTile>{};
   };
-  const auto of_columns = rows.tile || plan.online ? GroupPlan<GroupEndsTile>{} : ends(false);
-  if (of_columns.tile) plan.take_ends_over_columns();
+  const auto of_columns = rows.tile || plan.online ? WgmmaPlan<WgmmaOutputTile>{} : ends(false);
+  if (of_columns.tile) plan.take_outputs_over_columns();
   built.push_back(rows.tile ? lower_group_attention(plan, *rows.tile) : lower_attention_rows(plan));
   note(rows.why_not);
   note(of_columns.why_not);
-  if (of_columns.tile) built.push_back(lower_group_ends(plan, false, *of_columns.tile));
+  if (of_columns.tile) built.push_back(lower_wgmma_outputs(plan, false, *of_columns.tile));
   if (plan.attention.parts.sums_over_rows()) {
     const auto of_rows = ends(true);
-    built.push_back(of_rows.tile ? lower_group_ends(plan, true, *of_rows.tile) : lower_attention_columns(plan));
+    built.push_back(of_rows.tile ? lower_wgmma_outputs(plan, true, *of_rows.tile) : lower_attention_columns(plan));
     note(of_rows.why_not);
   }
   std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
@@ -157,8 +157,7 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
     sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
   for (const auto& [kept, of_one_kind] : sums) {
     built.push_back(lower_attention_outer_sums(plan, of_one_kind));
-    if (warp_groups)
-      built.back().kernel.notes.push_back(not_by_warp_groups + "it sums over outer dims, tile by tile");
+    if (warpgroups) built.back().kernel.notes.push_back(not_by_wgmma + "it sums over outer dims, tile by tile");
   }
   return built;
 }

@@ -6,14 +6,14 @@
 #include "passes/gpu/attention/block/attention_tile.h"
 #include "passes/gpu/attention/online_softmax.h"
 #include "passes/lowering/attention/attention_program.h"
-#include "passes/lowering/attention/strip_plan.h"
+#include "passes/lowering/attention/row_block_plan.h"
 
 /// Fused attention for blocks of threads. Scores are never stored: a block makes them tile by tile, once where one
 /// loop over the columns computes the softmax (see OnlineSoftmax), else again in every loop that it asks for.
 ///
 ///   magnitudes: the largest elements of the operands, where columns can be left out: see column_bounds.h
-///   rows:       a block for each strip of rows goes through their columns: reductions, results over rows
-///   columns:    where products sum over rows: a block for each strip of columns goes through the rows, whose
+///   rows:       a block for each row block goes through their columns: reductions, results over rows
+///   columns:    where products sum over rows: a block for each column block goes through the rows, whose
 ///               reductions it finds in memory
 ///   outer sums: where outer dims share a bias, its gradient: a block for each of its tiles goes through these dims
 namespace lathe::gpu {
@@ -28,23 +28,23 @@ struct AttentionPlan {
   AttentionProgram attention;  ///< all outer dims but the serial ones are parallel; without the stores of sums
   std::vector<PointStore> outer_sums;
   std::optional<OnlineSoftmax> online;
-  StripPlan strips;  ///< with no memory but registers
+  RowBlockPlan row_blocks;  ///< with no memory but registers
   AttentionTile tile;
 
   /// Says that a kernel of its own makes the products over columns: it needs what their rows reduce to as well.
-  void take_ends_over_columns();
-  bool ends_over_columns_taken = false;
+  void take_outputs_over_columns();
+  bool outputs_over_columns_taken = false;
 
   Dim outer() const { return attention.parts.parallel * attention.parts.serial; }
-  /// At least as many as there are strips of this many rows or columns.
-  Dim strips_of(const Dim& positions) const;
+  /// At least as many as there are row blocks of this many rows or columns.
+  Dim row_blocks_of(const Dim& positions) const;
 
   // Program buffers that go from kernel to kernel.
   std::map<int, int> row_values;  ///< by value of each row that kernels after that of the rows need: [outer][row]
-  int skips = -1;                 ///< bool [outer][strip of rows]: whether its columns may be left out
+  int skips = -1;                 ///< bool [outer][row block]: whether its columns may be left out
   struct Magnitude {
     const AttentionOperand* operand;
-    int buffer;  ///< [outer][strip of positions]: the largest magnitude of its elements
+    int buffer;  ///< [outer][row block of positions]: the largest magnitude of its elements
   };
   std::vector<Magnitude> magnitudes;
   /// That of an operand, or of one with the same elements.

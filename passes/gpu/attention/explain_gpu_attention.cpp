@@ -43,8 +43,8 @@ std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& gr
 
 }  // namespace
 
-std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
-  const Machine machine = gpu_machine(warp_groups);
+std::string explain_gpu_attention(const Graph& given, bool warpgroups) {
+  const Machine machine = gpu_machine(warpgroups);
   const Graph graph = apply_passes(machine.passes, given);
   const Program program = lower(given, machine);
   const auto tell = [&](const Graph& prepared, const AttentionGroup& group) {
@@ -53,14 +53,14 @@ std::string explain_gpu_attention(const Graph& given, bool warp_groups) {
     for (const Launch& launch : program.launches) {
       if (!launch.runs(group.consumers.front())) continue;
       const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
-      const bool by_groups = multiplies_by_warp_groups(kernel),
+      const bool by_groups = multiplies_by_wgmma(kernel),
                  tensor_cores = by_groups || multiplies_on_tensor_cores(kernel);
       by_tensor_cores = by_tensor_cores || tensor_cores;
       text +=
           fmt::format("    by {}: {}{}{} bytes of shared memory a block\n", kernel.name,
-                      by_groups ? "warp groups, " : "", tensor_cores ? "tensor cores, " : "", shared_bytes(kernel));
+                      by_groups ? "warpgroups, " : "", tensor_cores ? "tensor cores, " : "", shared_bytes(kernel));
       for (const std::string& note : kernel.notes)
-        if (tensor_cores && note.starts_with(gpu::not_by_warp_groups)) text += "    " + note + "\n";
+        if (tensor_cores && note.starts_with(gpu::not_by_wgmma)) text += "    " + note + "\n";
     }
     if (!by_tensor_cores)
       text += fmt::format("    not by tensor cores, which take bf16 or f16 alone: {}\n",

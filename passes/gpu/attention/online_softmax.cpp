@@ -94,7 +94,7 @@ class OnlineSoftmaxFinder {
 std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention) {
   if (attention.parts.sums_over_rows()) return std::nullopt;
   AttentionProgram divided = attention;
-  for (AttentionParts::End& end : divided.parts.ends) {
+  for (AttentionParts::OutputProduct& end : divided.parts.outputs) {
     if (end.divisor) continue;
     const auto taken = take_out_divisor(divided.program, end.value, divided.columns(), true);
     if (!taken) continue;

@@ -33,10 +33,10 @@ void ProductParts::start(const std::vector<const PointProgram*>& programs) {
   m = context_.dim(operands.m), n = context_.dim(operands.n), k = context_.dim(operands.k);
 }
 
-ProductParts::Tiling ProductParts::tiling(int rows, int columns, int pieces) {
+ProductParts::Tiling ProductParts::tiling(int rows, int columns, int splits) {
   kernel::Builder& b = builder();
   const Value down = b.ceil_div(m, rows), across = b.ceil_div(n, columns), each = down * across;
-  return {rows, columns, pieces, down, across, each, context_.dim(operands.batch * Dim(pieces)) * each};
+  return {rows, columns, splits, down, across, each, context_.dim(operands.batch * Dim(splits)) * each};
 }
 
 std::pair<ProductParts::Place, Value> ProductParts::unit(const Tiling& t, Value i) {
@@ -44,12 +44,12 @@ std::pair<ProductParts::Place, Value> ProductParts::unit(const Tiling& t, Value 
   const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
   const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
   const Value number = i / t.each;
-  return {{number / t.pieces, (band + in_band % height) * t.rows, in_band / height * t.columns}, number % t.pieces};
+  return {{number / t.splits, (band + in_band % height) * t.rows, in_band / height * t.columns}, number % t.splits};
 }
 
-void ProductParts::for_tiles(int rows, int columns, int pieces,
+void ProductParts::for_tiles(int rows, int columns, int splits,
                              const std::function<void(const Place&, Value)>& block) {
-  const Tiling all = tiling(rows, columns, pieces);
+  const Tiling all = tiling(rows, columns, splits);
   const auto one = [&](Value i) {
     const auto [at, number] = unit(all, i);
     block(at, number);
@@ -65,7 +65,7 @@ KernelContext::Built ProductParts::tiles_in_turn(int rows, int columns, const Pa
   } else {
     start({&program_, &operands.left.operand.program, &operands.right.operand.program});
   }
-  blocks(tiling(rows, columns, partial ? partial->pieces : 1));
+  blocks(tiling(rows, columns, partial ? partial->splits : 1));
   return take();
 }
 
@@ -81,34 +81,34 @@ KernelContext::Built ProductParts::tiles(int rows, int columns, const std::funct
   return take();
 }
 
-ProductParts::Partial ProductParts::partial(int rows, int columns, int pieces) const {
+ProductParts::Partial ProductParts::partial(int rows, int columns, int splits) const {
   const auto whole = [](const Dim& size, std::int64_t of) { return (*size.value() + of - 1) / of * of; };
-  Partial result{.pieces = pieces, .rows = whole(operands.m, rows), .columns = whole(operands.n, columns)};
-  const Dim elements = operands.batch * Dim(pieces * result.rows * result.columns);
+  Partial result{.splits = splits, .rows = whole(operands.m, rows), .columns = whole(operands.n, columns)};
+  const Dim elements = operands.batch * Dim(splits * result.rows * result.columns);
   result.buffer = lowering_.workspace(f32, elements, "partial sums");
   return result;
 }
 
-KernelContext::Built ProductParts::tiles_of_pieces(int rows, int columns, const Partial& partial,
+KernelContext::Built ProductParts::tiles_of_splits(int rows, int columns, const Partial& partial,
                                                    const std::function<void(const Place&, Value)>& block) {
   start({&operands.left.operand.program, &operands.right.operand.program});
   context_.declare(partial.buffer, f32, false, true);
-  for_tiles(rows, columns, partial.pieces, block);
+  for_tiles(rows, columns, partial.splits, block);
   return take();
 }
 
-KernelContext::Built ProductParts::join(const Partial& partial) {
+KernelContext::Built ProductParts::combine(const Partial& partial) {
   constexpr int lanes = 4;
   kernel::Builder& b = builder();
   context_.declare(partial.buffer, f32, true, false);
   start({&program_});
-  const Value across = b.ceil_div(n, lanes), piece = context_.dim(operands.batch) * (partial.rows * partial.columns);
+  const Value across = b.ceil_div(n, lanes), split = context_.dim(operands.batch) * (partial.rows * partial.columns);
   for_threads(b, context_.dim(operands.batch) * m * across, 1, [&](Value at) {
     const Value column = at % across * lanes, row = at / across % m, batch = at / across / m;
     const Value first = (batch * partial.rows + row) * partial.columns + column;
     const kernel::Var sum = b.var({f32, lanes}, b.constant(f32, 0));
-    b.for_loop(0, partial.pieces, 1, [&](Value i) {
-      b.set(sum, b.get(sum) + b.load(context_.buffer(partial.buffer), i * piece + first, lanes));
+    b.for_loop(0, partial.splits, 1, [&](Value i) {
+      b.set(sum, b.get(sum) + b.load(context_.buffer(partial.buffer), i * split + first, lanes));
     });
     finish(batch, row, column, rounded(b, b.get(sum), operands.dtype));
   });

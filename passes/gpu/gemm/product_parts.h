@@ -30,28 +30,28 @@ class ProductParts {
   /// operands and of the epilogue is declared.
   KernelContext::Built tiles(int rows, int columns, const std::function<void(const Place&)>& block);
 
-  /// The tiles of a result, by pieces of what is contracted: how many there are, and what number i is.
+  /// The tiles of a result, by splits of what is contracted: how many there are, and what number i is.
   struct Tiling {
-    int rows, columns, pieces;
-    kernel::Value down, across, each, count;  ///< each: tiles of a piece
+    int rows, columns, splits;
+    kernel::Value down, across, each, count;  ///< each: tiles of a split
   };
   std::pair<Place, kernel::Value> unit(const Tiling& tiling, kernel::Value i);
 
-  /// Sums over pieces of what is contracted, in f32 in a program buffer: [piece][batch][row][column], rows and
+  /// Sums over splits of what is contracted, in f32 in a program buffer: [split][batch][row][column], rows and
   /// columns rounded up to whole tiles.
   struct Partial {
-    int buffer = -1, pieces = 1;
+    int buffer = -1, splits = 1;
     std::int64_t rows = 0, columns = 0;
   };
-  /// As tiles(), for each piece: `block` is given its number. It stores to the partial sums, and nothing goes through
+  /// As tiles(), for each split: `block` is given its number. It stores to the partial sums, and nothing goes through
   /// the epilogue.
-  KernelContext::Built tiles_of_pieces(int rows, int columns, const Partial& partial,
+  KernelContext::Built tiles_of_splits(int rows, int columns, const Partial& partial,
                                        const std::function<void(const Place&, kernel::Value)>& block);
-  /// As one of these, of which `blocks` makes all blocks; with no partial sums there is one piece.
+  /// As one of these, of which `blocks` makes all blocks; with no partial sums there is one split.
   KernelContext::Built tiles_in_turn(int rows, int columns, const Partial* partial,
                                      const std::function<void(const Tiling&)>& blocks);
-  /// The kernel that adds the pieces in order; their sums go through the epilogue.
-  KernelContext::Built join(const Partial& partial);
+  /// The kernel that adds the splits in order; their sums go through the epilogue.
+  KernelContext::Built combine(const Partial& partial);
   /// Loads as many neighbours along the operand's axis as the variable has lanes, from (row, k) on; zeros beyond the
   /// ends.
   void bring(Side& side, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Var into);
@@ -61,8 +61,8 @@ class ProductParts {
   /// Whether the kernel writes nothing to the storage of a node.
   bool only_reads(ir::ValueId node) const;
 
-  /// Memory for the sums of `pieces`; m, n and the number of batches are known.
-  Partial partial(int rows, int columns, int pieces) const;
+  /// Memory for the sums of `splits`; m, n and the number of batches are known.
+  Partial partial(int rows, int columns, int splits) const;
 
   kernel::Builder& builder() { return context_.builder; }
   KernelContext& context() { return context_; }
@@ -70,8 +70,8 @@ class ProductParts {
 
  private:
   void start(const std::vector<const PointProgram*>& programs);
-  Tiling tiling(int rows, int columns, int pieces);
-  void for_tiles(int rows, int columns, int pieces, const std::function<void(const Place&, kernel::Value)>& block);
+  Tiling tiling(int rows, int columns, int splits);
+  void for_tiles(int rows, int columns, int splits, const std::function<void(const Place&, kernel::Value)>& block);
   KernelContext::Built take();
 
   const LoweringContext& lowering_;

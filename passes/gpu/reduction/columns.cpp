@@ -31,27 +31,27 @@ class ColumnsKernel {
         dims_(lowering, region, program_),
         lanes_(program_lanes(program_, vectors)) {
     LATHE_ASSERT(reduce().kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
-    choose_pieces();
+    choose_splits();
   }
 
   std::vector<KernelContext::Built> run() {
     std::vector<KernelContext::Built> built;
-    if (pieces_ > 1) partial_ = lowering_.workspace(type(), Dim(pieces_) * kept(), "partial results");
+    if (splits_ > 1) partial_ = lowering_.workspace(type(), Dim(splits_) * kept(), "partial results");
     built.push_back(first());
-    if (pieces_ > 1) built.push_back(second());
+    if (splits_ > 1) built.push_back(second());
     return built;
   }
 
  private:
-  /// What a kernel reduces: `rows` of each of `outer` blocks of columns, cut into `pieces` of `length`.
+  /// What a kernel reduces: `rows` of each of `outer` blocks of columns, cut into `splits` of `length`.
   struct Space {
     Dim width;
     int lanes;
-    Value columns, rows, outer, pieces, length;
+    Value columns, rows, outer, splits, length;
     Threads threads() const { return {width.value(), lanes}; }
   };
   struct At {
-    Value outer, piece, row, column;
+    Value outer, split, row, column;
   };
   /// The element, or vector of elements, at a place; only the lanes of the mask lie inside.
   using Element = std::function<Value(const At&, Value mask)>;
@@ -61,17 +61,17 @@ class ColumnsKernel {
   DType type() const { return compute_type(reduce().dtype); }
   Dim kept() const { return program_.points(dims_.outer) * program_.points(dims_.columns); }
 
-  void choose_pieces() {
+  void choose_splits() {
     std::int64_t bytes = 0;
     for (const PointInstruction& i : program_.code)
       if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
     const Threads threads(program_.points(dims_.columns).value(), lanes_);
     const double down = static_cast<double>(threads.down) / lanes_;
-    pieces_ = pieces_of({.results = kept().value(),
+    splits_ = splits_of({.results = kept().value(),
                          .length = program_.points(dims_.reduced).value(),
                          .bytes = bytes,
                          .threads = down,
-                         .piece_threads = down});
+                         .split_threads = down});
   }
 
   KernelContext::Built first() {
@@ -83,14 +83,14 @@ class ColumnsKernel {
     emitter.hoist(top);
     const Dim width = program_.points(dims_.columns);
     const Value rows = context.dim(program_.points(dims_.reduced));
-    const Pieces pieces = cut(b, rows, pieces_, Threads(width.value(), lanes_).down, 1);
+    const Splits splits = cut(b, rows, splits_, Threads(width.value(), lanes_).down, 1);
     const Space space{.width = width,
                       .lanes = lanes_,
                       .columns = context.dim(width),
                       .rows = rows,
                       .outer = context.dim(program_.points(dims_.outer)),
-                      .pieces = pieces.count,
-                      .length = pieces.length};
+                      .splits = splits.count,
+                      .length = splits.length};
     const auto element = [&](const At& at, Value mask) {
       Scope scope(emitter,
                   {{dims_.outer, at.outer, 1}, {dims_.reduced, at.row, 1}, {dims_.columns, at.column, lanes_}}, mask,
@@ -98,9 +98,9 @@ class ColumnsKernel {
       return emitter.emit(reduce().args[0], scope);
     };
     const auto result = [&](const At& at, Value mask, Value total) {
-      if (pieces_ == 1)
+      if (splits_ == 1)
         return put(emitter, {{dims_.outer, at.outer, 1}, {dims_.columns, at.column, lanes_}}, mask, total, top);
-      const Value line = at.piece * space.outer + at.outer;
+      const Value line = at.split * space.outer + at.outer;
       b.store(context.buffer(partial_), line * space.columns + at.column, total, mask);
     };
     blocks(b, space, element, result);
@@ -109,7 +109,7 @@ class ColumnsKernel {
     return built;
   }
 
-  /// The pieces are rows of all that is kept.
+  /// The splits are rows of all that is kept.
   KernelContext::Built second() {
     KernelContext context("join_columns");
     kernel::Builder& b = context.builder;
@@ -120,13 +120,13 @@ class ColumnsKernel {
     Scope top(emitter, {});
     const Value all = context.dim(kept()), columns = context.dim(program_.points(dims_.columns));
     const int down = Threads(program_.points(dims_.columns).value(), lanes_).down;
-    const Value count = cut(b, context.dim(program_.points(dims_.reduced)), pieces_, down, 1).count;
+    const Value count = cut(b, context.dim(program_.points(dims_.reduced)), splits_, down, 1).count;
     const Space space{.width = kept(),
                       .lanes = 1,
                       .columns = all,
                       .rows = count,
                       .outer = b.index(1),
-                      .pieces = b.index(1),
+                      .splits = b.index(1),
                       .length = count};
     const auto element = [&](const At& at, Value) {
       return b.load(context.buffer(partial_), at.row * all + at.column);
@@ -146,7 +146,7 @@ class ColumnsKernel {
       const Value first_column = i % across * width, place = i / across;
       const kernel::Buffer shared = b.alloc(type(), threads.down * width, kernel::Space::shared, "partial");
       const auto thread = [&](Value y, Value x) {
-        const At at{place / space.pieces, place % space.pieces, y, first_column + x * space.lanes};
+        const At at{place / space.splits, place % space.splits, y, first_column + x * space.lanes};
         const Value own = (y * threads.across + x) * space.lanes;
         b.store(shared, own, down(b, space, at, element));
         for (int half = threads.down / 2; half >= 1; half /= 2) {
@@ -168,26 +168,26 @@ class ColumnsKernel {
           [&](Value y) { b.for_loop(0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
           LoopKind::thread_y);
     };
-    b.for_loop(0, space.outer * space.pieces * across, 1, block, LoopKind::block_x);
+    b.for_loop(0, space.outer * space.splits * across, 1, block, LoopKind::block_x);
   }
 
-  /// What the kernel reads, and the buffer for what its pieces come to or else the result.
+  /// What the kernel reads, and the buffer for what its splits come to or else the result.
   void declare(KernelContext& context) const {
-    if (pieces_ == 1) return declare_buffers(context, {&program_}, lowering_);
+    if (splits_ == 1) return declare_buffers(context, {&program_}, lowering_);
     PointProgram loads = program_;
     loads.stores.clear();
     declare_buffers(context, {&loads}, lowering_);
     context.declare(partial_, type(), false, true);
   }
 
-  /// One thread's way down its columns, from its line of the piece on.
+  /// One thread's way down its columns, from its line of the split on.
   Value down(kernel::Builder& b, const Space& space, const At& first, const Element& element) const {
     const kernel::Var sum = b.var({type(), space.lanes}, reduction_identity(b, reduce()));
-    const Value lo = first.piece * space.length;
+    const Value lo = first.split * space.length;
     const Value hi = b.select(first.column < space.columns, kernel::min(lo + space.length, space.rows), lo);
     b.for_loop(lo + first.row, hi, space.threads().down, [&](Value row) {
       unmasked_or_masked(b, first.column, space.columns, space.lanes, space.width, [&](Value mask) {
-        const Value value = b.broadcast(element({first.outer, first.piece, row, first.column}, mask), space.lanes);
+        const Value value = b.broadcast(element({first.outer, first.split, row, first.column}, mask), space.lanes);
         b.set(sum, b.apply(reduce().op, {b.get(sum), value}));
       });
     });
@@ -206,7 +206,7 @@ class ColumnsKernel {
   PointProgram program_;
   const ColumnSpace dims_;
   int lanes_;
-  int pieces_ = 1, partial_ = -1;
+  int splits_ = 1, partial_ = -1;
 };
 
 }  // namespace

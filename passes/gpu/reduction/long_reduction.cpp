@@ -6,14 +6,14 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr int most_pieces = 512;
+constexpr int most_splits = 512;
 constexpr double many = 1 << 20;
 constexpr double vector_bytes = 16, thread_rate = 2 * vector_bytes / 0.6e-6, memory = 3e12, launch = 3e-6;
 constexpr double partial_bytes = 16;  // written and read, 8 bytes at most
 
 }  // namespace
 
-int pieces_of(const LongReduction& r) {
+int splits_of(const LongReduction& r) {
   if (!r.results || *r.results == 0) return 1;
   const auto results = static_cast<double>(*r.results);
   const double each = (r.length ? static_cast<double>(*r.length) : many) * static_cast<double>(r.bytes);
@@ -22,16 +22,16 @@ int pieces_of(const LongReduction& r) {
   };
   int best = 1;
   double least = seconds(r.threads);
-  for (int pieces = 2; pieces <= most_pieces; pieces *= 2) {
-    if (pieces * r.piece_threads * vector_bytes > each) break;
+  for (int splits = 2; splits <= most_splits; splits *= 2) {
+    if (splits * r.split_threads * vector_bytes > each) break;
     const double time =
-        seconds(pieces * r.piece_threads) + r.kernels * launch + pieces * results * partial_bytes / memory;
-    if (time < least) best = pieces, least = time;
+        seconds(splits * r.split_threads) + r.kernels * launch + splits * results * partial_bytes / memory;
+    if (time < least) best = splits, least = time;
   }
   return best;
 }
 
-Pieces cut(kernel::Builder& b, kernel::Value n, int most, int least, int unit) {
+Splits cut(kernel::Builder& b, kernel::Value n, int most, int least, int unit) {
   if (most == 1) return {n, b.index(1)};
   const kernel::Value length = kernel::max(b.round_up(b.ceil_div(n, most), unit), least);
   return {length, b.ceil_div(n, length)};

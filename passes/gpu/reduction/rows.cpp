@@ -18,7 +18,7 @@ class RowsKernel {
         step_(step),
         context_(!plan.is_cut()            ? "rows"
                  : step.first == step.last ? "join_rows"
-                                           : "row_pieces"),
+                                           : "row_splits"),
         program_(plan.part(step)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
@@ -38,8 +38,8 @@ class RowsKernel {
     emitter_.hoist(top);
     const Value rows = context_.dim(program_.points(space_.outer));
     width_ = context_.dim(program_.points(space_.inner));
-    pieces_ = cut(b_, width_, plan_.pieces, plan_.threads * space_.lanes, space_.lanes);
-    const Value here = step_.first == step_.last ? b_.index(1) : pieces_.count;
+    splits_ = cut(b_, width_, plan_.splits, plan_.threads * space_.lanes, space_.lanes);
+    const Value here = step_.first == step_.last ? b_.index(1) : splits_.count;
     const auto block = [&](Value first) {
       SharedTree tree(b_, reduction_types(), plan_.threads * plan_.rows);
       tree_ = &tree;
@@ -68,7 +68,7 @@ class RowsKernel {
   }
 
   /// Threads of rows beyond the last stay to meet the barriers: they take the last row's place and run no iteration.
-  void thread(Value row, Value rows, Value piece, Value x, Value slot, Scope& top) {
+  void thread(Value row, Value rows, Value split, Value x, Value slot, Scope& top) {
     const Value exists = row < rows;
     const Value here = plan_.rows > 1 ? kernel::min(row, rows - 1) : row;
     const Value n = plan_.rows > 1 ? b_.select(exists, width_, b_.index(0)) : width_;
@@ -78,9 +78,9 @@ class RowsKernel {
     for (int l = 0; l < step_.first; ++l) join(l, here, x, slot, scope);
     for (int l = step_.first; l < step_.last; ++l) {
       const RowLoop& done = row_loop(l);
-      const Value lo = piece * pieces_.length, hi = plan_.is_cut() ? kernel::min(lo + pieces_.length, n) : n;
+      const Value lo = split * splits_.length, hi = plan_.is_cut() ? kernel::min(lo + splits_.length, n) : n;
       const auto values = loop(done, here, lo, hi, x, slot, scope);
-      plan_.is_cut() ? keep(done, values, here * pieces_.count + piece, x) : bind(done.reductions, values, scope);
+      plan_.is_cut() ? keep(done, values, here * splits_.count + split, x) : bind(done.reductions, values, scope);
     }
     if (step_.singles) store_singles(exists, x, scope);
   }
@@ -101,7 +101,7 @@ class RowsKernel {
       scope.bind(reductions[r], rounded(b_, values[r], program_[reductions[r]].dtype));
   }
 
-  /// What a piece reduced to stays as it is.
+  /// What a split reduced to stays as it is.
   void keep(const RowLoop& l, const std::vector<Value>& values, Value place, Value x) {
     if (values.empty()) return;
     b_.if_(equal(x, 0), [&] {
@@ -110,16 +110,16 @@ class RowsKernel {
     });
   }
 
-  /// What an earlier kernel's pieces reduced to, and where it left values along the row.
+  /// What an earlier kernel's splits reduced to, and where it left values along the row.
   void join(int l, Value row, Value x, Value slot, Scope& scope) {
     const std::vector<int> reductions = plan_.joined(program_, l);
     std::vector<kernel::Var> accumulators;
     for (const int i : reductions) accumulators.push_back(b_.var(reduction_identity(b_, program_[i])));
     if (!reductions.empty())
-      b_.for_loop(x, pieces_.count, plan_.threads, [&](Value piece) {
+      b_.for_loop(x, splits_.count, plan_.threads, [&](Value split) {
         for (std::size_t r = 0; r < reductions.size(); ++r) {
           const kernel::Buffer partial = context_.buffer(plan_.partials.at(reductions[r]));
-          const Value value = b_.load(partial, row * pieces_.count + piece);
+          const Value value = b_.load(partial, row * splits_.count + split);
           b_.set(accumulators[r], b_.apply(program_[reductions[r]].op, {b_.get(accumulators[r]), value}));
         }
       });
@@ -149,7 +149,7 @@ class RowsKernel {
           b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     b_.for_loop(lo + x * space_.lanes, hi, plan_.threads * space_.lanes, [&](Value at) {
       unmasked_or_masked(b_, at, hi, space_.lanes, program_.points(space_.inner),
-                         [&](Value mask) { piece(l, results, row, at, mask, accumulators, row_scope); });
+                         [&](Value mask) { split(l, results, row, at, mask, accumulators, row_scope); });
     });
     const std::vector<Value> values = joined(l.reductions, accumulators, x, slot);
     keep_places(l);
@@ -157,7 +157,7 @@ class RowsKernel {
   }
 
   /// One vector of the row. All values come before the first store: it may go where others, or kept ones, are read.
-  void piece(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
+  void split(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
              const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
     kept_.bind(results, scope, [&](int, const PointStore& place) {  // it is the same thread's
@@ -187,7 +187,7 @@ class RowsKernel {
       values.push_back(value.type.lanes > 1 ? b_.reduce(ops.back(), value) : value);
       memory.push_back(next_memory_++);
     }
-    return values.empty() ? values : tree_->join(memory, ops, values, slot, x, plan_.threads);
+    return values.empty() ? values : tree_->reduce(memory, ops, values, slot, x, plan_.threads);
   }
 
   const RowsPlan& plan_;
@@ -197,9 +197,9 @@ class RowsKernel {
   PointEmitter emitter_;
   kernel::Builder& b_;
   const RowSpace& space_;
-  KeptValues kept_;
+  SavedValues kept_;
   Value width_;
-  Pieces pieces_;
+  Splits splits_;
   SharedTree* tree_ = nullptr;
   std::size_t next_memory_ = 0;
 };

@@ -18,7 +18,7 @@ RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
       space(program, region.inner, vectors),
       loops(lowering, program, space.inner_bits) {
   choose_threads();
-  choose_pieces(lowering);
+  choose_splits(lowering);
   if (!is_cut()) steps = {{0, static_cast<int>(loops.loops().size()), true}};
 }
 
@@ -36,24 +36,24 @@ void RowsPlan::choose_threads() {
   rows = alone ? 1 : std::max(1, block_threads / threads);
 }
 
-void RowsPlan::choose_pieces(const LoweringContext& lowering) {
+void RowsPlan::choose_splits(const LoweringContext& lowering) {
   const std::vector<Step> separate = separate_steps();
   std::int64_t bytes = 0;
   for (int i = 0; i < program.size(); ++i)
     if (program[i].buffer.valid() && loops.varies(i)) bytes += size_in_bytes(program[i].dtype);
   bytes *= std::count_if(loops.loops().begin(), loops.loops().end(), works);
-  pieces = pieces_of({.results = program.points(space.outer).value(),
+  splits = splits_of({.results = program.points(space.outer).value(),
                       .length = program.points(space.inner).value(),
                       .bytes = bytes,
                       .threads = static_cast<double>(threads),
-                      .piece_threads = block_threads,
+                      .split_threads = block_threads,
                       .kernels = static_cast<int>(separate.size()) - 1});
   if (!is_cut()) return;
   threads = block_threads, rows = 1;
   steps = separate;
   for (const RowLoop& loop : loops.loops())
     for (const int i : loop.reductions)
-      partials[i] = lowering.workspace(compute_type(program[i].dtype), Dim(pieces) * program.points(space.outer),
+      partials[i] = lowering.workspace(compute_type(program[i].dtype), Dim(splits) * program.points(space.outer),
                                        "partial results");
 }
 

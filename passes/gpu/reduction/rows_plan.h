@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "passes/gpu/reduction/long_reduction.h"
-#include "passes/lowering/elementwise/kept_values.h"
 #include "passes/lowering/elementwise/row_space.h"
+#include "passes/lowering/elementwise/saved_values.h"
 
 namespace lathe::gpu {
 
 /// How a region of rows with reductions is shared out: `threads` a row, `rows` of them a block, one kernel. Where
-/// rows are few and long each is cut into pieces, a block each, and each loop over the row is a kernel of its own
-/// that first joins what the pieces of earlier loops reduced to; a last one, a block a row, stores what rows reduce
+/// rows are few and long each is cut into splits, a block each, and each loop over the row is a kernel of its own
+/// that first joins what the splits of earlier loops reduced to; a last one, a block a row, stores what rows reduce
 /// to.
 struct RowsPlan {
   RowsPlan(const LoweringContext& lowering, const Region& region);
@@ -22,8 +22,8 @@ struct RowsPlan {
   const RowSpace space;
   const RowLoops loops;
   int threads = 1, rows = 1;
-  int pieces = 1;               ///< of a row, at most
-  std::map<int, int> partials;  ///< where it is cut, by reduction: the program buffer [row][piece]
+  int splits = 1;               ///< of a row, at most
+  std::map<int, int> partials;  ///< where it is cut, by reduction: the program buffer [row][split]
 
   /// A kernel: loops first .. last - 1, and then maybe what does not vary along the row.
   struct Step {
@@ -31,7 +31,7 @@ struct RowsPlan {
     bool singles;
   };
   std::vector<Step> steps;
-  bool is_cut() const { return pieces > 1; }
+  bool is_cut() const { return splits > 1; }
   /// The step's part of the program: instructions that it does not need are constants, and it has the stores that the
   /// step writes, or reads back.
   PointProgram part(const Step& step) const;
@@ -40,7 +40,7 @@ struct RowsPlan {
 
  private:
   void choose_threads();
-  void choose_pieces(const LoweringContext& lowering);
+  void choose_splits(const LoweringContext& lowering);
   std::vector<Step> separate_steps() const;
   bool has_singles() const;
 };

@@ -117,9 +117,9 @@ namespace {
 LaneAxis other(LaneAxis axis) { return axis == LaneAxis::k ? LaneAxis::row : LaneAxis::k; }
 }  // namespace
 
-LaneAxis OperandLoader::turned_axis() const { return other(axis()); }
+LaneAxis OperandLoader::transposed_axis() const { return other(axis()); }
 
-LoadOperand OperandLoader::turned_callback() {
+LoadOperand OperandLoader::transposed_callback() {
   return [this](kernel::Value outer, kernel::Value depth, kernel::Value position, LaneAxis axis, int lanes,
                 kernel::Value mask) { return load(outer, position, depth, other(axis), lanes, mask); };
 }

@@ -62,10 +62,10 @@ class OperandLoader {
   /// The same as load(), as a callback for packing.
   LoadOperand callback();
   /// The same with the depth as the rows and the positions as k, for products that sum over positions.
-  LoadOperand turned_callback();
+  LoadOperand transposed_callback();
   /// Along which axis its elements are neighbours.
   LaneAxis axis() const;
-  LaneAxis turned_axis() const;  ///< as turned_callback() has it
+  LaneAxis transposed_axis() const;  ///< as transposed_callback() has it
 
  private:
   const AttentionOperand& operand_;

@@ -92,7 +92,7 @@ class Parts {
       mapped.push_back(at != domain_dim.end() ? at->second
                                               : AttentionOperand::depth_dim - static_cast<int>(depth.find(c)));
     }
-    AttentionParts::End end;
+    AttentionParts::OutputProduct end;
     end.node = id;
     end.value = program_.members.at(own->member);
     end.other = operand(node.operands[left ? 1 : 0], mapped);
@@ -115,7 +115,7 @@ class Parts {
       else if (at->second == position)
         end.position_dims.push_back(i);
     }
-    parts_.ends.push_back(std::move(end));
+    parts_.outputs.push_back(std::move(end));
   }
 
   const LoweringContext& lowering_;
@@ -129,17 +129,17 @@ class Parts {
 }  // namespace
 
 bool AttentionParts::sums_over_rows() const {
-  return std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.over_rows; });
+  return std::any_of(outputs.begin(), outputs.end(), [](const OutputProduct& end) { return end.over_rows; });
 }
 
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program) {
   return Parts(lowering, region, program).find();
 }
 
-AttentionParts parts_with(AttentionParts parts, Ends ends) {
-  if (ends == Ends::all) return parts;
-  std::erase_if(parts.ends, [&](const auto& end) { return end.over_rows != (ends == Ends::over_rows); });
-  if (ends == Ends::over_rows)
+AttentionParts parts_with(AttentionParts parts, OutputProducts ends) {
+  if (ends == OutputProducts::all) return parts;
+  std::erase_if(parts.outputs, [&](const auto& end) { return end.over_rows != (ends == OutputProducts::over_rows); });
+  if (ends == OutputProducts::over_rows)
     parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
   else
     parts.repeated = parts.repeated * std::exchange(parts.serial, Dim(1));

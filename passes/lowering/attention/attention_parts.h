@@ -19,7 +19,7 @@ struct AttentionParts {
   };
   /// A product that ends the attention: result[row] = sum over columns of value * other[column], or result[column] =
   /// sum over rows of value * other[row].
-  struct End {
+  struct OutputProduct {
     ir::ValueId node;
     int value = -1;                   ///< what it reads, in the point program
     std::optional<int> divisor = {};  ///< a row value that divides its sums: see softmax_divisor.h
@@ -38,7 +38,7 @@ struct AttentionParts {
   Dim parallel = 1, repeated = 1, serial = 1;  ///< how many outer indices of each kind
   DType compute = f32;
   std::vector<Score> scores;
-  std::vector<End> ends;
+  std::vector<OutputProduct> outputs;
 
   bool sums_over_rows() const;
 };
@@ -47,9 +47,9 @@ struct AttentionParts {
 AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program);
 
 /// Which products end a kernel.
-enum class Ends { all, over_columns, over_rows };
-/// The parts of a kernel that has these ends alone. Where all sum over rows, all outer dims but the serial ones run
-/// in parallel; where all sum over columns, only rows and the parallel dims do.
-AttentionParts parts_with(AttentionParts parts, Ends ends);
+enum class OutputProducts { all, over_columns, over_rows };
+/// The parts of a kernel that has these output products alone. Where all sum over rows, all outer dims but the serial
+/// ones run in parallel; where all sum over columns, only rows and the parallel dims do.
+AttentionParts parts_with(AttentionParts parts, OutputProducts ends);
 
 }  // namespace lathe

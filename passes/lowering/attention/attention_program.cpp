@@ -30,7 +30,7 @@ bool is_tiled(const AttentionProgram& attention, const VectorTarget& target) {
   };
   return std::all_of(parts.scores.begin(), parts.scores.end(),
                      [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
-         std::all_of(parts.ends.begin(), parts.ends.end(),
+         std::all_of(parts.outputs.begin(), parts.outputs.end(),
                      [&](const auto& end) { return end.narrow == narrow && fits(end.other); }) &&
          is_faster_by_tiles(
              dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
@@ -40,7 +40,7 @@ bool is_tiled(const AttentionProgram& attention, const VectorTarget& target) {
 
 std::vector<int> AttentionProgram::results() const {
   std::vector<int> found;
-  for (const AttentionParts::End& end : parts.ends) found.push_back(end.value);
+  for (const AttentionParts::OutputProduct& end : parts.outputs) found.push_back(end.value);
   return found;
 }
 
@@ -51,17 +51,17 @@ Dim AttentionProgram::flops(const Dim& depths) const {
   return parts.parallel * parts.repeated * parts.serial * pairs * depths;
 }
 
-AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, Ends ends) {
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, OutputProducts ends) {
   return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region.parts[0]), ends);
 }
 
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
-                                   Ends ends) {
+                                   OutputProducts ends) {
   AttentionProgram found;
   found.program = std::move(program);
   found.parts = parts_with(attention_parts(lowering, region, found.program), ends);
-  if (ends == Ends::over_rows) found.program.stores.clear();  // the other kernel stores it all
-  for (AttentionParts::End& end : found.parts.ends) {
+  if (ends == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores it all
+  for (AttentionParts::OutputProduct& end : found.parts.outputs) {
     if (found.parts.sums_over_rows()) break;
     const auto taken = take_out_divisor(found.program, end.value, found.columns());
     if (!taken) continue;

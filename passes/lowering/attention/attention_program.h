@@ -25,8 +25,9 @@ struct AttentionProgram {
 /// Of a kernel that has these ends. Divisions by a row's sum are taken out of what products sum over the columns,
 /// unless some product sums over the rows. `program`: that of the rows part.
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
-                                   Ends ends = Ends::all);
+                                   OutputProducts ends = OutputProducts::all);
 /// The same of the program as the graph says.
-AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, Ends ends = Ends::all);
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region,
+                                   OutputProducts ends = OutputProducts::all);
 
 }  // namespace lathe

@@ -15,8 +15,8 @@ struct ColumnBounds {
   std::optional<Dim> upper;  ///< columns > row + upper are left out
   std::optional<Dim> lower;  ///< columns < row + lower are left out
 
-  /// A bound that the rows of a strip must keep: base + scale * magnitude + sum of sign * row value < limit, where
-  /// magnitude bounds every score, and is at least 1.
+  /// A bound that the rows of a row block must keep: base + scale * magnitude + sum of sign * row value < limit,
+  /// where magnitude bounds every score, and is at least 1.
   struct Check {
     double base = 0, scale = 0;
     std::vector<std::pair<int, int>> rows;  ///< instruction, sign

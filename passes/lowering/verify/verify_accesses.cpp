@@ -127,7 +127,7 @@ std::optional<AccessVerifier::Fault> AccessVerifier::find_fault(int first_launch
       if (buffer.kind == ProgramBuffer::Kind::scratch) continue;
       const Binding here{l, static_cast<int>(p)};
       if (use.stored[p]) written[launch.buffers[p]].by.push_back(here);
-      if (launch.leaves_rest(here.parameter)) written[launch.buffers[p]].in_part = true;
+      if (launch.leaves_remainder(here.parameter)) written[launch.buffers[p]].in_part = true;
       if (use.loaded[p] && buffer.has_room) written[launch.buffers[p]].read_by.push_back(here);
     }
   }

@@ -171,7 +171,7 @@ class Verifier {
     if (stores && (kind == Kind::input || kind == Kind::constant)) fail("program_constant", b, "it is written");
     if (kind == Kind::input || kind == Kind::state || kind == Kind::constant || is_stored(b)) return;
     if (loads && !stores) fail("program_unwritten", b, "it is read and nothing wrote it before");
-    if (launch().leaves_rest(static_cast<int>(p)))
+    if (launch().leaves_remainder(static_cast<int>(p)))
       fail("program_unwritten", b, "a part is written and nothing wrote the rest before");
   }
 

@@ -8,7 +8,7 @@
 #include "ir/kernel/printer.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/attention/spelling.h"
+#include "tests/attention/variant.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
@@ -55,17 +55,17 @@ void check_values(const ir::Graph& graph, const DimBindings& dims, const Program
   }
 }
 
-/// One head, forward and backward: three strips of rows and of columns in f64.
-constexpr std::int64_t strips_of_f64 = 70;
+/// One head, forward and backward: three row blocks and of columns in f64.
+constexpr std::int64_t row_blocks_of_f64 = 70;
 
-/// The bytes of the only boolean buffer that the kernel reads: which strips of rows leave out columns.
+/// The bytes of the only boolean buffer that the kernel reads: which row blocks leave out columns.
 std::vector<bool> left_out(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers) {
   std::vector<bool> found;
   for (std::size_t i = 0; i < buffers.size(); ++i)
     if (kernel.buffers[i].dtype == boolean)
       for (std::int64_t k = 0; k < buffers[i].count; ++k)
         found.push_back(static_cast<const unsigned char*>(buffers[i].data)[k] != 0);
-  found.resize(3);  // of a size known only now there is room for a strip a row
+  found.resize(3);  // of a size known only now there is room for a row block a row
   return found;
 }
 
@@ -99,8 +99,8 @@ TEST_CASE("attention on GPUs: of one row, of none, over no columns, over ragged 
     check_values(across->graph, dims, fused, plain, {});
 }
 
-TEST_CASE("every twenty-fourth spelling of attention on GPUs") {
-  const auto all = spellings();
+TEST_CASE("every twenty-fourth variant of attention on GPUs") {
+  const auto all = variants();
   for (std::size_t i = 5; i < all.size(); i += 24) {
     INFO(all[i].name());
     const ir::Graph graph = build(all[i]);
@@ -207,8 +207,8 @@ TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes n
   for (const double poison : {0.5, 1e20, -infinity, std::numeric_limits<double>::quiet_NaN()})
     for (const char* where : {"k", "v"}) {
       INFO(poison << " in " << where);
-      ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", strips_of_f64}});
-      arguments.at(where).set(strips_of_f64 * (where[0] == 'k' ? 4 : 6) - 1, poison);  // of the last column
+      ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", row_blocks_of_f64}});
+      arguments.at(where).set(row_blocks_of_f64 * (where[0] == 'k' ? 4 : 6) - 1, poison);  // of the last column
       std::vector<bool> found;
       const ir::Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
         if (kernel.name.find("attention_columns") != std::string::npos) found = left_out(kernel, buffers);
@@ -226,7 +226,7 @@ TEST_CASE(
     "the gradient of a bias that batches share on GPUs: several tiles, and those beyond the diagonal left out") {
   const ir::Graph graph = build({.layout = Layout::heads, .mask = Mask::bias_then_mask, .types = Types::f64});
   const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
-  const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", strips_of_f64}});
+  const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", row_blocks_of_f64}});
   std::vector<bool> found;
   const ir::Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
     if (kernel.name.find("attention_outer_sums") != std::string::npos) found = left_out(kernel, buffers);

@@ -17,7 +17,7 @@ using Catch::Contains;
 namespace {
 
 /// Scores in one dtype, softmax in f32, weights and values in another.
-std::string told(const std::string& scores, const std::string& weights, int depth = 16, bool warp_groups = false) {
+std::string told(const std::string& scores, const std::string& weights, int depth = 16, bool warpgroups = false) {
   const ir::Graph graph = ir::parse_graph("graph @a(input %q: " + scores + "[S, d=" + std::to_string(depth) +
                                               "], input %v: " + weights + "[S, 16]) {" + R"(
   %scores = contract %q, %q {spec="ab,cb->ac"}  loc("net.cpp":7)
@@ -28,18 +28,18 @@ std::string told(const std::string& scores, const std::string& weights, int dept
   output "y" %y
 })",
                                           "a");
-  return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, warp_groups);
+  return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, warpgroups);
 }
 
 }  // namespace
 
 TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores do in them") {
-  for (const bool warp_groups : {false, true}) {
-    const std::string text = told("bf16", "bf16", 16, warp_groups);
+  for (const bool warpgroups : {false, true}) {
+    const std::string text = told("bf16", "bf16", 16, warpgroups);
     INFO(text);
     CHECK_THAT(text, Contains("softmax at net.cpp:9: fused") && Contains("by k0_attention_") &&
-                         Contains(warp_groups ? ": warp groups, tensor cores, " : ": tensor cores, ") &&
-                         Contains(" bytes of shared memory a block") && !Contains("not by warp groups") &&
+                         Contains(warpgroups ? ": warpgroups, tensor cores, " : ": tensor cores, ") &&
+                         Contains(" bytes of shared memory a block") && !Contains("not by warpgroups") &&
                          !Contains("not by tensor cores"));
   }
   CHECK_THAT(told("f32", "f32"), Contains("not by tensor cores, which take bf16 or f16 alone: %") &&
@@ -48,11 +48,11 @@ TEST_CASE("an attention on a GPU is told with its kernels and what tensor cores 
   CHECK_THAT(told("f16", "bf16"), Contains("contract multiplies bf16 and bf16 (net.cpp:11)"));
 }
 
-TEST_CASE("an attention on sm_90a that warp groups do not suit is told with the condition that fails") {
+TEST_CASE("an attention on sm_90a that warpgroups do not suit is told with the condition that fails") {
   CHECK_THAT(told("bf16", "bf16", 12, true),
              Contains(": tensor cores, ") &&
-                 Contains("\n    not by warp groups: its keys are computed, or no boxes that TMA copies\n"));
-  CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warp groups"));
+                 Contains("\n    not by warpgroups: its keys are computed, or no boxes that TMA copies\n"));
+  CHECK_THAT(told("f32", "f32", 16, true), !Contains("not by warpgroups"));
 }
 
 TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such, so that TMA copies them") {
@@ -71,22 +71,22 @@ TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such
 })",
                                           "a");
   CHECK_THAT(explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true),
-             Contains("_attention_by_groups_") && !Contains("not by warp groups"));
+             Contains("attention_by_wgmma_") && !Contains("not by warpgroups"));
 }
 
-TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warp groups run") {
+TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warpgroups run") {
   const auto told_of = [](std::int64_t depth) {
     const ir::Graph graph = test::attention_with_gradients({.types = test::Types::bf16}, depth, 16);
     return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
   };
   const std::string text = told_of(16);
   INFO(text);
-  CHECK_THAT(text, Contains("attention_columns_by_groups_") && Contains("attention_rows_by_groups_") &&
-                       Contains(": warp groups, tensor cores, ") &&
-                       Contains("not by warp groups: its softmax takes several loops over the columns"));
-  CHECK_THAT(told_of(264), Contains("not by warp groups: sums over columns of 16, 264 elements, where registers") &&
+  CHECK_THAT(text, Contains("attention_columns_by_wgmma_") && Contains("attention_rows_by_wgmma_") &&
+                       Contains(": warpgroups, tensor cores, ") &&
+                       Contains("not by warpgroups: its softmax takes several loops over the columns"));
+  CHECK_THAT(told_of(264), Contains("not by warpgroups: sums over columns of 16, 264 elements, where registers") &&
                                Contains("by k1_attention_columns_") &&
-                               Contains("not by warp groups: sums over rows of 16, 264 elements, where registers"));
+                               Contains("not by warpgroups: sums over rows of 16, 264 elements, where registers"));
 }
 
 TEST_CASE("an attention that no GPU kernel takes is told with the condition that fails") {
@@ -98,7 +98,7 @@ TEST_CASE("an attention that no GPU kernel takes is told with the condition that
   CHECK(explain_gpu_attention(none, false) == "this graph has no softmax\n");
 }
 
-TEST_CASE("the products of a step in mixed precision are told, and what keeps one from warp groups") {
+TEST_CASE("the products of a step in mixed precision are told, and what keeps one from warpgroups") {
   const auto told_of = [](std::int64_t words) {
     models::GptConfig config = test::small_gpt(f32, 1);
     config.vocab = Dim("vocab", words);
@@ -108,10 +108,10 @@ TEST_CASE("the products of a step in mixed precision are told, and what keeps on
   };
   // Lines of 1001 words are padded; those of 201 are short.
   for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("is computed where it is read"));
-  for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("pieces of 16 bytes"));
+  for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("chunks of 16 bytes"));
   const std::string text = told_of(201);
   INFO(text);
-  CHECK_THAT(text, Contains("contract logits gpt.cpp:") && Contains(": warp groups, ") &&
+  CHECK_THAT(text, Contains("contract logits gpt.cpp:") && Contains(": warpgroups, ") &&
                        Contains(" multiplications and additions, by k") &&
-                       Contains("\n  not by warp groups: its left operand does not lie in pieces of 16 bytes"));
+                       Contains("\n  not by warpgroups: its left operand does not lie in chunks of 16 bytes"));
 }

@@ -15,9 +15,9 @@ struct Attention {
   std::vector<Tensor> results;
 };
 
-void build(Attention& made, const Spelling& spelling, std::int64_t depth, std::int64_t values) {
-  const DType dtype = spelling.types == Types::f16 ? f16 : bf16;
-  Sizes sizes = sizes_of(spelling);
+void build(Attention& made, const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
+  const DType dtype = variant.types == Types::f16 ? f16 : bf16;
+  Sizes sizes = sizes_of(variant);
   sizes.d = Dim{"d", depth}, sizes.e = Dim{"e", values};
   const MakeInput input = [&](std::string_view name, std::optional<DType> given, const Shape& shape) {
     auto& inputs = given ? made.masks : made.inputs;
@@ -25,10 +25,10 @@ void build(Attention& made, const Spelling& spelling, std::int64_t depth, std::i
     if (known != inputs.end()) return known->second;
     return inputs.emplace(std::string(name), made.g.input(name, given.value_or(dtype), shape)).first->second;
   };
-  for (const LaidOut& one : lay_out(spelling, sizes, input)) {
-    const Tensor scores = spelling.types == Types::f32_softmax ? one.scores.to(f32) : one.scores;
-    Tensor weights = mask_scores(spelling, sizes, made.g, input, one, scores).softmax(one.columns);
-    if (spelling.extra == Extra::dropout) weights = dropout(weights, made.g.random_state(), 0.25);
+  for (const LaidOut& one : lay_out(variant, sizes, input)) {
+    const Tensor scores = variant.types == Types::f32_softmax ? one.scores.to(f32) : one.scores;
+    Tensor weights = mask_scores(variant, sizes, made.g, input, one, scores).softmax(one.columns);
+    if (variant.extra == Extra::dropout) weights = dropout(weights, made.g.random_state(), 0.25);
     made.results.push_back(one.apply(weights.to(dtype)));
   }
 }
@@ -39,16 +39,16 @@ void return_results(Attention& made) {
 
 }  // namespace
 
-ir::Graph forward_attention(const Spelling& spelling, std::int64_t depth, std::int64_t values) {
+ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
   Attention made;
-  build(made, spelling, depth, values);
+  build(made, variant, depth, values);
   return_results(made);
   return made.g.finish();
 }
 
-ir::Graph attention_with_gradients(const Spelling& spelling, std::int64_t depth, std::int64_t values) {
+ir::Graph attention_with_gradients(const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
   Attention made;
-  build(made, spelling, depth, values);
+  build(made, variant, depth, values);
   return_results(made);
   std::vector<Tensor> wrt;
   for (const auto& [name, tensor] : made.inputs) wrt.push_back(tensor);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "ir/tensor/graph.h"
-#include "tests/attention/spelling.h"
+#include "tests/attention/variant.h"
 
 namespace lathe::test {
 
-/// The attention of a spelling alone, of bf16 or f16, with heads of so many elements.
-ir::Graph forward_attention(const Spelling& spelling, std::int64_t depth, std::int64_t values);
+/// The attention of a variant alone, of bf16 or f16, with heads of so many elements.
+ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, std::int64_t values);
 /// The same with the gradients of a weighted sum of its result.
-ir::Graph attention_with_gradients(const Spelling& spelling, std::int64_t depth, std::int64_t values);
+ir::Graph attention_with_gradients(const PatternVariant& variant, std::int64_t depth, std::int64_t values);
 
 }  // namespace lathe::test

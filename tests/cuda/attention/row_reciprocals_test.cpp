@@ -16,9 +16,9 @@ using namespace lathe;
 namespace {
 
 /// How often the text of the kernels that sum over rows divides f32 values, but by constants.
-int divisions(const ir::Graph& graph, bool warp_groups) {
+int divisions(const ir::Graph& graph, bool warpgroups) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
-  const Program program = (warp_groups ? lower_gpu_sm_90a : lower_gpu)(passed, {});
+  const Program program = (warpgroups ? lower_gpu_sm_90a : lower_gpu)(passed, {});
   int found = 0, kernels = 0;
   for (const kernel::Kernel& kernel : program.kernels) {
     if (kernel.name.find("_attention_columns_") == std::string::npos) continue;
@@ -47,7 +47,7 @@ ir::Graph attention() {
 }  // namespace
 
 TEST_CASE("row_reciprocals: a backward pass inverts the sums of a softmax once a row, where the rows are looked at") {
-  for (const bool warp_groups : {false, true}) CHECK(divisions(attention(), warp_groups) == 0);
+  for (const bool warpgroups : {false, true}) CHECK(divisions(attention(), warpgroups) == 0);
 }
 
 TEST_CASE("row_reciprocals: sums that may be anything divide every weight") {

@@ -6,7 +6,7 @@
 #include "frontend/grad.h"
 #include "frontend/ops.h"
 #include "passes/gpu/lower_gpu.h"
-#include "tests/cuda/attention/group_attention.h"
+#include "tests/cuda/attention/wgmma_attention.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/compare.h"
 #include "tests/support/program_interpreter.h"
@@ -73,8 +73,8 @@ TEST_CASE("the CUDA text of attention whose wholly masked queries give zeros, fo
       samples.push_back({graph, ProgramInterpreter(graph, lower_gpu, {.attention = AttentionFusion::required})});
     }
     const ir::Graph graph = attention_graph(bf16, known);
-    samples.push_back({graph, fused_by_groups(graph)});
-    CHECK(rows_by_groups(samples.back().fused));
+    samples.push_back({graph, fused_by_wgmma(graph)});
+    CHECK(rows_by_wgmma(samples.back().fused));
   }
   std::vector<kernel::Kernel> kernels;
   for (const Sample& sample : samples)

@@ -90,7 +90,7 @@ reverse(const f32* __restrict__ x, f32* __restrict__ y, const i64 blocks, u64* c
 )");
 }
 
-TEST_CASE("names and notes of users cannot break the text") {
+TEST_CASE("names and notes of consumers cannot break the text") {
   const Kernel kernel = [] {
     Builder b("2 softmax-step::int");
     b.note("%1 \"odd\nname\" c:\\m.cpp:1\\");

@@ -13,7 +13,7 @@
 #include "tests/support/chained_product.h"
 #include "tests/support/random_product.h"
 
-/// The text of products whose left operand lies in registers, and of what users tell those that fill a ring.
+/// The text of products whose left operand lies in registers, and of what consumers tell the producers a pipeline.
 using namespace lathe;
 using namespace lathe::kernel;
 using test::chained_product;
@@ -27,7 +27,7 @@ constexpr ChainedProduct variants[] = {{bf16, false}, {f16, false}, {bf16, true}
 /// Whether all columns are gone through once more follows from the first number, which the dtype decides.
 template <class Run>
 std::vector<float> product(const ChainedProduct& p, std::int64_t columns, const Run& run) {
-  return test::random_product(p.dtype, 140 * ChainedProduct::line, group_rows * ChainedProduct::values, {columns},
+  return test::random_product(p.dtype, 140 * ChainedProduct::line, wgmma_rows * ChainedProduct::values, {columns},
                               run);
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("mistakes in the text of left operands in registers, and of waits insi
         "    return value;\n  }\n  LATHE_FUNCTION bool hear");
 }
 
-TEST_CASE("races: none in chained products, and a ring that begins without a barrier is found") {
+TEST_CASE("races: none in chained products, and a pipeline that begins without a barrier is found") {
   const Kernel kernels[] = {chained_product({}), chained_product({.boxes = true})};
   auto cuda = test::RacingCuda::build(kernels);
   if (!cuda) return;
@@ -103,7 +103,8 @@ TEST_CASE("races: none in chained products, and a ring that begins without a bar
     return "";
   };
   for (const Kernel& kernel : kernels) CHECK(said(*cuda, kernel) == "");
-  // Where nobody waits for what users tell, the ring hangs more often than it races: the test on the host has that.
+  // Where nobody waits for what consumers tell, the pipeline hangs more often than it races: the test on the host has
+  // that.
   auto wrong =
       test::RacingCuda::build({&kernels[1], 1}, with_mistake("show_to_other_proxy();\n  __syncthreads();", ""));
   REQUIRE(wrong);
@@ -115,8 +116,9 @@ TEST_CASE("chained products become wgmma of registers, one under way behind the 
   for (const ChainedProduct& p : variants) kernels.push_back(chained_product(p));
   const std::string text = cuda::emit(kernels[2]);
   INFO(text);
-  for (const char* part : {"start_ring<2, true>(ring_barriers, 1, 128);", "group_mma<48>(r", "ring.wait_sums(r",
-                           "ring.wait_own_sums(r", "= ring.tell(", "= ring.hear();", ", transposed_panels(values, "})
+  for (const char* part :
+       {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r", "pipeline.wait_sums(r",
+        "pipeline.wait_own_sums(r", "= pipeline.tell(", "= pipeline.hear();", ", transposed_panels(values, "})
     CHECK(text.find(part) != std::string::npos);
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;

@@ -10,22 +10,22 @@
 #include "tests/cuda/host/kernels.h"
 #include "tests/cuda/host/racing_cuda.h"
 #include "tests/support/compare.h"
-#include "tests/support/group_product.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/random_product.h"
 #include "tests/support/tile_product.h"
+#include "tests/support/wgmma_product.h"
 
 /// The CUDA text of every schedule with a thread of the operating system for every thread of a block, under
 /// ThreadSanitizer: no races, and those that are put in by hand are found.
 using namespace lathe;
 using namespace lathe::kernel;
-using test::group_product;
-using test::GroupProduct;
 using test::ProgramInterpreter;
 using test::Race;
 using test::RacingCuda;
 using test::tile_product;
 using test::TileProduct;
+using test::wgmma_product;
+using test::WgmmaProduct;
 
 namespace {
 
@@ -33,7 +33,7 @@ struct Case {
   std::string_view what;
   ir::Graph graph;
   double tolerance;
-  bool warp_groups = false;
+  bool warpgroups = false;
 };
 
 std::vector<Case> schedules() {
@@ -82,8 +82,8 @@ graph @tensor_product(input %x: bf16[k, 16], input %dy: bf16[k, 64]) {
   output "y" %2
 })"),
                    8e-3});
-  cases.push_back({"a product by warp groups",
-                   graph(R"(graph @group_product(input %x: f16[m, 72], input %w: f16[72, 128]) {
+  cases.push_back({"a product by warpgroups",
+                   graph(R"(graph @wgmma_product(input %x: f16[m, 72], input %w: f16[72, 128]) {
   %1 = matmul %x, %w
   output "y" %1
 })"),
@@ -135,13 +135,13 @@ TEST_CASE("races: a barrier that is missing, blocks that write the same") {
   CHECK(meddling.find("k3_meddling") != std::string::npos);
 }
 
-TEST_CASE("races: copies that nobody waits for, a warp's threads that only meet in mma, rings out of step") {
+TEST_CASE("races: copies that nobody waits for, a warp's threads that only meet in mma, pipelines out of step") {
   TileProduct unwaited, unordered;
   unwaited.waits = false, unordered.barrier = false;
-  const GroupProduct ring{.right_transposed = true, .tiles = 2};
-  const GroupProduct boxes{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
-  const Kernel kernels[] = {tile_product({}), tile_product(unwaited), tile_product(unordered), group_product(ring),
-                            group_product(boxes)};
+  const WgmmaProduct pipeline{.right_transposed = true, .tiles = 2};
+  const WgmmaProduct boxes{.right_transposed = true, .tiles = 2, .left_boxes = true, .right_boxes = true};
+  const Kernel kernels[] = {tile_product({}), tile_product(unwaited), tile_product(unordered),
+                            wgmma_product(pipeline), wgmma_product(boxes)};
   auto cuda = RacingCuda::build(kernels);
   if (!cuda) return;
   CHECK(race_of_product(*cuda, kernels[0], {37, 64, 64}) == "");
@@ -172,7 +172,7 @@ TEST_CASE("races: none in the text of any schedule") {
   std::vector<ProgramInterpreter> programs;
   std::vector<Kernel> kernels;
   for (const Case& c : cases) {
-    programs.emplace_back(c.graph, c.warp_groups ? lower_gpu_sm_90a : lower_gpu,
+    programs.emplace_back(c.graph, c.warpgroups ? lower_gpu_sm_90a : lower_gpu,
                           LowerOptions{.attention = AttentionFusion::required});
     const auto& own = programs.back().program().kernels;
     kernels.insert(kernels.end(), own.begin(), own.end());

@@ -10,7 +10,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/program_interpreter.h"
 
-/// Long reductions with few results, cut into pieces that many blocks share.
+/// Long reductions with few results, cut into splits that many blocks share.
 using namespace lathe;
 using test::HostCuda;
 using test::ProgramInterpreter;
@@ -79,7 +79,7 @@ const std::vector<Case>& cut() {
                                            2,
                                            {{}},
                                            1e-12},
-                                          // A length that is not known: of none, of less than a piece, of several.
+                                          // A length that is not known: of none, of less than a split, of several.
                                           {R"(input %x: f32[n]) {
   %1 = sum %x {dims=[0]}
   output "y" %1
@@ -122,7 +122,7 @@ const std::vector<Case>& whole() {
 
 }  // namespace
 
-TEST_CASE("few long reductions are cut into pieces, and give what whole ones give") {
+TEST_CASE("few long reductions are cut into splits, and give what whole ones give") {
   std::vector<ProgramInterpreter> programs;
   for (const Case& c : cut()) {
     programs.push_back(c.program());
@@ -141,7 +141,7 @@ TEST_CASE("few long reductions are cut into pieces, and give what whole ones giv
     }
 }
 
-TEST_CASE("the CUDA text of reductions in pieces on the host") {
+TEST_CASE("the CUDA text of reductions in splits on the host") {
   std::vector<kernel::Kernel> kernels;
   const ProgramInterpreter rows = cut()[2].program(), columns = cut()[9].program();
   for (const ProgramInterpreter* p : {&rows, &columns})
@@ -166,25 +166,25 @@ TEST_CASE("reductions that are short, or many, are not cut") {
   }
 }
 
-TEST_CASE("into how many pieces long reductions are cut") {
-  const auto pieces = [](std::optional<std::int64_t> results, std::optional<std::int64_t> length) {
-    return gpu::pieces_of(
-        {.results = results, .length = length, .bytes = 4, .threads = 1024, .piece_threads = 256, .kernels = 1});
+TEST_CASE("into how many splits long reductions are cut") {
+  const auto splits = [](std::optional<std::int64_t> results, std::optional<std::int64_t> length) {
+    return gpu::splits_of(
+        {.results = results, .length = length, .bytes = 4, .threads = 1024, .split_threads = 256, .kernels = 1});
   };
-  CHECK(pieces(1, 0) == 1);
-  CHECK(pieces(0, 1 << 20) == 1);
-  CHECK(pieces(1, 1024) == 1);
-  CHECK(pieces(1, 38'633'472) == 256);  // all of an embedding's gradient
-  CHECK(pieces(1, std::nullopt) > 64);
-  CHECK(pieces(std::nullopt, 1 << 20) == 1);
-  CHECK(pieces(std::nullopt, std::nullopt) == 1);
-  CHECK(pieces(16, 1 << 20) > 8);
-  CHECK(pieces(16, 1 << 20) < 128);
-  CHECK(pieces(1024, 1 << 20) == 1);
-  for (std::int64_t length = 1; length < (1 << 26); length *= 2) CHECK(pieces(1, length) <= pieces(1, length * 2));
+  CHECK(splits(1, 0) == 1);
+  CHECK(splits(0, 1 << 20) == 1);
+  CHECK(splits(1, 1024) == 1);
+  CHECK(splits(1, 38'633'472) == 256);  // all of an embedding's gradient
+  CHECK(splits(1, std::nullopt) > 64);
+  CHECK(splits(std::nullopt, 1 << 20) == 1);
+  CHECK(splits(std::nullopt, std::nullopt) == 1);
+  CHECK(splits(16, 1 << 20) > 8);
+  CHECK(splits(16, 1 << 20) < 128);
+  CHECK(splits(1024, 1 << 20) == 1);
+  for (std::int64_t length = 1; length < (1 << 26); length *= 2) CHECK(splits(1, length) <= splits(1, length * 2));
 }
 
-TEST_CASE("pieces of reductions compile without spills and read 16 bytes at a time") {
+TEST_CASE("splits of reductions compile without spills and read 16 bytes at a time") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;
   const ProgramInterpreter rows = cut()[0].program(), columns = cut()[9].program();

@@ -43,7 +43,7 @@ constexpr Case cases[] = {
   output "y" %1
 })",
      256, 2},
-    {"both operands along their rows, a long sum in pieces, an epilogue",
+    {"both operands along their rows, a long sum in splits, an epilogue",
      R"(graph @dw(input %x: bf16[k, 72], input %dy: bf16[k, 70], input %w: f32[72, 70]) {
   %1 = transpose %x {dim0=0, dim1=1}
   %2 = matmul %1, %dy

@@ -8,13 +8,13 @@
 
 inline constexpr std::size_t shim_warp_threads = 32, shim_group_threads = 128;
 
-/// Acts for all threads of a warp or warp group, each of which has given a pointer to what is its own. False: what
+/// Acts for all threads of a warp or warpgroup, each of which has given a pointer to what is its own. False: what
 /// they ask for is wrong, and none of them goes on.
 using ShimCollective = bool (*)(void* const* lanes);
 
 /// The number of the running thread in its block.
 std::size_t shim_thread();
-/// Waits until all threads of the warp, or warp group, have come with the same `act`, which the last one runs. Orders
+/// Waits until all threads of the warp, or warpgroup, have come with the same `act`, which the last one runs. Orders
 /// no accesses to memory.
 void shim_meet(ShimCollective act, void* own, std::size_t threads = shim_warp_threads);
 /// Waits until over(what, number), which may become so before shim_wake().
@@ -57,7 +57,7 @@ inline void shim_by_agent(void (*)(const void*), const void*) {}
 #endif
 /// What orders the accesses before and after the phase of an mbarrier that is under way.
 const void* shim_present_phase(const unsigned long long* barrier);
-/// shim_arrive without passing anything on.
+/// shim_arrive without streamed anything on.
 void shim_count_arrival(unsigned long long* barrier);
 /// Bytes that a phase waits for have arrived.
 void shim_count_bytes(unsigned long long* barrier, unsigned bytes);

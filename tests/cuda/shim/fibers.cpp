@@ -55,7 +55,7 @@ struct Fiber {
   unsigned number = 0;
 };
 
-/// The threads of a warp, or warp group, that have come to the present collective.
+/// The threads of a warp, or warpgroup, that have come to the present collective.
 struct Meeting {
   void* lanes[shim_group_threads] = {};
   ShimCollective act = nullptr;
@@ -71,7 +71,7 @@ struct UserBarrier {
 struct Block {
   const ShimLaunch* launch = nullptr;
   std::vector<Meeting> warps, groups;
-  UserBarrier users;
+  UserBarrier consumers;
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
@@ -142,7 +142,7 @@ int run_block(std::mt19937_64& random) {
   b.groups.assign(b.fibers.size() / shim_group_threads + 1, {});
   shim_start_copies(b.fibers.size());
   shim_start_products();
-  b.users = {};
+  b.consumers = {};
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
@@ -187,12 +187,12 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
 }
 
 void shim_user_barrier(int threads) {
-  UserBarrier& users = block().users;
-  const unsigned round = users.rounds;
-  if (++users.arrived == threads) users = {0, round + 1};
+  UserBarrier& consumers = block().consumers;
+  const unsigned round = consumers.rounds;
+  if (++consumers.arrived == threads) consumers = {0, round + 1};
   shim_wait_until(
-      [](const void* all, unsigned before) { return static_cast<const UserBarrier*>(all)->rounds != before; }, &users,
-      round);
+      [](const void* all, unsigned before) { return static_cast<const UserBarrier*>(all)->rounds != before; },
+      &consumers, round);
 }
 
 void __syncwarp() {

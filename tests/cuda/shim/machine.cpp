@@ -156,7 +156,7 @@ void shim_wait_copies(int pending) {
   }
 }
 
-/// Pieces of a box as 16-byte copies: of the line's piece p from coordinate at[0] + 8 p on, at p ^ (line % 8) by the
+/// Splits of a box as 16-byte copies: of the line's piece p from coordinate at[0] + 8 p on, at p ^ (line % 8) by the
 /// place's address. What the machine would refuse never arrives.
 void shim_copy_box(void* to, const void* words, unsigned long long* barrier, const int* at, unsigned long rank) {
   const ShimTensorMap& map = *static_cast<const ShimTensorMap*>(words);

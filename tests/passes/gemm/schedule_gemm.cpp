@@ -24,11 +24,11 @@ TEST_CASE("blocked product: ragged sizes, both lane axes, every source") {
             if (right == Source::direct && rhs == LaneAxis::k) continue;
             const bool known = (m + n + k + static_cast<int>(left)) % 2 == 0;
             check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known},
-                  {.tile = small_tile(f32), .lhs = left, .rhs = right, .straight = (m + n) % 2 == 0});
+                  {.tile = small_tile(f32), .lhs = left, .rhs = right, .register_epilogue = (m + n) % 2 == 0});
           }
 }
 
-TEST_CASE("blocked product: strips packed by whole vectors of rows") {
+TEST_CASE("blocked product: row_blocks packed by whole vectors of rows") {
   for (const int mc : {2, 6, 8})
     for (const std::int64_t m : {1, 3, 7, 13})
       for (const LaneAxis lhs : axes)
@@ -49,7 +49,7 @@ TEST_CASE("skinny product: dot products along k") {
         }
 }
 
-TEST_CASE("skinny product: strips of a task, blocks of k, ragged columns") {
+TEST_CASE("skinny product: row_blocks of a task, blocks of k, ragged columns") {
   for (const std::int64_t m : {2, 4, 7})
     for (const std::int64_t n : {8, 9, 21})
       for (const std::int64_t k : {8, 17, 27})
@@ -60,10 +60,10 @@ TEST_CASE("skinny product: strips of a task, blocks of k, ragged columns") {
         }
 }
 
-TEST_CASE("product in pieces of k: ragged rows and columns, operands of both axes") {
+TEST_CASE("product in splits of k: ragged rows and columns, operands of both axes") {
   for (const std::int64_t m : {1, 2, 5})
     for (const std::int64_t n : {4, 9, 21})
-      for (const int pieces : {2, 3})
+      for (const int splits : {2, 3})
         for (const std::int64_t depth : {1, 4, 7})
           for (const LaneAxis lhs : axes)
             for (const Source source : {Source::loaded, Source::direct}) {
@@ -71,31 +71,31 @@ TEST_CASE("product in pieces of k: ragged rows and columns, operands of both axe
               const GemmProblem p{.batch = m == 1 ? 3 : 1,
                                   .m = m,
                                   .n = n,
-                                  .k = pieces * depth,
+                                  .k = splits * depth,
                                   .lhs = lhs,
                                   .rhs = LaneAxis::row,
                                   .known = (m + n + depth) % 2 == 0};
-              check(p, {.tile = tile, .lhs = source, .rhs = Source::direct, .pieces = pieces});
+              check(p, {.tile = tile, .lhs = source, .rhs = Source::direct, .splits = splits});
             }
 }
 
-TEST_CASE("plans cut k in pieces where few rows meet a large right operand that is read along n") {
+TEST_CASE("plans cut k in splits where few rows meet a large right operand that is read along n") {
   cpu::GemmQuery query{.batch = 1, .m = 1, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row};
-  CHECK(plan_gemm(query).pieces == 16);
+  CHECK(plan_gemm(query).splits == 16);
   query.k = 3071;  // 37 * 83
-  CHECK(plan_gemm(query).pieces == 1);
+  CHECK(plan_gemm(query).splits == 1);
   query.k = 3072, query.n = 50257;  // blocks of columns are tasks enough
-  CHECK(plan_gemm(query).pieces == 1);
+  CHECK(plan_gemm(query).splits == 1);
   query.n = 64;  // small
-  CHECK(plan_gemm(query).pieces == 1);
+  CHECK(plan_gemm(query).splits == 1);
   query.n = 768, query.m = 5;
-  CHECK(plan_gemm(query).pieces == 1);
+  CHECK(plan_gemm(query).splits == 1);
   query.m = 3;  // the sums of a step and a row of the right operand share the registers
   CHECK(plan_gemm(query).tile.nv * 4 < 32);
   query.m = 1, query.rhs_axis = LaneAxis::k;
-  CHECK(plan_gemm(query).pieces == 1);
+  CHECK(plan_gemm(query).splits == 1);
   query.rhs_axis = LaneAxis::row, query.k = {};
-  CHECK(plan_gemm(query).pieces == 1);
+  CHECK(plan_gemm(query).splits == 1);
 }
 
 TEST_CASE("plans pack a right operand that no cache holds ahead for very many rows only") {
@@ -134,9 +134,9 @@ TEST_CASE("plans copy a left operand first that is read along its rows, where L3
 TEST_CASE("plans read a small right operand in place, for few rows, and cut few columns into equal tiles") {
   cpu::GemmQuery query{.batch = 1, .m = 100, .n = 100, .k = 100, .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(query).rhs == Source::direct);
-  query.rhs_cheap = false;
+  query.rhs_loadable = false;
   CHECK(plan_gemm(query).rhs == Source::loaded);
-  query.rhs_cheap = true, query.m = 1024;
+  query.rhs_loadable = true, query.m = 1024;
   CHECK(plan_gemm(query).rhs != Source::direct);
   query.m = 100, query.k = 1000;
   CHECK(plan_gemm(query).rhs != Source::direct);
@@ -178,7 +178,7 @@ TEST_CASE("blocked product: the steps of k go in parts where the epilogue's memo
         }
 }
 
-TEST_CASE("packing: slivers of one, some and all rows, steps of k that are left over") {
+TEST_CASE("packing: micro_panels of one, some and all rows, steps of k that are left over") {
   for (const std::int64_t n : {1, 7, 8, 9, 13, 16})
     for (const std::int64_t k : {1, 3, 4, 7, 8, 18})
       for (const LaneAxis rhs : axes)
@@ -197,7 +197,7 @@ TEST_CASE("every plan of plan_gemm works, whatever is known") {
         for (const bool known : {false, true})
           for (const int bits : {128, 512}) {
             const GemmProblem p{.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known};
-            cpu::GemmQuery query{.vector_bits = bits, .lhs_axis = lhs, .rhs_axis = rhs, .lhs_cheap = k % 2 == 0};
+            cpu::GemmQuery query{.vector_bits = bits, .lhs_axis = lhs, .rhs_axis = rhs, .lhs_loadable = k % 2 == 0};
             if (known) query.batch = batch, query.m = m, query.n = n, query.k = k;
             check(p, cpu::plan_gemm(query));
           }
@@ -209,7 +209,7 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
       for (const bool known : {false, true}) {
         const GemmProblem p{.m = 9, .n = 100, .k = 270, .lhs = lhs, .rhs = rhs, .known = known};
         cpu::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k};
-        query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_cheap = !known;
+        query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_loadable = !known;
         if (known) query.m = p.m;
         const std::vector<GemmPlan> plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
         CHECK(to_string(plans[0]) == to_string(plan_gemm(query)));
@@ -237,7 +237,7 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   q.m = 4096;
   CHECK(plan_gemm(q).rhs == Source::packed);
   q.m = {};
-  q.lhs_cheap = false;
+  q.lhs_loadable = false;
   CHECK(plan_gemm(q).lhs == Source::packed);  // computed once for many blocks of columns
   q.n = 192;
   CHECK(plan_gemm(q).lhs == Source::loaded);
@@ -255,7 +255,7 @@ TEST_CASE("plans: what is streamed, loaded and packed") {
   CHECK(plan_gemm(q).tile.mr == 8);
   q.k = 64;  // dot products are too short to be worth adding up lanes
   CHECK(plan_gemm(q).strategy == cpu::GemmStrategy::blocked);
-  q = {.batch = 1, .m = 256, .n = 768, .k = 50257, .lhs_cheap = false};  // a packed copy would go through memory
+  q = {.batch = 1, .m = 256, .n = 768, .k = 50257, .lhs_loadable = false};  // a packed copy would go through memory
   CHECK(plan_gemm(q).rhs == Source::loaded);
   CHECK(plan_gemm(q).lhs == Source::loaded);
   q.k = 768;
@@ -281,7 +281,7 @@ TEST_CASE("plans: scratch fits, blocks are whole tiles") {
               const auto size = [](std::int64_t s) { return s == 0 ? std::optional<std::int64_t>{} : s; };
               cpu::GemmQuery q{.compute = compute, .vector_bits = bits, .m = size(m), .n = size(n), .k = size(k)};
               q.lhs_axis = axes[which & 1], q.rhs_axis = axes[which >> 1 & 1];
-              q.lhs_cheap = (which & 4) == 0, q.rhs_shared = (which & 8) == 0;
+              q.lhs_loadable = (which & 4) == 0, q.rhs_shared = (which & 8) == 0;
               const GemmPlan plan = cpu::plan_gemm(q);
               const cpu::GemmTile& t = plan.tile;
               const bool dot = plan.strategy == cpu::GemmStrategy::skinny_dot;
@@ -332,7 +332,7 @@ TEST_CASE("blocked product: pairs of bf16, odd and even k, both lane axes, every
 TEST_CASE("plans of bf16 products use pairs where both operands are packed, and only then") {
   for (const bool pairs : {false, true}) {
     const cpu::GemmQuery query{
-        .n = 768, .k = 768, .lhs_cheap = false, .rhs_cheap = false, .rhs_shared = true, .pairs = pairs};
+        .n = 768, .k = 768, .lhs_loadable = false, .rhs_loadable = false, .rhs_shared = true, .pairs = pairs};
     CHECK(plan_gemm(query).tile.pairs == pairs);
     cpu::GemmQuery one_row = query;
     one_row.m = 1;

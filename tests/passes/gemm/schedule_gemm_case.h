@@ -144,14 +144,14 @@ class GemmRun {
     if (plan_.lhs == Source::packed) runner(pack(true), {lhs_.bound(), packed_lhs.bound()}, dims);
     if (plan_.rhs == Source::packed) runner(pack(false), {rhs_.bound(), packed_rhs.bound()}, dims);
     for (std::int64_t i = 0; i < result_.count(); ++i) result_.set(i, 1);
-    Elements sums(compute, p_.batch * sums_of_pieces(plan_, p_.m, p_.n));
+    Elements sums(compute, p_.batch * split_k_sums(plan_, p_.m, p_.n));
     std::vector<kernel::BoundBuffer> buffers = {lhs_.bound(), rhs_.bound(), bias_.bound(), scale_.bound(),
                                                 result_.bound()};
     if (plan_.lhs == Source::packed) buffers.push_back(packed_lhs.bound());
     if (plan_.rhs == Source::packed) buffers.push_back(packed_rhs.bound());
-    if (plan_.pieces > 1) buffers.push_back(sums.bound());
+    if (plan_.splits > 1) buffers.push_back(sums.bound());
     runner(product(), buffers, dims);
-    if (plan_.pieces > 1) runner(product(true), buffers, dims);
+    if (plan_.splits > 1) runner(product(true), buffers, dims);
     return {result_.data(), static_cast<std::size_t>(result_.count()) * size_in_bytes(compute)};
   }
 
@@ -204,7 +204,7 @@ class GemmRun {
     return b.finish();
   }
 
-  /// With `join` what adds up the pieces of the product.
+  /// With `join` what adds up the splits of the product.
   kernel::Kernel product(bool join = false) const {
     Builder b("gemm");
     const Buffer lhs = b.buffer("lhs", p_.storage, Access::read), rhs = b.buffer("rhs", p_.storage, Access::read);
@@ -237,15 +237,15 @@ class GemmRun {
         b.store(result, row + n, b.load(result, row + n, lanes, mask) + sum, mask);
       };
     };
-    if (plan_.pieces == 1) {
+    if (plan_.splits == 1) {
       cpu::emit_gemm(b, plan_, s, left, right, epilogue, ahead);
       return b.finish();
     }
     const Buffer sums = b.buffer("sums", p_.compute(), join ? Access::read : Access::write);
     if (join)
-      cpu::emit_join_pieces(b, plan_, s, sums, epilogue);
+      cpu::emit_reduce_split_k(b, plan_, s, sums, epilogue);
     else
-      cpu::emit_gemm_pieces(b, plan_, s, left, right, sums);
+      cpu::emit_gemm_split_k(b, plan_, s, left, right, sums);
     return b.finish();
   }
 

@@ -8,12 +8,12 @@ using gpu::plan_tensor_product;
 namespace {
 
 void check_plan(std::optional<std::int64_t> m, std::optional<std::int64_t> n, std::optional<std::int64_t> k, int rows,
-                int columns, int pieces) {
+                int columns, int splits) {
   const gpu::TensorPlan plan = plan_tensor_product(1, m, n, k).front();
   INFO(m.value_or(-1) << " x " << n.value_or(-1) << " x " << k.value_or(-1));
   CHECK(plan.tile.rows == rows);
   CHECK(plan.tile.columns == columns);
-  CHECK(plan.pieces == pieces);
+  CHECK(plan.splits == splits);
 }
 
 }  // namespace
@@ -27,15 +27,15 @@ TEST_CASE("tensor core tiles: large ones where they fill the machine, small ones
   check_plan(1, 1, 1, 16, 64, 1);
 }
 
-TEST_CASE("long sums of few tiles are cut into pieces, short ones and those of unknown size are not") {
+TEST_CASE("long sums of few tiles are cut into splits, short ones and those of unknown size are not") {
   check_plan(768, 768, std::nullopt, 128, 128, 3);  // the gradient of a weight
   check_plan(2304, 768, std::nullopt, 128, 128, 1);
   check_plan(768, 768, 256, 64, 64, 1);
   check_plan(std::nullopt, 64, std::nullopt, 64, 64, 1);
-  CHECK(plan_tensor_product(std::nullopt, 128, 128, std::nullopt).front().pieces == 1);
+  CHECK(plan_tensor_product(std::nullopt, 128, 128, std::nullopt).front().splits == 1);
 }
 
-TEST_CASE("tensor core tiles to choose from are of one kind and number of pieces, which give the same bits") {
+TEST_CASE("tensor core tiles to choose from are of one kind and number of splits, which give the same bits") {
   const auto names = [](std::optional<std::int64_t> m, std::int64_t n, std::optional<std::int64_t> k, bool groups) {
     std::string text;
     for (const gpu::TensorPlan& plan : plan_tensor_product(1, m, n, k, groups)) text += to_string(plan) + "; ";
@@ -43,6 +43,6 @@ TEST_CASE("tensor core tiles to choose from are of one kind and number of pieces
   };
   CHECK(names(16, 768, 768, false) == "16 x 64 by 4 warps; 64 x 64 by 4 warps; 128 x 128 by 8 warps; ");
   CHECK(names(768, 768, std::nullopt, false) ==
-        "128 x 128 by 8 warps, 3 pieces; 64 x 64 by 4 warps, 3 pieces; 16 x 64 by 4 warps, 3 pieces; ");
-  CHECK(names(4096, 4096, 4096, true) == "128 x 256 by 2 warp groups; 128 x 128 by 2 warp groups; ");
+        "128 x 128 by 8 warps, 3 splits; 64 x 64 by 4 warps, 3 splits; 16 x 64 by 4 warps, 3 splits; ");
+  CHECK(names(4096, 4096, 4096, true) == "128 x 256 by 2 warpgroups; 128 x 128 by 2 warpgroups; ");
 }

@@ -45,13 +45,13 @@ std::string reason(const Graph& graph, const RowChunks& chunks = two_rows) {
 std::string reason(const std::string& lines) { return reason(with_arguments(lines)); }
 
 /// A loss of logits [7, 9] (or [B, T, 9]) and targets, by its name.
-struct Spelling {
+struct PatternVariant {
   std::string name, lines;
 };
 
-const std::vector<Spelling>& spellings() {
+const std::vector<PatternVariant>& variants() {
   static const std::string logits = "  %l = linear %x, %w\n";
-  static const std::vector<Spelling> all = {
+  static const std::vector<PatternVariant> all = {
       {"cross entropy", logits + "  %loss = cross_entropy %l, %t\n"},
       {"label smoothing", logits + "  %loss = cross_entropy %l, %t {label_smoothing=0.1}\n"},
       {"ignored targets", logits + "  %loss = cross_entropy %l, %t {ignore_index=1}\n"},
@@ -82,7 +82,7 @@ const std::vector<Spelling>& spellings() {
   return all;
 }
 
-Graph loss_of(const Spelling& spelling) { return with_arguments(spelling.lines + "  output \"loss\" %loss\n"); }
+Graph loss_of(const PatternVariant& variant) { return with_arguments(variant.lines + "  output \"loss\" %loss\n"); }
 
 Graph with_gradients(const Graph& forward) {
   return differentiate(forward, {.outputs = {{"loss", ""}}, .wrt = {"x", "w", "b"}, .unused = Unused::zeros});
@@ -184,10 +184,10 @@ TEST_CASE("chunk_rows: narrow sums that are widened are added up wide", "[chunks
     if (node.op == &ops::add) CHECK(node.type.dtype == f32);
 }
 
-TEST_CASE("chunk_rows: every spelling of a loss, forward and backward", "[chunks]") {
-  for (const Spelling& spelling : spellings()) {
-    INFO(spelling.name);
-    const Graph forward = loss_of(spelling);
+TEST_CASE("chunk_rows: every variant of a loss, forward and backward", "[chunks]") {
+  for (const PatternVariant& variant : variants()) {
+    INFO(variant.name);
+    const Graph forward = loss_of(variant);
     check_chunked(forward);
     check_chunked(with_gradients(forward));
   }

@@ -21,8 +21,8 @@ int most_groups(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4;
 
 }  // namespace
 
-AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<Ends> which, std::vector<PointStore> stores,
-                               std::string name)
+AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> which,
+                               std::vector<PointStore> stores, std::string name)
     : context(std::move(name)),
       b(context.builder),
       program(program_with(plan, std::move(stores))),
@@ -32,20 +32,21 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<Ends> wh
       plan_(plan),
       tile_(plan.tile),
       top_(emitter, {}) {
-  const auto& ends = plan.attention.parts.ends;
-  const auto wanted = [&](const AttentionParts::End& end) {
-    return which && end.over_rows == (*which == Ends::over_rows);
+  const auto& ends = plan.attention.parts.outputs;
+  const auto wanted = [&](const AttentionParts::OutputProduct& end) {
+    return which && end.over_rows == (*which == OutputProducts::over_rows);
   };
   const auto count = std::count_if(ends.begin(), ends.end(), wanted);
   const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
-  for (const AttentionParts::End& end : ends)
+  for (const AttentionParts::OutputProduct& end : ends)
     if (wanted(end))
       sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups, steps));
   if (!plan.online)
     for (const PointInstruction& i : program.code)
-      if (i.kind == Kind::reduce && std::find(joined_.begin(), joined_.end(), compute_type(i.dtype)) == joined_.end())
-        joined_.push_back(compute_type(i.dtype));
-  if (std::find(joined_.begin(), joined_.end(), boolean) == joined_.end()) joined_.push_back(boolean);
+      if (i.kind == Kind::reduce &&
+          std::find(reduced_.begin(), reduced_.end(), compute_type(i.dtype)) == reduced_.end())
+        reduced_.push_back(compute_type(i.dtype));
+  if (std::find(reduced_.begin(), reduced_.end(), boolean) == reduced_.end()) reduced_.push_back(boolean);
 }
 
 void AttentionBlock::begin(const std::vector<std::pair<int, DType>>& written,
@@ -84,7 +85,7 @@ void AttentionBlock::threads(Value depth_block, const std::function<void(const A
     for (auto& sum : sums) sum->pass_through(other, right, weights);
   }
   if (plan_.online && tile_.tensor_cores()) of_rows_ = shared(f32, tile_.span(), "of_rows");
-  tree_.emplace(b, joined_, AttentionTile::threads);
+  tree_.emplace(b, reduced_, AttentionTile::threads);
   const auto thread = [&](Value slot) {
     steps.begin();
     scores.begin();
@@ -182,18 +183,18 @@ void AttentionBlock::scale(const std::vector<AttentionSums*>& scaled, ScalarOp o
   for (AttentionSums* sum : scaled) sum->scale(op, factors);
 }
 
-Value AttentionBlock::join_row(ScalarOp op, Value value, const AttentionThread& thread) {
-  if (plan_.online) return join_in_warp(b, op, value, thread.slot % kernel::warp_threads, AttentionTile::side);
-  return join(op, value, thread.slot, thread.x, AttentionTile::side);
+Value AttentionBlock::reduce_row(ScalarOp op, Value value, const AttentionThread& thread) {
+  if (plan_.online) return reduce_in_warp(b, op, value, thread.slot % kernel::warp_threads, AttentionTile::side);
+  return reduce(op, value, thread.slot, thread.x, AttentionTile::side);
 }
 
 Value AttentionBlock::all(Value condition, const AttentionThread& thread) {
-  return join(ScalarOp::logical_and, condition, thread.slot, thread.slot, AttentionTile::threads);
+  return reduce(ScalarOp::logical_and, condition, thread.slot, thread.slot, AttentionTile::threads);
 }
 
-Value AttentionBlock::join(ScalarOp op, Value value, Value slot, Value place, int width) {
-  const auto at = std::find(joined_.begin(), joined_.end(), value.type.scalar) - joined_.begin();
-  const Value joined = tree_->join({static_cast<std::size_t>(at)}, {op}, {value}, slot, place, width)[0];
+Value AttentionBlock::reduce(ScalarOp op, Value value, Value slot, Value place, int width) {
+  const auto at = std::find(reduced_.begin(), reduced_.end(), value.type.scalar) - reduced_.begin();
+  const Value joined = tree_->reduce({static_cast<std::size_t>(at)}, {op}, {value}, slot, place, width)[0];
   b.barrier();  // the memory is used again
   return joined;
 }

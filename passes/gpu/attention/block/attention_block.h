@@ -17,7 +17,7 @@ class AttentionBlock {
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
 
   /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the point program.
-  AttentionBlock(const AttentionPlan& plan, std::optional<Ends> ends, std::vector<PointStore> stores,
+  AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> ends, std::vector<PointStore> stores,
                  std::string name);
 
   KernelContext context;
@@ -55,8 +55,8 @@ class AttentionBlock {
   void scale(const std::vector<AttentionSums*>& scaled, ScalarOp op, const std::vector<kernel::Value>& values,
              const AttentionThread& thread);
   /// Joins a value a thread over the threads of a row; all threads of the block call it. Inside a warp where one loop
-  /// joins for every tile; elsewhere, once a loop, in shared memory, which takes fewer registers.
-  kernel::Value join_row(ScalarOp op, kernel::Value value, const AttentionThread& thread);
+  /// reduces for every tile; elsewhere, once a loop, in shared memory, which takes fewer registers.
+  kernel::Value reduce_row(ScalarOp op, kernel::Value value, const AttentionThread& thread);
   /// Whether a condition holds for all threads of the block, which call it.
   kernel::Value all(kernel::Value condition, const AttentionThread& thread);
 
@@ -66,12 +66,12 @@ class AttentionBlock {
   std::vector<IndexGroup> row_place(kernel::Value outer, kernel::Value row) const;
   bool whole(const Dim& positions) const;
   /// Joins a value a thread over `width` threads in shared memory.
-  kernel::Value join(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
+  kernel::Value reduce(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
 
   const AttentionPlan& plan_;
   AttentionTile tile_;
   Scope top_;
-  std::vector<DType> joined_;  ///< dtypes of the tree's memory
+  std::vector<DType> reduced_;  ///< dtypes of the tree's memory
   std::optional<SharedTree> tree_;
   kernel::Buffer of_rows_;  ///< a value of each row on its way to other threads
 };

@@ -6,14 +6,15 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-AttentionEnd::AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part)
+AttentionOutput::AttentionOutput(KernelContext& context, const LoweringContext& lowering,
+                                 const AttentionParts::OutputProduct& part)
     : context_(context),
       part_(part),
       dtype_(lowering.graph[part.node].type.dtype),
       emitter_(context, part.epilogue, lowering.buffer_of),
       top_(emitter_, {}) {}
 
-void AttentionEnd::finish(Value outer, Value position, Value depth, Value sums) {
+void AttentionOutput::finish(Value outer, Value position, Value depth, Value sums) {
   kernel::Builder& b = context_.builder;
   const Value depths = context_.dim(part_.depth);
   const int lanes = sums.type.lanes;

@@ -4,12 +4,12 @@
 
 namespace lathe::gpu {
 
-/// What becomes of the sums of a product that ends an attention, inside one kernel.
-class AttentionEnd {
+/// What becomes of the sums of a product that makes an output of an attention, inside one kernel.
+class AttentionOutput {
  public:
-  AttentionEnd(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part);
+  AttentionOutput(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);
 
-  const AttentionParts::End& part() const { return part_; }
+  const AttentionParts::OutputProduct& part() const { return part_; }
   void hoist() { emitter_.hoist(top_); }
   kernel::Value positions() { return context_.dim(part_.epilogue.points(part_.position_dims)); }
   /// Hands sums of neighbours along the depth on to what reads the product, as far as they lie in the result.
@@ -17,7 +17,7 @@ class AttentionEnd {
 
  private:
   KernelContext& context_;
-  const AttentionParts::End& part_;
+  const AttentionParts::OutputProduct& part_;
   DType dtype_;  ///< of the result
   PointEmitter emitter_;
   PointEmitter::Scope top_;

@@ -6,12 +6,12 @@ using kernel::Value;
 
 namespace {
 
-/// Products over rows: a block sums for a strip of columns what all rows have there, row by row in order.
-class ColumnStrips {
+/// Products over rows: a block sums for a column block what all rows have there, row by row in order.
+class ColumnBlocks {
  public:
-  explicit ColumnStrips(const AttentionPlan& plan)
+  explicit ColumnBlocks(const AttentionPlan& plan)
       : plan_(plan),
-        block_(plan, Ends::over_rows, {}, "attention_columns"),
+        block_(plan, OutputProducts::over_rows, {}, "attention_columns"),
         known_(plan, block_, summed_over_rows(plan)),
         b_(block_.b),
         span_(plan.tile.span()) {}
@@ -19,12 +19,12 @@ class ColumnStrips {
   KernelContext::Built run() {
     block_.begin({}, buffers_of_known_rows(plan_));
     const AttentionParts& parts = plan_.attention.parts;
-    const Value strips = b_.ceil_div(block_.column_count, span_), depths = block_.depth_blocks();
+    const Value row_blocks = b_.ceil_div(block_.column_count, span_), depths = block_.depth_blocks();
     const auto block = [&](Value i) {
-      const Value outer = i / depths / strips, column = i / depths % strips * span_;
-      block_.threads(i % depths, [&](const AttentionThread& thread) { strip(outer, column, thread); });
+      const Value outer = i / depths / row_blocks, column = i / depths % row_blocks * span_;
+      block_.threads(i % depths, [&](const AttentionThread& thread) { row_block(outer, column, thread); });
     };
-    b_.for_loop(0, block_.context.dim(parts.parallel) * strips * depths, 1, block, kernel::LoopKind::block_x);
+    b_.for_loop(0, block_.context.dim(parts.parallel) * row_blocks * depths, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
     for (const auto& sum : block_.sums) depth = depth + sum->part().depth;
     auto built = block_.context.finish();
@@ -33,7 +33,7 @@ class ColumnStrips {
   }
 
  private:
-  void strip(Value outer, Value column, const AttentionThread& thread) {
+  void row_block(Value outer, Value column, const AttentionThread& thread) {
     const Value serial = block_.context.dim(plan_.attention.parts.serial);
     b_.for_loop(0, serial, 1, [&](Value s) {
       b_.for_loop(0, block_.row_count, span_,
@@ -51,6 +51,6 @@ class ColumnStrips {
 
 }  // namespace
 
-KernelContext::Built lower_attention_columns(const AttentionPlan& plan) { return ColumnStrips(plan).run(); }
+KernelContext::Built lower_attention_columns(const AttentionPlan& plan) { return ColumnBlocks(plan).run(); }
 
 }  // namespace lathe::gpu

@@ -1,6 +1,6 @@
-#include "passes/gpu/attention/attention_guard.h"
 #include "passes/gpu/attention/attention_online.h"
-#include "passes/lowering/attention/column_guard.h"
+#include "passes/gpu/attention/attention_tile_skip.h"
+#include "passes/lowering/attention/tile_skip_check.h"
 
 namespace lathe::gpu {
 
@@ -11,13 +11,13 @@ using Scopes = AttentionBlock::Scopes;
 
 namespace {
 
-/// Reductions along the columns, what is made of them, and products over columns: a block a strip of rows.
-class RowStrips {
+/// Reductions along the columns, what is made of them, and products over columns: a block a row block.
+class RowBlocks {
  public:
-  explicit RowStrips(const AttentionPlan& plan)
+  explicit RowBlocks(const AttentionPlan& plan)
       : plan_(plan),
         bounds_(plan.attention.bounds),
-        block_(plan, plan.ends_over_columns_taken ? std::nullopt : std::optional(Ends::over_columns),
+        block_(plan, plan.outputs_over_columns_taken ? std::nullopt : std::optional(OutputProducts::over_columns),
                plan.attention.program.stores, "attention"),
         b_(block_.b),
         span_(plan.tile.span()),
@@ -25,14 +25,14 @@ class RowStrips {
 
   KernelContext::Built run() {
     declare();
-    const Value strips = b_.ceil_div(block_.row_count, span_), depths = block_.depth_blocks();
+    const Value row_blocks = b_.ceil_div(block_.row_count, span_), depths = block_.depth_blocks();
     const auto block = [&](Value i) {
-      Value strip = i / depths % strips;
-      if (bounds_.upper) strip = strips - 1 - strip;  // the longest ones first
-      const Place place{i / depths / strips, strip, strip * span_, i % depths};
+      Value row_block = i / depths % row_blocks;
+      if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest ones first
+      const Place place{i / depths / row_blocks, row_block, row_block * span_, i % depths};
       block_.threads(place.depth_block, [&](const AttentionThread& thread) { run(place, thread); });
     };
-    b_.for_loop(0, block_.context.dim(plan_.outer()) * strips * depths, 1, block, LoopKind::block_x);
+    b_.for_loop(0, block_.context.dim(plan_.outer()) * row_blocks * depths, 1, block, LoopKind::block_x);
     Dim depth(0);
     for (const auto& score : plan_.attention.parts.scores) depth = depth + score.depth;
     for (const auto& sum : block_.sums) depth = depth + sum->part().depth;
@@ -43,7 +43,7 @@ class RowStrips {
 
  private:
   struct Place {
-    Value outer, strip, row, depth_block;
+    Value outer, row_block, row, depth_block;
   };
   struct Columns {
     Value lo, hi;
@@ -74,19 +74,19 @@ class RowStrips {
       return block_.all(rows_bear_out(block_.emitter, bounds_, rows, first.magnitude), thread);
     });
     if (plan_.skips < 0) return;
-    const Value strips = block_.context.dim(plan_.strips_of(plan_.attention.rows));
+    const Value row_blocks = block_.context.dim(plan_.row_blocks_of(plan_.attention.rows));
     b_.if_(equal(thread.slot, 0) && equal(place.depth_block, 0),
-           [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * strips + place.strip, skips); });
+           [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * row_blocks + place.row_block, skips); });
   }
 
-  /// Everything that asks for these columns, for all rows of the strip; gives the rows with their reductions.
+  /// Everything that asks for these columns, for all rows of the row block; gives the rows with their reductions.
   Scopes columns(const Place& place, const Columns& range, const AttentionThread& thread) {
     Scopes rows = block_.rows(place.outer, place.row, thread);
     for (auto& sum : block_.sums) sum->clear_sums();
     if (plan_.online) {
       OnlineLoop(plan_, block_).run(rows, {place.outer, place.row, range.lo}, range.hi, thread);
     } else {
-      for (const StripPlan::Loop& l : plan_.strips.loops())
+      for (const RowBlockPlan::Loop& l : plan_.row_blocks.loops())
         if (!l.reductions.empty() || !l.stores.empty() || !sums_of(l).empty()) loop(l, place, range, rows, thread);
     }
     for (auto& sum : block_.sums) {
@@ -103,7 +103,7 @@ class RowStrips {
   }
 
   /// The products over columns that read what this loop makes.
-  std::vector<AttentionSums*> sums_of(const StripPlan::Loop& l) const {
+  std::vector<AttentionSums*> sums_of(const RowBlockPlan::Loop& l) const {
     std::vector<AttentionSums*> found;
     for (const auto& [value, slot] : l.writes)
       for (const auto& sum : block_.sums)
@@ -111,7 +111,7 @@ class RowStrips {
     return found;
   }
 
-  void loop(const StripPlan::Loop& l, const Place& place, const Columns& range, Scopes& rows,
+  void loop(const RowBlockPlan::Loop& l, const Place& place, const Columns& range, Scopes& rows,
             const AttentionThread& thread) {
     std::vector<std::vector<kernel::Var>> accumulators;  // by row
     for (auto& row : rows) {
@@ -138,12 +138,12 @@ class RowStrips {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const PointInstruction& reduction = block_.program[l.reductions[k]];
         const Value own = b_.reduce(reduction.op, b_.get(accumulators[r][k]));
-        const Value joined = block_.join_row(reduction.op, own, thread);
+        const Value joined = block_.reduce_row(reduction.op, own, thread);
         rows[r]->bind(l.reductions[k], rounded(b_, joined, reduction.dtype));
       }
   }
 
-  void reduce(const StripPlan::Loop& l, Scope& point, const std::vector<kernel::Var>& accumulators) {
+  void reduce(const RowBlockPlan::Loop& l, Scope& point, const std::vector<kernel::Var>& accumulators) {
     for (std::size_t k = 0; k < accumulators.size(); ++k) {
       const PointInstruction& reduction = block_.program[l.reductions[k]];
       Value value = b_.broadcast(block_.emitter.emit(reduction.args[0], point), own_);
@@ -153,7 +153,7 @@ class RowStrips {
   }
 
   /// Of blocks that share a depth, the first one stores.
-  void store(const StripPlan::Loop& l, const Place& place, Value column, int r, const Scope& row, Scope& point,
+  void store(const RowBlockPlan::Loop& l, const Place& place, Value column, int r, const Scope& row, Scope& point,
              const AttentionThread& thread) {
     if (l.stores.empty()) return;
     for (const PointStore* s : l.stores) block_.emitter.emit(s->value, point);
@@ -174,14 +174,14 @@ class RowStrips {
 
   /// What does not vary along the columns: by one thread of each row.
   void store_row(const Place& place, int r, Scope& row, const AttentionThread& thread) {
-    if (plan_.strips.row_stores().empty() && plan_.row_values.empty()) return;
-    for (const PointStore* s : plan_.strips.row_stores()) block_.emitter.emit(s->value, row);
+    if (plan_.row_blocks.row_stores().empty() && plan_.row_values.empty()) return;
+    for (const PointStore* s : plan_.row_blocks.row_stores()) block_.emitter.emit(s->value, row);
     for (const auto& [value, buffer] : plan_.row_values) block_.emitter.emit(value, row);
     b_.if_(row.mask && equal(thread.x, 0) && equal(place.depth_block, 0), [&] {
       const auto& parts = plan_.attention.parts;
       const Value here = place.row + thread.y * own_ + r;
       Scope there(block_.emitter, {{parts.outer, place.outer, 1}, {{parts.row_dim}, here, 1}}, {}, &row);
-      for (const PointStore* s : plan_.strips.row_stores()) put(*s, there);
+      for (const PointStore* s : plan_.row_blocks.row_stores()) put(*s, there);
       for (const auto& [value, buffer] : plan_.row_values)
         b_.store(block_.context.buffer(buffer), place.outer * block_.row_count + here, *row.find(value));
     });
@@ -196,6 +196,6 @@ class RowStrips {
 
 }  // namespace
 
-KernelContext::Built lower_attention_rows(const AttentionPlan& plan) { return RowStrips(plan).run(); }
+KernelContext::Built lower_attention_rows(const AttentionPlan& plan) { return RowBlocks(plan).run(); }
 
 }  // namespace lathe::gpu

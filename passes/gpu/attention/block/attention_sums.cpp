@@ -30,8 +30,9 @@ int groups_of(const Dim& depth, const AttentionTile& tile, int lanes, int most) 
 
 }  // namespace
 
-AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
-                             const AttentionTile& tile, int most_groups, AttentionSteps& steps)
+AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowering,
+                             const AttentionParts::OutputProduct& part, const AttentionTile& tile, int most_groups,
+                             AttentionSteps& steps)
     : b_(context.builder),
       part_(part),
       tile_(tile),

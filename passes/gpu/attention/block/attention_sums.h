@@ -6,16 +6,16 @@
 
 namespace lathe::gpu {
 
-/// A product that ends an attention, inside one block: result[position] = sum over steps of weight[step][position] *
-/// other[step], where positions are the block's rows and steps the columns, or the other way round. A thread has
-/// `own` neighbouring positions, and of the depth `groups` vectors.
+/// A product that makes an output of an attention, inside one block: result[position] = sum over steps of
+/// weight[step][position] * other[step], where positions are the block's rows and steps the columns, or the other way
+/// round. A thread has `own` neighbouring positions, and of the depth `groups` vectors.
 class AttentionSums {
  public:
   /// `most_groups`: as many vectors as the thread's registers hold.
-  AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part,
+  AttentionSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part,
                 const AttentionTile& tile, int most_groups, AttentionSteps& steps);
 
-  const AttentionParts::End& part() const { return part_; }
+  const AttentionParts::OutputProduct& part() const { return part_; }
   int width() const { return groups_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
   std::int64_t shared_elements() const { return other_.shared_elements(); }
   std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.line(tile_.span()); }
@@ -43,14 +43,14 @@ class AttentionSums {
   void finish_pairs(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
 
   kernel::Builder& b_;
-  const AttentionParts::End& part_;
+  const AttentionParts::OutputProduct& part_;
   AttentionTile tile_;
   int lanes_, groups_;
   OperandLoader loader_;
   StagedOperand other_;
   AttentionSteps& steps_;
   AttentionSteps::Product product_;
-  AttentionEnd end_;
+  AttentionOutput end_;
   kernel::Buffer weights_;
   kernel::Value first_depth_;
   std::vector<kernel::Var> sums_;

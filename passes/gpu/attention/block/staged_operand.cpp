@@ -1,6 +1,6 @@
 #include "passes/gpu/attention/block/staged_operand.h"
 
-#include "passes/gpu/pieces.h"
+#include "passes/gpu/chunks.h"
 
 namespace lathe::gpu {
 
@@ -17,7 +17,7 @@ StagedOperand::StagedOperand(OperandLoader& loader, const AttentionTile& tile, b
 bool StagedOperand::can_be_copied() const {
   const AttentionOperand& operand = loader_.operand();
   const std::vector<int>& along = loader_.axis() == LaneAxis::k ? operand.depth : operand.position;
-  return tile_.tensor_cores() && lies_in_pieces(operand.code.program, along, tile_.held);
+  return tile_.tensor_cores() && lies_in_chunks(operand.code.program, along, tile_.held);
 }
 
 void StagedOperand::pass(int steps, bool copied) {
@@ -35,38 +35,38 @@ void StagedOperand::begin(Value first_depth) {
   registers_ = zero_vectors(b_, {tile_.compute, tile_.own()}, copied_ ? 0 : rounds());
 }
 
-int StagedOperand::piece_length() const { return copied_ ? copied_piece : tile_.own(); }
+int StagedOperand::chunk_length() const { return copied_ ? copied_chunk : tile_.own(); }
 
-/// A piece is of elements, or steps, that are neighbours in memory.
-void StagedOperand::each(Value thread, const std::function<void(const Piece&, int)>& body) {
-  const int length = piece_length(), along = (along_steps_ ? steps_ : width_) / length;
+/// A chunk is of elements, or steps, that are neighbours in memory.
+void StagedOperand::each(Value thread, const std::function<void(const Chunk&, int)>& body) {
+  const int length = chunk_length(), along = (along_steps_ ? steps_ : width_) / length;
   for (int round = 0; round < rounds(); ++round) {
     const Value number = thread + round * AttentionTile::threads;
     const Value first = number % along * length, other = number / along;
-    const Piece piece = along_steps_ ? Piece{number, first, other} : Piece{number, other, first};
-    if (pieces() % AttentionTile::threads == 0)
-      body(piece, round);
+    const Chunk chunk = along_steps_ ? Chunk{number, first, other} : Chunk{number, other, first};
+    if (chunks() % AttentionTile::threads == 0)
+      body(chunk, round);
     else
-      b_.if_(number < pieces(), [&] { body(piece, round); });
+      b_.if_(number < chunks(), [&] { body(chunk, round); });
   }
 }
 
-StagedOperand::Point StagedOperand::point(const AttentionPlace& tile, Value step, const Piece& piece) const {
+StagedOperand::Point StagedOperand::point(const AttentionPlace& tile, Value step, const Chunk& chunk) const {
   const Value first = loader_.operand().by_column ? tile.column : tile.row;
-  if (depth_is_step_) return {first + piece.element, step + piece.step};
-  return {first + step + piece.step, first_depth_ + piece.element};
+  if (depth_is_step_) return {first + chunk.element, step + chunk.step};
+  return {first + step + chunk.step, first_depth_ + chunk.element};
 }
 
 void StagedOperand::copy(const AttentionPlace& tile, Value step, Value thread, Value slot) {
   const Value depth_end = loader_.context().dim(loader_.operand().size),
               position_end = loader_.context().dim(positions());
-  each(thread, [&](const Piece& piece, int) {
-    const auto [position, depth] = point(tile, step, piece);
-    const Value inside = position < position_end && depth < depth_end;  // a piece lies inside, or outside
+  each(thread, [&](const Chunk& chunk, int) {
+    const auto [position, depth] = point(tile, step, chunk);
+    const Value inside = position < position_end && depth < depth_end;  // a chunk lies inside, or outside
     const OperandLoader::Element from = loader_.element(tile.outer, position, depth);
-    const Value place = along_steps_ ? piece.element * line() + piece.step : piece.step * line() + piece.element;
+    const Value place = along_steps_ ? chunk.element * line() + chunk.step : chunk.step * line() + chunk.element;
     b_.async_copy(memory_, slot * slot_elements_ + place, from.buffer, from.index,
-                  b_.select(inside, b_.index(copied_piece), b_.index(0)));
+                  b_.select(inside, b_.index(copied_chunk), b_.index(0)));
   });
 }
 
@@ -76,8 +76,8 @@ void StagedOperand::bring(const AttentionPlace& tile, Value step, Value thread) 
   const bool along_depth = axis == LaneAxis::k;
   const Value depth_end = context.dim(loader_.operand().size), position_end = context.dim(positions());
   clear(b_, registers_);
-  each(thread, [&](const Piece& piece, int round) {
-    const auto [position, depth] = point(tile, step, piece);
+  each(thread, [&](const Chunk& chunk, int round) {
+    const auto [position, depth] = point(tile, step, chunk);
     b_.if_(position < position_end && depth < depth_end, [&, position = position, depth = depth] {
       set_inside(b_, registers_[static_cast<std::size_t>(round)], along_depth ? depth : position,
                  along_depth ? depth_end : position_end, along_depth ? loader_.operand().size : positions(),
@@ -87,8 +87,8 @@ void StagedOperand::bring(const AttentionPlace& tile, Value step, Value thread) 
 }
 
 void StagedOperand::put(Value thread, Value slot) {
-  each(thread, [&](const Piece& piece, int round) {
-    const Value at = slot * slot_elements_ + (piece.step * line() + piece.element);
+  each(thread, [&](const Chunk& chunk, int round) {
+    const Value at = slot * slot_elements_ + (chunk.step * line() + chunk.element);
     const Value held = b_.cast(b_.get(registers_[static_cast<std::size_t>(round)]), tile_.held);
     if (along_steps_)
       b_.store_strided(memory_, at, line(), held);

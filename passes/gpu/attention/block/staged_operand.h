@@ -13,7 +13,7 @@ class StagedOperand {
   /// `depth_is_step`: steps go along the depth and elements are positions; else the other way round.
   StagedOperand(OperandLoader& loader, const AttentionTile& tile, bool depth_is_step, int width);
 
-  /// Whether it lies in memory as tensor cores use it, in pieces of 16 bytes at multiples of that.
+  /// Whether it lies in memory as tensor cores use it, in chunks of 16 bytes at multiples of that.
   bool can_be_copied() const;
   /// How many steps are there at once, and whether they are copied.
   void pass(int steps, bool copied);
@@ -38,7 +38,7 @@ class StagedOperand {
   kernel::Builder::Matrix matrix(kernel::Value slot, int step, kernel::Value first, int rows) const;
 
  private:
-  struct Piece {
+  struct Chunk {
     kernel::Value number, step, element;
   };
   struct Point {
@@ -47,12 +47,12 @@ class StagedOperand {
   bool in_lines_of_steps() const { return copied_ && along_steps_; }
   std::int64_t lines() const { return in_lines_of_steps() ? width_ : steps_; }
   int line() const { return tile_.line(in_lines_of_steps() ? steps_ : width_); }
-  int piece_length() const;
-  int pieces() const { return width_ * steps_ / piece_length(); }
-  int rounds() const { return (pieces() + AttentionTile::threads - 1) / AttentionTile::threads; }
-  /// body(piece, round) for what the thread brings.
-  void each(kernel::Value thread, const std::function<void(const Piece&, int)>& body);
-  Point point(const AttentionPlace& tile, kernel::Value step, const Piece& piece) const;
+  int chunk_length() const;
+  int chunks() const { return width_ * steps_ / chunk_length(); }
+  int rounds() const { return (chunks() + AttentionTile::threads - 1) / AttentionTile::threads; }
+  /// body(chunk, round) for what the thread brings.
+  void each(kernel::Value thread, const std::function<void(const Chunk&, int)>& body);
+  Point point(const AttentionPlace& tile, kernel::Value step, const Chunk& chunk) const;
   Dim positions() const { return loader_.operand().code.program.points(loader_.operand().position); }
 
   OperandLoader& loader_;

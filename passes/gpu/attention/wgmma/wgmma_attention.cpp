@@ -1,46 +1,46 @@
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
-#include "passes/gpu/attention/attention_guard.h"
+#include "passes/gpu/attention/attention_tile_skip.h"
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"
 #include "passes/gpu/attention/wgmma/wgmma_sums.h"
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/lowering/attention/column_guard.h"
+#include "passes/lowering/attention/tile_skip_check.h"
 
 namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
 using kernel::Var;
-using Scopes = GroupSoftmax::Scopes;
+using Scopes = WgmmaSoftmax::Scopes;
 
 namespace {
 
-class GroupAttention {
+class WgmmaAttention {
  public:
-  GroupAttention(const AttentionPlan& plan, const GroupAttentionTile& tile)
+  WgmmaAttention(const AttentionPlan& plan, const WgmmaAttentionTile& tile)
       : plan_(plan),
         bounds_(plan.attention.bounds),
         score_(plan.attention.parts.scores[0]),
         tile_(tile),
-        context_("attention_by_groups"),
+        context_("attention_by_wgmma"),
         b_(context_.builder),
         emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
         top_(emitter_, {}),
-        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, GroupAttentionTile::rows),
+        queries_(context_, plan.lowering, score_.rows, score_.depth, plan.tile, WgmmaAttentionTile::rows),
         keys_(context_, score_.columns, false, tile.columns, tile.depth),
-        values_(context_, plan.attention.parts.ends[0].other, true, tile.values, tile.columns),
-        result_(context_, plan.lowering, plan.attention.parts.ends[0]),
+        values_(context_, plan.attention.parts.outputs[0].other, true, tile.values, tile.columns),
+        result_(context_, plan.lowering, plan.attention.parts.outputs[0]),
         softmax_(plan, context_, emitter_, tile.columns) {}
 
   KernelContext::Built run() {
     declare();
-    const Value strips = b_.ceil_div(context_.dim(plan_.attention.rows), GroupAttentionTile::rows);
+    const Value row_blocks = b_.ceil_div(context_.dim(plan_.attention.rows), WgmmaAttentionTile::rows);
     const auto block = [&](Value i) {
-      Value strip = i % strips;
-      if (bounds_.upper) strip = strips - 1 - strip;  // the longest ones first
-      this->block(i / strips, strip * GroupAttentionTile::rows);
+      Value row_block = i % row_blocks;
+      if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest ones first
+      this->block(i / row_blocks, row_block * WgmmaAttentionTile::rows);
     };
-    b_.for_loop(0, context_.dim(plan_.outer()) * strips, 1, block, LoopKind::block_x);
+    b_.for_loop(0, context_.dim(plan_.outer()) * row_blocks, 1, block, LoopKind::block_x);
     auto built = context_.finish();
     built.launch.flops = plan_.attention.flops(score_.depth + result_.part().depth);
     return built;
@@ -70,17 +70,19 @@ class GroupAttention {
     keys_.allocate(plan_.tile.held, tile_.stages, "keys");
     values_.allocate(plan_.tile.held, tile_.stages, "values");
     std::optional<SharedTree> tree;
-    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, GroupAttentionTile::users);
+    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, WgmmaAttentionTile::consumers);
     const auto thread = [&](Value t) {
       const Place place{outer, row, t};
-      b_.if_(t < GroupAttentionTile::users,
-             [&] { queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, GroupAttentionTile::users); });
-      if (!bounds_.any()) return b_.ring(tile_.stages, GroupAttentionTile::users, [&] { all_columns(place); });
+      b_.if_(t < WgmmaAttentionTile::consumers, [&] {
+        queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, WgmmaAttentionTile::consumers);
+      });
+      if (!bounds_.any())
+        return b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { all_columns(place); });
       const GuardedColumns first =
-          guarded_columns(context_, plan_, place.outer, place.row, GroupAttentionTile::rows, tile_.columns);
-      b_.ring(tile_.stages, GroupAttentionTile::users, [&] { some_columns(place, first, *tree); });
+          guarded_columns(context_, plan_, place.outer, place.row, WgmmaAttentionTile::rows, tile_.columns);
+      b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { some_columns(place, first, *tree); });
     };
-    b_.for_loop(0, GroupAttentionTile::threads, 1, thread, LoopKind::thread_x);
+    b_.for_loop(0, WgmmaAttentionTile::threads, 1, thread, LoopKind::thread_x);
   }
 
   void all_columns(const Place& place) {
@@ -94,10 +96,10 @@ class GroupAttention {
     go_through(b_, first, context_.dim(plan_.attention.column_count), [&](Value lo, Value hi) {
       Scopes rows = columns(place, lo, hi);
       const Value fine = rows_bear_out(emitter_, bounds_, rows, first.magnitude);
-      const Value all =
-          tree.join({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread, GroupAttentionTile::users)[0];
+      const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread,
+                                    WgmmaAttentionTile::consumers)[0];
       b_.barrier();  // the memory is used again
-      return b_.from_users(all);
+      return b_.from_consumers(all);
     });
     result_.finish(place.outer, place.row, place.thread);
   }
@@ -138,9 +140,9 @@ class GroupAttention {
     const std::vector<Value> factors =
         softmax_.take(rows, {place.outer, place.row, column}, b_.get(scores_), place.thread);
     result_.scale(ScalarOp::mul, factors);
-    for (int part = 0; part < tile_.columns / kernel::group_depth; ++part)
+    for (int part = 0; part < tile_.columns / kernel::wgmma_depth; ++part)
       result_.add(softmax_.weights(part),
-                  [&](int depth) { return values_.right(slot, depth, part * kernel::group_depth); });
+                  [&](int depth) { return values_.right(slot, depth, part * kernel::wgmma_depth); });
   }
 
   void divide(Scopes& rows) {
@@ -154,15 +156,15 @@ class GroupAttention {
 
   /// What does not vary along the columns: by one thread of each row.
   void store_rows(Scopes& rows, const Place& place) {
-    const auto& stores = plan_.strips.row_stores();
+    const auto& stores = plan_.row_blocks.row_stores();
     if (stores.empty()) return;
     const AttentionParts& parts = plan_.attention.parts;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       for (const PointStore* s : stores) emitter_.emit(s->value, *rows[r]);
-      b_.if_(rows[r]->mask && equal(GroupPlaces::first_column(place.thread), 0), [&] {
+      b_.if_(rows[r]->mask && equal(WgmmaPositions::first_column(place.thread), 0), [&] {
         const Value row =
-            place.row + GroupPlaces::first_row(place.thread) + static_cast<int>(r) * GroupPlaces::row_step;
-        GroupSoftmax::Scope there(emitter_, {{parts.outer, place.outer, 1}, {{parts.row_dim}, row, 1}}, {},
+            place.row + WgmmaPositions::first_row(place.thread) + static_cast<int>(r) * WgmmaPositions::row_step;
+        WgmmaSoftmax::Scope there(emitter_, {{parts.outer, place.outer, 1}, {{parts.row_dim}, row, 1}}, {},
                                   rows[r].get());
         for (const PointStore* s : stores)
           emitter_.store(s->node, emitter_.program()[s->value].dtype, s->form, emitter_.emit(s->value, there), there);
@@ -173,22 +175,22 @@ class GroupAttention {
   const AttentionPlan& plan_;
   const ColumnBounds& bounds_;
   const AttentionParts::Score& score_;
-  GroupAttentionTile tile_;
+  WgmmaAttentionTile tile_;
   KernelContext context_;
   kernel::Builder& b_;
   PointEmitter emitter_;
   PointEmitter::Scope top_;
-  RestingOperand queries_;
-  PassingOperand keys_, values_;
-  GroupSums result_;
-  GroupSoftmax softmax_;
+  StationaryOperand queries_;
+  StreamedOperand keys_, values_;
+  WgmmaSums result_;
+  WgmmaSoftmax softmax_;
   Var scores_;
 };
 
 }  // namespace
 
-KernelContext::Built lower_group_attention(const AttentionPlan& plan, const GroupAttentionTile& tile) {
-  return GroupAttention(plan, tile).run();
+KernelContext::Built lower_group_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile) {
+  return WgmmaAttention(plan, tile).run();
 }
 
 }  // namespace lathe::gpu

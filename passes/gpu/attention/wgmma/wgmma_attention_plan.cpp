@@ -15,36 +15,36 @@ std::string why_not(const AttentionPlan& plan) {
   const AttentionParts& parts = plan.attention.parts;
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
   if (!plan.online) return "its softmax takes several loops over the columns";
-  if (parts.scores.size() != 1 || parts.ends.size() != 1)
-    return fmt::format("{} products make its scores, {} end it", parts.scores.size(), parts.ends.size());
+  if (parts.scores.size() != 1 || parts.outputs.size() != 1)
+    return fmt::format("{} products make its scores, {} end it", parts.scores.size(), parts.outputs.size());
   const AttentionParts::Score& score = parts.scores[0];
-  const AttentionParts::End& end = parts.ends[0];
+  const AttentionParts::OutputProduct& end = parts.outputs[0];
   for (const Dim& depth : {score.depth, end.depth})
-    if (const auto known = depth.value(); !known || *known < 1 || *known > GroupAttentionTile::most_depth)
+    if (const auto known = depth.value(); !known || *known < 1 || *known > WgmmaAttentionTile::most_depth)
       return fmt::format("a depth of {}, where up to {} is known to fit", depth.to_string(),
-                         GroupAttentionTile::most_depth);
+                         WgmmaAttentionTile::most_depth);
   if (!are_boxes(score.columns, plan.tile.held, false)) return "its keys are computed, or no boxes that TMA copies";
   if (!are_boxes(end.other, plan.tile.held, true)) return "its values are computed, or no boxes that TMA copies";
-  if (const auto rows = plan.attention.rows.value(); rows && *rows <= kernel::group_rows)
+  if (const auto rows = plan.attention.rows.value(); rows && *rows <= kernel::wgmma_rows)
     return fmt::format("it has {} rows", *rows);
   return "";
 }
 
 }  // namespace
 
-int stages_beside(std::int64_t resting, std::int64_t of_stage) {
+int stages_beside(std::int64_t stationary, std::int64_t of_stage) {
   constexpr std::int64_t size = 2, left = most_shared_bytes - for_barriers;
-  const std::int64_t stages = std::min<std::int64_t>(most_stages, (left - size * resting) / (size * of_stage));
+  const std::int64_t stages = std::min<std::int64_t>(most_stages, (left - size * stationary) / (size * of_stage));
   return stages < least_stages ? 0 : static_cast<int>(stages);
 }
 
-GroupPlan<GroupAttentionTile> plan_group_attention(const AttentionPlan& plan) {
-  GroupPlan<GroupAttentionTile> found{std::nullopt, why_not(plan)};
+WgmmaPlan<WgmmaAttentionTile> plan_group_attention(const AttentionPlan& plan) {
+  WgmmaPlan<WgmmaAttentionTile> found{std::nullopt, why_not(plan)};
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;
   // Of 128 columns ptxas spills some registers; of 64 none.
-  GroupAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
-                          static_cast<int>(*parts.ends[0].depth.value()), 64, 0};
+  WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
+                          static_cast<int>(*parts.outputs[0].depth.value()), 64, 0};
   tile.stages = stages_beside(tile.queries(), tile.keys() + tile.value_elements());
   if (tile.stages == 0)
     found.why_not = "its tiles are too large for shared memory";

@@ -11,8 +11,8 @@ namespace lathe::gpu {
 using kernel::Value;
 using Kind = PointInstruction::Kind;
 
-GroupPoints::GroupPoints(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
-                         const GroupEndsParts& parts, int at_once)
+WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
+                                   const WgmmaOutputParts& parts, int at_once)
     : plan_(plan),
       context_(context),
       b_(context.builder),
@@ -20,10 +20,10 @@ GroupPoints::GroupPoints(const AttentionPlan& plan, KernelContext& context, Poin
       parts_(parts),
       at_once_(at_once),
       own_dim_(parts.over_rows ? plan.attention.parts.columns_dim : plan.attention.parts.row_dim),
-      passing_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
+      streamed_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
       own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
-      passing_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
-  find_kept();
+      streamed_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
+  find_saved();
 }
 
 namespace {
@@ -50,20 +50,20 @@ bool costs(const PointInstruction& i, const std::vector<bool>& cost) {
 
 }  // namespace
 
-bool GroupPoints::depends_on(int value, int dim) const {
+bool WgmmaElementwise::depends_on(int value, int dim) const {
   return (emitter_.program().depends[static_cast<std::size_t>(value)] >> dim & 1) != 0;
 }
 
-/// Of what the values read, what varies along the passing positions alone, or along the others alone. The former is
+/// Of what the values read, what varies along the streamed positions alone, or along the others alone. The former is
 /// kept as far as registers go: for some positions at once, beside the sums and scores.
-void GroupPoints::find_kept() {
+void WgmmaElementwise::find_saved() {
   const PointProgram& program = emitter_.program();
   const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
   std::vector<bool> cost;
   for (const PointInstruction& i : program.code) cost.push_back(costs(i, cost));
   std::vector<bool> read(program.code.size(), false);  // by what varies along both
-  const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, passing_dim_); };
-  int registers = GroupSums::registers(parts_.ends) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
+  const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, streamed_dim_); };
+  int registers = WgmmaSums::registers(parts_.outputs) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
   for (int i = 0; i < program.size(); ++i) {
     if (!needed.all[static_cast<std::size_t>(i)] || !varies(i)) continue;
     for (const int arg : program[i].args) read[static_cast<std::size_t>(arg)] = true;
@@ -74,34 +74,34 @@ void GroupPoints::find_kept() {
     if (!read[static_cast<std::size_t>(i)] || varies(i) || !cost[static_cast<std::size_t>(i)]) continue;
     if (depends_on(i, own_dim_))
       of_own_.push_back(i), registers += rows_of_thread;
-    else if (depends_on(i, passing_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
-      of_passing_.push_back(i), registers += at_once_ / row_step * pair;
+    else if (depends_on(i, streamed_dim_) && size_in_bytes(compute_type(program[i].dtype)) <= sizeof(float))
+      of_streamed_.push_back(i), registers += at_once_ / row_step * pair;
   }
   constexpr int room = 184;  // of 240, found with ptxas
-  if (registers > room) of_passing_.clear();
-  const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_passing_);
+  if (registers > room) of_streamed_.clear();
+  const NeededOfRows others = needed_of_rows(plan_, parts_.values(), of_streamed_);
   for (int i = 0; i < program.size(); ++i)
-    if (others.all[static_cast<std::size_t>(i)] && depends_on(i, passing_dim_) && !varies(i) &&
+    if (others.all[static_cast<std::size_t>(i)] && depends_on(i, streamed_dim_) && !varies(i) &&
         program[i].kind != Kind::reduce)
-      made_of_passing_.push_back(i);
+      made_of_streamed_.push_back(i);
 }
 
-void GroupPoints::declare() {
+void WgmmaElementwise::declare() {
   scores_.clear();
   for (std::size_t i = 0; i < parts_.scores.size(); ++i)
     scores_.push_back(zero_vectors(b_, {f32, at_once_ / 2}, 1)[0]);
 }
 
-void GroupPoints::bind_reductions(Scope& scope, Value row, int lanes, Value mask) {
+void WgmmaElementwise::bind_reductions(Scope& scope, Value row, int lanes, Value mask) {
   bind_known_rows(context_, plan_, scope, outer_, row, lanes, mask);
 }
 
-void GroupPoints::enter(Value outer, Value first, Value thread, const Scope* top) {
+void WgmmaElementwise::enter(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
   outer_ = outer, thread_ = thread;
   own_.clear(), own_scopes_.clear();
   outer_scope_ = std::make_unique<Scope>(emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}}, Value{}, top);
-  emitter_.hoist(*outer_scope_, std::uint64_t{1} << own_dim_ | std::uint64_t{1} << passing_dim_);
+  emitter_.hoist(*outer_scope_, std::uint64_t{1} << own_dim_ | std::uint64_t{1} << streamed_dim_);
   const Value last = context_.dim(own_count_) - 1;
   for (int c = 0; c < rows_of_thread; ++c) {
     own_.push_back(min(first + first_row(thread) + c * row_step, last));
@@ -113,40 +113,40 @@ void GroupPoints::enter(Value outer, Value first, Value thread, const Scope* top
   }
 }
 
-Value GroupPoints::inside(Value first) {
-  const auto known = passing_count_.value();
-  const bool whole = known && *known % GroupEndsTile::passing == 0;
-  return whole ? Value{} : b_.tail_mask(context_.dim(passing_count_) - first, pair);
+Value WgmmaElementwise::inside(Value first) {
+  const auto known = streamed_count_.value();
+  const bool whole = known && *known % WgmmaOutputTile::streamed == 0;
+  return whole ? Value{} : b_.tail_mask(context_.dim(streamed_count_) - first, pair);
 }
 
-GroupPoints::Scope GroupPoints::passing_scope(Value first, Value mask) {
+WgmmaElementwise::Scope WgmmaElementwise::streamed_scope(Value first, Value mask) {
   const AttentionParts& parts = plan_.attention.parts;
-  return {emitter_, {{parts.outer, outer_, 1}, {{passing_dim_}, first, pair}}, mask, outer_scope_.get()};
+  return {emitter_, {{parts.outer, outer_, 1}, {{streamed_dim_}, first, pair}}, mask, outer_scope_.get()};
 }
 
-void GroupPoints::each_pair(Value first, const std::function<void(Value first, Value i)>& body) {
+void WgmmaElementwise::each_pair(Value first, const std::function<void(Value first, Value i)>& body) {
   const auto pairs = [&](Value i) { body(first + i * row_step + first_column(thread_), i); };
   b_.for_loop(0, at_once_ / row_step, 1, pairs, kernel::LoopKind::unroll);
 }
 
-void GroupPoints::begin(Value first) {
+void WgmmaElementwise::begin(Value first) {
   const PointProgram& program = emitter_.program();
   kept_.clear();
-  for (const int i : of_passing_)
-    kept_.push_back(
-        b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_, "of_passing"));
+  for (const int i : of_streamed_)
+    kept_.push_back(b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_,
+                             "of_streamed"));
   const auto keep = [&](Value here, Value i) {
     const Value mask = inside(here);
-    Scope passing = passing_scope(here, mask);
-    if (parts_.over_rows) bind_reductions(passing, here, pair, mask);
-    for (std::size_t k = 0; k < of_passing_.size(); ++k)
-      b_.store(kept_[k], i * pair, b_.broadcast(emitter_.emit(of_passing_[k], passing), pair));
+    Scope streamed = streamed_scope(here, mask);
+    if (parts_.over_rows) bind_reductions(streamed, here, pair, mask);
+    for (std::size_t k = 0; k < of_streamed_.size(); ++k)
+      b_.store(kept_[k], i * pair, b_.broadcast(emitter_.emit(of_streamed_[k], streamed), pair));
   };
-  if (!of_passing_.empty()) each_pair(first, keep);
+  if (!of_streamed_.empty()) each_pair(first, keep);
   for (const kernel::Var scores : scores_) b_.set(scores, b_.constant(f32, 0, scores.type.lanes));
 }
 
-void GroupPoints::make_weights(Value first) {
+void WgmmaElementwise::make_weights(Value first) {
   const AttentionParts& parts = plan_.attention.parts;
   const PointProgram& program = emitter_.program();
   const int elements = at_once_ / 2;
@@ -156,25 +156,25 @@ void GroupPoints::make_weights(Value first) {
     b_.store(sums.back(), 0, b_.get(scores));
   }
   weights_.clear();
-  for (std::size_t e = 0; e < parts_.ends.size(); ++e)
+  for (std::size_t e = 0; e < parts_.outputs.size(); ++e)
     weights_.push_back(b_.alloc(plan_.tile.held, elements, kernel::Space::register_, "weights"));
   each_pair(first, [&](Value here, Value i) {
     const Value mask = inside(here);
-    Scope passing = passing_scope(here, mask);
-    for (std::size_t k = 0; k < of_passing_.size(); ++k)
-      passing.bind(of_passing_[k], b_.load(kept_[k], i * pair, pair));
-    if (parts_.over_rows) bind_reductions(passing, here, pair, mask);
-    for (const int value : made_of_passing_) emitter_.emit(value, passing);
+    Scope streamed = streamed_scope(here, mask);
+    for (std::size_t k = 0; k < of_streamed_.size(); ++k)
+      streamed.bind(of_streamed_[k], b_.load(kept_[k], i * pair, pair));
+    if (parts_.over_rows) bind_reductions(streamed, here, pair, mask);
+    for (const int value : made_of_streamed_) emitter_.emit(value, streamed);
     for (std::size_t c = 0; c < own_.size(); ++c) {
-      Scope point(emitter_, {{parts.outer, outer_, 1}, {{passing_dim_}, here, pair}, {{own_dim_}, own_[c], 1}}, mask,
-                  &passing);
+      Scope point(emitter_, {{parts.outer, outer_, 1}, {{streamed_dim_}, here, pair}, {{own_dim_}, own_[c], 1}}, mask,
+                  &streamed);
       for (const int value : of_own_) point.bind(value, *own_scopes_[c]->find(value));
       for (std::size_t s = 0; s < sums.size(); ++s) {
         const int value = parts_.scores[s]->value;
         point.bind(value, rounded(b_, b_.load(sums[s], element(i, c), pair), program[value].dtype));
       }
-      for (std::size_t e = 0; e < parts_.ends.size(); ++e) {
-        const Value weight = b_.broadcast(emitter_.emit(parts_.ends[e]->value, point), pair);
+      for (std::size_t e = 0; e < parts_.outputs.size(); ++e) {
+        const Value weight = b_.broadcast(emitter_.emit(parts_.outputs[e]->value, point), pair);
         const Value there = mask ? b_.select(mask, weight, b_.constant(weight.type.scalar, 0, pair)) : weight;
         b_.store(weights_[e], element(i, c), b_.cast(there, plan_.tile.held));
       }
@@ -182,6 +182,6 @@ void GroupPoints::make_weights(Value first) {
   });
 }
 
-Value GroupPoints::weights(std::size_t end) const { return b_.load(weights_[end], 0, at_once_ / 2); }
+Value WgmmaElementwise::weights(std::size_t end) const { return b_.load(weights_[end], 0, at_once_ / 2); }
 
 }  // namespace lathe::gpu

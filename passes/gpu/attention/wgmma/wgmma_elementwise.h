@@ -8,35 +8,35 @@
 
 namespace lathe::gpu {
 
-/// What the threads of warp groups make of the transposed scores of a tile, which lie where wgmma leaves them: a
+/// What the threads of warpgroups make of the transposed scores of a tile, which lie where wgmma leaves them: a
 /// thread has two columns of the attention, and of each 8 rows two neighbours. What it needs of these rows it loads
 /// before their scores are waited for.
-class GroupPoints : private GroupPlaces {
+class WgmmaElementwise : private WgmmaPositions {
  public:
   using Scope = PointEmitter::Scope;
 
-  /// Of so many passing positions at once.
-  GroupPoints(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, const GroupEndsParts& parts,
-              int at_once);
+  /// Of so many streamed positions at once.
+  WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
+                   const WgmmaOutputParts& parts, int at_once);
 
-  /// Declares the scores of a tile, in the ring.
+  /// Declares the scores of a tile, in the pipeline.
   void declare();
   const std::vector<kernel::Var>& scores() const { return scores_; }  ///< by product
   /// What does not vary along the positions that pass, for the thread's own of those from `first` on; the last one
   /// again beyond the end.
   void enter(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
-  /// Zeros for the scores, and what is needed of the passing positions from `first` on.
+  /// Zeros for the scores, and what is needed of the streamed positions from `first` on.
   void begin(kernel::Value first);
   /// Makes the weights of all products of the scores.
   void make_weights(kernel::Value first);
-  /// By end: a left operand of group_mma.
+  /// By end: a left operand of wgmma.
   kernel::Value weights(std::size_t end) const;
 
  private:
-  void find_kept();
+  void find_saved();
   bool depends_on(int value, int dim) const;
   kernel::Value inside(kernel::Value first);
-  Scope passing_scope(kernel::Value first, kernel::Value mask);
+  Scope streamed_scope(kernel::Value first, kernel::Value mask);
   void bind_reductions(Scope& scope, kernel::Value row, int lanes, kernel::Value mask);
   /// body(the first of the thread's two positions, i) for every 8 that pass.
   void each_pair(kernel::Value first, const std::function<void(kernel::Value first, kernel::Value i)>& body);
@@ -45,10 +45,10 @@ class GroupPoints : private GroupPlaces {
   KernelContext& context_;
   kernel::Builder& b_;
   PointEmitter& emitter_;
-  const GroupEndsParts& parts_;
-  int at_once_, own_dim_, passing_dim_;
-  Dim own_count_, passing_count_;
-  std::vector<int> of_passing_, made_of_passing_, of_own_;  ///< kept; made of these where scores are; kept
+  const WgmmaOutputParts& parts_;
+  int at_once_, own_dim_, streamed_dim_;
+  Dim own_count_, streamed_count_;
+  std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< kept; made of these where scores are; kept
   kernel::Value outer_, thread_;
   std::unique_ptr<Scope> outer_scope_;
   std::vector<std::unique_ptr<Scope>> own_scopes_;

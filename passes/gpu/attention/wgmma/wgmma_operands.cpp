@@ -3,28 +3,28 @@
 #include <algorithm>
 
 #include "ir/kernel/panels.h"
+#include "passes/gpu/chunks.h"
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/pieces.h"
 
 namespace lathe::gpu {
 
 using kernel::Value;
 
-std::optional<LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held) {
+std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType held) {
   const PointProgram& program = operand.code.program;
-  if (lies_in_pieces(program, operand.depth, held)) return LaneAxis::k;
-  if (lies_in_pieces(program, operand.position, held)) return LaneAxis::row;
+  if (lies_in_chunks(program, operand.depth, held)) return LaneAxis::k;
+  if (lies_in_chunks(program, operand.position, held)) return LaneAxis::row;
   return std::nullopt;
 }
 
 bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions) {
-  const auto axis = axis_of_pieces(operand, held);
-  return axis && TensorBoxes::of(GroupOperand::of(operand, *axis, sums_positions));
+  const auto axis = axis_of_chunks(operand, held);
+  return axis && TensorBoxes::of(WgmmaOperand::of(operand, *axis, sums_positions));
 }
 
-RestingOperand::RestingOperand(KernelContext& context, const LoweringContext& lowering,
-                               const AttentionOperand& operand, const Dim& depth, const AttentionTile& tile,
-                               int positions)
+StationaryOperand::StationaryOperand(KernelContext& context, const LoweringContext& lowering,
+                                     const AttentionOperand& operand, const Dim& depth, const AttentionTile& tile,
+                                     int positions)
     : b_(context.builder),
       loader_(context, lowering, operand, tile.compute),
       depth_(depth),
@@ -32,20 +32,20 @@ RestingOperand::RestingOperand(KernelContext& context, const LoweringContext& lo
       known_depth_(static_cast<int>(*depth.value())),
       positions_(positions) {}
 
-void RestingOperand::allocate(const char* name) {
+void StationaryOperand::allocate(const char* name) {
   shared_ = b_.alloc(tile_.held, elements(positions_, known_depth_), kernel::Space::shared, name);
 }
 
-void RestingOperand::bring(Value outer, Value first, Value count, Value thread, int threads) {
-  constexpr int piece = 8;
-  const int pieces = whole_panels(known_depth_) / piece;
+void StationaryOperand::bring(Value outer, Value first, Value count, Value thread, int threads) {
+  constexpr int chunk = 8;
+  const int chunks = whole_panels(known_depth_) / chunk;
   const Value last = count - 1;
-  b_.for_loop(thread, positions_ * pieces, threads, [&](Value number) {
-    const Value position = number / pieces, depth = number % pieces * piece;
-    const kernel::Var elements = zero_vectors(b_, {tile_.compute, piece}, 1)[0];
+  b_.for_loop(thread, positions_ * chunks, threads, [&](Value number) {
+    const Value position = number / chunks, depth = number % chunks * chunk;
+    const kernel::Var elements = zero_vectors(b_, {tile_.compute, chunk}, 1)[0];
     b_.if_(depth < known_depth_, [&] {
       set_inside(b_, elements, depth, b_.index(known_depth_), depth_, [&](Value mask) {
-        return loader_.load(outer, min(first + position, last), depth, LaneAxis::k, piece, mask);
+        return loader_.load(outer, min(first + position, last), depth, LaneAxis::k, chunk, mask);
       });
     });
     const Value panels = depth / kernel::panel_side * (positions_ * kernel::panel_side);
@@ -54,35 +54,35 @@ void RestingOperand::bring(Value outer, Value first, Value count, Value thread, 
   });
 }
 
-kernel::Builder::Panels RestingOperand::rows_of_group(Value thread, int k) const {
-  return {shared_, thread / kernel::group_threads * kernel::panel_elements + k * positions_};
+kernel::Builder::Panels StationaryOperand::rows_of_group(Value thread, int k) const {
+  return {shared_, thread / kernel::warpgroup_threads * kernel::panel_elements + k * positions_};
 }
 
-void PassingOperand::map(const AttentionPlan& plan) {
-  const GroupOperand from = GroupOperand::of(operand_, *axis_of_pieces(operand_, plan.tile.held), sums_positions_);
+void StreamedOperand::map(const AttentionPlan& plan) {
+  const WgmmaOperand from = WgmmaOperand::of(operand_, *axis_of_chunks(operand_, plan.tile.held), sums_positions_);
   transposed_ = !from.along_k;
   boxes_.emplace(context_, context_.buffer(plan.lowering.buffer_of(from.program[0].buffer)), *TensorBoxes::of(from),
                  from.along_k, rows_, depth_);
 }
 
-void PassingOperand::allocate(DType held, int stages, const char* name) {
+void StreamedOperand::allocate(DType held, int stages, const char* name) {
   shared_ = context_.builder.alloc(held, stages * elements(), kernel::Space::shared, name);
 }
 
-void PassingOperand::fill(Value slot, Value outer, Value position) const {
+void StreamedOperand::fill(Value slot, Value outer, Value position) const {
   const Value zero = context_.builder.index(0), at = slot * elements();
   boxes_->copy(shared_, outer, sums_positions_ ? zero : position, sums_positions_ ? position : zero, at);
 }
 
-kernel::Builder::Panels PassingOperand::right(Value slot, int row, int k, bool turned) const {
+kernel::Builder::Panels StreamedOperand::right(Value slot, int row, int k, bool turned) const {
   return {shared_, slot * elements() + (k * rows_ + row * kernel::panel_side), transposed_ != turned};
 }
 
-void multiply(kernel::Builder& b, kernel::Var sums, const RestingOperand& left, Value thread,
-              const PassingOperand& right, Value slot, int row) {
-  for (int k = 0; k < left.depth(); k += kernel::group_depth) {
-    const int deep = std::min(kernel::group_depth, (left.depth() - k + 15) / 16 * 16);
-    b.group_mma(sums, left.rows_of_group(thread, k), right.right(slot, row, k), deep);
+void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& left, Value thread,
+              const StreamedOperand& right, Value slot, int row) {
+  for (int k = 0; k < left.depth(); k += kernel::wgmma_depth) {
+    const int deep = std::min(kernel::wgmma_depth, (left.depth() - k + 15) / 16 * 16);
+    b.wgmma(sums, left.rows_of_group(thread, k), right.right(slot, row, k), deep);
   }
 }
 

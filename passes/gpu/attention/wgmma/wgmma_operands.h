@@ -5,22 +5,22 @@
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 
-/// Operands of an attention by the warp groups of sm_90a, in panels in shared memory (see kernel::GroupMma). A tile
+/// Operands of an attention by the warpgroups of sm_90a, in panels in shared memory (see kernel::Wgmma). A tile
 /// of them has for every 64 of the depth the panels of all rows, one behind the other; sizes are whole panels.
 namespace lathe::gpu {
 
 inline int whole_panels(int n) { return (n + kernel::panel_side - 1) / kernel::panel_side * kernel::panel_side; }
 
-/// Along which axis the elements of an operand of dtype `held` lie in pieces of 16 bytes; nothing where in none.
-std::optional<LaneAxis> axis_of_pieces(const AttentionOperand& operand, DType held);
+/// Along which axis the elements of an operand of dtype `held` lie in chunks of 16 bytes; nothing where in none.
+std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType held);
 /// Whether TMA copies its tiles.
 bool are_boxes(const AttentionOperand& operand, DType held, bool sums_positions);
 
 /// An operand whose tile stays where it is while others pass by. It may be computed on the way there.
-class RestingOperand {
+class StationaryOperand {
  public:
-  RestingOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
-                 const Dim& depth, const AttentionTile& tile, int positions);
+  StationaryOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
+                    const Dim& depth, const AttentionTile& tile, int positions);
 
   static std::int64_t elements(int positions, int depth) { return std::int64_t{positions} * whole_panels(depth); }
   const PointProgram& program() const { return loader_.operand().code.program; }
@@ -29,7 +29,7 @@ class RestingOperand {
   /// In a block loop, outside the thread loops.
   void allocate(const char* name);
   /// Stores the positions from `first` on, the last one of `count` again beyond the end: by `threads` threads before
-  /// the ring, which shows it to the groups when it begins.
+  /// the pipeline, which shows it to the groups when it begins.
   void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
   /// The 64 rows of the thread's group, from k on.
   kernel::Builder::Panels rows_of_group(kernel::Value thread, int k) const;
@@ -43,11 +43,11 @@ class RestingOperand {
   kernel::Buffer shared_;
 };
 
-/// An operand whose tiles pass through the ring, copied by TMA: of so many rows, `depth` deep. Rows are its
+/// An operand whose tiles pass through the pipeline, copied by TMA: of so many rows, `depth` deep. Rows are its
 /// positions, or where `sums_positions` these are the depth.
-class PassingOperand {
+class StreamedOperand {
  public:
-  PassingOperand(KernelContext& context, const AttentionOperand& operand, bool sums_positions, int rows, int depth)
+  StreamedOperand(KernelContext& context, const AttentionOperand& operand, bool sums_positions, int rows, int depth)
       : context_(context),
         operand_(operand),
         sums_positions_(sums_positions),
@@ -61,7 +61,7 @@ class PassingOperand {
   void map(const AttentionPlan& plan);
   /// In a block loop, outside the thread loops.
   void allocate(DType held, int stages, const char* name);
-  /// Starts to copy a tile to a slot, in the fill of a stage.
+  /// Starts to copy a tile to a slot, in the producer of a stage.
   void fill(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
   /// A right operand: rows from `row` on, what is summed from k on. `turned`: of a tile of 64 rows these are summed,
   /// and it is the depth that makes columns.
@@ -78,7 +78,7 @@ class PassingOperand {
 };
 
 /// Starts sums += 64 rows of the left * rows of the right operand from `row` on, over all of the depth.
-void multiply(kernel::Builder& b, kernel::Var sums, const RestingOperand& left, kernel::Value thread,
-              const PassingOperand& right, kernel::Value slot, int row);
+void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& left, kernel::Value thread,
+              const StreamedOperand& right, kernel::Value slot, int row);
 
 }  // namespace lathe::gpu

@@ -15,26 +15,27 @@ using kernel::Var;
 
 namespace {
 
-class GroupEnds {
+class WgmmaOutputs {
  public:
-  GroupEnds(const AttentionPlan& plan, bool over_rows, const GroupEndsTile& tile)
+  WgmmaOutputs(const AttentionPlan& plan, bool over_rows, const WgmmaOutputTile& tile)
       : plan_(plan),
-        parts_(group_ends_parts(plan, over_rows)),
+        parts_(wgmma_output_parts(plan, over_rows)),
         program_(plan.attention.program),
         tile_(tile),
-        context_(over_rows ? "attention_columns_by_groups" : "attention_rows_by_groups"),
+        context_(over_rows ? "attention_columns_by_wgmma" : "attention_rows_by_wgmma"),
         b_(context_.builder),
         emitter_(context_, program_, plan.lowering.buffer_of),
         top_(emitter_, {}),
         points_(plan, context_, emitter_, parts_, tile.at_once) {
     program_.stores.clear();
     for (const auto* score : parts_.scores)
-      resting_.push_back(std::make_unique<RestingOperand>(context_, plan.lowering, parts_.rests(*score), score->depth,
-                                                          plan.tile, GroupEndsTile::resting));
-    for (const AttentionOperand* operand : parts_.passing)
-      passing_.push_back(std::make_unique<PassingOperand>(context_, *operand, false, GroupEndsTile::passing,
-                                                          static_cast<int>(*operand->size.value())));
-    for (const auto* end : parts_.ends) sums_.push_back(std::make_unique<GroupSums>(context_, plan.lowering, *end));
+      stationary_.push_back(std::make_unique<StationaryOperand>(
+          context_, plan.lowering, parts_.rests(*score), score->depth, plan.tile, WgmmaOutputTile::stationary));
+    for (const AttentionOperand* operand : parts_.streamed)
+      streamed_.push_back(std::make_unique<StreamedOperand>(context_, *operand, false, WgmmaOutputTile::streamed,
+                                                            static_cast<int>(*operand->size.value())));
+    for (const auto* end : parts_.outputs)
+      sums_.push_back(std::make_unique<WgmmaSums>(context_, plan.lowering, *end));
   }
 
   KernelContext::Built run() {
@@ -42,16 +43,17 @@ class GroupEnds {
     const AttentionProgram& attention = plan_.attention;
     rows_ = context_.dim(attention.rows), columns_ = context_.dim(attention.column_count);
     serial_ = parts_.over_rows ? context_.dim(attention.parts.serial) : b_.index(1);
-    const Value strips = b_.ceil_div(parts_.over_rows ? columns_ : rows_, GroupEndsTile::resting);
+    const Value row_blocks = b_.ceil_div(parts_.over_rows ? columns_ : rows_, WgmmaOutputTile::stationary);
     const Value outer = context_.dim(parts_.over_rows ? attention.parts.parallel : plan_.outer());
     const auto block = [&](Value i) {
-      Value strip = i % strips;
-      if (!parts_.over_rows && attention.bounds.upper) strip = strips - 1 - strip;  // the longest ones first
-      this->block(i / strips, strip * GroupEndsTile::resting);
+      Value row_block = i % row_blocks;
+      if (!parts_.over_rows && attention.bounds.upper)
+        row_block = row_blocks - 1 - row_block;  // the longest ones first
+      this->block(i / row_blocks, row_block * WgmmaOutputTile::stationary);
     };
-    b_.for_loop(0, outer * strips, 1, block, kernel::LoopKind::block_x);
+    b_.for_loop(0, outer * row_blocks, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
-    for (const auto* end : parts_.ends) depth = depth + end->depth;
+    for (const auto* end : parts_.outputs) depth = depth + end->depth;
     auto built = context_.finish();
     built.launch.flops = attention.flops(depth);
     return built;
@@ -61,40 +63,43 @@ class GroupEnds {
   struct Place {
     Value outer, first, thread;  ///< outer: of the parallel ones; the first position that rests
   };
-  /// What passes: where their strips say so, those alone that may add something.
+  /// What passes: where their row blocks say so, those alone that may add something.
   struct Range {
     Value lo, hi;
   };
 
   void declare() {
     std::vector<const PointProgram*> programs = {&program_};
-    for (const auto& operand : resting_) programs.push_back(&operand->program());
-    for (const auto& operand : passing_) programs.push_back(&operand->program());
+    for (const auto& operand : stationary_) programs.push_back(&operand->program());
+    for (const auto& operand : streamed_) programs.push_back(&operand->program());
     for (const auto& sum : sums_) programs.push_back(&sum->part().epilogue);
     declare_buffers(context_, programs, plan_.lowering);
     for (const auto& [buffer, dtype] : buffers_of_known_rows(plan_)) context_.declare(buffer, dtype, true, false);
     emitter_.hoist(top_);
-    for (const auto& operand : resting_) operand->hoist();
+    for (const auto& operand : stationary_) operand->hoist();
     for (const auto& sum : sums_) sum->hoist();
-    for (const auto& operand : passing_) operand->map(plan_);
+    for (const auto& operand : streamed_) operand->map(plan_);
   }
 
   void block(Value outer, Value first) {
-    for (const auto& operand : resting_) operand->allocate("resting");
-    for (const auto& operand : passing_) operand->allocate(plan_.tile.held, tile_.stages, "passing");
+    for (const auto& operand : stationary_) operand->allocate("stationary");
+    for (const auto& operand : streamed_) operand->allocate(plan_.tile.held, tile_.stages, "streamed");
     std::optional<SharedTree> tree;
-    if (parts_.over_rows && plan_.skips >= 0) tree.emplace(b_, std::vector<DType>{boolean}, GroupEndsTile::users);
+    if (parts_.over_rows && plan_.skips >= 0)
+      tree.emplace(b_, std::vector<DType>{boolean}, WgmmaOutputTile::consumers);
     const auto thread = [&](Value t) {
       const Place place{outer, first, t};
       const Value count = parts_.over_rows ? columns_ : rows_;
-      b_.if_(t < GroupEndsTile::users, [&] {
-        for (const auto& operand : resting_) operand->bring(outer * serial_, first, count, t, GroupEndsTile::users);
+      b_.if_(t < WgmmaOutputTile::consumers, [&] {
+        for (const auto& operand : stationary_)
+          operand->bring(outer * serial_, first, count, t, WgmmaOutputTile::consumers);
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
       if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(place);
-      b_.ring(tile_.stages, GroupEndsTile::users, [&] { sum(place, tree ? rows_that_keep(place, *tree) : range); });
+      b_.pipeline(tile_.stages, WgmmaOutputTile::consumers,
+                  [&] { sum(place, tree ? rows_that_keep(place, *tree) : range); });
     };
-    b_.for_loop(0, GroupEndsTile::threads, 1, thread, kernel::LoopKind::thread_x);
+    b_.for_loop(0, WgmmaOutputTile::threads, 1, thread, kernel::LoopKind::thread_x);
   }
 
   void sum(const Place& place, const Range& range) {
@@ -103,12 +108,12 @@ class GroupEnds {
     b_.for_loop(0, serial_, 1, [&](Value s) {
       const Value outer = place.outer * serial_ + s;
       points_.enter(outer, place.first, place.thread, &top_);
-      b_.for_loop(range.lo, range.hi, GroupEndsTile::passing, [&](Value position) {
+      b_.for_loop(range.lo, range.hi, WgmmaOutputTile::streamed, [&](Value position) {
         const auto fill = [&](Value slot) {
-          for (const auto& operand : passing_) operand->fill(slot, outer, position);
+          for (const auto& operand : streamed_) operand->fill(slot, outer, position);
         };
         b_.stage(fill, [&](Value slot) {
-          for (int first = 0; first < GroupEndsTile::passing; first += tile_.at_once)
+          for (int first = 0; first < WgmmaOutputTile::streamed; first += tile_.at_once)
             part(place, slot, position, first);
         });
       });
@@ -120,19 +125,19 @@ class GroupEnds {
   /// The positions of the tile from `first` on.
   void part(const Place& place, Value slot, Value position, int first) {
     points_.begin(position + first);
-    for (std::size_t s = 0; s < resting_.size(); ++s)
-      multiply(b_, points_.scores()[s], *resting_[s], place.thread, passing(parts_.passes(*parts_.scores[s])), slot,
-               first);
+    for (std::size_t s = 0; s < stationary_.size(); ++s)
+      multiply(b_, points_.scores()[s], *stationary_[s], place.thread, streamed(parts_.passes(*parts_.scores[s])),
+               slot, first);
     b_.wait_sums(registers());
     points_.make_weights(position + first);
     for (std::size_t e = 0; e < sums_.size(); ++e) {
-      const PassingOperand& other = passing(parts_.ends[e]->other);
+      const StreamedOperand& other = streamed(parts_.outputs[e]->other);
       sums_[e]->add(points_.weights(e), [&](int depth) { return other.right(slot, first, depth, true); });
     }
   }
 
-  const PassingOperand& passing(const AttentionOperand& operand) const {
-    return *passing_[parts_.passing_number(operand)];
+  const StreamedOperand& streamed(const AttentionOperand& operand) const {
+    return *streamed_[parts_.streamed_number(operand)];
   }
   std::vector<Var> registers() const {
     std::vector<Var> all = points_.scores();
@@ -140,63 +145,66 @@ class GroupEnds {
     return all;
   }
 
-  /// Whether a strip of 64 rows has left out columns; true where there is none.
-  Value left_out(Value outer, Value strip, Value there) {
-    const Value strips = context_.dim(plan_.strips_of(plan_.attention.rows));
-    const Value left_out = b_.load(context_.buffer(plan_.skips), outer * strips + strip, 1, there);
+  /// Whether a block of 64 rows has left out columns; true where there is none.
+  Value left_out(Value outer, Value row_block, Value there) {
+    const Value row_blocks = context_.dim(plan_.row_blocks_of(plan_.attention.rows));
+    const Value left_out = b_.load(context_.buffer(plan_.skips), outer * row_blocks + row_block, 1, there);
     return left_out || kernel::logical_not(there);
   }
 
   Range columns_kept(const Place& place) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     Value all = b_.constant_int(boolean, 1), lo = b_.index(0), hi = columns_;
-    for (int strip = 0; strip < GroupEndsTile::resting; strip += GroupEndsTile::passing)
-      all = all && left_out(place.outer, (place.first + strip) / GroupEndsTile::passing, place.first + strip < rows_);
+    for (int row_block = 0; row_block < WgmmaOutputTile::stationary; row_block += WgmmaOutputTile::streamed)
+      all = all && left_out(place.outer, (place.first + row_block) / WgmmaOutputTile::streamed,
+                            place.first + row_block < rows_);
     if (bounds.lower)
-      lo = max(place.first + context_.dim(*bounds.lower), 0) / GroupEndsTile::passing * GroupEndsTile::passing;
-    if (bounds.upper) hi = max(min(place.first + GroupEndsTile::resting + context_.dim(*bounds.upper), columns_), 0);
+      lo = max(place.first + context_.dim(*bounds.lower), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
+    if (bounds.upper)
+      hi = max(min(place.first + WgmmaOutputTile::stationary + context_.dim(*bounds.upper), columns_), 0);
     return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, columns_)};
   }
 
   Range rows_that_keep(const Place& place, SharedTree& tree) {
     const ColumnBounds& bounds = plan_.attention.bounds;
-    const Value strips = b_.ceil_div(rows_, GroupEndsTile::passing);
+    const Value row_blocks = b_.ceil_div(rows_, WgmmaOutputTile::streamed);
     Value lo = b_.index(0), hi = rows_;
     if (bounds.upper)
-      lo = max(place.first - context_.dim(*bounds.upper), 0) / GroupEndsTile::passing * GroupEndsTile::passing;
-    if (bounds.lower) hi = max(min(place.first + GroupEndsTile::resting - context_.dim(*bounds.lower), rows_), 0);
+      lo = max(place.first - context_.dim(*bounds.upper), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
+    if (bounds.lower)
+      hi = max(min(place.first + WgmmaOutputTile::stationary - context_.dim(*bounds.lower), rows_), 0);
     const Var fine = b_.var(b_.constant_int(boolean, 1));
     b_.for_loop(0, serial_, 1, [&](Value s) {
-      b_.for_loop(place.thread, strips, GroupEndsTile::users, [&](Value strip) {
-        const Value row = strip * GroupEndsTile::passing;
-        b_.set(fine, b_.get(fine) && left_out(place.outer * serial_ + s, strip, row < lo || row >= hi));
+      b_.for_loop(place.thread, row_blocks, WgmmaOutputTile::consumers, [&](Value row_block) {
+        const Value row = row_block * WgmmaOutputTile::streamed;
+        b_.set(fine, b_.get(fine) && left_out(place.outer * serial_ + s, row_block, row < lo || row >= hi));
       });
     });
-    const Value all =
-        tree.join({0}, {ScalarOp::logical_and}, {b_.get(fine)}, place.thread, place.thread, GroupEndsTile::users)[0];
-    const Value told = b_.from_users(all);
+    const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {b_.get(fine)}, place.thread, place.thread,
+                                  WgmmaOutputTile::consumers)[0];
+    const Value told = b_.from_consumers(all);
     return {b_.select(told, lo, b_.index(0)), b_.select(told, hi, rows_)};
   }
 
   const AttentionPlan& plan_;
-  GroupEndsParts parts_;
+  WgmmaOutputParts parts_;
   PointProgram program_;  ///< without stores
-  GroupEndsTile tile_;
+  WgmmaOutputTile tile_;
   KernelContext context_;
   kernel::Builder& b_;
   PointEmitter emitter_;
   PointEmitter::Scope top_;
   Value rows_, columns_, serial_;
-  GroupPoints points_;
-  std::vector<std::unique_ptr<RestingOperand>> resting_;  ///< by score
-  std::vector<std::unique_ptr<PassingOperand>> passing_;
-  std::vector<std::unique_ptr<GroupSums>> sums_;  ///< by end
+  WgmmaElementwise points_;
+  std::vector<std::unique_ptr<StationaryOperand>> stationary_;  ///< by score
+  std::vector<std::unique_ptr<StreamedOperand>> streamed_;
+  std::vector<std::unique_ptr<WgmmaSums>> sums_;  ///< by end
 };
 
 }  // namespace
 
-KernelContext::Built lower_group_ends(const AttentionPlan& plan, bool over_rows, const GroupEndsTile& tile) {
-  return GroupEnds(plan, over_rows, tile).run();
+KernelContext::Built lower_wgmma_outputs(const AttentionPlan& plan, bool over_rows, const WgmmaOutputTile& tile) {
+  return WgmmaOutputs(plan, over_rows, tile).run();
 }
 
 }  // namespace lathe::gpu

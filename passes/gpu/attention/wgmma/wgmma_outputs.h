@@ -4,7 +4,7 @@
 
 namespace lathe::gpu {
 
-/// Products that end an attention whose rows' reductions lie in memory, by the warp groups of sm_90a, after the same
+/// Products that end an attention whose rows' reductions lie in memory, by the warpgroups of sm_90a, after the same
 /// paper's backward pass. Those that sum over rows (dK and dV): a block has 128 columns, 64 for each of two warp
 /// groups. What makes scores of them (keys, values) rests in shared memory; tiles of 64 rows of the rest (queries,
 /// the result's gradient) come there as boxes of TMA. A group makes scores transposed, its columns by the tile's
@@ -12,19 +12,20 @@ namespace lathe::gpu {
 /// sum over the rows of the very same tile, turned. They are under way while the next scores are made. Those that sum
 /// over columns (dQ) go just so with rows and columns the other way round. Each sum is of one block, in order:
 /// nothing is added by atomics.
-struct GroupEndsTile {
-  static constexpr int groups = 2, resting = groups * kernel::group_rows, users = groups * kernel::group_threads,
-                       threads = users + kernel::group_threads, passing = kernel::panel_side;
+struct WgmmaOutputTile {
+  static constexpr int groups = 2, stationary = groups * kernel::wgmma_rows,
+                       consumers = groups * kernel::warpgroup_threads,
+                       threads = consumers + kernel::warpgroup_threads, streamed = kernel::panel_side;
   int at_once;  ///< of the positions of a tile that passes, as registers allow
   int stages;
 };
 
 /// What such a kernel multiplies.
-struct GroupEndsParts {
+struct WgmmaOutputParts {
   bool over_rows;                                    ///< then columns rest, else rows
-  std::vector<const AttentionParts::Score*> scores;  ///< that the ends need
-  std::vector<const AttentionParts::End*> ends;
-  std::vector<const AttentionOperand*> passing;  ///< no two with the same elements
+  std::vector<const AttentionParts::Score*> scores;  ///< that the outputs need
+  std::vector<const AttentionParts::OutputProduct*> outputs;
+  std::vector<const AttentionOperand*> streamed;  ///< no two with the same elements
 
   std::vector<int> values() const;  ///< by end: what it reads
   const AttentionOperand& rests(const AttentionParts::Score& score) const {
@@ -33,11 +34,11 @@ struct GroupEndsParts {
   const AttentionOperand& passes(const AttentionParts::Score& score) const {
     return over_rows ? score.rows : score.columns;
   }
-  std::size_t passing_number(const AttentionOperand& operand) const;
+  std::size_t streamed_number(const AttentionOperand& operand) const;
 };
-GroupEndsParts group_ends_parts(const AttentionPlan& plan, bool over_rows);
+WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows);
 
-GroupPlan<GroupEndsTile> plan_group_ends(const AttentionPlan& plan, bool over_rows);
-KernelContext::Built lower_group_ends(const AttentionPlan& plan, bool over_rows, const GroupEndsTile& tile);
+WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool over_rows);
+KernelContext::Built lower_wgmma_outputs(const AttentionPlan& plan, bool over_rows, const WgmmaOutputTile& tile);
 
 }  // namespace lathe::gpu

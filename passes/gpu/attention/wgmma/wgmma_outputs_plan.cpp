@@ -10,14 +10,14 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr std::size_t most_scores = 2, most_ends = 2;
+constexpr std::size_t most_scores = 2, most_outputs = 2;
 /// Registers of a thread for the sums of all products, and those beside which a whole tile's scores find room too.
 constexpr int most_sums = 128, sums_beside_whole_tile = 64;
 
 std::int64_t known(const Dim& depth) { return depth.value().value_or(0); }
 
 /// Of a tile that is taken in parts the rows must be lines of panels, of which some can be left out.
-bool are_lines(const AttentionOperand& operand, DType held) { return axis_of_pieces(operand, held) == LaneAxis::k; }
+bool are_lines(const AttentionOperand& operand, DType held) { return axis_of_chunks(operand, held) == LaneAxis::k; }
 
 /// Whether it is the same for all outer dims that a block goes through.
 bool rests(const AttentionOperand& operand, const AttentionParts& parts) {
@@ -31,7 +31,7 @@ bool rests(const AttentionOperand& operand, const AttentionParts& parts) {
 }
 
 /// Else one loop over the columns does it all.
-bool reads_reductions(const AttentionPlan& plan, const GroupEndsParts& parts) {
+bool reads_reductions(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const std::vector<bool> needed = needed_of_rows(plan, parts.values()).all;
   for (int i = 0; i < plan.attention.program.size(); ++i)
     if (needed[static_cast<std::size_t>(i)] && plan.attention.program[i].kind == PointInstruction::Kind::reduce)
@@ -39,64 +39,65 @@ bool reads_reductions(const AttentionPlan& plan, const GroupEndsParts& parts) {
   return false;
 }
 
-std::string why_not(const AttentionPlan& plan, const GroupEndsParts& parts) {
+std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const AttentionProgram& attention = plan.attention;
   const bool over_rows = parts.over_rows;
   const char* const over = over_rows ? "rows" : "columns";
   if (!plan.tile.tensor_cores()) return "its products are not of bf16 or f16 alone";
   if (!over_rows && !reads_reductions(plan, parts)) return "its products over columns need no reductions";
-  if (std::any_of(parts.ends.begin(), parts.ends.end(), [](const auto* end) { return end->divisor.has_value(); }))
+  if (std::any_of(parts.outputs.begin(), parts.outputs.end(),
+                  [](const auto* end) { return end->divisor.has_value(); }))
     return "its sums are divided by what rows reduce to";
-  if (parts.scores.size() > most_scores || parts.ends.size() > most_ends)
+  if (parts.scores.size() > most_scores || parts.outputs.size() > most_outputs)
     return fmt::format("{} products make its scores, {} sum over the {}, where registers have room for {} and {}",
-                       parts.scores.size(), parts.ends.size(), over, most_scores, most_ends);
+                       parts.scores.size(), parts.outputs.size(), over, most_scores, most_outputs);
   const auto unknown = [](const auto* part) { return known(part->depth) < 1; };
-  if (std::any_of(parts.ends.begin(), parts.ends.end(), unknown) ||
+  if (std::any_of(parts.outputs.begin(), parts.outputs.end(), unknown) ||
       std::any_of(parts.scores.begin(), parts.scores.end(), unknown))
     return "a depth that is not known";
   std::string depths;
-  for (const auto* end : parts.ends)
+  for (const auto* end : parts.outputs)
     depths += fmt::format("{}{}", depths.empty() ? "" : ", ", end->depth.to_string());
-  const int sums = GroupSums::registers(parts.ends);
+  const int sums = WgmmaSums::registers(parts.outputs);
   if (sums > most_sums)
     return fmt::format("sums over {} of {} elements, where registers have room for {} in all", over, depths,
                        2 * most_sums);
-  const std::string passing = over_rows ? "its queries, or its result's gradient, are " : "its keys or values are ";
-  for (const AttentionOperand* operand : parts.passing) {
-    if (!are_boxes(*operand, plan.tile.held, false)) return passing + "computed, or no boxes that TMA copies";
+  const std::string streamed = over_rows ? "its queries, or its result's gradient, are " : "its keys or values are ";
+  for (const AttentionOperand* operand : parts.streamed) {
+    if (!are_boxes(*operand, plan.tile.held, false)) return streamed + "computed, or no boxes that TMA copies";
     if (sums > sums_beside_whole_tile && !are_lines(*operand, plan.tile.held))
-      return passing + "not contiguous along the depth";
+      return streamed + "not contiguous along the depth";
   }
   for (const auto* score : parts.scores)
     if (over_rows && !rests(score->columns, attention.parts))
       return "heads that share a gradient have keys or values of their own";
-  const Dim& resting = over_rows ? attention.column_count : attention.rows;
-  if (const auto count = resting.value(); count && *count <= kernel::group_rows)
+  const Dim& stationary = over_rows ? attention.column_count : attention.rows;
+  if (const auto count = stationary.value(); count && *count <= kernel::wgmma_rows)
     return fmt::format("it has {} {}", *count, over_rows ? "columns" : "rows");
   return "";
 }
 
 }  // namespace
 
-std::size_t GroupEndsParts::passing_number(const AttentionOperand& operand) const {
+std::size_t WgmmaOutputParts::streamed_number(const AttentionOperand& operand) const {
   const auto same = [&](const AttentionOperand* one) { return same_elements(*one, operand); };
-  return static_cast<std::size_t>(std::find_if(passing.begin(), passing.end(), same) - passing.begin());
+  return static_cast<std::size_t>(std::find_if(streamed.begin(), streamed.end(), same) - streamed.begin());
 }
 
-std::vector<int> GroupEndsParts::values() const {
+std::vector<int> WgmmaOutputParts::values() const {
   std::vector<int> found;
-  for (const auto* end : ends) found.push_back(end->value);
+  for (const auto* end : outputs) found.push_back(end->value);
   return found;
 }
 
-GroupEndsParts group_ends_parts(const AttentionPlan& plan, bool over_rows) {
-  GroupEndsParts parts{over_rows, {}, {}, {}};
+WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows) {
+  WgmmaOutputParts parts{over_rows, {}, {}, {}};
   const auto pass = [&](const AttentionOperand& operand) {
-    if (parts.passing_number(operand) == parts.passing.size()) parts.passing.push_back(&operand);
+    if (parts.streamed_number(operand) == parts.streamed.size()) parts.streamed.push_back(&operand);
   };
-  for (const AttentionParts::End& end : plan.attention.parts.ends)
+  for (const AttentionParts::OutputProduct& end : plan.attention.parts.outputs)
     if (end.over_rows == over_rows) {
-      parts.ends.push_back(&end);
+      parts.outputs.push_back(&end);
       pass(end.other);
     }
   const std::vector<int> needed = needed_of_rows(plan, parts.values()).scores;
@@ -108,22 +109,23 @@ GroupEndsParts group_ends_parts(const AttentionPlan& plan, bool over_rows) {
   return parts;
 }
 
-GroupPlan<GroupEndsTile> plan_group_ends(const AttentionPlan& plan, bool over_rows) {
-  const GroupEndsParts parts = group_ends_parts(plan, over_rows);
-  GroupPlan<GroupEndsTile> found{std::nullopt, why_not(plan, parts)};
+WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool over_rows) {
+  const WgmmaOutputParts parts = wgmma_output_parts(plan, over_rows);
+  WgmmaPlan<WgmmaOutputTile> found{std::nullopt, why_not(plan, parts)};
   if (!found.why_not.empty()) return found;
-  std::int64_t resting = 0, of_stage = 0;
+  std::int64_t stationary = 0, of_stage = 0;
   for (const auto* score : parts.scores)
-    resting += RestingOperand::elements(GroupEndsTile::resting, static_cast<int>(known(score->depth)));
-  for (const AttentionOperand* operand : parts.passing)
-    of_stage += RestingOperand::elements(GroupEndsTile::passing, static_cast<int>(known(operand->size)));
-  const int stages = stages_beside(resting, of_stage);
+    stationary += StationaryOperand::elements(WgmmaOutputTile::stationary, static_cast<int>(known(score->depth)));
+  for (const AttentionOperand* operand : parts.streamed)
+    of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
+  const int stages = stages_beside(stationary, of_stage);
   if (stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else
-    found.tile = GroupEndsTile{GroupSums::registers(parts.ends) > sums_beside_whole_tile ? GroupEndsTile::passing / 2
-                                                                                         : GroupEndsTile::passing,
-                               stages};
+    found.tile =
+        WgmmaOutputTile{WgmmaSums::registers(parts.outputs) > sums_beside_whole_tile ? WgmmaOutputTile::streamed / 2
+                                                                                     : WgmmaOutputTile::streamed,
+                        stages};
   return found;
 }
 

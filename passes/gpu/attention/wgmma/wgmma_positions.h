@@ -5,9 +5,9 @@
 namespace lathe::gpu {
 
 /// Where wgmma leaves the sums of 64 rows, and finds a left operand in registers: a thread has two rows, 8 apart, and
-/// of each 8 columns two neighbours (see kernel::group_sum_place). The four threads of a row are neighbours in a
+/// of each 8 columns two neighbours (see kernel::wgmma_sum_position). The four threads of a row are neighbours in a
 /// warp. Of a thread's elements the pair of its r-th row in the i-th 8 columns is number 4 i + 2 r.
-struct GroupPlaces {
+struct WgmmaPositions {
   static constexpr int rows_of_thread = 2, row_step = 8, threads_of_row = 4, pair = 2;
 
   static kernel::Value first_row(kernel::Value thread) {

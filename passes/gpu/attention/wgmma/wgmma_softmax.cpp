@@ -10,7 +10,7 @@ using kernel::LoopKind;
 using kernel::Value;
 using Kind = PointInstruction::Kind;
 
-GroupSoftmax::GroupSoftmax(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, int columns)
+WgmmaSoftmax::WgmmaSoftmax(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, int columns)
     : plan_(plan),
       online_(*plan.online),
       context_(context),
@@ -19,9 +19,9 @@ GroupSoftmax::GroupSoftmax(const AttentionPlan& plan, KernelContext& context, Po
       program_(emitter.program()),
       columns_(columns),
       score_(plan.attention.parts.scores[0].value),
-      result_(plan.attention.parts.ends[0].value) {}
+      result_(plan.attention.parts.outputs[0].value) {}
 
-GroupSoftmax::Scopes GroupSoftmax::rows(Value outer, Value first, Value thread, const Scope* top) {
+WgmmaSoftmax::Scopes WgmmaSoftmax::rows(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
   const Value count = context_.dim(plan_.attention.rows);
   Scopes scopes;
@@ -30,12 +30,12 @@ GroupSoftmax::Scopes GroupSoftmax::rows(Value outer, Value first, Value thread, 
     scopes.push_back(std::make_unique<Scope>(
         emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}, {{parts.row_dim}, min(row, count - 1), 1}},
         row < count, top));
-    for (const int i : plan_.strips.loops()[0].fixed) emitter_.emit(i, *scopes.back());
+    for (const int i : plan_.row_blocks.loops()[0].fixed) emitter_.emit(i, *scopes.back());
   }
   return scopes;
 }
 
-void GroupSoftmax::begin(Scopes& rows) {
+void WgmmaSoftmax::begin(Scopes& rows) {
   const auto start = [&](int reduction, int lanes) {
     const PointInstruction& i = program_[reduction];
     return b_.var({compute_type(i.dtype), lanes}, b_.broadcast(reduction_identity(b_, i), lanes));
@@ -47,7 +47,7 @@ void GroupSoftmax::begin(Scopes& rows) {
   }
 }
 
-void GroupSoftmax::each_pair(Scopes& rows, const AttentionPlace& tile, Value thread, const Body& body) {
+void WgmmaSoftmax::each_pair(Scopes& rows, const AttentionPlace& tile, Value thread, const Body& body) {
   const AttentionParts& parts = plan_.attention.parts;
   const Value count = context_.dim(plan_.attention.column_count);
   const auto known = plan_.attention.column_count.value();
@@ -67,18 +67,18 @@ void GroupSoftmax::each_pair(Scopes& rows, const AttentionPlace& tile, Value thr
   b_.for_loop(0, columns_ / row_step, 1, pairs, LoopKind::unroll);
 }
 
-Value GroupSoftmax::masked(const Scope& point, Value value, Value otherwise) {
+Value WgmmaSoftmax::masked(const Scope& point, Value value, Value otherwise) {
   value = b_.broadcast(value, pair);
   return point.mask ? b_.select(point.mask, value, b_.broadcast(otherwise, pair)) : value;
 }
 
 /// Over the threads of a row.
-Value GroupSoftmax::join(ScalarOp op, Value own, Value thread) {
-  return join_in_warp(b_, op, own, thread % kernel::warp_threads, threads_of_row);
+Value WgmmaSoftmax::reduce(ScalarOp op, Value own, Value thread) {
+  return reduce_in_warp(b_, op, own, thread % kernel::warp_threads, threads_of_row);
 }
 
 /// Whether an instruction reads the scores otherwise than through what the maximum is taken of.
-bool GroupSoftmax::wants_scores(int value) const {
+bool WgmmaSoftmax::wants_scores(int value) const {
   std::vector<bool> read(static_cast<std::size_t>(value) + 1, false);
   read.back() = true;
   for (int i = value; i >= 0; --i) {
@@ -90,7 +90,7 @@ bool GroupSoftmax::wants_scores(int value) const {
   return false;
 }
 
-std::vector<Value> GroupSoftmax::take(Scopes& rows, const AttentionPlace& tile, Value scores, Value thread) {
+std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const AttentionPlace& tile, Value scores, Value thread) {
   const PointInstruction& most = program_[online_.most];
   const DType compute = compute_type(most.dtype);
   const int elements = scores.type.lanes;
@@ -112,7 +112,7 @@ std::vector<Value> GroupSoftmax::take(Scopes& rows, const AttentionPlace& tile, 
   });
   std::vector<Value> subtracted, factors;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const Value largest = join(most.op, b_.reduce(most.op, b_.get(here[r])), thread);
+    const Value largest = reduce(most.op, b_.reduce(most.op, b_.get(here[r])), thread);
     const RisingMaximum::Raised raised = rows_[r].maximum.raise(b_, largest);
     subtracted.push_back(raised.subtracted);
     factors.push_back(raised.factor);
@@ -137,19 +137,19 @@ std::vector<Value> GroupSoftmax::take(Scopes& rows, const AttentionPlace& tile, 
   return factors;
 }
 
-Value GroupSoftmax::weights(int part) {
-  constexpr int lanes = kernel::group_rows * kernel::group_depth / kernel::group_threads;
+Value WgmmaSoftmax::weights(int part) {
+  constexpr int lanes = kernel::wgmma_rows * kernel::wgmma_depth / kernel::warpgroup_threads;
   return b_.load(weights_, part * lanes, lanes);
 }
 
-std::vector<Value> GroupSoftmax::finish(Scopes& rows, Value thread) {
+std::vector<Value> WgmmaSoftmax::finish(Scopes& rows, Value thread) {
   std::vector<Value> ends;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
     ends.push_back(rows_[r].maximum.end(b_, online_, context_.dim(plan_.attention.column_count)));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const PointInstruction& sum = program_[online_.sums[s]];
-      const Value joined = join(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);
+      const Value joined = reduce(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);
       rows[r]->bind(online_.sums[s], rounded(b_, joined * b_.cast(ends[r], joined.type.scalar), sum.dtype));
     }
   }

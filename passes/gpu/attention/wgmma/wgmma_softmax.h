@@ -9,15 +9,15 @@
 
 namespace lathe::gpu {
 
-/// What the threads of warp groups do with the scores of a tile, which lie where wgmma leaves them. The weights that
-/// come of the scores have the places of a left operand of group_mma.
-class GroupSoftmax : private GroupPlaces {
+/// What the threads of warpgroups do with the scores of a tile, which lie where wgmma leaves them. The weights that
+/// come of the scores have the places of a left operand of wgmma.
+class WgmmaSoftmax : private WgmmaPositions {
  public:
   using Scope = PointEmitter::Scope;
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
 
   /// Of tiles of so many columns; `product`: what is multiplied with the values.
-  GroupSoftmax(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, int columns);
+  WgmmaSoftmax(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, int columns);
 
   /// The thread's rows of those from `first` on; the last one of all again beyond the end.
   Scopes rows(kernel::Value outer, kernel::Value first, kernel::Value thread, const Scope* top);
@@ -41,7 +41,7 @@ class GroupSoftmax : private GroupPlaces {
   using Body = std::function<void(std::size_t, Scope&, kernel::Value)>;
   void each_pair(Scopes& rows, const AttentionPlace& tile, kernel::Value thread, const Body& body);
   kernel::Value masked(const Scope& point, kernel::Value value, kernel::Value otherwise);
-  kernel::Value join(ScalarOp op, kernel::Value own, kernel::Value thread);
+  kernel::Value reduce(ScalarOp op, kernel::Value own, kernel::Value thread);
   bool wants_scores(int value) const;
 
   const AttentionPlan& plan_;

@@ -10,43 +10,44 @@ namespace lathe::gpu {
 
 using kernel::Value;
 
-GroupSums::GroupSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part)
+WgmmaSums::WgmmaSums(KernelContext& context, const LoweringContext& lowering,
+                     const AttentionParts::OutputProduct& part)
     : b_(context.builder), end_(context, lowering, part) {}
 
-std::vector<int> GroupSums::lanes(int depth) {
+std::vector<int> WgmmaSums::lanes(int depth) {
   std::vector<int> found;
   for (int left = depth; left > 0; left -= 2 * found.back()) {
-    const int most = left >= kernel::group_columns ? kernel::group_columns : kernel::panel_side;
+    const int most = left >= kernel::wgmma_columns ? kernel::wgmma_columns : kernel::panel_side;
     const auto needed = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(left, 16))));
     found.push_back(std::min(most, needed) / 2);
   }
   return found;
 }
 
-int GroupSums::registers(const std::vector<const AttentionParts::End*>& ends) {
+int WgmmaSums::registers(const std::vector<const AttentionParts::OutputProduct*>& ends) {
   int all = 0;
   for (const auto* end : ends)
     for (const int each : lanes(static_cast<int>(*end->depth.value()))) all += each;
   return all;
 }
 
-void GroupSums::declare() {
+void WgmmaSums::declare() {
   sums_.clear();
   for (const int lanes : lanes(static_cast<int>(*part().depth.value())))
     sums_.push_back(zero_vectors(b_, {f32, lanes}, 1)[0]);
 }
 
-void GroupSums::clear() { gpu::clear(b_, sums_); }
+void WgmmaSums::clear() { gpu::clear(b_, sums_); }
 
-void GroupSums::add(Value weights, const std::function<kernel::Builder::Panels(int depth)>& right) {
+void WgmmaSums::add(Value weights, const std::function<kernel::Builder::Panels(int depth)>& right) {
   int first = 0;
   for (const kernel::Var sums : sums_) {
-    b_.group_mma(sums, weights, right(first));
+    b_.wgmma(sums, weights, right(first));
     first += 2 * sums.type.lanes;
   }
 }
 
-void GroupSums::scale(ScalarOp op, const std::vector<Value>& by) {
+void WgmmaSums::scale(ScalarOp op, const std::vector<Value>& by) {
   for (const kernel::Var sums : sums_) {
     std::vector<int> lanes;
     for (int i = 0; i < sums.type.lanes; ++i) lanes.push_back(i % 4 / 2);
@@ -55,15 +56,15 @@ void GroupSums::scale(ScalarOp op, const std::vector<Value>& by) {
   }
 }
 
-void GroupSums::finish(Value outer, Value first, Value thread) {
+void WgmmaSums::finish(Value outer, Value first, Value thread) {
   int first_depth = 0;
   for (const kernel::Var sums : sums_) {
     const int lanes = sums.type.lanes;
     const kernel::Buffer kept = b_.alloc(f32, lanes, kernel::Space::register_, "sums");
     b_.store(kept, 0, b_.get(sums));
     const auto pair = [&](Value i) {
-      const Value position = first + GroupPlaces::first_row(thread) + i % 2 * GroupPlaces::row_step;
-      const Value depth = i / 2 * 8 + GroupPlaces::first_column(thread) + first_depth;
+      const Value position = first + WgmmaPositions::first_row(thread) + i % 2 * WgmmaPositions::row_step;
+      const Value depth = i / 2 * 8 + WgmmaPositions::first_column(thread) + first_depth;
       end_.finish(outer, position, depth, b_.load(kept, i * 2, 2));
     };
     b_.for_loop(0, lanes / 2, 1, pair, kernel::LoopKind::unroll);

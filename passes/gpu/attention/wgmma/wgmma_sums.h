@@ -7,18 +7,19 @@
 
 namespace lathe::gpu {
 
-/// A product that ends an attention, by warp groups: 64 positions a group, in parts of columns of the depth that one
-/// wgmma has; of the last ones no more than are needed. Weights are its left operand, in registers.
-class GroupSums {
+/// A product that makes an output of an attention, by warpgroups: 64 positions a group, in parts of columns of the
+/// depth that one wgmma has; of the last ones no more than are needed. Weights are its left operand, in registers.
+class WgmmaSums {
  public:
-  GroupSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::End& part);
+  WgmmaSums(KernelContext& context, const LoweringContext& lowering, const AttentionParts::OutputProduct& part);
 
   /// Registers of a thread for a result of so much depth, by part.
   static std::vector<int> lanes(int depth);
-  static int registers(const std::vector<const AttentionParts::End*>& ends);  ///< of products of known depths
-  const AttentionParts::End& part() const { return end_.part(); }
+  static int registers(
+      const std::vector<const AttentionParts::OutputProduct*>& ends);  ///< of products of known depths
+  const AttentionParts::OutputProduct& part() const { return end_.part(); }
   void hoist() { end_.hoist(); }
-  void declare();  ///< the registers, in the ring
+  void declare();  ///< the registers, in the pipeline
   void clear();
   const std::vector<kernel::Var>& vars() const { return sums_; }
   /// Starts to add weights * what `right` gives from a place of the depth on.
@@ -30,7 +31,7 @@ class GroupSums {
 
  private:
   kernel::Builder& b_;
-  AttentionEnd end_;
+  AttentionOutput end_;
   std::vector<kernel::Var> sums_;
 };
 

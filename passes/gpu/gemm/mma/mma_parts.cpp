@@ -14,7 +14,7 @@ bool is_multiple(const Dim& size, int of) { return size.divided_by(of).has_value
 
 bool TensorParts::copies(const Side& side) const {
   const ProductOperand& operand = side.operand;
-  return lies_in_pieces(operand.operand.program, side.along_k() ? operand.k : operand.rows, product.operands.dtype) &&
+  return lies_in_chunks(operand.operand.program, side.along_k() ? operand.k : operand.rows, product.operands.dtype) &&
          product.only_reads(side.operand.operand.program[0].buffer);
 }
 
@@ -27,7 +27,7 @@ void TensorParts::copy(const Side& side, Value batch, Value row, Value k, Value 
                                scope.place.position(load.form).base, inside(side, row, k, rows, depth));
 }
 
-/// How many elements of a piece lie inside the operand, at most or more than all; empty where all are known to.
+/// How many elements of a chunk lie inside the operand, at most or more than all; empty where all are known to.
 Value TensorParts::inside(const Side& side, Value row, Value k, int rows, int depth) {
   kernel::Builder& b = product.builder();
   const bool along_k = side.along_k();
@@ -36,7 +36,7 @@ Value TensorParts::inside(const Side& side, Value row, Value k, int rows, int de
   Value count;
   if (along_k ? ragged_k : ragged_rows) count = along_k ? product.k - k : all_rows - row;
   if (along_k ? ragged_rows : ragged_k)
-    count = b.select(along_k ? row < all_rows : k < product.k, count ? count : b.index(piece), b.index(0));
+    count = b.select(along_k ? row < all_rows : k < product.k, count ? count : b.index(chunk), b.index(0));
   return count;
 }
 
@@ -56,10 +56,10 @@ Value TensorParts::first_partial(const ProductParts::Partial& partial, const Pla
 
 void TensorParts::finish(const Place& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
   kernel::Builder& b = product.builder();
-  const int in_line = tile.columns / piece;
+  const int in_line = tile.columns / chunk;
   b.for_loop(t, tile.rows * in_line, tile.threads(), [&](Value number) {
-    const Value m = number / in_line, n = number % in_line * piece;
-    product.finish(at.batch, at.m + m, at.n + n, b.cast(b.load(sums, m * line(tile) + n, piece), f32));
+    const Value m = number / in_line, n = number % in_line * chunk;
+    product.finish(at.batch, at.m + m, at.n + n, b.cast(b.load(sums, m * line(tile) + n, chunk), f32));
   });
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "passes/gpu/chunks.h"
 #include "passes/gpu/gemm/mma/mma_tiles.h"
 #include "passes/gpu/gemm/product_parts.h"
-#include "passes/gpu/pieces.h"
 
 namespace lathe::gpu {
 
@@ -10,15 +10,15 @@ namespace lathe::gpu {
 /// and what becomes of the sums that a warp holds.
 class TensorParts {
  public:
-  static constexpr int piece = copied_piece;
+  static constexpr int chunk = copied_chunk;
   static constexpr int pad = 8;  ///< of lines in shared memory, so that neighbours of a column lie in other banks
 
   TensorParts(const LoweringContext& lowering, const Region& region) : product(lowering, region) {}
 
-  /// Whether pieces along the operand's axis, from multiples of their length on, lie in memory as they are used, at
+  /// Whether chunks along the operand's axis, from multiples of their length on, lie in memory as they are used, at
   /// multiples of 16 bytes: then they can be copied.
   bool copies(const ProductParts::Side& side) const;
-  /// Starts to copy a piece along the operand's axis, from (row, k) on, to its place in shared memory; zeros beyond
+  /// Starts to copy a chunk along the operand's axis, from (row, k) on, to its place in shared memory; zeros beyond
   /// the ends. It is one of a tile of `rows` by `depth`.
   void copy(const ProductParts::Side& side, kernel::Value batch, kernel::Value row, kernel::Value k,
             kernel::Value place, int rows, int depth);
@@ -27,7 +27,7 @@ class TensorParts {
   /// in lines of `line` elements.
   void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t line, int columns, kernel::Value lane,
                   kernel::Value sums);
-  /// Where the sums of a tile's piece begin.
+  /// Where the sums of a tile's split begin.
   kernel::Value first_partial(const ProductParts::Partial& partial, const ProductParts::Place& at,
                               kernel::Value number);
   /// The tile's rounded sums, in shared memory, go through the epilogue; for thread t of as many as the tile has.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int mma_k_step = 32;  // contracted at once
 constexpr int stages = 4;       // of mma_k_step in shared memory: one is multiplied, the others are on their way
-constexpr int piece = TensorParts::piece;
+constexpr int chunk = TensorParts::chunk;
 
 /// Each warp multiplies tiles of shared memory by mma; operands that lie in memory as they are used are copied there
 /// asynchronously, others are computed on the way through registers. The sums go back through shared memory, so that
@@ -37,25 +37,25 @@ class TensorProduct {
 
   std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
-    if (plan_.pieces == 1) {
+    if (plan_.splits == 1) {
       built.push_back(parts_.tiles(tile_.rows, tile_.columns, [&](const Place& at) {
         block([&](Value t) { finish(at, t, multiply(at, b_.index(0), parts_.k, t)); });
       }));
       return built;
     }
-    const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.pieces);
+    const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.splits);
     const auto one = [&](const Place& at, Value number) {
-      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), mma_k_step), lo = number * length;
+      const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.splits), mma_k_step), lo = number * length;
       block([&](Value t) { keep(partial, at, number, t, multiply(at, lo, kernel::min(lo + length, parts_.k), t)); });
     };
-    built.push_back(parts_.tiles_of_pieces(tile_.rows, tile_.columns, partial, one));
-    built.push_back(ProductParts(lowering, region).join(partial));
+    built.push_back(parts_.tiles_of_splits(tile_.rows, tile_.columns, partial, one));
+    built.push_back(ProductParts(lowering, region).combine(partial));
     return built;
   }
 
  private:
   /// 16 bytes of a stage that a thread sees to: where they lie in a tile, and in a stage.
-  struct Piece {
+  struct Chunk {
     Value number, along, across, place;
     Var held = {};  ///< on their way, unless they are copied
   };
@@ -63,7 +63,7 @@ class TensorProduct {
     Side& side;
     int rows;     ///< of a tile
     bool copies;  ///< asynchronously
-    std::vector<Piece> pieces = {};
+    std::vector<Chunk> chunks = {};
 
     int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a line
     int across() const { return side.along_k() ? rows : mma_k_step; }  ///< lines
@@ -93,7 +93,7 @@ class TensorProduct {
     const auto [row, column] = corner(t);
     const int lanes = tile_.warp_rows() * tile_.warp_columns() / kernel::warp_threads;
     const Var sums = b_.var({f32, lanes}, b_.constant(f32, 0));
-    for (Operand* o : {&left_, &right_}) find_pieces(*o, t);
+    for (Operand* o : {&left_, &right_}) find_splits(*o, t);
     b_.for_loop(
         0, stages - 1, 1,
         [&](Value stage) {
@@ -121,21 +121,21 @@ class TensorProduct {
     return {o.side.shared, slot * o.stage() + inside, o.line(), rows, !along_k};
   }
 
-  void find_pieces(Operand& o, Value t) const {
-    o.pieces.clear();
-    const int in_line = o.along() / piece;
-    for (int first = 0; first < o.rows * mma_k_step / piece; first += tile_.threads()) {
-      const Value number = t + first, along = number % in_line * piece, across = number / in_line;
-      o.pieces.push_back({number, along, across, across * o.line() + along});
-      if (!o.copies) o.pieces.back().held = b_.var({dtype_, piece}, b_.constant(dtype_, 0));
+  void find_splits(Operand& o, Value t) const {
+    o.chunks.clear();
+    const int in_line = o.along() / chunk;
+    for (int first = 0; first < o.rows * mma_k_step / chunk; first += tile_.threads()) {
+      const Value number = t + first, along = number % in_line * chunk, across = number / in_line;
+      o.chunks.push_back({number, along, across, across * o.line() + along});
+      if (!o.copies) o.chunks.back().held = b_.var({dtype_, chunk}, b_.constant(dtype_, 0));
     }
   }
 
-  /// Runs body(piece, row, k) for the pieces of the thread, of a tile from (first_row, first_k) on.
+  /// Runs body(chunk, row, k) for the chunks of the thread, of a tile from (first_row, first_k) on.
   template <class Body>
-  void for_pieces(const Operand& o, Value first_row, Value first_k, const Body& body) {
-    const int all = o.rows * mma_k_step / piece;
-    for (const Piece& p : o.pieces) {
+  void for_splits(const Operand& o, Value first_row, Value first_k, const Body& body) {
+    const int all = o.rows * mma_k_step / chunk;
+    for (const Chunk& p : o.chunks) {
       const auto one = [&] {
         o.side.along_k() ? body(p, first_row + p.across, first_k + p.along)
                          : body(p, first_row + p.along, first_k + p.across);
@@ -144,7 +144,7 @@ class TensorProduct {
     }
   }
 
-  /// What is contracted from first_k on sets out for its place in the ring.
+  /// What is contracted from first_k on sets out for its place in the pipeline.
   void start(const Place& at, Value first_k, Value hi, Value slot) {
     b_.if_(first_k < hi, [&] {
       if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
@@ -156,21 +156,21 @@ class TensorProduct {
   }
 
   void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
-    for_pieces(o, first_row, first_k, [&](const Piece& p, Value row, Value k) {
+    for_splits(o, first_row, first_k, [&](const Chunk& p, Value row, Value k) {
       tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.place, o.rows, mma_k_step);
     });
   }
 
   void bring(const Operand& o, Value batch, Value first_row, Value first_k) {
-    for_pieces(o, first_row, first_k,
-               [&](const Piece& p, Value row, Value k) { parts_.bring(o.side, batch, row, k, p.held); });
+    for_splits(o, first_row, first_k,
+               [&](const Chunk& p, Value row, Value k) { parts_.bring(o.side, batch, row, k, p.held); });
   }
 
-  /// Pieces that came through registers go to shared memory.
+  /// Splits that came through registers go to shared memory.
   void put(Value slot) {
     for (const Operand* o : {&left_, &right_})
       if (!o->copies)
-        for_pieces(*o, b_.index(0), b_.index(0), [&](const Piece& p, Value, Value) {
+        for_splits(*o, b_.index(0), b_.index(0), [&](const Chunk& p, Value, Value) {
           b_.store(o->side.shared, slot * o->stage() + p.place, b_.get(p.held));
         });
   }
@@ -181,7 +181,7 @@ class TensorProduct {
     tensor_.store_sums(to, first + (row * line + column), line, tile_.warp_columns(), t % kernel::warp_threads, sums);
   }
 
-  /// The sums of a piece stay as they are.
+  /// The sums of a split stay as they are.
   void keep(const ProductParts::Partial& partial, const Place& at, Value number, Value t, Value sums) {
     store_sums(parts_.context().buffer(partial.buffer), tensor_.first_partial(partial, at, number), partial.columns,
                t, sums);
@@ -225,11 +225,11 @@ std::string why_not_copied(const TensorParts& parts, const Side& side, const cha
                      program[0].dtype == parts.product.operands.dtype;
   return fmt::format(
       "its {} operand {}", name,
-      loads ? "does not lie in pieces of 16 bytes, or is written over" : "is computed where it is read");
+      loads ? "does not lie in chunks of 16 bytes, or is written over" : "is computed where it is read");
 }
 
-/// Why a product is not by warp groups, on a GPU that has them.
-std::string why_not_by_groups(const TensorParts& parts) {
+/// Why a product is not by warpgroups, on a GPU that has them.
+std::string why_not_by_wgmma(const TensorParts& parts) {
   for (const auto& why :
        {why_not_copied(parts, parts.product.left, "left"), why_not_copied(parts, parts.product.right, "right")})
     if (!why.empty()) return why;
@@ -239,17 +239,16 @@ std::string why_not_by_groups(const TensorParts& parts) {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
-                                                       bool warp_groups) {
+                                                       bool warpgroups) {
   const TensorParts parts(context, region);
   const ProductOperands& o = parts.product.operands;
   const bool suits =
-      warp_groups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
+      warpgroups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
   const auto plans = plan_tensor_product(o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
   const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
   auto built = plan.tile.of_groups ? lower_group_product(context, region, plan)
                                    : TensorProduct(context, region, plan).run(context, region);
-  if (warp_groups && !plan.tile.of_groups)
-    built[0].kernel.notes.push_back(not_by_warp_groups + why_not_by_groups(parts));
+  if (warpgroups && !plan.tile.of_groups) built[0].kernel.notes.push_back(not_by_wgmma + why_not_by_wgmma(parts));
   name_candidates(context, plans, built);
   return built;
 }

@@ -9,7 +9,7 @@ namespace lathe::gpu {
 namespace {
 
 /// Smaller tiles read more for each product: estimates from the bytes that a block reads from shared and from global
-/// memory; mma reaches 64% of what the tensor cores can on large tiles, group_mma is taken to reach 85% and 75%. Not
+/// memory; mma reaches 64% of what the tensor cores can on large tiles, wgmma is taken to reach 85% and 75%. Not
 /// measured.
 constexpr TensorTile tiles[] = {{128, 128, 2, 4, 1.0},
                                 {64, 64, 2, 2, 0.36},
@@ -32,31 +32,31 @@ std::string to_string(const TensorPlan& plan) {
   const int warps = tile.warps_down * tile.warps_across;
   std::string text =
       fmt::format("{} x {} by {}", tile.rows, tile.columns,
-                  tile.of_groups ? fmt::format("{} warp groups", warps / 4) : fmt::format("{} warps", warps));
-  if (plan.pieces > 1) text += fmt::format(", {} pieces", plan.pieces);
+                  tile.of_groups ? fmt::format("{} warpgroups", warps / 4) : fmt::format("{} warps", warps));
+  if (plan.splits > 1) text += fmt::format(", {} splits", plan.splits);
   return text;
 }
 
 std::vector<TensorPlan> plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
                                             std::optional<std::int64_t> n, std::optional<std::int64_t> k,
-                                            bool warp_groups) {
+                                            bool warpgroups) {
   const std::int64_t batches = batch.value_or(large), rows = m.value_or(large), columns = n.value_or(large),
                      depth = k.value_or(large);
   std::vector<std::pair<double, TensorPlan>> plans;
   for (const TensorTile& tile : tiles)
-    for (const int pieces : cuts) {
-      if ((pieces > 1 && !(batch && m && n)) || (tile.of_groups && !warp_groups)) continue;
-      const std::int64_t blocks = batches * parts(rows, tile.rows) * parts(columns, tile.columns) * pieces;
-      double time = static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * pieces)) * tile.time;
-      const double bytes = 8.0 * pieces * static_cast<double>(batches * rows * columns);  // written and read
-      if (pieces > 1) time += launch + bytes / bytes_at_a_time;
-      plans.push_back({time, {tile, pieces}});
+    for (const int splits : cuts) {
+      if ((splits > 1 && !(batch && m && n)) || (tile.of_groups && !warpgroups)) continue;
+      const std::int64_t blocks = batches * parts(rows, tile.rows) * parts(columns, tile.columns) * splits;
+      double time = static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * splits)) * tile.time;
+      const double bytes = 8.0 * splits * static_cast<double>(batches * rows * columns);  // written and read
+      if (splits > 1) time += launch + bytes / bytes_at_a_time;
+      plans.push_back({time, {tile, splits}});
     }
   std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const TensorPlan best = plans.front().second;
   std::vector<TensorPlan> alike;
   for (const auto& [time, plan] : plans)
-    if (plan.tile.of_groups == best.tile.of_groups && plan.pieces == best.pieces) alike.push_back(plan);
+    if (plan.tile.of_groups == best.tile.of_groups && plan.splits == best.splits) alike.push_back(plan);
   return alike;
 }
 

@@ -13,34 +13,34 @@ namespace lathe::gpu {
 struct TensorTile {
   int rows, columns, warps_down, warps_across;
   double time;  ///< of 32 products deep on one multiprocessor, for many blocks; that of mma of 128 x 128 is 1
-  bool of_groups = false;  ///< by group_mma: warps below each other, four a group
+  bool of_groups = false;  ///< by wgmma: warps below each other, four a group
 
   int threads() const { return warps_down * warps_across * kernel::warp_threads; }
   int warp_rows() const { return rows / warps_down; }
   int warp_columns() const { return columns / warps_across; }
 };
 
-/// How a product is shared out: a block for every tile and every one of `pieces` pieces of what is summed over; sums
-/// of pieces are added by a second kernel, in order.
+/// How a product is shared out: a block for every tile and every one of `splits` splits of what is summed over; sums
+/// of splits are added by a second kernel, in order.
 struct TensorPlan {
   TensorTile tile;
-  int pieces = 1;
+  int splits = 1;
 };
 
-/// A contraction by warp groups, by a plan that says so: group_product.cpp.
+/// A contraction by warpgroups, by a plan that says so: wgmma_product.cpp.
 std::vector<KernelContext::Built> lower_group_product(const LoweringContext& context, const Region& region,
                                                       const TensorPlan& plan);
 
-/// "128 x 128 by 8 warps", "128 x 256 by 2 warp groups, 4 pieces".
+/// "128 x 128 by 8 warps", "128 x 256 by 2 warpgroups, 4 splits".
 std::string to_string(const TensorPlan& plan);
 
 /// Plans, the one first that ends first by an estimate, then those with other tiles of the same kind and as many
-/// pieces, which give the same bits, as they are estimated. A machine of 128 multiprocessors takes as many blocks at
-/// a time, and a second kernel costs a launch and the traffic of the pieces. It depends on the sizes alone, so that
+/// splits, which give the same bits, as they are estimated. A machine of 128 multiprocessors takes as many blocks at
+/// a time, and a second kernel costs a launch and the traffic of the splits. It depends on the sizes alone, so that
 /// results do not depend on the machine. Sizes that are known only at run time count as large; a product with rows or
-/// columns of unknown number is not cut into pieces. Tiles of warp groups are thought of where they may be.
+/// columns of unknown number is not cut into splits. Tiles of warpgroups are thought of where they may be.
 std::vector<TensorPlan> plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
                                             std::optional<std::int64_t> n, std::optional<std::int64_t> k,
-                                            bool warp_groups = false);
+                                            bool warpgroups = false);
 
 }  // namespace lathe::gpu

@@ -63,30 +63,30 @@ class ProductKernel {
     finish(at, y, x, sums);
   }
 
-  /// Where piece g of a thread stands in a tile: each is four elements that are
+  /// Where chunk g of a thread stands in a tile: each is four elements that are
   /// neighbours in memory.
-  struct Piece {
+  struct Chunk {
     Value row, k;
   };
-  Piece piece_of(const Side& s, Value slot, int g) const {
+  Chunk chunk_of(const Side& s, Value slot, int g) const {
     const bool along_k = s.along_k();
-    const int pieces = (along_k ? simt_k_step : tile_) / own;
-    const Value number = slot + g * threads, along = number % pieces * own, other = number / pieces;
-    return along_k ? Piece{other, along} : Piece{along, other};
+    const int chunks = (along_k ? simt_k_step : tile_) / own;
+    const Value number = slot + g * threads, along = number % chunks * own, other = number / chunks;
+    return along_k ? Chunk{other, along} : Chunk{along, other};
   }
 
   /// Loads [first_k, + depth) of a tile's rows; zeros beyond the ends.
   void bring(Side& s, Value batch, Value first_row, Value first_k, Value slot, const std::vector<kernel::Var>& into) {
     for (int g = 0; g < groups_; ++g) {
-      const Piece piece = piece_of(s, slot, g);
-      parts_.bring(s, batch, first_row + piece.row, first_k + piece.k, into[static_cast<std::size_t>(g)]);
+      const Chunk chunk = chunk_of(s, slot, g);
+      parts_.bring(s, batch, first_row + chunk.row, first_k + chunk.k, into[static_cast<std::size_t>(g)]);
     }
   }
 
   void put(const Side& s, Value slot, const std::vector<kernel::Var>& from) {
     for (int g = 0; g < groups_; ++g) {
-      const Piece piece = piece_of(s, slot, g);
-      const Value at = piece.k * line_ + piece.row, value = b_.get(from[static_cast<std::size_t>(g)]);
+      const Chunk chunk = chunk_of(s, slot, g);
+      const Value at = chunk.k * line_ + chunk.row, value = b_.get(from[static_cast<std::size_t>(g)]);
       if (s.along_k())
         b_.store_strided(s.shared, at, line_, value);
       else

@@ -40,18 +40,18 @@ bool lies_around(const Axis& inner, const Axis& outer) {
 
 }  // namespace
 
-GroupOperand GroupOperand::of(const ProductOperand& operand) {
+WgmmaOperand WgmmaOperand::of(const ProductOperand& operand) {
   return {operand.operand.program, operand.batch, operand.rows, operand.k, operand.axis == LaneAxis::k};
 }
 
-GroupOperand GroupOperand::of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions) {
+WgmmaOperand WgmmaOperand::of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions) {
   const PointProgram& program = operand.code.program;
   const bool along_depth = axis == LaneAxis::k;
   if (sums_positions) return {program, operand.outer, operand.depth, operand.position, !along_depth};
   return {program, operand.outer, operand.position, operand.depth, along_depth};
 }
 
-std::optional<TensorBoxes> TensorBoxes::of(const GroupOperand& operand) {
+std::optional<TensorBoxes> TensorBoxes::of(const WgmmaOperand& operand) {
   constexpr std::size_t most_axes = 5;
   const PointProgram& program = operand.program;
   if (program.size() != 1 || program[0].kind != PointInstruction::Kind::load) return std::nullopt;
@@ -92,9 +92,9 @@ BoxCopies::BoxCopies(KernelContext& context, kernel::Buffer from, const TensorBo
 
 void BoxCopies::copy(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k,
                      kernel::Value place) const {
-  for (int at_k = 0; at_k < depth_; at_k += kernel::group_depth)
+  for (int at_k = 0; at_k < depth_; at_k += kernel::wgmma_depth)
     for (int at_row = 0; at_row < rows_; at_row += step_)
-      copy_box(to, batch, row + at_row, k + at_k, place + (at_k * rows_ + at_row * kernel::group_depth));
+      copy_box(to, batch, row + at_row, k + at_k, place + (at_k * rows_ + at_row * kernel::wgmma_depth));
 }
 
 void BoxCopies::copy_box(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k,

@@ -8,16 +8,16 @@
 
 namespace lathe::gpu {
 
-/// An operand of a product by warp groups: rows of elements that are summed over, of which those along k, or those
+/// An operand of a product by warpgroups: rows of elements that are summed over, of which those along k, or those
 /// of neighbouring rows, are neighbours in memory.
-struct GroupOperand {
+struct WgmmaOperand {
   const PointProgram& program;
   const std::vector<int>&batch, &rows, &k;  ///< dims of its domain
   bool along_k;
 
-  static GroupOperand of(const ProductOperand& operand);
+  static WgmmaOperand of(const ProductOperand& operand);
   /// Rows are its positions, or where `sums_positions` these are what is summed over.
-  static GroupOperand of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions);
+  static WgmmaOperand of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions);
 };
 
 /// Such an operand as a tensor of which TMA copies boxes: dims that lie side by side in memory are one.
@@ -33,7 +33,7 @@ struct TensorBoxes {
 
   /// Nothing where the operand is not of this kind: it is computed, its rows or what is contracted do not lie in
   /// equal steps, or there are too many axes.
-  static std::optional<TensorBoxes> of(const GroupOperand& operand);
+  static std::optional<TensorBoxes> of(const WgmmaOperand& operand);
 };
 
 /// A map of an operand's boxes, and their copies to stages of so many rows, `depth` deep. A stage is, for every 64 of

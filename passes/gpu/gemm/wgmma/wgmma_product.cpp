@@ -17,38 +17,38 @@ using ResultTiling = ProductParts::Tiling;
 
 namespace {
 
-constexpr int wgmma_k_step = kernel::group_depth;
+constexpr int wgmma_k_step = kernel::wgmma_depth;
 constexpr int multiprocessors = 132;  // of an H100 or H200; results do not depend on it
 constexpr int most_shared_bytes = 227 * 1024, most_stages = 6;
-constexpr int piece = TensorParts::piece;
+constexpr int chunk = TensorParts::chunk;
 
-/// A block a multiprocessor takes tile after tile. Two warp groups multiply, 64 rows each, what is copied to a ring
-/// of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third group; it goes
-/// on with the next tile while they end one. The sums go through shared memory, so that the epilogue's accesses are
-/// long.
-class GroupProduct {
+/// A block a multiprocessor takes tile after tile. Two warpgroups multiply, 64 rows each, what is copied to a
+/// pipeline of stages, by one thread of a warp as boxes, or where an operand is no tensor of boxes by a third group;
+/// it goes on with the next tile while they end one. The sums go through shared memory, so that the epilogue's
+/// accesses are long.
+class WgmmaProduct {
  public:
-  GroupProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
+  WgmmaProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
       : tensor_(lowering, region), parts_(tensor_.product), b_(parts_.builder()), plan_(plan), tile_(plan.tile) {}
 
   std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
-    if (plan_.pieces == 1) {
+    if (plan_.splits == 1) {
       built.push_back(kernel(nullptr));
       return built;
     }
-    const Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.pieces);
+    const Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.splits);
     built.push_back(kernel(&partial));
-    built.push_back(ProductParts(lowering, region).join(partial));
+    built.push_back(ProductParts(lowering, region).combine(partial));
     return built;
   }
 
  private:
-  int users() const { return tile_.threads(); }
+  int consumers() const { return tile_.threads(); }
   bool all_boxes() const { return left_boxes_ && right_boxes_; }
-  int fillers() const { return all_boxes() ? kernel::warp_threads : kernel::group_threads; }
-  /// A tile's columns, by as many as a warp group multiplies at once.
-  int parts_across() const { return tile_.columns / kernel::group_columns; }
+  int producers() const { return all_boxes() ? kernel::warp_threads : kernel::warpgroup_threads; }
+  /// A tile's columns, by as many as a warpgroup multiplies at once.
+  int parts_across() const { return tile_.columns / kernel::wgmma_columns; }
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::line(tile_), one = stage(tile_.rows) + stage(tile_.columns);
@@ -81,25 +81,25 @@ class GroupProduct {
     parts_.right.shared = shared(stages() * stage(tile_.columns), "right");
     if (!partial) sums_ = shared(tile_.rows * TensorParts::line(tile_), "sums");
     const auto thread = [&](Value t) {
-      b_.ring(stages(), users(), [&] {
+      b_.pipeline(stages(), consumers(), [&] {
         b_.for_loop(first, tiling.count, multiprocessors, [&](Value i) {
           const auto [at, number] = parts_.unit(tiling, i);
           one_tile(at, number, t, partial);
         });
       });
     };
-    b_.for_loop(0, users() + fillers(), 1, thread, LoopKind::thread_x);
+    b_.for_loop(0, consumers() + producers(), 1, thread, LoopKind::thread_x);
   }
 
   void one_tile(const Place& at, Value number, Value t, const Partial* partial) {
-    const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.pieces), wgmma_k_step), lo = number * length;
+    const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.splits), wgmma_k_step), lo = number * length;
     const std::vector<Var> sums = multiply(at, lo, kernel::min(lo + length, parts_.k), t);
     const auto store = [&](kernel::Buffer to, Value first, std::int64_t line) {
       const Value lane = t % kernel::warp_threads,
                   own = first + t / kernel::warp_threads * (tile_.warp_rows() * line);
       for (std::size_t j = 0; j < sums.size(); ++j)
-        tensor_.store_sums(to, own + static_cast<std::int64_t>(j) * kernel::group_columns, line,
-                           kernel::group_columns, lane, b_.get(sums[j]));
+        tensor_.store_sums(to, own + static_cast<std::int64_t>(j) * kernel::wgmma_columns, line,
+                           kernel::wgmma_columns, lane, b_.get(sums[j]));
     };
     if (partial)
       return store(parts_.context().buffer(partial->buffer), tensor_.first_partial(*partial, at, number),
@@ -113,22 +113,22 @@ class GroupProduct {
   /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
   std::vector<Var> multiply(const Place& at, Value lo, Value hi, Value t) {
     std::vector<Var> sums;
-    const int lanes = kernel::group_rows * kernel::group_columns / kernel::group_threads;
+    const int lanes = kernel::wgmma_rows * kernel::wgmma_columns / kernel::warpgroup_threads;
     for (int j = 0; j < parts_across(); ++j) sums.push_back(b_.var({f32, lanes}, b_.constant(f32, 0)));
     b_.for_loop(lo, hi, wgmma_k_step, [&](Value first_k) {
       const auto fill = [&](Value slot) {
-        copy(parts_.left, left_copies_, tile_.rows, at.batch, at.m, first_k, slot, t - users());
-        copy(parts_.right, right_copies_, tile_.columns, at.batch, at.n, first_k, slot, t - users());
+        copy(parts_.left, left_copies_, tile_.rows, at.batch, at.m, first_k, slot, t - consumers());
+        copy(parts_.right, right_copies_, tile_.columns, at.batch, at.n, first_k, slot, t - consumers());
       };
       const auto use = [&](Value slot) {
-        const Value group = t / kernel::group_threads;
+        const Value group = t / kernel::warpgroup_threads;
         const Value left = slot * stage(tile_.rows) + group * kernel::panel_elements;
         for (std::size_t j = 0; j < sums.size(); ++j) {
           const Value right = slot * stage(tile_.columns) + static_cast<std::int64_t>(j) *
-                                                                (kernel::group_columns / kernel::panel_side) *
+                                                                (kernel::wgmma_columns / kernel::panel_side) *
                                                                 kernel::panel_elements;
-          b_.group_mma(sums[j], {parts_.left.shared, left, !parts_.left.along_k()},
-                       {parts_.right.shared, right, !parts_.right.along_k()});
+          b_.wgmma(sums[j], {parts_.left.shared, left, !parts_.left.along_k()},
+                   {parts_.right.shared, right, !parts_.right.along_k()});
         }
       };
       b_.stage(fill, use);
@@ -137,12 +137,12 @@ class GroupProduct {
     return sums;
   }
 
-  /// An operand's stage, or a thread's share of it: the same pieces of every 16 lines of its panels.
+  /// An operand's stage, or a thread's share of it: the same chunks of every 16 lines of its panels.
   void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
             Value first_k, Value slot, Value thread) {
     if (boxes) return boxes->copy(side.shared, batch, first_row, first_k, slot * stage(rows));
-    constexpr int in_line = kernel::panel_side / piece, lines = kernel::group_threads / in_line;
-    const Value line = thread / in_line, element = thread % in_line * piece;
+    constexpr int in_line = kernel::panel_side / chunk, lines = kernel::warpgroup_threads / in_line;
+    const Value line = thread / in_line, element = thread % in_line * chunk;
     const Value place = slot * stage(rows) + kernel::panel_place(b_, line, element);
     for (int first_line = 0; first_line < rows; first_line += lines) {
       const int panel_row = first_line / kernel::panel_side * kernel::panel_side;
@@ -157,8 +157,8 @@ class GroupProduct {
   Builder& b_;
   TensorPlan plan_;
   TensorTile tile_;
-  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(GroupOperand::of(parts_.operands.left)),
-                             right_boxes_ = TensorBoxes::of(GroupOperand::of(parts_.operands.right));
+  std::optional<TensorBoxes> left_boxes_ = TensorBoxes::of(WgmmaOperand::of(parts_.operands.left)),
+                             right_boxes_ = TensorBoxes::of(WgmmaOperand::of(parts_.operands.right));
   std::optional<BoxCopies> left_copies_, right_copies_;
   kernel::Buffer sums_;
 };
@@ -167,7 +167,7 @@ class GroupProduct {
 
 std::vector<KernelContext::Built> lower_group_product(const LoweringContext& context, const Region& region,
                                                       const TensorPlan& plan) {
-  return GroupProduct(context, region, plan).run(context, region);
+  return WgmmaProduct(context, region, plan).run(context, region);
 }
 
 }  // namespace lathe::gpu

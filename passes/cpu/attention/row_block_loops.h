@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "passes/cpu/attention/operand_copies.h"
+#include "passes/lowering/attention/row_block_plan.h"
+#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/region_kernels.h"
+
+namespace lathe::cpu {
+
+/// Rows `row` .. of one outer index, and the columns lo .. hi of them that are looked at.
+struct RowBlockPosition {
+  kernel::Value outer, row, lo, hi;
+  kernel::Value skips = {};  ///< whether columns are left out: see column_bounds.h; empty: never
+  /// By vector of rows: where the columns end that it looks at, ascending, the last one hi. Empty: hi for all.
+  std::vector<kernel::Value> row_ends = {};
+  kernel::Value inside = {};  ///< with row_ends: up to here no row has reached its diagonal
+
+  kernel::Value end(int vector) const { return row_ends.empty() ? hi : row_ends[static_cast<std::size_t>(vector)]; }
+};
+
+/// Runs the point program of an attention over a row block: slot[column][row], lanes along the rows, so that
+/// reductions along the columns are plain vector arithmetic.
+class RowBlockLoops {
+ public:
+  struct Shape {
+    std::vector<int> outer;  ///< domain dims
+    int row_dim, columns_dim;
+    int lanes;
+  };
+  /// Comparisons and what they are before the diagonal.
+  using Decided = std::vector<std::pair<int, bool>>;
+  RowBlockLoops(PointEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots,
+                Decided inside)
+      : emitter_(emitter),
+        plan_(plan),
+        shape_(std::move(shape)),
+        slots_(std::move(slots)),
+        inside_(std::move(inside)) {}
+
+  const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
+
+  /// The scopes of the vectors of rows, with what the loops over their columns leave there: reductions.
+  using Rows = std::vector<std::unique_ptr<PointEmitter::Scope>>;
+  /// All loops over the columns, for so many vectors of rows. `row_count`: the number of rows of the attention.
+  Rows run(const RowBlockPosition& place, kernel::Value row_count, int vectors, const PointEmitter::Scope& top);
+  /// Stores what does not vary along the columns.
+  void store_rows(Rows& rows);
+
+ private:
+  void loop(const RowBlockPlan::Loop& loop, const RowBlockPosition& place, Rows& rows);
+  struct Block {
+    kernel::Value lo, hi;  ///< columns
+    int first;             ///< vector of rows; all that follow belong to it
+    bool inside;           ///< before the diagonal of every row
+  };
+  std::vector<Block> blocks(const RowBlockPosition& place, int vectors) const;
+  void block(const RowBlockPlan::Loop& loop, const RowBlockPosition& place, const Block& part, Rows& rows,
+             const std::vector<std::vector<kernel::Var>>& accumulators);
+  void store(const PointStore& store, PointEmitter::Scope& scope);
+  kernel::Value is_first(int value, const RowBlockPosition& place);
+  void point(const RowBlockPlan::Loop& loop, PointEmitter::Scope& scope, kernel::Value column, int vector,
+             const std::vector<kernel::Var>& accumulators);
+
+  PointEmitter& emitter_;
+  const RowBlockPlan& plan_;
+  Shape shape_;
+  std::vector<ScratchMatrix> slots_;
+  Decided inside_;
+};
+
+}  // namespace lathe::cpu

@@ -1,0 +1,131 @@
+#include "passes/cpu/gemm/gemm_split_bf16.h"
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "ir/support/error.h"
+
+namespace lathe::cpu {
+
+using kernel::Buffer;
+using kernel::Builder;
+using kernel::Value;
+
+namespace {
+
+/// Goes over squares of 16 rows and 16 k of a micro-panel, two that are neighbours in k at a time.
+class SlicePacker {
+ public:
+  SlicePacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer, Value base)
+      : b_(b), from_(from), buffer_(buffer), base_(base) {
+    LATHE_ASSERT(tile.sliced && from.width == 2 * side && tile.lanes == side);
+  }
+
+  void left() {
+    each_pair_of_squares([&](Value block, Value row, bool ragged) {
+      lines(LaneAxis::row, block, row, row * kernel::tile_depth, kernel::tile_depth, ragged);
+    });
+  }
+
+  void right() {
+    each_pair_of_squares([&](Value block, Value row, bool ragged) {
+      lines(LaneAxis::k, block, row, row * 2, 2 * from_.width, ragged);
+    });
+  }
+
+ private:
+  static constexpr int side = kernel::tile_side;
+  /// Of the first 16 k of a block, and of the others.
+  using Two = std::array<Value, 2>;
+
+  /// block: the first k of 32, counted from k0; row: 0 or 16.
+  void each_pair_of_squares(const std::function<void(Value block, Value row, bool ragged)>& body) {
+    const auto blocks = [&](Value lo, Value hi, bool ragged) {
+      b_.for_loop(lo, hi, kernel::tile_depth, [&](Value block) {
+        b_.for_loop(0, from_.width, side, [&](Value row) { body(block, row, ragged); });
+      });
+    };
+    const Value end = from_.depth * 2;
+    const bool whole_k = known_multiple(b_, from_.k, kernel::tile_depth),
+               whole_rows = known_multiple(b_, from_.rows, from_.width);
+    if (whole_k && whole_rows) return blocks(b_.index(0), end, false);
+    const Value inside = min(end, max(from_.k - 2 * from_.k0, 0) / kernel::tile_depth * kernel::tile_depth);
+    const Value whole = whole_rows ? inside : b_.select(from_.row + from_.width <= from_.rows, inside, b_.index(0));
+    blocks(b_.index(0), whole, false);
+    blocks(whole, end, true);
+  }
+
+  /// The lines of two squares, from `place` on: line i holds 16 k of row row + i (axis row) or 16 rows at the i-th k
+  /// (axis k).
+  void lines(LaneAxis axis, Value block, Value row, Value place, int line, bool ragged) {
+    const auto vectors = [&](Value i) {
+      Two both;
+      for (int half = 0; half < 2; ++half) {
+        const Value k = block + half * side;
+        both[static_cast<std::size_t>(half)] =
+            from_.axis == LaneAxis::k ? of_row(row + i, k, ragged) : of_rows(row, k + i, ragged);
+      }
+      return both;
+    };
+    if (axis != from_.axis) {
+      for_unrolled(b_, b_.index(0), b_.index(side), 4, [&](Value i) { put(block, place + i * line, vectors(i)); });
+      return;
+    }
+    std::array<std::vector<Value>, 2> squares;
+    for (int i = 0; i < side; ++i) {
+      const Two both = vectors(b_.index(i));
+      for (std::size_t half = 0; half < 2; ++half) squares[half].push_back(both[half]);
+    }
+    for (std::vector<Value>& square : squares) square = transpose(b_, square);
+    for (std::size_t i = 0; i < side; ++i)
+      put(block, place + static_cast<int>(i) * line, {squares[0][i], squares[1][i]});
+  }
+
+  Value load(Value row, Value k, Value mask) { return (*from_.load)(from_.batch, row, k, from_.axis, side, mask); }
+
+  Value of_row(Value r, Value from_k, bool ragged) {
+    const Value row = from_.row + r, k = 2 * from_.k0 + from_k;
+    if (!ragged) return load(row, k, {});
+    const Value mask = b_.tail_mask(from_.k - k, side);
+    return b_.select(mask, load(min(row, from_.rows - 1), k, mask), b_.constant(f32, 0, side));
+  }
+
+  Value of_rows(Value r, Value from_k, bool ragged) {
+    const Value row = from_.row + r, k = 2 * from_.k0 + from_k;
+    if (!ragged) return load(row, k, {});
+    const Value loaded = load(row, min(k, from_.k - 1), b_.tail_mask(from_.rows - row, side));
+    return b_.select(k < from_.k, loaded, b_.constant(f32, 0, side));
+  }
+
+  /// Two vectors, zipped, into a line of each slice of a block.
+  void put(Value block, Value place, const Two& vectors) {
+    const Value first = block / kernel::tile_depth * (kernel::tile_slices * kernel::slice_elements);
+    store_split_bf16(b_, buffer_, base_ + first + place, vectors[0], vectors[1]);
+  }
+
+  Builder& b_;
+  const MicroPanelSource& from_;
+  Buffer buffer_;
+  Value base_;
+};
+
+}  // namespace
+
+void store_split_bf16(Builder& b, Buffer buffer, Value place, Value first, Value second) {
+  first = first * slice_scale, second = second * slice_scale;
+  for (int s = 0; s < kernel::tile_slices; ++s)
+    b.store(buffer, place + s * kernel::slice_elements, b.bf16_slices(first, second, s));
+}
+
+void emit_pack_left_split_bf16(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer,
+                               Value base) {
+  SlicePacker(b, tile, from, buffer, base).left();
+}
+
+void emit_pack_right_split_bf16(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer,
+                                Value base) {
+  SlicePacker(b, tile, from, buffer, base).right();
+}
+
+}  // namespace lathe::cpu

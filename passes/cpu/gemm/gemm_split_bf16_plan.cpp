@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "passes/cpu/gemm/gemm_fit.h"
+
+namespace lathe::cpu {
+
+namespace {
+
+constexpr int bytes_of_pair = 2 * kernel::tile_slices * 2;
+/// Rows or k of an operand that is packed whole, at most: its copy is half as large again.
+constexpr std::int64_t many = 8192;
+
+/// Many rows: a task packs some for all its columns, of which there are few. Blocks of the right operand come from
+/// L3.
+void fit_many_rows(GemmTile& t, const GemmQuery& query) {
+  t.mc = 64;
+  t.nc = 768;
+  t.kc = pairs_deep(query.k, 64);
+}
+
+/// Both operands packed ahead: a row block of the left one meets all of a block of the right one, which takes a third
+/// of L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a task
+/// may have all rows, if there are columns for many tasks.
+void fit_packed(GemmTile& t, const GemmQuery& query) {
+  const bool single = at_most(query.k, 1024);
+  t.kc = pairs_deep(query.k, single ? 512 : 384);
+  t.nc = 128;
+  t.mc = !single ? 480 : at_most(query.n, 1000) ? 512 : 1024;
+}
+
+/// The right operand, weights mostly, is packed by each task for all its rows, which stay in L2.
+void fit_packed_left(GemmTile& t, const GemmQuery& query) {
+  const bool single = at_most(query.k, 1024);
+  t.kc = pairs_deep(query.k, single ? 512 : 192);
+  t.nc = single ? floor_to(200 * 1024 / bytes_of_pair / t.kc, t.n_step()) : 64;
+  t.mc = single ? 384 : 256;
+}
+
+/// Whether tasks do as well or better to pack the right operand themselves: of a short k where its rows lie along k,
+/// or where few rows are known to want it.
+bool packs_in_tasks(const GemmQuery& query) {
+  return at_most(query.k, 1024) && (query.rhs_axis == LaneAxis::k || at_most(query.m, 384));
+}
+
+/// A long k: of all of it packed operands would be too large.
+std::optional<GemmPlan> plan_panels(GemmPlan plan, GemmQuery query) {
+  if (!at_most(query.n, many)) return {};
+  constexpr int most = 4096;
+  plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
+  query.k = plan.panel;
+  plan.lhs = plan.rhs = Source::packed;
+  fit_packed(plan.tile, query);
+  fit_sizes(plan.tile, query);
+  return plan;
+}
+
+/// A right operand for each batch: tasks pack blocks of both. Where k is short an element meets many of the other
+/// operand at once; of few columns a task has all. For very few columns fma, which needs no copy of the left operand,
+/// is faster where that is read along a long k, or along its rows at a short one.
+std::optional<GemmPlan> plan_batched(GemmPlan plan, const GemmQuery& query) {
+  constexpr int side = 256, few = 128, very_few = 64, deep = 512;
+  if (!query.m || !query.k || *query.m < side) return {};
+  GemmTile& t = plan.tile;
+  plan.lhs = plan.rhs = Source::loaded;
+  t.kc = pairs_deep(query.k, 64);
+  t.mc = few;
+  t.nc = few;
+  const bool along_k = query.lhs_axis == LaneAxis::k;
+  if (*query.n >= side && *query.k <= 2 * t.kc)
+    t.mc = t.nc = t.kc <= 32 ? side : few;
+  else if (*query.n > few || (*query.n <= very_few && along_k == (*query.k > deep)))
+    return {};
+  if (*query.k > 2 * t.kc) t.kc = pairs_deep(query.k, 48);  // beside the sums between blocks of k
+  fit_sizes(t, query);
+  return plan;
+}
+
+/// The share of what tiles multiply that is not filling, of sizes that are known.
+double filled(const GemmQuery& query) {
+  double share = 1;
+  for (const Size& size : {query.m, query.n, query.k}) {
+    if (!size || *size <= 0) continue;
+    const std::int64_t tiles = (*size + kernel::tile_depth - 1) / kernel::tile_depth;
+    share *= static_cast<double>(*size) / static_cast<double>(tiles * kernel::tile_depth);
+  }
+  return share;
+}
+
+}  // namespace
+
+std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query) {
+  constexpr double least_filled = 0.7;  // else fma is faster
+  // Fewer rows, columns or k do not make up for the packing.
+  const auto few = [](const Size& size, std::int64_t least) { return size && *size < least; };
+  if (!query.sliced || !query.n || few(query.m, 96) || few(query.n, 64) || few(query.k, 64)) return {};
+  if (filled(query) < least_filled) return {};
+  GemmPlan plan{
+      .strategy = GemmStrategy::tiles,
+      .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .sliced = true}};
+  if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
+  const bool small_right = *query.n <= many && (!query.k || *query.k <= many);
+  if (query.m && *query.m > many) {
+    if (!small_right) return {};
+    plan.lhs = Source::loaded, plan.rhs = Source::packed;
+    fit_many_rows(plan.tile, query);
+  } else {
+    if (query.k && *query.k > many) return plan_panels(plan, query);
+    plan.lhs = Source::packed, plan.rhs = small_right && !packs_in_tasks(query) ? Source::packed : Source::loaded;
+    plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
+  }
+  fit_sizes(plan.tile, query);
+  return plan;
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,61 @@
+#include "passes/gpu/attention/attention_tile_skip.h"
+
+#include "passes/lowering/attention/tile_skip_check.h"
+
+namespace lathe::gpu {
+
+using kernel::Value;
+
+namespace {
+
+Value magnitude_of(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count) {
+  kernel::Builder& b = context.builder;
+  const AttentionProgram& attention = plan.attention;
+  const int span = plan.tile.span();
+  return score_magnitude(context, attention.parts, attention.bounds, [&](const AttentionOperand& operand) {
+    const Dim& size = operand.by_column ? attention.column_count : attention.rows;
+    const kernel::Buffer from = context.buffer(plan.magnitude(operand).buffer);
+    const Value first = outer * context.dim(plan.row_blocks_of(size)),
+                row_blocks = b.ceil_div(context.dim(size), span);
+    if (!operand.by_column && count == span) return b.load(from, first + row / span);
+    const kernel::Var most = b.var(b.constant(plan.tile.compute, 0));
+    const Value lo = operand.by_column ? b.index(0) : row / span;
+    const Value hi = operand.by_column ? row_blocks : min(row_blocks, lo + count / span);
+    b.for_loop(lo, hi, 1, [&](Value i) { b.set(most, max(b.get(most), b.load(from, first + i))); });
+    return b.get(most);
+  });
+}
+
+}  // namespace
+
+GuardedColumns guarded_columns(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count,
+                               int tile_columns) {
+  kernel::Builder& b = context.builder;
+  const ColumnBounds& bounds = plan.attention.bounds;
+  const Value columns = context.dim(plan.attention.column_count),
+              magnitude = magnitude_of(context, plan, outer, row, count);
+  const Value sound = magnitude < magnitude_limit;
+  const auto bound = [&](const std::optional<Dim>& offset, Value otherwise, bool above) {
+    if (!offset) return otherwise;
+    const Value first = row + context.dim(*offset) + (above ? count : 0);
+    const Value inside = max(min(first, columns), 0);
+    return b.select(sound, above ? inside : inside / tile_columns * tile_columns, otherwise);
+  };
+  return {sound, bound(bounds.lower, b.index(0), false), bound(bounds.upper, columns, true), magnitude};
+}
+
+Value go_through(kernel::Builder& b, const GuardedColumns& columns, Value column_count,
+                 const std::function<Value(Value lo, Value hi)>& body) {
+  const Value one = b.index(1);
+  const kernel::Var all = b.var(b.constant_int(boolean, 0));
+  b.for_loop(0, b.select(columns.sound, b.index(2), one), 1, [&](Value turn) {
+    b.for_loop(0, b.select(equal(turn, 0) || b.get(all), one, b.index(0)), 1, [&](Value) {
+      const Value lo = b.select(b.get(all), b.index(0), columns.lo);
+      const Value fine = body(lo, b.select(b.get(all), column_count, columns.hi));
+      b.set(all, b.get(all) || kernel::logical_not(fine));
+    });
+  });
+  return columns.sound && kernel::logical_not(b.get(all));
+}
+
+}  // namespace lathe::gpu

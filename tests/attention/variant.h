@@ -1,0 +1,126 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/graph.h"
+#include "ir/tensor/graph.h"
+
+/// Attention written in many ways that mean the same: a product of queries and keys, something point-wise, a softmax,
+/// a product with the values.
+namespace lathe::test {
+
+enum class Layout {
+  heads,              ///< q [N, h, S, d]
+  split,              ///< q [N, S, h*d] viewed and transposed; the result transposed, contiguous, viewed
+  split_reshape,      ///< the same, joined by reshape
+  keys_permuted,      ///< k [N, T, h*d] permuted to [N, h, d, T]
+  keys_transposed,    ///< k comes as [N, h, d, T]
+  keys_first,         ///< scores [N, h, T, S], softmax over dim -2
+  length_first,       ///< einsum over q [N, S, h, d], scores [N, h, S, T]
+  rows_outside,       ///< einsum, scores [N, S, h, T]
+  heads_last,         ///< einsum, scores [S, T, N, h], softmax over dim 1
+  batched,            ///< q reshaped to [N*h, S, d]
+  batched_viewed,     ///< the same, scores viewed as [N, h, S, T] in between
+  batch_only,         ///< q [N, S, d], one head
+  flat,               ///< q [S, d]
+  per_head,           ///< q by einsum from x and weights [h, m, d]
+  head_by_head,       ///< each head by itself, then concat
+  grouped_expand,     ///< fewer heads of keys, by expand + reshape
+  grouped_repeat,     ///< by repeat_interleave
+  grouped_broadcast,  ///< q viewed as [N, G, r, S, d]
+  grouped_einsum,     ///< the same by einsum
+  one_key_head,       ///< k [N, 1, T, d], broadcast by matmul
+};
+enum class Scale { none, times, divided, on_queries, on_keys, on_both, by_parameter, on_values, negated_twice };
+enum class Mask {
+  none,
+  causal_fill,
+  causal_fill_inf,
+  causal_where,
+  causal_where_swapped,
+  causal_add,
+  causal_add_inf,
+  causal_tril,
+  causal_triu_add,
+  causal_iota,
+  causal_literal,
+  padding_bool,
+  padding_i64,
+  padding_f32,
+  padding_rows,
+  both_fill,
+  both_and,
+  both_add,
+  window,
+  alibi,
+  soft_cap,
+  soft_cap_causal,
+  bias,
+  bias_shared,
+  bias_then_mask,
+  gate,
+  tiny_fill,
+};
+enum class Normalisation {
+  softmax,
+  softmax_written_out,  ///< exp(s - max) / sum
+  without_max,          ///< exp(s) / sum
+  by_reciprocal,
+  exp_of_log_softmax,
+  by_logsumexp,
+  after_the_product,  ///< (exp(s - max) v) / sum
+};
+enum class Extra { none, dropout, weights_returned, scores_returned, values_wider, cross };
+enum class Types { f32, f64, bf16, f16, f32_softmax };
+
+struct PatternVariant {
+  Layout layout = Layout::heads;
+  Scale scale = Scale::times;
+  Mask mask = Mask::none;
+  Normalisation normalisation = Normalisation::softmax;
+  Extra extra = Extra::none;
+  Types types = Types::f32;
+  std::int64_t depth = 4;  ///< of a head
+
+  auto operator<=>(const PatternVariant&) const = default;
+  std::string name() const;
+};
+
+/// Every layout, scale, mask, normalisation, extra and dtype with the defaults of the others; every layout with every
+/// kind of mask that differs in what it reads, and with a learned scale; merged batches with every mask; and seeded
+/// mixtures of everything. No two are equal.
+std::vector<PatternVariant> variants();
+
+/// The graph: inputs, "y" and the gradient of a weighted sum of y by each input of floats. Its unknown dims are N, S
+/// and, where the attention is across, T. `dtype` replaces that of the variant.
+ir::Graph build(const PatternVariant& variant, std::optional<DType> dtype = {});
+/// Whether S must be `literal_size`: the mask is a literal.
+inline constexpr int literal_size = 17;
+bool has_literal(const PatternVariant& variant);
+
+/// Scores under construction: how a layout makes them, lets a mask [N or 1, h or 1, S, T] broadcast to them, and
+/// uses the weights.
+struct LaidOut {
+  Tensor scores;
+  int columns = -1;  ///< the dim that softmax goes over
+  std::function<Tensor(const Tensor&)> place;
+  std::function<Tensor(const Tensor&)> apply;
+};
+struct Sizes {
+  Dim N{"N"}, S{"S"}, T{"S"}, h{"h", 2}, groups{"g", 2}, d{"d", 4}, e{"d", 4};
+};
+/// Declares an input, or finds the one of this name. Without a dtype: floats of the variant's dtype, whose gradient
+/// is an output.
+using MakeInput = std::function<Tensor(std::string_view name, std::optional<DType> dtype, const Shape& shape)>;
+/// One attention, or for head_by_head several.
+std::vector<LaidOut> lay_out(const PatternVariant& variant, const Sizes& sizes, const MakeInput& input);
+Sizes sizes_of(const PatternVariant& variant);
+
+/// Masks, biases and caps applied to the scores of attention number `part`.
+Tensor mask_scores(const PatternVariant& variant, const Sizes& sizes, Graph& g, const MakeInput& input,
+                   const LaidOut& laid_out, Tensor scores);
+
+}  // namespace lathe::test

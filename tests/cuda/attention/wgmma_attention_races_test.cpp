@@ -1,0 +1,54 @@
+#include <catch2/catch.hpp>
+
+#include "tests/cuda/attention/forward_attention.h"
+#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/host/racing_cuda.h"
+#include "tests/support/compare.h"
+
+/// The CUDA text of attention by warpgroups with a thread of the operating system for every thread of a block, under
+/// ThreadSanitizer.
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+const DimBindings dims = {{"N", 1}, {"S", 330}};  // six tiles: more than a pipeline has slots
+
+const PatternVariant causal = {.layout = Layout::flat, .mask = Mask::causal_fill, .types = Types::bf16};
+
+ir::Tensors run(const ProgramInterpreter& program, RacingCuda& cuda, const ir::Tensors& arguments) {
+  return program.run(arguments,
+                     [&](const auto& kernel, auto buffers, auto sizes) { return cuda.run(kernel, buffers, sizes); });
+}
+
+}  // namespace
+
+TEST_CASE("races: none in attention by warpgroups, forward and backward, whose slots are used again") {
+  for (const ir::Graph& graph : {forward_attention(causal, 16, 16), attention_with_gradients(causal, 16, 24)}) {
+    const ProgramInterpreter program = fused_by_wgmma(graph);
+    REQUIRE((rows_by_wgmma(program) || columns_by_wgmma(program)));
+    auto cuda = RacingCuda::build(program.program().kernels);
+    if (!cuda) return;
+    const ir::Tensors arguments = random_arguments(graph, dims), found = run(program, *cuda, arguments);
+    for (const auto& [name, value] : ir::interpret(graph, arguments)) {
+      INFO(name);
+      CHECK(error_of(found.at(name), value) <= 1.6e-2);
+    }
+  }
+}
+
+TEST_CASE("races: waits that are left out of attention by warpgroups are found") {
+  const ir::Graph graph = attention_with_gradients(causal, 16, 24);
+  const ProgramInterpreter program = fused_by_wgmma(graph);
+  const ir::Tensors arguments = random_arguments(graph, dims);
+  for (const char* wait : {"wait_barrier(barriers + at, round);", "wait_wgmma<0>();"}) {
+    INFO(wait);
+    std::string prelude = cuda::prelude();
+    const auto at = prelude.find(wait);
+    REQUIRE(at != std::string::npos);
+    prelude.erase(at, std::string_view(wait).size());
+    auto cuda = RacingCuda::build(program.program().kernels, prelude);
+    if (!cuda) return;
+    CHECK_THROWS_AS(run(program, *cuda, arguments), Race);
+  }
+}

@@ -1,0 +1,115 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include "passes/gpu/lower_gpu.h"
+#include "tests/cuda/attention/attention_cases.h"
+#include "tests/cuda/attention/forward_attention.h"
+#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/host/host_cuda.h"
+#include "tests/support/compare.h"
+#include "tests/support/program_interpreter.h"
+
+/// Attention by the warpgroups of sm_90a.
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+const WgmmaCase cases[] = {
+    {"causal by -1e9, heads side by side",
+     {.layout = Layout::split, .mask = Mask::causal_fill, .types = Types::bf16}},
+    {"padding, across, wider values",
+     {.mask = Mask::padding_bool, .extra = Extra::cross, .types = Types::f16},
+     80,
+     96,
+     70},
+    {"causal and padding, both by -1e9", {.mask = Mask::both_and, .types = Types::bf16}, 8, 24},
+    {"window, grouped heads", {.layout = Layout::grouped_expand, .mask = Mask::window, .types = Types::f16}, 64, 64},
+    {"soft cap, causal by -inf, rows outside",
+     {.layout = Layout::rows_outside, .mask = Mask::soft_cap_causal, .types = Types::bf16},
+     24,
+     40},
+    {"ALiBi, dropout, one head of keys",
+     {.layout = Layout::one_key_head, .mask = Mask::alibi, .extra = Extra::dropout, .types = Types::bf16}},
+    {"a shared bias, queries scaled on the way, softmax in f32",
+     {.scale = Scale::on_queries, .mask = Mask::bias_shared, .types = Types::f32_softmax},
+     32,
+     136,
+     70},
+    {"wide heads, no mask", {.layout = Layout::length_first, .types = Types::f16}, 136, 200, 66},
+};
+
+ir::Graph graph_of(const WgmmaCase& c) { return forward_attention(c.variant, c.depth, c.values); }
+
+}  // namespace
+
+TEST_CASE(
+    "attention by warpgroups: masks, layouts, sizes of heads, ragged tiles, few rows, by the kernel interpreter") {
+  check_cases(cases, forward_attention, rows_by_wgmma);
+}
+
+TEST_CASE("attention by warpgroups: maxima that rise, masks by -1e9 and -inf, infinities and NaN") {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t rows = 9, columns = 300, head = 16;  // in tiles of 64
+  const ir::Graph graphs[] = {masked_attention(bf16, -1e9), masked_attention(bf16, -infinity)};
+  const ProgramInterpreter programs[] = {fused_by_wgmma(graphs[0]), fused_by_wgmma(graphs[1])};
+  const kernel::Kernel kernels[] = {*rows_by_wgmma(programs[0]), *rows_by_wgmma(programs[1])};
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  for (const std::size_t i : {0, 1}) {
+    ir::Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", rows}, {"T", columns}});
+    // By row: all columns; none; the last; the first; from the third tile on; the first two tiles; two of every four.
+    for (std::int64_t at = 0; at < rows * columns; ++at) {
+      const std::int64_t row = at / columns, column = at % columns;
+      const bool seen[] = {true,          false,        column == columns - 1, column == 0,
+                           column >= 128, column < 128, column / 128 % 2 == 0};
+      arguments.at("mask").set(at, row >= 7 || seen[row]);
+    }
+    for (const double slope : {0.0625, -0.0625})
+      for (const double special : {0.0, infinity, -infinity, nan})
+        for (const char* where : {"k", "v"}) {
+          INFO(i << ", slope " << slope << ", " << special << " in " << where);
+          ir::Tensors given = arguments;
+          for (std::int64_t at = 0; at < columns * head; ++at)
+            given.at("k").set(at, slope * static_cast<double>(at / head / 8 + at % 2));
+          if (special != 0) given.at(where).set(140 * head, special);
+          const ir::Tensors found = programs[i].run(
+              given, [&](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, 3); });
+          for (const auto& [name, value] : ir::interpret(graphs[i], given))
+            CHECK(error_of(found.at(name), value) <= 1.6e-2);
+        }
+  }
+}
+
+TEST_CASE("attention by warpgroups: columns are left out where that changes nothing, else gone through after all") {
+  const ir::Graph graph = forward_attention(causal_and_padded, 16, 16);
+  const ProgramInterpreter program = fused_by_wgmma(graph);
+  REQUIRE(rows_by_wgmma(program));
+  // Rows that see no column weigh all of them, beyond the diagonal too: all rows; those of the second row block
+  // alone.
+  check_left_out(graph, program, {0, 300, 140}, {"k", "v"});
+}
+
+TEST_CASE("attentions that warpgroups do not suit take the path of all GPUs") {
+  for (const AttentionCase& c : attention_cases()) {
+    INFO(c.name);
+    CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(c.graph)));  // lines of 8 bytes, forward and backward in one, f32
+  }
+  CHECK_FALSE(
+      rows_by_wgmma(ProgramInterpreter(graph_of(cases[0]), lower_gpu, {.attention = AttentionFusion::required})));
+  CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(forward_attention({.types = Types::bf16}, 264, 16))));
+  CHECK_FALSE(rows_by_wgmma(fused_by_wgmma(forward_attention({.types = Types::bf16}, 12, 16))));
+  CHECK_FALSE(
+      rows_by_wgmma(fused_by_wgmma(forward_attention({.scale = Scale::on_keys, .types = Types::bf16}, 16, 16))));
+}
+
+TEST_CASE("attention by warpgroups compiles to wgmma without spills, under a ceiling of registers") {
+  std::vector<kernel::Kernel> kernels;
+  for (const auto& [depth, values] : {std::pair{64, 64}, {128, 128}, {256, 256}})
+    for (const Mask mask : {Mask::none, Mask::causal_fill})
+      kernels.push_back(*rows_by_wgmma(fused_by_wgmma(
+          forward_attention({.layout = Layout::split, .mask = mask, .types = Types::bf16}, depth, values))));
+  check_resources(kernels);
+}

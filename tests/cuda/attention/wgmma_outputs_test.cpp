@@ -1,0 +1,147 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "frontend/grad.h"
+#include "frontend/ops.h"
+#include "tests/cuda/attention/attention_cases.h"
+#include "tests/cuda/attention/forward_attention.h"
+#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/host/host_cuda.h"
+#include "tests/support/compare.h"
+
+/// Attention backward, products with known rows (dQ, dK, dV), by the warpgroups of sm_90a.
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+const WgmmaCase cases[] = {
+    {"causal by -1e9, heads side by side",
+     {.layout = Layout::split, .mask = Mask::causal_fill, .types = Types::bf16},
+     64,
+     64},
+    {"padding, across, wider values",
+     {.mask = Mask::padding_bool, .extra = Extra::cross, .types = Types::f16},
+     80,
+     96,
+     70},
+    {"window, grouped heads", {.layout = Layout::grouped_expand, .mask = Mask::window, .types = Types::f16}, 16, 24},
+    {"heads of 128, no mask", {.layout = Layout::length_first, .types = Types::f16}, 128, 128, 66},
+    {"ALiBi, dropout, one head of keys",
+     {.layout = Layout::one_key_head, .mask = Mask::alibi, .extra = Extra::dropout, .types = Types::bf16},
+     16,
+     16},
+};
+
+/// Queries [N, head, S]: what tensor cores sum over does not lie in lines.
+ir::Graph queries_across(std::int64_t head) {
+  Graph g{"across"};
+  const Dim N{"N"}, S{"S", 136};
+  const Tensor q = g.input("q", bf16, {N, head, S}), k = g.input("k", bf16, {N, S, head}),
+               v = g.input("v", bf16, {N, S, head});
+  const Tensor y = matmul(matmul(k, q).transpose(-2, -1).softmax(-1), v);
+  g.output("y", y);
+  const auto gradients = grad((y * g.input("weight", bf16, y.shape())).sum(), {q, k, v});
+  for (std::size_t i = 0; i < gradients.size(); ++i) g.output("grad" + std::to_string(i), gradients[i]);
+  return g.finish();
+}
+
+ir::Graph graph_of(const WgmmaCase& c) { return attention_with_gradients(c.variant, c.depth, c.values); }
+
+}  // namespace
+
+TEST_CASE(
+    "attention backward by warpgroups: masks, layouts, sizes of heads, ragged tiles, few rows, by the kernel "
+    "interpreter") {
+  check_cases(cases, attention_with_gradients, columns_by_wgmma);
+  for (const WgmmaCase& c : cases) CHECK(outputs_of_rows_by_wgmma(fused_by_wgmma(graph_of(c))));
+}
+
+TEST_CASE("attention backward by warpgroups: queries that do not lie in lines, a bias that heads share") {
+  const ir::Graph graphs[] = {
+      queries_across(64),
+      attention_with_gradients({.layout = Layout::split, .mask = Mask::bias_shared, .types = Types::bf16}, 16, 16)};
+  for (const ir::Graph& graph : graphs) {
+    const ProgramInterpreter program = fused_by_wgmma(graph);
+    REQUIRE(columns_by_wgmma(program));
+    check_attention(graph, random_arguments(graph, {{"N", 1}, {"S", 136}}), program);
+    for (const kernel::Kernel& kernel : program.program().kernels)
+      if (kernel.name.find("attention_outer_sums") != std::string::npos)
+        CHECK(std::count(kernel.notes.begin(), kernel.notes.end(),
+                         "not by warpgroups: it sums over outer dims, tile by tile") == 1);
+  }
+}
+
+TEST_CASE(
+    "attention backward by warpgroups: the CUDA text gives the same bits on every run, close to the plain graph's") {
+  std::vector<ir::Graph> graphs;
+  std::vector<ProgramInterpreter> programs;
+  std::vector<kernel::Kernel> kernels;
+  for (const WgmmaCase& c : cases) {
+    graphs.push_back(graph_of(c));
+    programs.push_back(fused_by_wgmma(graphs.back()));
+    const auto& own = programs.back().program().kernels;
+    kernels.insert(kernels.end(), own.begin(), own.end());
+  }
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  const auto by = [&](std::uint64_t seed) {
+    return [&host, seed](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, seed); };
+  };
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    INFO(cases[i].what);
+    const ir::Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", cases[i].length}, {"T", 131}});
+    check_attention(graphs[i], arguments, programs[i], by(3));
+    const ir::Tensors once = programs[i].run(arguments, by(4)), again = programs[i].run(arguments, by(5));
+    for (const auto& [name, value] : once) CHECK(error_of(value, again.at(name)) == 0);
+  }
+}
+
+TEST_CASE(
+    "attention backward by warpgroups: rows are left out where that changes nothing, else gone through after all") {
+  const ir::Graph graph = attention_with_gradients(causal_and_padded, 16, 16);
+  const ProgramInterpreter program = fused_by_wgmma(graph);
+  REQUIRE(columns_by_wgmma(program));
+  // Rows that see no column weigh all of them, beyond the diagonal too: all rows; those of the first row blocks
+  // alone.
+  check_left_out(graph, program, {0, 300, 70}, {"k", "v", "weight"});
+}
+
+TEST_CASE("attentions backward that warpgroups do not suit take the path of all GPUs, and say why") {
+  const auto why_not = [](const ir::Graph& graph, bool rows_suit = false) {
+    const ProgramInterpreter program = fused_by_wgmma(graph);
+    CHECK_FALSE(columns_by_wgmma(program));
+    CHECK((outputs_of_rows_by_wgmma(program) != nullptr) == rows_suit);
+    std::string said;
+    for (const kernel::Kernel& kernel : program.program().kernels)
+      if (kernel.name.find("attention_columns") != std::string::npos)
+        for (const std::string& note : kernel.notes)
+          if (note.starts_with("not by warpgroups: ")) said += note;
+    return said;
+  };
+  using Catch::Contains;
+  CHECK_THAT(why_not(attention_with_gradients({.types = Types::bf16}, 256, 64)),
+             Contains("sums over rows of 64, 256 elements, where registers have room for 256 in all"));
+  CHECK_THAT(why_not(attention_with_gradients({.types = Types::bf16}, 12, 16)),
+             Contains("are computed, or no boxes that TMA copies"));
+  CHECK_THAT(why_not(attention_with_gradients({.scale = Scale::on_queries, .types = Types::bf16}, 16, 16), true),
+             Contains("are computed, or no boxes that TMA copies"));
+  CHECK_THAT(why_not(queries_across(128), true), Contains("are not contiguous along the depth"));
+  for (const AttentionCase& c : attention_cases()) {
+    INFO(c.name);
+    CHECK_FALSE(columns_by_wgmma(fused_by_wgmma(c.graph)));  // lines of 8 bytes, f32
+  }
+}
+
+TEST_CASE("attention backward by warpgroups compile to wgmma without spills, under a ceiling of registers") {
+  std::vector<kernel::Kernel> kernels;
+  for (const auto& [depth, values] : {std::pair{64, 64}, {128, 128}, {192, 64}})
+    for (const Mask mask : {Mask::none, Mask::causal_fill, Mask::window}) {
+      const ProgramInterpreter program = fused_by_wgmma(
+          attention_with_gradients({.layout = Layout::split, .mask = mask, .types = Types::bf16}, depth, values));
+      kernels.push_back(*columns_by_wgmma(program));
+      kernels.push_back(*outputs_of_rows_by_wgmma(program));
+    }
+  check_resources(kernels);
+}

@@ -1,0 +1,298 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <functional>
+
+#include "ir/kernel/interpreter.h"
+#include "ir/kernel/printer.h"
+#include "ir/kernel/scalar_eval.h"
+#include "tests/support/wgmma_product.h"
+
+/// StagePipelines of stages and wgmma.
+using namespace lathe;
+using namespace lathe::kernel;
+using test::wgmma_product;
+using test::WgmmaProduct;
+using Mistake = WgmmaProduct::Mistake;
+
+namespace {
+
+constexpr int line = 208;  // of matrices in memory
+constexpr int extent = 144 * line;
+
+float number(int i) { return static_cast<float>(i * 7 % 23 - 11) / 8; }
+
+std::vector<float> run(const WgmmaProduct& p, std::int64_t k) {
+  std::vector<std::uint16_t> operands[2];
+  for (const int s : {0, 1})
+    for (int i = 0; i < extent; ++i)
+      operands[s].push_back(p.dtype == bf16 ? bf16_bits(number(i + 5 * s)) : f16_bits(number(i + 5 * s)));
+  std::vector<float> sums(static_cast<std::size_t>(p.tiles * wgmma_rows * wgmma_columns), -1);
+  const BoundBuffer buffers[] = {{operands[0].data(), extent},
+                                 {operands[1].data(), extent},
+                                 {sums.data(), static_cast<std::int64_t>(sums.size())}};
+  const std::int64_t dims[] = {k, line, line};
+  interpret(wgmma_product(p), buffers, dims);
+  return sums;
+}
+
+float expected(const WgmmaProduct& p, int i, int j, int k) {
+  float sum = 0;
+  for (int l = 0; l < k; ++l)
+    sum = std::fma(number(p.left_transposed ? l * line + i : i * line + l),
+                   number(5 + (p.right_transposed ? l * line + j : j * line + l)), sum);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline's stages sum exact products in order, for both layouts of both operands, ragged k") {
+  for (const auto& [left, right, k] :
+       {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 37}, {true, true, 131}, {false, false, 0}}) {
+    const WgmmaProduct p{
+        .dtype = k == 64 ? f16 : bf16, .left_transposed = left, .right_transposed = right, .tiles = k == 200 ? 2 : 1};
+    const std::vector<float> sums = run(p, k);
+    for (int i = 0; i < p.tiles * wgmma_rows; ++i)
+      for (int j = 0; j < wgmma_columns; ++j)
+        REQUIRE(sums[static_cast<std::size_t>(i * wgmma_columns + j)] == expected(p, i, j, k));
+  }
+}
+
+TEST_CASE("boxes bring what copies of 16 bytes do, with zeros beyond the ends") {
+  for (const auto& [left, right, k] :
+       {std::tuple{false, false, 200}, {false, true, 64}, {true, false, 40}, {true, true, 136}}) {
+    WgmmaProduct p{.left_transposed = left, .right_transposed = right, .tiles = k == 200 ? 2 : 1};
+    const std::vector<float> copied = run(p, k);
+    p.left_boxes = true;
+    CHECK(run(p, k) == copied);
+    p.right_boxes = true;
+    CHECK(run(p, k) == copied);
+  }
+  CHECK_THROWS_WITH(run({.mistake = Mistake::one_slot, .left_boxes = true}, 200), Catch::Contains("[stage]"));
+}
+
+TEST_CASE("the sums of a warpgroup's threads are all sums, and the places of a panel all places, once each") {
+  std::vector<int> sums(wgmma_rows * wgmma_columns), places(panel_elements);
+  for (int t = 0; t < warpgroup_threads; ++t)
+    for (int i = 0; i < 64; ++i) {
+      const SumPlace at = wgmma_sum_position(t, i);
+      ++sums[static_cast<std::size_t>(at.row * wgmma_columns + at.column)];
+    }
+  for (int l = 0; l < panel_side; ++l)
+    for (int e = 0; e < panel_side; ++e) ++places[static_cast<std::size_t>(panel_place(l, e))];
+  CHECK(sums == std::vector<int>(sums.size(), 1));
+  CHECK(places == std::vector<int>(places.size(), 1));
+  CHECK(panel_place(0, 63) == 63);
+  CHECK(panel_place(9, 17) == 9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: piece 2 of line 1 of 8 stands at 2 ^ 1
+}
+
+TEST_CASE("wrong layouts give wrong sums") {
+  for (const Mistake mistake : {Mistake::straight_lines, Mistake::panels_exchanged}) {
+    const std::vector<float> sums = run({.mistake = mistake}, 64);
+    int wrong = 0;
+    for (int j = 0; j < wgmma_columns; ++j)
+      wrong += sums[static_cast<std::size_t>(wgmma_columns + j)] != expected({}, 1, j, 64);
+    CHECK(wrong > 100);
+  }
+}
+
+TEST_CASE("stages that are read too early or too late, or filled too early, are found") {
+  const auto fails = [](Mistake mistake, const std::string& text) {
+    CHECK_THROWS_WITH(run({.mistake = mistake}, 200), Catch::Contains(text));
+  };
+  fails(Mistake::next_slot, "which was never written  [uninitialised]");
+  fails(Mistake::one_slot, "turn 1 of a pipeline fills a[0], which turn 0 filled and may still use  [stage]");
+  fails(Mistake::half_filled, "which was never written  [uninitialised]");
+  fails(Mistake::read_outside, "outside the stage  [stage]");
+}
+
+namespace {
+
+struct Parts {
+  Builder& b;
+  Buffer tile, x;
+  Value t;
+};
+using Body = std::function<void(const Parts&)>;
+
+Kernel block(const Body& body, int threads = 256) {
+  Builder b("pipeline");
+  const Buffer x = b.buffer("x", bf16, Access::read);
+  const Buffer tile = b.alloc(bf16, 2 * 3 * panel_elements, Space::shared, "tile");
+  b.for_loop(0, threads, 1, [&](Value t) { body({b, tile, x, t}); }, LoopKind::thread_x);
+  return b.finish();
+}
+
+/// A pipeline of two stages for 128 threads, one turn.
+Body pipeline(const Body& fill, const Body& use, int consumers = 128, int stages = 2) {
+  return [=](const Parts& p) {
+    p.b.pipeline(stages, consumers, [&] { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p); }); });
+  };
+}
+
+void copy(const Parts& p) { p.b.async_copy(p.tile, p.t * 8, p.x, p.t * 8); }
+void nothing(const Parts&) {}
+
+/// A pipeline of two stages for 128 threads, two turns of products that are waited for.
+Body product(const Body& fill, const std::function<void(const Parts&, Var)>& use, const Type& type = {f32, 64}) {
+  return [=](const Parts& p) {
+    p.b.pipeline(2, 128, [&] {
+      const Var sums = p.b.var(type, p.b.constant(f32, 0));
+      p.b.for_loop(0, 2, 1, [&](Value) { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p, sums); }); });
+      p.b.wait_sums({&sums, 1});
+    });
+  };
+}
+void multiply(const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, 0}, {p.tile, panel_elements}); }
+
+void refused(const Body& body, const std::string& label, int threads = 256) {
+  CHECK_THROWS_WITH(block(body, threads), Catch::Contains("[" + label + "]"));
+}
+
+void fails_to_run(const Body& body, const std::string& text) {
+  std::vector<std::uint16_t> x(8192);
+  const BoundBuffer buffers[] = {{x.data(), 8192}};
+  CHECK_THROWS_WITH(interpret(block(body), buffers, {}), Catch::Contains(text));
+}
+
+}  // namespace
+
+TEST_CASE("what only a run shows of pipelines") {
+  const Body same = [](const Parts& p) { p.b.async_copy(p.tile, p.t % 64 * 8, p.x, p.t * 8); };
+  fails_to_run(pipeline(same, nothing), "in one turn  [race]");
+  const Body writes = [](const Parts& p) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); };
+  fails_to_run(pipeline(copy, writes), "which a pipeline fills  [stage]");
+  const Body twice = [](const Parts& p) {
+    p.b.pipeline(2, 128, [&] {
+      p.b.for_loop(0, 2, 1, [&](Value i) {
+        p.b.stage([&](Value) { p.b.if_(equal(i, 1), [&] { copy(p); }); },
+                  [&](Value) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); });
+      });
+    });
+  };
+  fails_to_run(twice, "which its consumers write  [stage]");
+  const auto from = [](const std::function<Value(const Parts&)>& first) {
+    return product(copy, [=](const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, first(p)}, {p.tile, first(p)}); });
+  };
+  fails_to_run(from([](const Parts& p) { return p.t / 32 * 512; }), "[divergent_mma]");
+  fails_to_run(from([](const Parts& p) { return p.t / 512 + 8; }), "[alignment]");
+}
+
+TEST_CASE("pipelines that no machine could run are refused by name of the rule") {
+  CHECK_NOTHROW(block(pipeline(copy, nothing)));
+  refused(pipeline(copy, nothing, 96), "pipeline_threads");
+  refused(pipeline(copy, nothing, 256), "pipeline_threads");
+  refused(pipeline(copy, nothing, 128, 1), "pipeline_stage");
+  refused([](const Parts& p) { p.b.pipeline(2, 128, [] {}); }, "pipeline_stage");
+  refused([](const Parts& p) { p.b.stage([](Value) {}, [](Value) {}); }, "pipeline_stage");
+  refused(
+      [](const Parts& p) {
+        p.b.pipeline(2, 128, [&] { p.b.if_(p.t < 8, [&] { p.b.stage([](Value) {}, [](Value) {}); }); });
+      },
+      "pipeline_stage");
+  refused([](const Parts& p) { p.b.if_(p.t < 8, [&] { pipeline(copy, nothing)(p); }); }, "pipeline_place");
+  refused([](const Parts& p) { pipeline(copy, nothing)(p), p.b.barrier(); }, "pipeline_place");
+  refused([](const Parts& p) { pipeline(copy, nothing)(p), pipeline(copy, nothing)(p); }, "pipeline_place");
+  refused(pipeline([](const Parts& p) { p.b.store(p.tile, p.t, p.b.constant(bf16, 0)); }, nothing),
+          "pipeline_producer");
+  refused(pipeline([](const Parts& p) { p.b.barrier(); }, nothing), "pipeline_producer");
+  refused(
+      [](const Parts& p) {
+        p.b.pipeline(2, 128, [&] {
+          const Value loaded = p.b.cast(p.b.load(p.x, p.t), i64);
+          p.b.stage([&](Value) { p.b.async_copy(p.tile, p.t * 8, p.x, loaded * 8); }, [](Value) {});
+        });
+      },
+      "pipeline_producer");
+}
+
+TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
+  using Boxes = Builder::Boxes;
+  const Boxes square{.offset = 0, .dims = {{64, 1, 64}, {64, 64, 64}}};
+  const auto map = [](const Boxes& boxes) { return [=](const Parts& p) { p.b.tensor_map(p.x, boxes); }; };
+  const auto box = [&](const std::function<void(const Parts&, int)>& fill) {
+    return [=](const Parts& p) {
+      const int number = p.b.tensor_map(p.x, square);
+      pipeline([&](const Parts& in) { fill(in, number); }, nothing)(p);
+    };
+  };
+  CHECK_NOTHROW(block(map(square)));
+  CHECK_NOTHROW(block(box([](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m, {p.b.index(0), p.b.index(0)}); })));
+  refused([&](const Parts& p) { p.b.tensor_map(p.tile, square); }, "map_tensor");
+  refused([](const Parts& p) { p.b.tensor_map(p.x, {.offset = 0, .dims = {{p.t, 1, 64}, {64, 64, 64}}}); },
+          "map_tensor");
+  refused(map({.offset = 0, .dims = {{64, 1, 64}, {64, 68, 64}}}), "alignment");
+  refused(map({.offset = 4, .dims = {{64, 1, 64}, {64, 64, 64}}}), "alignment");
+  refused(map({.offset = 0, .dims = {{64, 1, 64}}}), "map_box");
+  refused(map({.offset = 0, .dims = std::vector<Boxes::Dim>(6, {64, 64, 64})}), "map_box");
+  for (const auto& [elements, lines] : {std::pair{32, 64}, {64, 0}, {64, 257}, {64, 12}})
+    refused(map({.offset = 0, .dims = {{64, 1, elements}, {64, 64, lines}}}), "map_box");
+  const auto at = [](const Parts& p, std::size_t dims) { return std::vector<Value>(dims, p.b.index(0)); };
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m + 1, at(p, 2)); }), "map_tensor");
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m, at(p, 3)); }), "arity");
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 64, m, at(p, 2)); }), "alignment");
+  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.x, 0, m, at(p, 2)); }), "access");
+  refused(box([&](const Parts& p, int m) { p.b.if_(p.t < 8, [&] { p.b.copy_box(p.tile, 0, m, at(p, 2)); }); }),
+          "copy_place");
+  refused([&](const Parts& p) { p.b.copy_box(p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_place");
+}
+
+TEST_CASE("products of warpgroups that no machine could run are refused by name of the rule") {
+  CHECK_NOTHROW(block(product(copy, multiply)));
+  const auto zeros = [](const Parts& p) { return p.b.var({f32, 64}, p.b.constant(f32, 0)); };
+  refused([&](const Parts& p) { multiply(p, zeros(p)); }, "warpgroup_place");
+  const auto rarely = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { multiply(p, sums); }); };
+  refused(product(copy, rarely), "warpgroup_place");
+  const auto rarely_waits = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { p.b.wait_sums({&sums, 1}); }); };
+  refused(product(copy, rarely_waits), "warpgroup_place");
+  refused(
+      [&](const Parts& p) {
+        const Var sums = zeros(p);
+        p.b.wait_sums({&sums, 1});
+      },
+      "warpgroup_place");
+  refused(product(copy, [](const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, 8}, {p.tile, 0}); }), "alignment");
+  refused(product(copy, [](const Parts& p, Var sums) { p.b.wgmma(sums, {p.x, 0}, {p.tile, 0}); }), "mma_operands");
+  CHECK_NOTHROW(block(product(copy, multiply, {f32, 8})));
+  refused(product(copy, multiply, {f32, 4}), "mma_shape");
+  refused(product(copy, [](const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, 0}, {p.tile, 4096}, 24); }),
+          "mma_shape");
+  const auto stores = [](const Parts& p, Var sums) {
+    multiply(p, sums);
+    p.b.store(p.tile, p.t, p.b.constant(bf16, 0));
+  };
+  refused(product(copy, stores), "mma_operands");
+}
+
+TEST_CASE("sums that are used while products are under way are refused") {
+  const auto reads = [](const Parts& p, Var sums) { p.b.var(p.b.get(sums)); };
+  CHECK_NOTHROW(
+      block(product(copy, [&](const Parts& p, Var) { reads(p, p.b.var({f32, 64}, p.b.constant(f32, 0))); })));
+  const auto behind = [&](const Parts& p, Var sums) { multiply(p, sums), reads(p, sums); };
+  refused(product(copy, behind), "sums_under_way");
+  // In the next turn they are under way.
+  const auto before = [&](const Parts& p, Var sums) { reads(p, sums), multiply(p, sums); };
+  refused(product(copy, before), "sums_under_way");
+  const auto clears = [](const Parts& p, Var sums) { multiply(p, sums), p.b.set(sums, p.b.constant(f32, 0)); };
+  refused(product(copy, clears), "sums_under_way");
+  const auto other = [](bool waits) {
+    return [waits](const Parts& p) {
+      p.b.pipeline(2, 128, [&] {
+        const Var sums[] = {p.b.var({f32, 64}, p.b.constant(f32, 0)), p.b.var({f32, 64}, p.b.constant(f32, 0))};
+        p.b.stage([&](Value) { copy(p); }, [&](Value) { multiply(p, sums[0]), multiply(p, sums[1]); });
+        p.b.wait_sums({sums, waits ? 2U : 1U});
+      });
+    };
+  };
+  CHECK_NOTHROW(block(other(true)));
+  refused(other(false), "sums_under_way");
+  CHECK_THROWS_WITH(wgmma_product({.mistake = Mistake::not_waited}), Catch::Contains("[sums_under_way]"));
+}
+
+TEST_CASE("pipelines as text") {
+  const std::string text = print(wgmma_product({.right_transposed = true}));
+  INFO(text);
+  for (const char* part : {"pipeline of 2 for 128 threads {\n", "stage i3 produce {\n", "} consume {\n", "wgmma v0 += a[%",
+                           "], b[%", "]^T\n", "wait_sums v0\n"})
+    CHECK(text.find(part) != std::string::npos);
+}

@@ -1,0 +1,86 @@
+#include <catch2/catch.hpp>
+
+#include "tests/passes/gemm/schedule_gemm_case.h"
+
+/// Products of few rows whose right operand comes from an L3 that is far away.
+namespace lathe::testing {
+namespace {
+
+TEST_CASE(
+    "product that asks for its right operand ahead: rows of some row_blocks and tasks, ragged columns, blocks of k") {
+  for (const std::int64_t m : {1, 3, 4, 7, 12})
+    for (const std::int64_t n : {4, 16, 21, 37})
+      for (const std::int64_t k : {0, 1, 8, 19})
+        for (const int mc : {3, 12}) {
+          const cpu::GemmTile tile{.lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = mc, .nc = 16};
+          check({.batch = 2,
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .lhs = axes[m % 2],
+                 .rhs = LaneAxis::row,
+                 .known = true,
+                 .prefetch = n != 16},
+                {.tile = tile,
+                 .lhs = Source::direct,
+                 .rhs = Source::direct,
+                 .register_epilogue = k == 8,
+                 .prefetch_right = true});
+        }
+}
+
+TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is far") {
+  const cpu::GemmQuery weights{.batch = 1, .m = 24, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row, .far_l3 = true};
+  CHECK(plan_gemm(weights).prefetch_right);
+  CHECK_THAT(to_string(plan_gemm(weights)), Catch::Contains("right asked for ahead"));
+  const auto with = [&](const auto& change) {
+    cpu::GemmQuery query = weights;
+    change(query);
+    return plan_gemm(query).prefetch_right;
+  };
+  CHECK(with([](auto& q) { q.m = 5; }));
+  CHECK(with([](auto& q) { q.m = 3, q.k = 500; }));
+  CHECK(with([](auto& q) { q.m = 2, q.k = 500; }));
+  CHECK(!with([](auto& q) { q.m = 3; }));  // in splits
+  CHECK(!with([](auto& q) { q.m = 1, q.k = 500; }));
+  CHECK(!with([](auto& q) { q.m = 3, q.n = 256, q.k = 1000; }));  // columns for two tasks
+  CHECK(!with([](auto& q) { q.m = 33; }));
+  CHECK(!with([](auto& q) {
+    q.n = 64;
+    q.k = 1024;
+  }));  // near
+  CHECK(!with([](auto& q) { q.n = {}; }));
+  CHECK(!with([](auto& q) { q.rhs_axis = LaneAxis::k; }));
+  CHECK(!with([](auto& q) { q.lhs_loadable = false; }));
+  CHECK(!with([](auto& q) { q.far_l3 = false; }));
+}
+
+TEST_CASE(
+    "plans of few rows go down all of k where L2 has the weights, a few k at a time where they come from farther "
+    "away") {
+  cpu::GemmQuery query{.batch = 1, .m = 3, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
+  CHECK(plan_gemm(query).tile.kc >= 512);
+  query.k = 514;
+  CHECK(plan_gemm(query).tile.kc < 64);
+  query.m = 24, query.n = 100, query.k = 1300;
+  CHECK(plan_gemm(query).tile.kc >= 1300);
+  CHECK(plan_gemm(query).tile.nc >= 100);
+  query.k = 1311;
+  CHECK(plan_gemm(query).tile.kc == 256);
+  query.n = 128;
+  CHECK((plan_gemm(query).tile.mr == 6 && plan_gemm(query).tile.nv == 4));
+}
+
+TEST_CASE("plans that ask for weights ahead give right results, and so do the candidates beside them") {
+  const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260},
+                                   {2, 530, 400},  {3, 530, 400},   {4, 530, 700}};
+  for (const auto& [m, n, k] : sizes) {
+    const cpu::GemmQuery query{.batch = 1, .m = m, .n = n, .k = k, .rhs_axis = LaneAxis::row, .far_l3 = true};
+    CHECK(plan_gemm(query).prefetch_right);
+    for (const GemmPlan& plan : candidate_plans(query, query))
+      check({.m = m, .n = n, .k = k, .rhs = LaneAxis::row, .known = true, .prefetch = true}, plan);
+  }
+}
+
+}  // namespace
+}  // namespace lathe::testing

@@ -1,0 +1,149 @@
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/passes/gemm/schedule_gemm_case.h"
+
+namespace lathe::testing {
+namespace {
+
+cpu::GemmTile small_tile(DType compute = f32) {
+  return {.compute = compute, .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
+}
+
+TEST_CASE("rest of the columns: both lane axes, every source, ragged rows, blocks of k and of columns") {
+  for (const int rest : {1, 2, 3})
+    for (const std::int64_t m : {1, 7, 20})
+      for (const std::int64_t whole : {4, 12})
+        for (const std::int64_t k : {0, 1, 8, 19})
+          for (const LaneAxis lhs : axes)
+            for (const LaneAxis rhs : axes)
+              for (const Source right : {Source::packed, Source::loaded, Source::direct}) {
+                if (right == Source::direct && rhs == LaneAxis::k) continue;
+                const bool open = (m + k + rest) % 2 == 0;
+                const GemmProblem p{.batch = m == 7 ? 2 : 1,
+                                    .m = m,
+                                    .n = whole + rest,
+                                    .k = k,
+                                    .lhs = lhs,
+                                    .rhs = rhs,
+                                    .known = true,
+                                    .open = !open                ? ""
+                                            : lhs == LaneAxis::k ? "batch m"
+                                                                 : "batch m k"};
+                check(p, {.tile = small_tile(),
+                          .lhs = Source::direct,
+                          .rhs = right,
+                          .register_epilogue = m == 20,
+                          .rest = rest});
+              }
+}
+
+TEST_CASE("rest of the columns: dtypes, and one right operand for all batches") {
+  for (const LaneAxis lhs : axes)
+    for (const Source right : {Source::packed, Source::loaded}) {
+      for (const DType dtype : {f32, f64, i32, i64}) {
+        const GemmProblem p{.storage = dtype, .batch = 2, .m = 5, .n = 9, .k = 13, .lhs = lhs, .known = true};
+        check(p, {.tile = small_tile(dtype), .lhs = Source::direct, .rhs = right, .rest = 1});
+      }
+      check({.batch = 3, .m = 4, .n = 10, .k = 9, .lhs = lhs, .known = true, .shared_rhs = true},
+            {.tile = small_tile(), .lhs = Source::direct, .rhs = right, .rest = 2});
+    }
+}
+
+TEST_CASE("rest of the columns: bits depend neither on the split of the range nor on the tile") {
+  for (const LaneAxis lhs : axes) {
+    const GemmProblem p{.batch = 2, .m = 17, .n = 14, .k = 21, .lhs = lhs, .known = true, .whole = false};
+    const auto in_pieces = [](const kernel::Kernel& k, const std::vector<kernel::BoundBuffer>& buffers,
+                              const std::vector<std::int64_t>& dims) {
+      for (std::int64_t end = kernel::extent(k, dims); end > 0; --end)
+        kernel::interpret(k, buffers, dims, {.begin = end - 1, .end = end});
+    };
+    const GemmPlan plan{.tile = small_tile(), .lhs = Source::direct, .rhs = Source::loaded, .rest = 2};
+    const std::string whole = GemmRun(p, plan).run(interpret_whole);
+    CHECK(GemmRun(p, plan).run(in_pieces) == whole);
+    GemmPlan other = plan;
+    other.tile.mr = 4, other.tile.nv = 1, other.tile.kc = 32, other.tile.mc = 16, other.rhs = Source::packed;
+    CHECK(GemmRun(p, other).run(interpret_whole) == whole);
+  }
+}
+
+TEST_CASE("plans sum few last columns apart, and only where that is faster") {
+  const auto rest = [](cpu::GemmQuery query) { return plan_gemm(query).rest; };
+  const cpu::GemmQuery head{.batch = 1, .n = 65, .k = 384};
+  CHECK(rest(head) == 1);
+  CHECK(plan_gemm(head).tile.n_step() == 64);
+  const auto with = [&](const auto& change) {
+    cpu::GemmQuery query = head;
+    change(query);
+    return plan_gemm(query).rest;
+  };
+  using Query = cpu::GemmQuery&;
+  CHECK(with([](Query q) { q.n = 64; }) == 0);
+  CHECK(with([](Query q) { q.n = 70; }) == 6);
+  CHECK(with([](Query q) { q.n = 72; }) == 0);           // 8 of 16 lanes
+  CHECK(with([](Query q) { q.n = 15; }) == 0);           // no whole vector
+  CHECK(with([](Query q) { q.n = 16 * 13 + 1; }) == 0);  // one vector of many
+  CHECK(with([](Query q) { q.n = {}; }) == 0);
+  CHECK(with([](Query q) { q.m = 4; }) == 0);
+  CHECK(with([](Query q) { q.m = 5, q.rhs_axis = LaneAxis::row; }) == 1);
+  CHECK(with([](Query q) { q.m = 32; }) == 0);  // dot products have no vectors of columns
+  CHECK(with([](Query q) { q.k = 64; }) == 1);
+  CHECK(with([](Query q) { q.k = 16, q.n = 66; }) == 0);  // adding up lanes takes too long
+  CHECK(with([](Query q) { q.k = 5000; }) == 0);          // more than is copied
+  CHECK(with([](Query q) { q.k = {}; }) == 0);
+  CHECK(with([](Query q) { q.lhs_loadable = false; }) == 0);
+  CHECK(with([](Query q) { q.compute = f64; }) == 1);
+  CHECK(with([](Query q) { q.vector_bits = 256; }) == 1);
+  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 5000; }) == 0);  // packed by tasks
+  // With lanes along the rows of the left operand nothing is added up or copied.
+  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.k = {}; }) == 1);
+  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.n = 72; }) == 8);
+  CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 12; }) == 0);  // less than a vector of them
+}
+
+TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
+  for (const LaneAxis lhs : axes) {
+    const GemmProblem p{.m = 30, .n = 17, .k = 96, .lhs = lhs, .known = true, .open = "m", .whole = false};
+    const cpu::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
+    const auto plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
+    CHECK(plans.size() > 1);
+    const std::string first = GemmRun(p, plans[0]).run(interpret_whole);
+    for (const GemmPlan& plan : plans) {
+      CHECK(plan.rest == 1);
+      CHECK(GemmRun(p, plan).run(interpret_whole) == first);
+    }
+  }
+}
+
+TEST_CASE("skinny product: what is left of known columns, with all rows near and not") {
+  for (const std::int64_t m : {1, 5, 7})
+    for (const std::int64_t n : {3, 9, 18})
+      for (const std::int64_t k : {8, 1300})
+        for (const int kc : {8, 2048}) {
+          if (k > 8 && kc == 8) continue;
+          const cpu::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = kc, .mc = 8, .nc = 8};
+          check({.m = m, .n = n, .k = k, .known = true},
+                {cpu::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct});
+        }
+}
+
+TEST_CASE("blocked product: a left operand along its rows is asked for ahead where results leave registers") {
+  for (const std::int64_t m : {3, 9})
+    for (const std::int64_t k : {1, 8})
+      for (const bool known : {false, true}) {
+        const cpu::GemmTile tile{.lanes = 4, .mr = 4, .nv = 2, .kc = 8, .mc = 8, .nc = 8};
+        check({.batch = 2,
+               .m = m,
+               .n = 21,
+               .k = k,
+               .lhs = LaneAxis::row,
+               .rhs = LaneAxis::row,
+               .known = known,
+               .prefetch = true},
+              {.tile = tile, .lhs = Source::direct, .rhs = Source::direct, .register_epilogue = true});
+      }
+}
+
+}  // namespace
+}  // namespace lathe::testing

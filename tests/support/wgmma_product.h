@@ -1,0 +1,135 @@
+#pragma once
+
+#include "ir/kernel/panels.h"
+
+/// A product by a warpgroup's operations alone: sums[64 * tiles, 128] = left * right^T, filled by 128 threads and
+/// used by 128.
+namespace lathe::test {
+
+struct WgmmaProduct {
+  DType dtype = bf16;
+  bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k] in memory
+  enum class Mistake {
+    none,
+    straight_lines,    ///< pieces of lines are not swapped
+    panels_exchanged,  ///< of the right operand
+    next_slot,         ///< the use reads the slot after its own
+    one_slot,          ///< all turns fill the same memory
+    half_filled,       ///< the right operand's second panel is forgotten
+    read_outside,      ///< a user reads a stage after it
+    not_waited,        ///< the sums are read while products may be under way
+  };
+  Mistake mistake = Mistake::none;
+  int tiles = 1;                                 ///< below each other, one after the other in one pipeline
+  bool left_boxes = false, right_boxes = false;  ///< brought by TMA
+};
+
+/// An operand of such a product, and how its stages are filled.
+struct WgmmaOperand {
+  kernel::Builder& b;
+  WgmmaProduct::Mistake mistake;
+  bool transposed;
+  kernel::Buffer memory, shared;
+  kernel::Value k, line;   ///< the elements of a line in memory
+  int rows, panels;        ///< of a stage: whole panels
+  int map = kernel::none;  ///< of boxes
+
+  int stage() const { return rows / kernel::panel_side * kernel::panel_elements; }
+
+  /// `all_rows`: of the tensor, as far as they matter.
+  void map_boxes(int all_rows) {
+    const kernel::Value count = b.index(all_rows);
+    map = b.tensor_map(memory, {.offset = 0,
+                                .dims = {{transposed ? count : k, 1, kernel::panel_side},
+                                         {transposed ? k : count, line, transposed ? kernel::panel_side : rows}}});
+  }
+
+  void copy_boxes(kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
+    if (!transposed) return b.copy_box(shared, slot * stage(), map, {first_k, first_row});
+    for (int panel = 0; panel < panels; ++panel)
+      b.copy_box(shared, slot * stage() + panel * kernel::panel_elements, map,
+                 {first_row + panel * kernel::panel_side, first_k});
+  }
+
+  /// The share of one of the group's threads.
+  void copy(kernel::Value thread, kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
+    using kernel::Value;
+    using Mistake = WgmmaProduct::Mistake;
+    constexpr int side = kernel::panel_side, pieces = kernel::panel_elements / 8;
+    if (map != kernel::none) return copy_boxes(first_row, first_k, slot);
+    b.for_loop(thread, panels * pieces, kernel::warpgroup_threads, [&](Value number) {
+      const Value panel = number / pieces, at_line = number / 8 % side, element = number % 8 * 8;
+      const Value inside =
+          mistake == Mistake::straight_lines ? at_line * side + element : kernel::panel_place(b, at_line, element);
+      const Value at = mistake == Mistake::panels_exchanged ? (panels - 1) - panel : panel;
+      const Value to = slot * stage() + at * kernel::panel_elements + inside;
+      const Value row = first_row + panel * side + (transposed ? element : at_line);
+      const Value column = first_k + (transposed ? at_line : element);
+      if (transposed)
+        b.async_copy(shared, to, memory, column * line + row, b.select(column < k, b.index(8), b.index(0)));
+      else
+        b.async_copy(shared, to, memory, row * line + column, k - column);
+    });
+  }
+};
+
+/// Buffers left, right, sums; dim k, by 64, of which the last may be ragged, and the elements of a line of left and
+/// of right in memory, multiples of 8. The pipeline has two stages.
+inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
+  using namespace kernel;
+  using Mistake = WgmmaProduct::Mistake;
+  constexpr int consumers = warpgroup_threads, stages = 2;
+  Builder b("wgmma_product");
+  const Buffer left_memory = b.buffer("left", p.dtype, Access::read),
+               right_memory = b.buffer("right", p.dtype, Access::read), out = b.buffer("sums", f32, Access::write);
+  const Value k = b.dim("k"), left_line = b.dim("left_line"), right_line = b.dim("right_line");
+  const auto shared = [&](int panels, const char* name) {
+    return b.alloc(p.dtype, stages * panels * panel_elements, Space::shared, name);
+  };
+  WgmmaOperand left{b, p.mistake, p.left_transposed, left_memory, shared(1, "a"), k, left_line, wgmma_rows, 1};
+  WgmmaOperand right{b,
+                     p.mistake,
+                     p.right_transposed,
+                     right_memory,
+                     shared(2, "b"),
+                     k,
+                     right_line,
+                     wgmma_columns,
+                     p.mistake == Mistake::half_filled ? 1 : 2};
+  if (p.left_boxes) left.map_boxes(p.tiles * wgmma_rows);
+  if (p.right_boxes) right.map_boxes(wgmma_columns);
+  const auto one_tile = [&](Value t, Value first_row) {
+    const Var sums = b.var({f32, 64}, b.constant(f32, 0));
+    b.for_loop(0, k, wgmma_depth, [&](Value first) {
+      const auto fill = [&](Value slot) {
+        const Value to = p.mistake == Mistake::one_slot ? b.index(0) : slot;
+        left.copy(t - consumers, first_row, first, to), right.copy(t - consumers, b.index(0), first, to);
+      };
+      const auto use = [&](Value slot) {
+        if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
+        if (p.mistake == Mistake::one_slot) slot = b.index(0);
+        b.wgmma(sums, {left.shared, slot * left.stage(), left.transposed},
+                {right.shared, slot * right.stage(), right.transposed});
+      };
+      b.stage(fill, use);
+    });
+    if (p.mistake != Mistake::not_waited) b.wait_sums({&sums, 1});
+    if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(left.shared, t), f32));
+    for (int i = 0; i < 64; i += 2) {
+      const SumPlace at = wgmma_sum_position(0, i);
+      const Value row = first_row + t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column;
+      b.store(out, row * wgmma_columns + column, b.slice(b.get(sums), i, 2));
+    }
+    b.barrier();
+  };
+  const auto thread = [&](Value t) {
+    b.pipeline(stages, consumers, [&] {
+      b.for_loop(0, p.tiles * wgmma_rows, wgmma_rows, [&](Value first_row) { one_tile(t, first_row); });
+    });
+  };
+  b.for_loop(0, consumers + (p.left_boxes && p.right_boxes ? warp_threads : warpgroup_threads), 1, thread,
+             LoopKind::thread_x);
+  return b.finish();
+}
+
+}  // namespace lathe::test
