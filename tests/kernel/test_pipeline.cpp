@@ -292,7 +292,7 @@ TEST_CASE("sums that are used while products are under way are refused") {
 TEST_CASE("pipelines as text") {
   const std::string text = print(wgmma_product({.right_transposed = true}));
   INFO(text);
-  for (const char* part : {"pipeline of 2 for 128 threads {\n", "stage i3 produce {\n", "} consume {\n", "wgmma v0 += a[%",
-                           "], b[%", "]^T\n", "wait_sums v0\n"})
+  for (const char* part : {"pipeline of 2 for 128 threads {\n", "stage i3 produce {\n", "} consume {\n",
+                           "wgmma v0 += a[%", "], b[%", "]^T\n", "wait_sums v0\n"})
     CHECK(text.find(part) != std::string::npos);
 }

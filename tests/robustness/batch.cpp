@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "ir/support/error.h"
+#include "tests/robustness/workplace.h"
 #include "tests/support/isolated.h"
 
 namespace lathe::robustness {
@@ -51,7 +52,7 @@ Answer answer(const Mutants& mutants, std::uint64_t seed) {
 std::optional<std::string> check_range(const Mutants& mutants, std::uint64_t from, std::uint64_t to,
                                        volatile Progress& progress) {
   const rlimit limit{mutants.memory, mutants.memory};
-  ::setrlimit(RLIMIT_AS, &limit);
+  if (limits_memory) ::setrlimit(RLIMIT_AS, &limit);
   for (std::uint64_t seed = from; seed < to; ++seed) {
     progress.seed = seed;
     if (answer(mutants, seed) == Answer::taken)

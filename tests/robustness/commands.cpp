@@ -62,7 +62,8 @@ void round(Report& report, const Workplace& place, const std::string& tensors, s
   }
   test::Command command = place.command(words);
   // What takes very long or very much is ended by its limits, and is none of the findings here.
-  command.limits = {{RLIMIT_AS, rlim_t{6} << 30}, {RLIMIT_CPU, 60}};
+  command.limits = {{RLIMIT_CPU, 60}};
+  if (limits_memory) command.limits.push_back({RLIMIT_AS, rlim_t{6} << 30});
   const Ran ran = place.run(command);
   if (ran.ending.signal == SIGXCPU || ran.ending.signal == SIGKILL) return report.count("too slow");
   std::string name = fmt::format("{}", seed);

@@ -11,6 +11,13 @@
 
 namespace lathe::robustness {
 
+/// Whether a process may be held to a size of its address space: AddressSanitizer reserves terabytes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool limits_memory = false;
+#else
+inline constexpr bool limits_memory = true;
+#endif
+
 struct Ran {
   test::Ending ending;
   std::string out, err;

@@ -8,6 +8,7 @@ namespace {
 std::atomic<std::int64_t> count = 0;
 }
 
+#ifndef __SANITIZE_ADDRESS__  // which has an operator new of its own
 void* operator new(std::size_t size) {
   ++count;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -15,6 +16,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace lathe::test {
 
