@@ -43,3 +43,7 @@ TEST_CASE("the commands of the tutorial print what it says", "[tools][docs]") {
   CHECK(run_page("docs/tutorial/inspecting.md", true) >= 10);
   CHECK(run_page("docs/tutorial/targets.md", true) >= 7);
 }
+
+TEST_CASE("the commands of the page on stages work in their order", "[tools][docs]") {
+  CHECK(run_page("docs/internals/stages.md", true) >= 12);
+}
