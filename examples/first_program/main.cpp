@@ -31,7 +31,8 @@ Tensor reversed(Graph& g, const Tensor& tokens) {
 }
 
 /// 16 random sequences of one length, and the same ones backwards.
-ir::Tensors batch(std::mt19937& random) {
+Tensors batch(std::int64_t step) {
+  std::mt19937 random(static_cast<unsigned>(step));
   const auto count = 16, length = 2 + static_cast<int>(random() % 15);
   HostTensor tokens(i64, {count, length}), targets(i64, {count, length});
   for (int b = 0; b < count; ++b)
@@ -43,6 +44,10 @@ ir::Tensors batch(std::mt19937& random) {
   return {{"tokens", tokens}, {"targets", targets}};
 }
 
+void report(const StepReport& at) {
+  if (at.step % 50 == 0 || at.step == 1) std::printf("step %3d  loss %.4f\n", static_cast<int>(at.step), at.loss);
+}
+
 int main() try {
   Graph g{"reverse"};
   const Tensor logits = reversed(g, g.input("tokens", i64, {B, S}));
@@ -50,19 +55,12 @@ int main() try {
   g.output("logits", logits);
   std::puts(ir::print(g.ir()).c_str());
 
-  const auto initializers = g.initializers();
   const ir::Graph step = training_step(g, loss, AdamW{.lr = 3e-3});  // forward, backward and update: one graph
-  Executable exe = compile(step, {.target = Target::host()});
-  exe.parameters().set(initial_values(step, initializers, /*seed=*/1));
-
-  std::mt19937 random(1);
-  for (int i = 1; i <= 200; ++i) {
-    const auto result = exe.run(batch(random));
-    if (i % 50 == 0 || i == 1) std::printf("step %3d  loss %.4f\n", i, result.at("loss").get(0));
-  }
+  Trainer trainer(step, initial_values(step, g.initializers(), /*seed=*/1), {.after_step = report});
+  trainer.run(batch, 200);
 
   const HostTensor pi = HostTensor::from_ints({1, 5}, {3, 1, 4, 1, 5});
-  const HostTensor rows = exe.run({{"tokens", pi}, {"targets", pi}}).at("logits");
+  const HostTensor rows = trainer.executable().run({{"tokens", pi}, {"targets", pi}}).at("logits");
   std::printf("3 1 4 1 5 ->");
   for (std::int64_t s = 0; s < 5; ++s) std::printf(" %d", static_cast<int>(greedy(logits_row(rows, s))));
   std::puts("");

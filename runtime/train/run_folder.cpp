@@ -48,10 +48,15 @@ RunFolder::RunFolder(std::filesystem::path path, Start start) {
   run_ = std::move(run);
 }
 
-const std::filesystem::path& RunFolder::path() const { return run_->path; }
-bool RunFolder::starts_fresh() const { return run_->start == Start::fresh; }
-const std::optional<Checkpoint>& RunFolder::checkpoint() const { return run_->checkpoint; }
-const CheckpointStore& RunFolder::checkpoints() const { return run_->checkpoints; }
-const CheckpointStore& RunFolder::diverged() const { return run_->diverged; }
+const RunFolder::Run& RunFolder::run() const {
+  if (!run_) throw UserError("this RunFolder is no folder", "train_folder", "make it as RunFolder(\"run\")");
+  return *run_;
+}
+
+const std::filesystem::path& RunFolder::path() const { return run().path; }
+bool RunFolder::starts_fresh() const { return run().start == Start::fresh; }
+const std::optional<Checkpoint>& RunFolder::checkpoint() const { return run().checkpoint; }
+const CheckpointStore& RunFolder::checkpoints() const { return run().checkpoints; }
+const CheckpointStore& RunFolder::diverged() const { return run().diverged; }
 
 }  // namespace lathe

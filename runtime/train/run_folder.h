@@ -16,7 +16,7 @@ namespace lathe {
 ///   run/.lock         held by the process that trains in it
 ///
 /// The folder is this object's, and that of its copies, until the last of them goes or the process ends in whatever
-/// way. A default-constructed one is no folder.
+/// way. A default-constructed one is no folder: all but the test for it throw UserError [train_folder].
 class RunFolder {
  public:
   enum class Start : std::uint8_t { resume, fresh };
@@ -37,6 +37,7 @@ class RunFolder {
 
  private:
   struct Run;
+  const Run& run() const;
   std::shared_ptr<const Run> run_;
 };
 

@@ -270,7 +270,8 @@ TEST_CASE("a run that goes on with other settings says so, or is refused") {
   CHECK(failure_of([&] { trainer({.fixed = {{"width", "9"}}}); }).label == "train_resume");
   const Trainer fresh = trainer({.fixed = {{"width", "9"}}}, RunFolder::Start::fresh);
   CHECK(fresh.step() == 0);
-  CHECK(RunFolder().operator bool() == false);
+  CHECK_FALSE(RunFolder());
+  CHECK(failure_of([] { (void)RunFolder().path(); }).label == "train_folder");
 }
 
 TEST_CASE("what a trainer cannot do is an error before anything is compiled") {
