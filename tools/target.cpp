@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "ir/support/error.h"
+#include "ir/support/nearest.h"
 #include "runtime/cuda/platform.h"
 #include "runtime/machine/peak.h"
 #include "tools/environment.h"
@@ -14,9 +14,9 @@ namespace lathe::tools {
 CLI::Option* add_target_option(CLI::App& command, std::string& target) {
   return command
       .add_option("--target", target,
-                  "Where it runs: host (host,-amx-bf16: without AMX), x86-64-v2 to v4, cuda, or cuda: and the exact "
-                  "chip, such as "
-                  "cuda:sm_90a")
+                  fmt::format("Where it runs: {}, cuda, or cuda: and the exact chip, such as cuda:sm_90a; "
+                              "host,-amx-bf16 leaves AMX out",
+                              list_of(codegen::TargetCpu::names())))
       ->capture_default_str();
 }
 

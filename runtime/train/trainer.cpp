@@ -13,15 +13,18 @@ namespace lathe {
 
 namespace {
 
-/// Before anything is compiled.
+void check_loss(const ir::Graph& graph, const std::string& loss) {
+  const auto is_loss = [&](const ir::Output& output) { return output.name == loss; };
+  if (std::none_of(graph.outputs.begin(), graph.outputs.end(), is_loss))
+    throw UserError(fmt::format("the graph '{}' has no output '{}'", graph.name, loss), "train_step",
+                    "TrainerOptions::loss names the output that is the loss");
+}
+
 const ir::Graph& checked_step(const ir::Graph& step, const std::string& loss) {
   if (step.updates.empty())
     throw UserError(fmt::format("the graph '{}' updates no state", step.name), "train_step",
                     "make the step by training_step()");
-  const auto is_loss = [&](const ir::Output& output) { return output.name == loss; };
-  if (std::none_of(step.outputs.begin(), step.outputs.end(), is_loss))
-    throw UserError(fmt::format("the graph '{}' has no output '{}'", step.name, loss), "train_step",
-                    "TrainerOptions::loss names the output that is the loss");
+  check_loss(step, loss);
   return step;
 }
 
@@ -47,9 +50,9 @@ Trainer::Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions opt
   if (options_.evaluation)
     evaluate_.emplace(compile(options_.evaluation->graph, evaluation_options(options_.compile, parameters)));
   for (const Program::Slot& slot : train_.program().states) state_names_.push_back(slot.name);
+  if (options_.folder && options_.folder.checkpoint()) resume(*options_.folder.checkpoint());
   for (const auto& [name, value] : start)
     if (!parameters.contains(name)) parameters.set(name, value);
-  if (options_.folder && options_.folder.checkpoint()) resume(*options_.folder.checkpoint());
 }
 
 void Trainer::check_options() const {
@@ -60,6 +63,7 @@ void Trainer::check_options() const {
   if (!options_.evaluation) return;
   at_least_one(options_.evaluation->count, "evaluation.count");
   at_least_one(options_.evaluation->every, "evaluation.every");
+  check_loss(options_.evaluation->graph, options_.loss);
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {

@@ -69,7 +69,7 @@ class Trainer {
  public:
   /// Compiles, and goes on from the folder's checkpoint where there is one. Else `start` gives the values of
   /// parameters and states; those that options.compile.parameters has already stay as they are there. UserErrors of
-  /// compile() and Parameters::set(); [train_step] for a graph that updates nothing or lacks the loss;
+  /// compile() and Parameters::set(); [train_step] for a step that updates nothing, a graph without the loss;
   /// [train_options] for numbers below 1; of a checkpoint [train_resume] where its settings are others,
   /// [safetensors_missing] where it lacks a state of the step, [argument_shape], [argument_dtype],
   /// [checkpoint_invalid].

@@ -287,6 +287,10 @@ TEST_CASE("what a trainer cannot do is an error before anything is compiled") {
   CHECK_THAT(error(step, {.save_every = 0}).text, Contains("save_every is 0") && Contains("[train_options]"));
   const Evaluation never{.graph = model.g.finish(), .batches = batch, .every = 0};
   CHECK_THAT(error(step, {.evaluation = never}).text, Contains("evaluation.every is 0"));
+  const Graph other_outputs{"other_outputs"};
+  other_outputs.output("y", other_outputs.input("x", f32, {3}));
+  const Evaluation lossless{.graph = other_outputs.finish(), .batches = batch};
+  CHECK_THAT(error(step, {.evaluation = lossless}).text, Contains("'other_outputs' has no output 'loss'"));
   Trainer trainer(step, model.start(step));
   CHECK(failure_of([&] { trainer.evaluate(); }).label == "train_options");
 
