@@ -65,6 +65,11 @@ Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_id
 /// occur several times add up, in a fixed order. `size` stands where the indices' dims stood, at `dim`.
 Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim = 0,
                    Where at = Where::current());
+/// `a` [.., n, ..] with its rows at `positions` replaced by rows [.., t, ..]; of equal positions the last counts. One
+/// list of positions [t] for all, or [b, t]: one for each index of dim 0. A state that is updated with the result,
+/// and not read otherwise, is written in place: only the rows are touched.
+Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, int dim = 0,
+                   Where at = Where::current());
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at = Where::current());
 Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
 Tensor concat(const std::vector<Tensor>& parts, int dim, Where at = Where::current());

@@ -45,9 +45,10 @@ std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
 
 }  // namespace
 
-ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& program)
+ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given)
     : signature_(signature),
       program_(program),
+      to_be_given_(std::move(given)),
       given_(program.inputs.size()),
       inputs_(program.inputs.size()),
       outputs_(program.outputs.size()),
@@ -66,14 +67,14 @@ void ArgumentBinder::resolve_states(ParameterStore& store) {
 }
 
 /// Whether these inputs have the types that dims_ was made of.
-bool ArgumentBinder::is_as_before() const {
-  if (!bound_) return false;
+bool ArgumentBinder::is_as_before(const DimBindings& given) const {
+  if (!bound_ || given != given_dims_) return false;
   for (std::size_t i = 0; i < given_.size(); ++i)
     if (given_[i].dtype != program_.inputs[i].dtype || *given_[i].shape != input_shapes_[i]) return false;
   return true;
 }
 
-void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs) {
+void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs, const DimBindings& given) {
   bound_ = false;
   auto shapes = inputs;
   for (std::size_t i = 0; i < states_.size(); ++i) {
@@ -83,40 +84,60 @@ void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& i
                       "argument_unknown", "set it in the executable's parameters()");
     shapes[name] = {states_[i]->host.dtype(), states_[i]->host.shape()};
   }
-  dims_ = ir::bind_dims(signature_, shapes);
+  check_given(given);
+  dims_ = ir::bind_dims(signature_, shapes, given);
+  given_dims_ = given;
   for (std::size_t i = 0; i < given_.size(); ++i) input_shapes_[i] = *given_[i].shape;
   for (std::size_t i = 0; i < output_shapes_.size(); ++i)
     output_shapes_[i] = program_.outputs[i].shape.evaluate(dims_);
   bound_ = true;
 }
 
+void ArgumentBinder::check_given(const DimBindings& given) const {
+  for (const std::string& name : to_be_given_)
+    if (!given.contains(name))
+      throw UserError(fmt::format("no argument of @{} tells the size {}", program_.name, name), "dim_unbound",
+                      "give it with the arguments of the run");
+  const std::vector<std::string_view> known(to_be_given_.begin(), to_be_given_.end());
+  for (const auto& [name, size] : given) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UserError(fmt::format("the size {} is not for the caller of @{} to give", name, program_.name),
+                      "dim_unknown",
+                      known.empty() ? std::string("its arguments tell all sizes")
+                                    : did_you_mean_or_list(name, known, "to be given are"));
+    if (size < 0)
+      throw UserError(fmt::format("the size {} of @{} is {}", name, program_.name, size), "dim_negative",
+                      "give 0 or more");
+  }
+}
+
 template <class Inputs, class See>
-const DimBindings& ArgumentBinder::bind_all(const Inputs& inputs, const See& see) {
+const DimBindings& ArgumentBinder::bind_all(const Inputs& inputs, const DimBindings& given, const See& see) {
   bool complete = inputs.size() == program_.inputs.size();
   for (std::size_t i = 0; complete && i < given_.size(); ++i) {
     const auto found = inputs.find(program_.inputs[i].name);
     complete = found != inputs.end();
     if (complete) given_[i] = see(found->second);
   }
-  if (complete && is_as_before()) return dims_;
+  if (complete && is_as_before(given)) return dims_;
   std::map<std::string, ir::ArgumentShape> shapes;
   for (const auto& [name, tensor] : inputs) shapes[name] = {see(tensor).dtype, *see(tensor).shape};
-  bind_anew(shapes);
+  bind_anew(shapes, given);
   return dims_;
 }
 
-const DimBindings& ArgumentBinder::bind(const ir::Tensors& inputs) {
-  bind_all(inputs, [](const HostTensor& t) { return Given{t.dtype(), &t.shape(), t.data()}; });
+const DimBindings& ArgumentBinder::bind(const ir::Tensors& inputs, const DimBindings& given) {
+  bind_all(inputs, given, [](const HostTensor& t) { return Given{t.dtype(), &t.shape(), t.data()}; });
   for (std::size_t i = 0; i < given_.size(); ++i) inputs_[i] = given_[i].data;
   return dims_;
 }
 
-const DimBindings& ArgumentBinder::bind(const InputRefs& inputs) {
+const DimBindings& ArgumentBinder::bind(const InputRefs& inputs, const DimBindings& given) {
   for (const auto& [name, tensor] : inputs) {
     check_strides(name, tensor.shape, tensor.strides);
     check_alignment(name, tensor.dtype, tensor.shape, tensor.data);
   }
-  bind_all(inputs, [](const ConstTensorRef& t) { return Given{t.dtype, &t.shape, t.data}; });
+  bind_all(inputs, given, [](const ConstTensorRef& t) { return Given{t.dtype, &t.shape, t.data}; });
   for (std::size_t i = 0; i < given_.size(); ++i) inputs_[i] = dense(inputs.find(program_.inputs[i].name)->second, i);
   return dims_;
 }

@@ -19,8 +19,8 @@ namespace lathe {
 /// allocates nothing here.
 class ArgumentBinder {
  public:
-  /// `signature` and `program` must outlive it.
-  ArgumentBinder(const ir::Graph& signature, const Program& program);
+  /// `signature` and `program` must outlive it. `given`: the dims that every run is given.
+  ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given);
 
   /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset].
   void resolve_states(ParameterStore& store);
@@ -28,9 +28,10 @@ class ArgumentBinder {
   /// The next run works on another store.
   void forget_states() { store_ = nullptr; }
 
-  /// Takes the inputs of the next run. UserErrors of ir::bind_dims, [argument_strides].
-  const DimBindings& bind(const ir::Tensors& inputs);
-  const DimBindings& bind(const InputRefs& inputs);
+  /// Takes the inputs of the next run, and sizes that no argument tells. UserErrors of ir::bind_dims,
+  /// [argument_strides], [dim_unknown] for a size that is not to be given.
+  const DimBindings& bind(const ir::Tensors& inputs, const DimBindings& given);
+  const DimBindings& bind(const InputRefs& inputs, const DimBindings& given);
 
   /// What the runner takes: outputs are made anew, or lie where the caller says. UserErrors [output_unknown],
   /// [output_missing], [output_type], [output_overlap], [argument_strides].
@@ -50,15 +51,17 @@ class ArgumentBinder {
     const std::byte* data;
   };
   template <class Inputs, class See>
-  const DimBindings& bind_all(const Inputs& inputs, const See& see);
-  bool is_as_before() const;
-  void bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs);
+  const DimBindings& bind_all(const Inputs& inputs, const DimBindings& given, const See& see);
+  bool is_as_before(const DimBindings& given) const;
+  void bind_anew(const std::map<std::string, ir::ArgumentShape>& inputs, const DimBindings& given);
   const std::byte* dense(const ConstTensorRef& tensor, std::size_t slot);
+  void check_given(const DimBindings& given) const;
   void check_overlaps(const OutputRefs& outputs) const;
   RunArguments arguments() const { return {dims_, inputs_, states_, outputs_}; }
 
   const ir::Graph& signature_;
   const Program& program_;
+  const std::vector<std::string> to_be_given_;
   const ParameterStore* store_ = nullptr;
   std::uint64_t version_ = 0;          ///< of the store that states_ are found in
   std::vector<StoredTensor*> states_;  ///< by slot
@@ -68,7 +71,7 @@ class ArgumentBinder {
   std::vector<HostTensor> dense_inputs_, dense_outputs_;  ///< copies of what is not row-major, by slot
 
   bool bound_ = false;
-  DimBindings dims_;
+  DimBindings dims_, given_dims_;
   std::vector<std::vector<std::int64_t>> input_shapes_, output_shapes_;  ///< that belong to dims_
 };
 

@@ -41,31 +41,33 @@ struct Executable::Impl {
   ir::IndexLookups lookups;
 
   template <class Inputs, class Outputs>
-  void run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  void run(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   template <class Inputs, class Outputs>
-  void run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times);
+  void run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   [[noreturn]] void explain_index_error(const UserError& error);
 };
 
 /// A run holds the store, in shared mode where it changes nothing in it.
 template <class Inputs, class Outputs>
-void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
+void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, const DimBindings& dims,
+                           std::vector<LaunchTime>* times) {
   const std::lock_guard turn(running);
   const FloatEnvironment environment;
   ParameterStore& store = *parameters.store();
   {
     const std::shared_lock lock(store.mutex);
     binder->resolve_states(store);
-    if (runner->only_reads(binder->states())) return run_bound(inputs, outputs, times);
+    if (runner->only_reads(binder->states())) return run_bound(inputs, outputs, dims, times);
   }
   const std::lock_guard lock(store.mutex);
   binder->resolve_states(store);
-  run_bound(inputs, outputs, times);
+  run_bound(inputs, outputs, dims, times);
 }
 
 template <class Inputs, class Outputs>
-void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, std::vector<LaunchTime>* times) {
-  binder->bind(inputs);
+void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims,
+                                 std::vector<LaunchTime>* times) {
+  binder->bind(inputs, dims);
   RunArguments arguments = binder->arguments(outputs);
   arguments.times = times;
   try {
@@ -106,26 +108,29 @@ void Executable::use(const Parameters& parameters) {
   impl().binder->forget_states();
 }
 
-ir::Tensors Executable::run(const ir::Tensors& inputs) {
+ir::Tensors Executable::run(const ir::Tensors& inputs, const DimBindings& dims) {
   ir::Tensors outputs;
-  impl().run(inputs, outputs, nullptr);
+  impl().run(inputs, outputs, dims, nullptr);
   return outputs;
 }
 
-void Executable::run(const InputRefs& inputs, const OutputRefs& outputs) { impl().run(inputs, outputs, nullptr); }
+void Executable::run(const InputRefs& inputs, const OutputRefs& outputs, const DimBindings& dims) {
+  impl().run(inputs, outputs, dims, nullptr);
+}
 
-ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times) {
+ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times,
+                                   const DimBindings& dims) {
   ir::Tensors outputs;
-  impl().run(inputs, outputs, &times);
+  impl().run(inputs, outputs, dims, &times);
   return outputs;
 }
 
-DimBindings Executable::bind(const ir::Tensors& inputs) const {
+DimBindings Executable::bind(const ir::Tensors& inputs, const DimBindings& dims) const {
   const std::lock_guard running(impl().running);
   ParameterStore& store = *impl().parameters.store();
   const std::shared_lock lock(store.mutex);
   impl().binder->resolve_states(store);
-  return impl().binder->bind(inputs);
+  return impl().binder->bind(inputs, dims);
 }
 
 const CompileSummary& Executable::summary() const { return impl().summary; }
@@ -246,7 +251,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
-  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program);
+  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(graph));
   Executable executable(std::move(impl));
   executable.use(options.parameters.value_or(Parameters()));
   return executable;

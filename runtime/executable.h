@@ -85,24 +85,27 @@ class Executable {
   /// run-time checks such as [index_range], which names the index, its position, the input and the user's line;
   /// states may be half updated after that one. Results are found by at(), which knows the names that there are
   /// [tensor_unknown].
-  Tensors run(const Tensors& inputs);
+  ///
+  /// `dims` are sizes that no argument tells, such as how much of a cache is looked at: every other dim follows from
+  /// the arguments.
+  Tensors run(const Tensors& inputs, const DimBindings& dims = {});
 
   /// The same on the caller's memory: inputs are read where they lie, outputs are written to where they are to lie; a
   /// run computes all outputs, and keeps no reference to any of this memory. Arrays that are not dense and row-major
   /// are copied on the way. A run that has the sizes of the run before allocates nothing. Further UserErrors:
   /// [output_unknown], [output_missing], [output_type], [output_overlap] for an output that shares memory with
   /// another argument or result, [argument_strides], [argument_alignment].
-  void run(const InputRefs& inputs, const OutputRefs& outputs);
+  void run(const InputRefs& inputs, const OutputRefs& outputs, const DimBindings& dims = {});
 
   /// The same, timed launch by launch.
-  Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times);
+  Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims = {});
 
   const CompileSummary& summary() const;
   const Program& program() const;
   /// The plan of the memory for these dims.
   MemoryPlan memory_plan(const DimBindings& dims) const;
   /// Dims that these inputs (with the states as they are) bind.
-  DimBindings bind(const Tensors& inputs) const;
+  DimBindings bind(const Tensors& inputs, const DimBindings& dims = {}) const;
 
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);

@@ -11,7 +11,8 @@ void check_status(const Launch& launch, std::int64_t code) {
   const auto at = static_cast<std::size_t>(code - 1);
   const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
   const auto looks_up = [](const std::string& name) {
-    return name.find(" gather") != std::string::npos || name.find(" scatter_add") != std::string::npos;
+    const auto has = [&](const char* op) { return name.find(op) != std::string::npos; };
+    return has(" gather") || has(" scatter_add") || has(" update_rows");
   };
   const auto named = std::find_if(launch.names.begin(), launch.names.end(), looks_up);
   throw UserError(launch.loc, named == launch.names.end() ? "an op that looks up elements" : *named, message,

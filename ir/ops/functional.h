@@ -114,6 +114,8 @@ Value einsum(std::string_view equation, std::span<const Value> operands);
 // ---- indexing
 Value gather(const Value& table, const Value& indices, int dim = 0);  ///< table[.., indices, ..]; an embedding: 0
 Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim = 0);  ///< gather transposed
+/// `a` [.., n, ..] with rows [.., t, ..] at positions [t], or [b, t] by the index of dim 0; of equal ones the last.
+Value update_rows(const Value& a, const Value& positions, const Value& rows, int dim = 0);
 Value checked_index(const Value& indices, const Dim& size);  ///< the indices, each in [0, size), else [index_range]
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
 Value concat(std::span<const Value> parts, int dim);

@@ -56,6 +56,10 @@ Value scatter_add(const Value& indices, const Value& updates, const Dim& size, i
                                {{"size", size}, {"dim", from_front(dim, rank)}});
 }
 
+Value update_rows(const Value& a, const Value& positions, const Value& rows, int dim) {
+  return a.builder().add(ops::update_rows, {a, positions, rows}, {{"dim", from_front(dim, a.rank())}});
+}
+
 Value checked_index(const Value& indices, const Dim& size) {
   return gather(iota(indices.builder(), {size}, 0, indices.dtype()), indices, 0);
 }

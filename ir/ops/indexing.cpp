@@ -4,6 +4,7 @@
 
 #include "ir/ops/blocks.h"
 #include "ir/ops/functional.h"
+#include "ir/ops/indices.h"
 #include "ir/ops/list.h"
 
 namespace lathe::ir::ops {
@@ -12,23 +13,6 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 using Operands = std::span<const HostTensor* const>;
-
-void require_indices(const InferContext& ctx, int operand) {
-  ctx.require(is_integer(ctx.operand(operand).dtype), "index_dtype",
-              fmt::format("indices must be i64 or i32, not {}", rules::describe(ctx, operand)),
-              "cast them, as in indices.to(i64)");
-}
-
-/// The index at position k, checked against the size of the dim that it runs over.
-std::int64_t checked_index(const Node& node, const HostTensor& indices, std::int64_t k, std::int64_t size) {
-  const std::int64_t index = indices.get_int(k);
-  if (index < 0 || index >= size)
-    throw UserError(node.loc, node.op->name.value,
-                    fmt::format("index {} at {} is out of range for a dim of size {}", index,
-                                shape_to_string(position_of(indices.shape(), k)), size),
-                    "index_range", size > 0 ? fmt::format("use 0 to {}", size - 1) : std::string("the dim is empty"));
-  return index;
-}
 
 // ---- gather: table [.., n, ..], indices [i..] -> [.., i.., ..]
 

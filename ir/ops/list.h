@@ -27,8 +27,8 @@ extern const Op sum, max, min;
 // The product                                                      (contraction.cpp)
 extern const Op contract;
 
-// Indexing and joining                                             (indexing.cpp, joining.cpp)
-extern const Op gather, scatter_add, concat, pad;
+// Indexing and joining                                             (indexing.cpp, row_updates.cpp, joining.cpp)
+extern const Op gather, scatter_add, update_rows, concat, pad;
 
 // Complex numbers                                                  (complex.cpp)
 extern const Op view_as_complex, view_as_real, conj, polar;

@@ -30,7 +30,7 @@ constexpr const Op* follow_ops[] = {
     &ops::transpose, &ops::permute, &ops::expand, &ops::slice, &ops::view, &ops::unsqueeze, &ops::squeeze,
     &ops::diagonal, &ops::reshape, &ops::contiguous,
     &ops::max, &ops::min,
-    &ops::gather, &ops::concat, &ops::pad,
+    &ops::gather, &ops::update_rows, &ops::concat, &ops::pad,
     &ops::view_as_real, &ops::conj,
     &ops::argmax,
     &ops::relu, &ops::gelu, &ops::silu, &ops::sigmoid, &ops::softplus, &ops::clamp,

@@ -181,6 +181,14 @@ std::vector<std::string> unbound_dims(const Graph& graph, const DimBindings& bin
   return {missing.begin(), missing.end()};
 }
 
+std::vector<std::string> dims_without_argument(const Graph& graph) {
+  DimBindings told;
+  for (const ValueId id : graph.arguments())
+    for (const Dim& dim : graph[id].type.shape)
+      for (const std::string& name : dim.unknowns()) told[name] = 0;
+  return unbound_dims(graph, told);
+}
+
 void check_dims(const Graph& graph, const DimBindings& bindings) {
   for (const DimCheck& check : graph.checks) {
     const std::int64_t left = check.left.evaluate(bindings), right = check.right.evaluate(bindings);

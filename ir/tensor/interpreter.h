@@ -27,7 +27,7 @@ struct InterpretOptions {
 
 /// Runs a graph: its outputs by name, and every updated state or parameter by the argument's name [result_name where
 /// the two clash]. UserErrors: those of bind_dims (missing or wrong arguments, contradicting dims), the labels of
-/// run-time dim checks, and [index_range] for gather and scatter_add.
+/// run-time dim checks, and [index_range] for gather, scatter_add and update_rows.
 Tensors interpret(const Graph& graph, const Tensors& arguments, const InterpretOptions& options = {});
 
 /// The values of any nodes, in the order asked for.

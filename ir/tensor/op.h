@@ -119,7 +119,18 @@ struct Composite {
 struct Argument {};
 
 /// What the closed set of special kernels computes.
-enum class CustomKind { constant, iota, random, gather, scatter_add, concat, pad, view_as_complex, view_as_real };
+enum class CustomKind {
+  constant,
+  iota,
+  random,
+  gather,
+  scatter_add,
+  update_rows,
+  concat,
+  pad,
+  view_as_complex,
+  view_as_real
+};
 struct Custom {
   CustomKind kind;
   /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in

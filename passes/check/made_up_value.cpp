@@ -26,6 +26,11 @@ std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_
     const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
     return table[static_cast<int>(dim < 0 ? dim + table.rank() : dim)];
   }
+  if (op == "update_rows" && operand == 1) {
+    const Shape& rows = graph[node.operands[0]].type.shape;
+    const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
+    return rows[static_cast<int>(dim < 0 ? dim + rows.rank() : dim)];
+  }
   if (op == "scatter_add" && operand == 0) return node.attrs.get<Dim>("size");
   if (op == "one_hot") return node.attrs.get<Dim>("classes");
   if (op == "cross_entropy" && operand == 1) {

@@ -26,6 +26,9 @@ std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, 
 /// Writes to the buffer `to` where each row's list of positions starts, at [0, rows], then, from rows + 2 on, the
 /// positions (numbers of updates) sorted by row, those of one row in their own order. i64.
 KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter, int to);
+/// update_rows: a copy of the old value, unless the result lies in its place, then the rows, those of one task in
+/// their order.
+std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 

@@ -39,6 +39,11 @@ std::set<ValueId> row_sums(const LoweringContext& context, const Region& region)
   return found;
 }
 
+std::vector<KernelContext::Built> scatter_kernels(const LoweringContext& context, const Region& region) {
+  const bool replaces = context.graph[region.members[0]].op == &ops::update_rows;
+  return replaces ? lower_update_rows(context, region) : lower_scatter(context, region);
+}
+
 std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   for (const ValueId scatter : row_sums(context, region))
@@ -49,7 +54,7 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
   switch (region.kind) {
     case RegionKind::rows: append(row_kernels(context, region)); break;
     case RegionKind::columns: append(lower_columns(context, region)); break;
-    case RegionKind::scatter: append(lower_scatter(context, region)); break;
+    case RegionKind::scatter: append(scatter_kernels(context, region)); break;
     case RegionKind::product: append(lower_product(context, region)); break;
     case RegionKind::attention: append(lower_attention(context, region)); break;
   }

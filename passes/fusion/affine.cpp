@@ -59,7 +59,7 @@ ir::ValueId through_aliases(const ir::Graph& graph, ir::ValueId id) {
 }
 
 bool reads_by_address(const ir::Node& node) {
-  return node.op == &ir::ops::gather || node.op == &ir::ops::random_uniform;
+  return node.op == &ir::ops::gather || node.op == &ir::ops::random_uniform || node.op == &ir::ops::update_rows;
 }
 
 std::vector<Placement> placements(const ir::Graph& graph) {

@@ -123,7 +123,7 @@ class Planner {
         plan_.regions.back().ends = ended;
         plan_.regions[static_cast<std::size_t>(ended)].ended_by.push_back(plan_.region_of[at(id)]);
       }
-    } else if (node.op == &ops::scatter_add) {
+    } else if (node.op == &ops::scatter_add || node.op == &ops::update_rows) {
       start(id, RegionKind::scatter, node.type.shape, 0);
     } else if (node.op->as<Reduce>()) {
       place_reduction(id);

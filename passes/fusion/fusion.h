@@ -13,7 +13,7 @@ enum class RegionKind {
   rows,       ///< element-wise nodes over one domain, with reductions over its innermost dims
   product,    ///< a contraction and the element-wise nodes over its result
   columns,    ///< a reduction over outer dims
-  scatter,    ///< a scatter_add
+  scatter,    ///< a scatter_add or an update_rows
   attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
 };
 /// "rows", "product", "columns", "scatter" or "attention".

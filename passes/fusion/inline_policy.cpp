@@ -66,7 +66,8 @@ bool feeds_operands_only(const Graph& graph, const Uses& uses) {
   return !uses.memory && !uses.readers.empty() &&
          std::all_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
            const Node& r = graph[reader];
-           return r.op->as<Contraction>() || r.op == &ops::scatter_add || is_columns(graph, r);
+           return r.op->as<Contraction>() || r.op == &ops::scatter_add || r.op == &ops::update_rows ||
+                  is_columns(graph, r);
          });
 }
 

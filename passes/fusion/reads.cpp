@@ -99,10 +99,9 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   if (node.op == &ops::concat) return concat_reads(graph, node);
   if (node.op == &ops::pad) return {pad_read(node)};
   if (node.op == &ops::gather) return gather_reads(graph, node);
-  if (node.op == &ops::scatter_add) return {{node.operands[0], {}, false}, {node.operands[1], {}, false}};
   std::vector<OperandRead> reads;
   // The state of a random draw is two integers read at fixed places.
-  const bool whole = node.op == &ops::random_uniform;
+  const bool whole = node.op == &ops::random_uniform || node.op == &ops::scatter_add || node.op == &ops::update_rows;
   for (const ValueId operand : node.operands)
     reads.push_back(whole ? OperandRead{operand, {}, false}
                           : OperandRead{operand, broadcast_index(graph[operand].type.shape, space, identity)});
@@ -112,7 +111,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
 std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
   const Node& node = graph[id];
   std::vector<Read> found;
-  if (node.op->as<Contraction>() || node.op == &ops::scatter_add) {
+  if (node.op->as<Contraction>() || node.op == &ops::scatter_add || node.op == &ops::update_rows) {
     for (const ValueId operand : node.operands) look_through(graph, {operand, {}, false}, inlined, found);
   } else {
     for (const OperandRead& read : operand_reads(graph, node)) look_through(graph, read, inlined, found);

@@ -25,6 +25,8 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
 /// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
 /// chain adds the updates of the whole chain in order.
 std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
+/// update_rows: a copy of the old value, unless the result lies in its place, then an element of the rows a thread.
+std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, through shared memory; 8 x 8 or 4 x 4 of
 /// them a thread.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/ops/list.h"
 #include "passes/fusion/prepare/narrow_views.h"
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/gpu/gpu_kernels.h"
@@ -31,7 +32,9 @@ std::vector<KernelContext::Built> region_kernels(const LoweringContext& context,
     return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region, warpgroups)
                                                     : gpu::lower_product(context, region);
   if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
-  if (region.kind == RegionKind::scatter) return gpu::lower_scatter(context, region);
+  if (region.kind == RegionKind::scatter)
+    return context.graph[region.members[0]].op == &ir::ops::update_rows ? gpu::lower_update_rows(context, region)
+                                                                        : gpu::lower_scatter(context, region);
   if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region, warpgroups);
   LATHE_ASSERT(region.kind == RegionKind::rows);
   if (reduces(context, region)) return gpu::lower_rows(context, region);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/ops/list.h"
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
 #include "passes/lowering/elementwise/point_program.h"
@@ -32,6 +33,7 @@ class Overwriting {
   Overwriting& operator=(const Overwriting&) = delete;
 
   bool allowed(ValueId value, ValueId old) const {
+    if (graph_[value].op == &ops::update_rows) return replaces_rows_of(value, old);
     if (!is_pointwise()) return !reads(old);
     if (region_.kind == RegionKind::product)
       for (const ValueId operand : graph_[region_.members[0]].operands)
@@ -47,6 +49,12 @@ class Overwriting {
  private:
   bool is_pointwise() const { return region_.kind == RegionKind::rows || region_.kind == RegionKind::product; }
   ValueId base(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)].base; }
+
+  /// Whether rows are put into `old` itself, and neither they nor their positions are made of it.
+  bool replaces_rows_of(ValueId update, ValueId old) const {
+    const std::vector<ValueId>& operands = graph_[update].operands;
+    return operands[0] == old && !looks_at(operands[1], old) && !looks_at(operands[2], old);
+  }
 
   bool reads(ValueId value) const {
     return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId member) {
@@ -103,6 +111,12 @@ class Overwriting {
   std::map<ValueId, const PointStore*> stores_;  // by value
 };
 
+/// Whether values of the region may be written over what it reads.
+bool may_write_over(const Graph& graph, const Region& region) {
+  return region.kind == RegionKind::rows || region.kind == RegionKind::product ||
+         graph[region.members[0]].op == &ops::update_rows;
+}
+
 /// By node that is no view: the last region that reads what lies there; -1 for none.
 std::vector<int> last_readers(const Graph& graph, const FusionPlan& plan) {
   std::vector<int> last(graph.nodes.size(), -1);
@@ -133,7 +147,7 @@ std::vector<ValueId> overwritten_values(const Graph& graph, const FusionPlan& pl
   }
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
-    if (region.kind != RegionKind::rows && region.kind != RegionKind::product) continue;
+    if (!may_write_over(graph, region)) continue;
     std::optional<Overwriting> overwriting;
     for (const ValueId value : region.members) {
       if (!temporary(value)) continue;

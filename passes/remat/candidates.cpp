@@ -202,7 +202,7 @@ class CandidateFinder {
   bool may_run_again(ValueId id) const {
     const int region = plan_.region(id);
     const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind == RegionKind::attention;
-    return !fused && graph_[id].op != &ops::scatter_add;
+    return !fused && graph_[id].op != &ops::scatter_add && graph_[id].op != &ops::update_rows;
   }
 
   double work_of(ValueId id) const {

@@ -14,7 +14,9 @@ namespace lathe::ir {
 namespace {
 
 /// Where indices are read, a bad one is an error of the run, not of the compilation.
-bool reads_indices(const Node& node) { return node.op == &ops::gather || node.op == &ops::scatter_add; }
+bool reads_indices(const Node& node) {
+  return node.op == &ops::gather || node.op == &ops::scatter_add || node.op == &ops::update_rows;
+}
 
 bool small(const Node& node, std::int64_t limit) {
   const Shape& shape = node.type.shape;

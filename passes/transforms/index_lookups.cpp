@@ -18,9 +18,11 @@ namespace {
 
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-bool is_lookup(const Node& node) { return node.op == &ops::gather || node.op == &ops::scatter_add; }
+bool is_lookup(const Node& node) {
+  return node.op == &ops::gather || node.op == &ops::scatter_add || node.op == &ops::update_rows;
+}
 
-ValueId index_of(const Node& lookup) { return lookup.operands[lookup.op == &ops::gather ? 1 : 0]; }
+ValueId index_of(const Node& lookup) { return lookup.operands[lookup.op == &ops::scatter_add ? 0 : 1]; }
 
 Dim size_of(const Graph& graph, const Node& lookup) {
   if (lookup.op == &ops::scatter_add) return lookup.attrs.get<Dim>("size");
@@ -42,6 +44,7 @@ bool only_reads(const Node& node) {
     case CustomKind::pad: return true;
     case CustomKind::random:
     case CustomKind::scatter_add:
+    case CustomKind::update_rows:
     case CustomKind::view_as_complex:
     case CustomKind::view_as_real: break;
   }

@@ -68,6 +68,9 @@ const std::vector<DslError> table = {
     // indexing and joining
     {__LINE__, "index_dtype", "f32", [](Graph& g) { gather(x23(g), y(g, {2})); }},
     {__LINE__, "index_dtype", "f32", [](Graph& g) { embedding(y(g, {B}), x23(g)); }},
+    {__LINE__, "update_rows_positions", "2 dims", [](Graph& g) { update_rows(x23(g), y(g, {2, 1}, i64), z(g, {1, 3})); }},
+    {__LINE__, "update_rows_shape", "rank", [](Graph& g) { update_rows(x23(g), y(g, {1}, i64), z(g, {3})); }},
+    {__LINE__, "update_rows_shape", "f32[2, 3]", [](Graph& g) { update_rows(x23(g), y(g, {2}, i64), z(g, {2, 4})); }},
     {__LINE__, "concat_shape", "4", [](Graph& g) { concat({x23(g), y(g, {2, 4})}, 0); }},
     {__LINE__, "concat_rank", "rank", [](Graph& g) { concat({x23(g), y(g, {2})}, 0); }},
     {__LINE__, "pad_size", "-1", [](Graph& g) { pad(x23(g), 0, -1, 0); }},

@@ -138,7 +138,7 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
   const Dim size = a.shape()[d];
   const bool wide_enough = size.value() && *size.value() > top_integer;
   const Value index = any_of(indices_);
-  switch (below(5)) {
+  switch (below(6)) {
     case 0: return wide_enough ? Maybe(gather(a, one_in(3) ? cast(index, i32) : index, d)) : std::nullopt;
     case 1: {
       const Value back = sub(dim_value(builder_, size, i64), add(iota(builder_, {size}, 0, i64), 1.0));
@@ -154,6 +154,14 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
       if (!is_float(a.dtype())) return std::nullopt;
       const Value rows = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
       return scatter_add(rows, tanh(a), one_in(2) ? Dim(3) : late("n") + 3, d);
+    }
+    case 4: {
+      const Value rows = add(slice(a, d, 0, 1), a),
+                  places = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
+      if (!wide_enough || (!is_float(a.dtype()) && !is_integer(a.dtype()))) return std::nullopt;
+      if (d == 0 || one_in(2)) return update_rows(a, places, rows, d);
+      const Shape lists{a.shape()[0], size};
+      return update_rows(a, rem(iota(builder_, lists, below(2), i64), constant(builder_, 3.0, i64)), rows, d);
     }
     default: return one_hot(index, one_in(2) ? Dim(width_) : late("k"), real_);
   }

@@ -25,6 +25,26 @@ TEST_CASE("gather at any dim, scatter_add back") {
   CHECK(error_label([&] { scatter_add(columns, updates, -1, 1); }) == "dim_negative");
 }
 
+TEST_CASE("update_rows replaces rows, of equal positions by the last") {
+  Interpreted t;
+  const Value a = t.input({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Value at = t.input(HostTensor::from_ints({2}, {2, 0}));
+  const Value rows = t.input({2, 2}, {7, 8, 9, 10});
+  CHECK(t.numbers(update_rows(a, at, rows)) == Numbers{9, 10, 3, 4, 7, 8});
+  const Value twice = t.input(HostTensor::from_ints({2}, {1, 1}, i32));
+  CHECK(t.numbers(update_rows(a, twice, rows)) == Numbers{1, 2, 9, 10, 5, 6});
+  const Value columns = t.input({3, 1}, {7, 8, 9}), each = t.input(HostTensor::from_ints({3, 1}, {0, 1, 0}));
+  CHECK(t.numbers(update_rows(a, each, columns, -1)) == Numbers{7, 2, 3, 8, 9, 6});
+  CHECK(error_label([&] { update_rows(a, a, rows); }) == "index_dtype");
+  CHECK(error_label([&] { update_rows(a, at, cast(rows, f32)); }) == "dtype_match");
+  CHECK(error_label([&] { update_rows(a, each, rows); }) == "update_rows_positions");
+  CHECK(error_label([&] { update_rows(a, at, columns); }) == "update_rows_shape");
+  std::string text;
+  const Value outside = t.input(HostTensor::from_ints({2}, {0, 3}));
+  CHECK(error_label([&] { t.run(update_rows(a, outside, rows)); }, &text) == "index_range");
+  CHECK(text.find("index 3 at [1] is out of range for a dim of size 3") != std::string::npos);
+}
+
 TEST_CASE("an index out of range is an error at the op's line") {
   Interpreted t;
   const GraphBuilder::At at(t.builder, Location("model.cpp", 7));

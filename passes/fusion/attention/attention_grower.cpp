@@ -237,7 +237,7 @@ bool AttentionGrower::make_member(ValueId id, const Dims& dims, const Dims& spac
 bool AttentionGrower::join(ValueId id) {
   const Node& node = graph_[id];
   if (node.op->as<Contraction>()) return join_consumer(id);
-  if (node.op == &ops::scatter_add) return reject(id, "it scatters");
+  if (node.op == &ops::scatter_add || node.op == &ops::update_rows) return reject(id, "it scatters");
   const Shape& space = index_space(graph_, node);
   const auto dims = align(graph_, notes_.plan, region_, space, s_.reads[static_cast<std::size_t>(id.index)]);
   if (!dims) return reject(id, "it reads the scores in another arrangement than they are made in");

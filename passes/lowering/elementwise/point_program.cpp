@@ -193,6 +193,7 @@ class Writer {
         return i < node.operands.size() ? std::optional(concat_part(element, i)) : std::nullopt;
       case CustomKind::pad: return i == 0 ? std::optional(padded(element)) : std::nullopt;
       case CustomKind::constant:
+      case CustomKind::update_rows:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
     }
@@ -212,6 +213,7 @@ class Writer {
       case CustomKind::concat: return concat(element);
       case CustomKind::pad: return pad(element);
       case CustomKind::constant:
+      case CustomKind::update_rows:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
     }

@@ -1,0 +1,129 @@
+#include <fmt/core.h>
+
+#include "ir/ops/blocks.h"
+#include "ir/ops/functional.h"
+#include "ir/ops/indices.h"
+#include "ir/ops/list.h"
+
+namespace lathe::ir::ops {
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+using Operands = std::span<const HostTensor* const>;
+
+// ---- update_rows: a [.., n, ..], positions [t] or [b, t], rows [.., t, ..] -> [.., n, ..]
+
+TensorType infer_update_rows(const InferContext& ctx) {
+  rules::require_kind(ctx, 0, rules::reals | rules::booleans);
+  require_indices(ctx, 1);
+  const TensorType &a = ctx.operand(0), &positions = ctx.operand(1), &rows = ctx.operand(2);
+  ctx.require(a.dtype == rows.dtype, "dtype_match",
+              fmt::format("{} and {} differ in dtype", rules::describe(ctx, 0), rules::describe(ctx, 2)),
+              "cast one of them with .to(dtype)");
+  const int d = ctx.axis(ctx.attr<std::int64_t>("dim"), a.rank()), rank = positions.rank();
+  ctx.require(
+      rank == 1 || (rank == 2 && d > 0), "update_rows_positions",
+      fmt::format("{} has {} dims for dim {} of {}", rules::describe(ctx, 1), rank, d, rules::describe(ctx, 0)),
+      "give positions [t], or [b, t] with one list for each index of the first dim, which is not dim itself");
+  ctx.require(a.rank() == rows.rank(), "update_rows_shape",
+              fmt::format("{} and {} differ in rank", rules::describe(ctx, 0), rules::describe(ctx, 2)),
+              "rows have the dims of what is updated, but for the number of rows");
+  const auto same = [&](const Dim& x, const Dim& y, int operand, int i) {
+    ctx.require_equal(
+        x, y, "update_rows_shape",
+        fmt::format("dim {} of {} does not fit {}", i, rules::describe(ctx, 2), rules::describe(ctx, operand)),
+        "rows are [.., t, ..] for positions [t] or [b, t]");
+  };
+  for (int i = 0; i < a.rank(); ++i)
+    if (i != d) same(rows.shape[i], a.shape[i], 0, i);
+  same(rows.shape[d], positions.shape[rank - 1], 1, d);
+  if (rank == 2) same(rows.shape[0], positions.shape[0], 1, 0);
+  return TensorType::contiguous(a.dtype, a.shape);
+}
+
+HostTensor update_rows_reference(const Node& node, Operands operands, const Sizes& sizes) {
+  const HostTensor &positions = *operands[1], &rows = *operands[2];
+  HostTensor result = *operands[0];
+  if (rows.numel() == 0) return result;
+  const Blocks blocks = blocks_of(sizes, dim_of(node, static_cast<int>(sizes.size())));
+  const std::int64_t count = positions.shape().back();
+  const std::int64_t outer_per_list = positions.rank() == 2 ? blocks.outer / positions.shape()[0] : blocks.outer;
+  for (std::int64_t o = 0; o < blocks.outer; ++o)
+    for (std::int64_t t = 0; t < count; ++t) {
+      const std::int64_t at = checked_index(node, positions, o / outer_per_list * count + t, blocks.size);
+      copy_elements(rows, (o * count + t) * blocks.inner, result, (o * blocks.size + at) * blocks.inner,
+                    blocks.inner);
+    }
+  return result;
+}
+
+/// positions [t] or [b, t] as [.., t, ..], of the rank of what is updated and with ones elsewhere.
+Value spread(const Value& positions, const Shape& rows, int d) {
+  Shape shape(std::vector<Dim>(static_cast<std::size_t>(rows.rank()), Dim(1)));
+  shape[d] = rows[d];
+  if (positions.rank() == 2) shape[0] = rows[0];
+  return ir::reshape(positions, shape);
+}
+
+/// bool, of the shape of positions: no later one is the same.
+Value is_last(const Value& positions) {
+  const int rank = positions.rank();
+  const Dim count = positions.shape()[rank - 1].unnamed();
+  GraphBuilder& b = positions.builder();
+  const Value same = ir::eq(ir::unsqueeze(positions, rank), ir::unsqueeze(positions, rank - 1));  // [.., t, t]
+  const Value later = ir::lt(ir::iota(b, {count, 1}, 0, i64), ir::iota(b, {1, count}, 1, i64));   // [t, t]
+  return ir::eq(ir::sum(ir::cast(ir::logical_and(same, later), i64), {rank}), 0.0);               // [.., t]
+}
+
+/// What is overwritten has no gradient: neither the old rows, nor all but the last of those for one position.
+void update_rows_gradient(const GradientContext& g) {
+  const Value &positions = g.operand(1), &rows = g.operand(2);
+  const int d = dim_of(g.node, g.node.type.rank());
+  if (g.needs(0))
+    g.set(0, ir::update_rows(g.grad, positions, ir::full(g.builder, rows.shape(), 0, g.grad.dtype()), d));
+  if (!g.needs(2)) return;
+  const Value index = ir::expand(spread(positions, rows.shape(), d), rows.shape());
+  g.set(2, ir::where(spread(is_last(positions), rows.shape(), d), ir::take_along(g.grad, index, d), 0.0));
+}
+
+std::vector<Sample> update_rows_samples() {
+  const auto sample = [](Sizes a, Sizes positions, std::int64_t dim, DType dtype = f64, DType index = i64) {
+    const auto rank = static_cast<std::int64_t>(a.size());
+    const auto d = static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+    Sizes rows = a;
+    rows[d] = positions.back();
+    const double last = static_cast<double>(a[d] - 1);
+    return Sample{
+        .operands = {{std::move(a), dtype}, {std::move(positions), index, 0, last}, {std::move(rows), dtype}},
+        .attrs = {{"dim", dim}}};
+  };
+  return {sample({5, 3}, {2}, 0),       sample({2, 5, 2}, {3}, 1),
+          sample({2, 4, 3}, {2, 2}, 1), sample({3, 2, 5, 2}, {3, 1}, 2),
+          sample({3, 4}, {3, 2}, -1),   sample({4}, {6}, 0, f64, i32),
+          sample({4, 2}, {0}, 0),       sample({3, 0}, {2}, 0),
+          sample({4, 2}, {3}, 0, i64),  sample({2, 4}, {2, 3}, 1, boolean)};
+}
+
+constexpr AttrSpec update_rows_attrs[] = {
+    {"dim", AttrKind::integer, false, std::int64_t{0}, "the dim whose rows are replaced"}};
+constexpr std::string_view update_rows_labels[] = {"dtype_kind", "index_dtype",           "dtype_match",
+                                                   "dim_range",  "update_rows_positions", "update_rows_shape"};
+
+}  // namespace
+
+constinit const Op update_rows = {
+    .name = "update_rows",
+    .doc =
+        "the first operand with rows replaced at positions [t], or [b, t] by the index of dim 0; of equal ones the "
+        "last",
+    .arity = Arity{3, 3},
+    .attrs = update_rows_attrs,
+    .labels = update_rows_labels,
+    .infer = infer_update_rows,
+    .meaning = Custom{CustomKind::update_rows, update_rows_reference},
+    .gradient = GradientRule(update_rows_gradient),
+    .samples = update_rows_samples,
+};
+
+}  // namespace lathe::ir::ops

@@ -1,0 +1,105 @@
+#include "ir/ops/rules.h"
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/lowering/row_update_operands.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+constexpr std::int64_t task_vectors = 16;  // columns of one task
+
+/// out[pre, positions[t], post] = rows[pre, t, post]. The rows of one task are written one after the other, so that
+/// of equal positions the last counts on any number of threads.
+class UpdateRowsKernels {
+ public:
+  UpdateRowsKernels(const LoweringContext& lowering, ir::ValueId id)
+      : lowering_(lowering),
+        operands_(lowering, id),
+        out_(lowering.buffer_of(id)),
+        lanes_(operands_.post.empty() ? 1 : program_lanes(operands_.rows.program, lowering.target)) {}
+
+  std::vector<KernelContext::Built> run() {
+    std::vector<KernelContext::Built> built;
+    if (operands_.copies()) built.push_back(copy());
+    built.push_back(update());
+    return built;
+  }
+
+ private:
+  KernelContext::Built copy() {
+    KernelContext context("copy_rows");
+    kernel::Builder& b = context.builder;
+    const OperandProgram old = operands_.old();
+    declare_buffers(context, {&old.program}, lowering_);
+    context.declare(out_, operands_.node.type.dtype, false, true);
+    PointEmitter emitter(context, old.program, lowering_.buffer_of);
+    const int last = old.program.domain.rank() - 1, lanes = program_lanes(old.program, lowering_.target);
+    std::vector<int> outer;
+    for (int d = 0; d < last; ++d) outer.push_back(d);
+    const Value columns = context.dim(old.program.points({last}));
+    b.parallel_for(0, context.dim(old.program.points(outer)), 1, [&](Value i) {
+      vector_loop(b, b.index(0), columns, lanes, [&](Value at, Value mask) {
+        Scope scope(emitter, {{outer, i, 1}, {{last}, at, lanes}}, mask);
+        const Value value = b.broadcast(emitter.emit(old.result, scope), lanes);
+        b.store(context.buffer(out_), i * columns + at, b.cast(value, operands_.node.type.dtype), mask);
+      });
+    });
+    auto built = context.finish();
+    built.launch.work = old.program.points({last});
+    return built;
+  }
+
+  KernelContext::Built update() {
+    KernelContext context("update_rows");
+    kernel::Builder& b = context.builder;
+    const PointProgram &rows = operands_.rows.program, &positions = operands_.positions.program;
+    declare_buffers(context, {&rows, &positions}, lowering_);
+    context.declare(out_, operands_.node.type.dtype, false, true);
+    context.writes_part_of(out_);
+    context.touches({{out_, rows.domain.numel().unnamed()}});
+    const std::int64_t code = context.check_code("an index is not in [0, " + operands_.size.to_string() + ")");
+    PointEmitter values(context, rows, lowering_.buffer_of), places(context, positions, lowering_.buffer_of);
+    const Value columns = context.dim(rows.points(operands_.post)), size = context.dim(operands_.size);
+    const auto width = rows.points(operands_.post).value();
+    const std::int64_t task = task_vectors * lanes_;
+    const std::int64_t blocks = width ? std::max<std::int64_t>((*width + task - 1) / task, 1) : 1;
+    b.parallel_for(0, context.dim(rows.points(operands_.pre) * Dim(blocks)), 1, [&](Value i) {
+      const Value pre = i / blocks, lo = i % blocks * task;
+      const Value hi = blocks == 1 ? columns : kernel::min(lo + task, columns);
+      b.for_loop(0, context.dim(operands_.count), 1, [&](Value t) {
+        Scope place(places, {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}});
+        const Value at = b.cast(places.emit(operands_.positions.result, place), i64);
+        const Value inside = b.index(0) <= at && at < size;
+        b.check(inside, code);
+        b.if_(inside, [&] {
+          const Value start = (pre * size + at) * columns;
+          vector_loop(b, blocks == 1 ? b.index(0) : lo, hi, lanes_, [&](Value column, Value mask) {
+            std::vector<IndexGroup> groups = {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}};
+            if (!operands_.post.empty()) groups.push_back({operands_.post, column, lanes_});
+            Scope scope(values, std::move(groups), mask);
+            const Value value = b.broadcast(values.emit(operands_.rows.result, scope), lanes_);
+            b.store(context.buffer(out_), start + column, b.cast(value, operands_.node.type.dtype), mask);
+          });
+        });
+      });
+    });
+    auto built = context.finish();
+    built.launch.work = operands_.count * Dim(width.value_or(task)) * Dim(rows.work());
+    return built;
+  }
+
+  const LoweringContext& lowering_;
+  RowUpdateOperands operands_;
+  int out_, lanes_;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region) {
+  return UpdateRowsKernels(context, region.members[0]).run();
+}
+
+}  // namespace lathe::cpu
