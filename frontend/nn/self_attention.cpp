@@ -24,10 +24,21 @@ void check(const AttentionContext::Options& options, const Where& at) {
           "give 1 or more: a query sees itself");
 }
 
+/// Heads of queries for each head of keys.
+Dim groups_of(const Dim& h, const Dim& kv, const Where& at) {
+  const auto groups = h.divided_by(kv);
+  if (!groups)
+    throw UserError(Location(at), "attention",
+                    fmt::format("{} heads cannot share {} key heads", h.to_string(), kv.to_string()),
+                    "attention_heads", "make h a multiple of kv");
+  return Dim("groups", *groups);
+}
+
 }  // namespace
 
-/// bool [T, T] or [B, 1, T, T]: query i sees key j.
+/// bool [T, T] or [B, 1, T, T]: query i sees key j; with a cache [.., T, rows] as it says.
 Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> window) const {
+  if (cache_) return cache_->visible(g, length_, window);
   Tensor sees = g.causal_mask(length_, length_);  // [T, T]
   if (window) sees = sees & ~g.causal_mask(length_, length_, -*window);
   if (!mask_) return sees;
@@ -39,11 +50,17 @@ Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> win
 Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
                                 Where at) const {
   check(options, at);
+  const Dim groups = groups_of(q.size(1, at), k.size(1, at), at);
   const CallSite line(q, at);
-  Tensor scores = matmul(q, k.transpose(-2, -1)) * options.scale;  // [B, h, T, T]
+  const auto seen = [&](std::string_view cache, const Tensor& x) {
+    const Tensor rows = cache_ ? cache_->append(cache, x, options.window) : x;  // [B, kv, S, d]
+    return groups.is(1) ? rows : repeat_heads(rows, groups);                    // [B, h, S, d]
+  };
+  const Tensor keys = seen("key_cache", k), values = seen("value_cache", v);
+  Tensor scores = matmul(q, keys.transpose(-2, -1)) * options.scale;  // [B, h, T, S]
   if (options.soft_cap != 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
   const Tensor forbidden = ~allowed(q.graph(), options.window);
-  return matmul(softmax(scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), -1), v);
+  return matmul(softmax(scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), -1), values);
 }
 
 namespace {
@@ -59,22 +76,12 @@ std::optional<Linear> projection_if(bool wanted, const Module& parent, std::stri
   return Linear(parent, name, o.hidden, heads * o.d, projection(o, o.bias), at);
 }
 
-Dim groups_of(const SelfAttentionOptions& o, const Where& at) {
-  const auto groups = o.h.divided_by(o.kv);
-  if (!groups)
-    throw UserError(Location(at), "attention",
-                    fmt::format("{} heads cannot share {} key heads", o.h.to_string(), o.kv.to_string()),
-                    "attention_heads", "make h a multiple of kv");
-  return Dim("groups", *groups);
-}
-
 }  // namespace
 
 SelfAttention::SelfAttention(const Module& parent, std::string_view name, const SelfAttentionOptions& options,
                              Where at)
     : Module(parent, name, "SelfAttention"),
       options_(options),
-      groups_(groups_of(options, at)),
       stacked_(projection_if(options.projections != Projections::separate, *this, options.stacked_name,
                              options.h + options.kv * 2, options, at)),
       q_(projection_if(options.projections == Projections::separate, *this, options.q_name, options.h, options, at)),
@@ -82,6 +89,7 @@ SelfAttention::SelfAttention(const Module& parent, std::string_view name, const 
       v_(projection_if(options.projections == Projections::separate, *this, options.v_name, options.kv, options, at)),
       o_(*this, options.o_name, options.h * options.d, options.hidden, projection(options, options.o_bias), at) {
   const Dim &h = options.h, &kv = options.kv, &d = options.d;
+  groups_of(h, kv, at);
   if (options.norm == QueryNorm::none) return;
   const bool head = options.norm == QueryNorm::head;
   q_norm_.emplace(*this, "q_norm", head ? d : h * d, options.norm_options, at);
@@ -122,10 +130,6 @@ Tensor SelfAttention::operator()(const Tensor& x, const AttentionContext& contex
   if (tables) {
     heads.q = rotate(heads.q, *tables);
     heads.k = rotate(heads.k, *tables);
-  }
-  if (!(options_.h == options_.kv)) {
-    heads.k = repeat_heads(heads.k, groups_);  // [B, h, T, d]
-    heads.v = repeat_heads(heads.v, groups_);
   }
   const Tensor attended = context.attend(heads.q, heads.k, heads.v, options_.attention);  // [B, h, T, d]
   return o_(merge_heads(attended, options_.h * options_.d));                              // [B, T, hidden]

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/nn/key_value_cache.h"
 #include "frontend/nn/linear.h"
 #include "frontend/nn/norm.h"
 #include "frontend/nn/rope.h"
@@ -18,14 +19,17 @@ class AttentionContext {
   /// mask i64 [B, T]: 0 for padding, which no other token sees; none: no padding.
   explicit AttentionContext(const Dim& length, const std::optional<Tensor>& mask = {})
       : length_(length), mask_(mask) {}
+  /// New tokens see those before them too, whose keys and values are in the cache.
+  AttentionContext(const Dim& length, const KeyValueCache& cache) : length_(length), cache_(cache) {}
 
   struct Options {
     double scale = 1;                         ///< of the scores
     double soft_cap = 0;                      ///< scores become cap * tanh(score / cap); 0: they stay
     std::optional<std::int64_t> window = {};  ///< query i sees keys j with i - window < j <= i
   };
-  /// Causal attention: q [B, h, T, d], k and v [B, h, T, d] -> [B, h, T, d]. Every query sees itself, padding too, so
-  /// that no row of weights is empty. Throws UserError [attention_options] for options out of range.
+  /// Causal attention: q [B, h, T, d], k and v [B, kv, T, d], each head of theirs serving h / kv of q in a row ->
+  /// [B, h, T, d]. Every query sees itself, padding too, so that no row of weights is empty. Throws UserError
+  /// [attention_options] for options out of range, [attention_heads] where kv does not divide h.
   Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
                 Where at = Where::current()) const;
 
@@ -34,6 +38,7 @@ class AttentionContext {
 
   Dim length_;
   std::optional<Tensor> mask_;
+  std::optional<KeyValueCache> cache_;
 };
 
 /// How q, k and v come from one input.
@@ -76,7 +81,6 @@ class SelfAttention : public Module {
   Tensor query_heads(const Tensor& x, const Dim& heads, const std::optional<RmsNorm>& norm) const;
 
   SelfAttentionOptions options_;
-  Dim groups_;  ///< heads of queries for each head of keys
   std::optional<Linear> stacked_, q_, k_, v_;
   std::optional<RmsNorm> q_norm_, k_norm_;
   Linear o_;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "frontend/losses.h"
 #include "frontend/ops.h"
 #include "frontend/pretrained/options.h"
@@ -61,10 +63,29 @@ Tensor CausalLm::head(const Tensor& x) const {
   return head_ ? (*head_)(x) : linear(x, embed_.table().as(x));  // [B, T, vocab]
 }
 
+bool CausalLm::depends_on_length() const {
+  using Scaling = nn::RopeOptions::Scaling;
+  const std::vector<nn::RopeOptions> all = ropes();
+  return std::any_of(all.begin(), all.end(), [](const nn::RopeOptions& rope) {
+    return rope.scaling == Scaling::dynamic || rope.scaling == Scaling::longrope;
+  });
+}
+
+/// [T] or [B, T]
+Tensor CausalLm::positions_of(const TokenInputs& inputs) {
+  const Dim T = inputs.ids.size(1);
+  if (inputs.cache && (inputs.mask || inputs.positions))
+    throw UserError("a call with a cache takes the positions that the cache says, and no mask", "cache_inputs",
+                    "set KeyValueCache::positions where sequences have lengths of their own");
+  if (inputs.cache) return inputs.cache->positions_of(inputs.ids.graph(), T);
+  return inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
+}
+
 std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
   const Dim T = inputs.ids.size(1);
-  const Tensor positions = inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
-  Call call{.context = nn::AttentionContext(T, inputs.mask), .tables = {}};
+  const Tensor positions = positions_of(inputs);
+  Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache) : nn::AttentionContext(T, inputs.mask),
+            .tables = {}};
   for (const nn::RopeOptions& rope : ropes())
     call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype));
   std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};

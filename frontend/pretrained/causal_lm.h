@@ -19,6 +19,8 @@ struct TokenInputs {
   std::optional<Tensor> mask = {};       ///< i64 [B, T]: 0 for padding; none: no padding
   std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: 0, 1, 2, ...
   DType dtype = f32;                     ///< to compute in, whatever the weights are stored in
+  /// Keys and values of the tokens before; its positions count, and a mask is not for it.
+  std::optional<nn::KeyValueCache> cache = {};
 };
 
 /// What all layers of a call share.
@@ -36,8 +38,17 @@ class CausalLm : public nn::Module {
   std::vector<Tensor> hidden_states(const TokenInputs& inputs) const;
   /// [B, T, vocab], of the token after each.
   Tensor logits(const TokenInputs& inputs) const { return head(hidden_states(inputs).back()); }
+  /// Of hidden states of the last layer [.., hidden] alone: [.., vocab].
+  virtual Tensor head(const Tensor& x) const;
   /// The mean over labels i64 [B, T] other than -100, each the token at its place: logits[i] predicts labels[i + 1].
   Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
+
+  /// How many positions a table holds; nothing where positions are computed.
+  virtual std::optional<std::int64_t> most_positions() const { return std::nullopt; }
+  /// Whether the length of a sequence changes how its first tokens are rotated, so that it is read in one go.
+  bool depends_on_length() const;
+
+  std::int64_t vocabulary_size() const { return embed_.table().shape()[0].value().value_or(0); }
 
   /// The parameter that is the table of the output layer too; nothing where that has its own.
   std::optional<nn::Parameter> tied() const { return head_ ? std::nullopt : std::optional(embed_.table()); }
@@ -55,11 +66,12 @@ class CausalLm : public nn::Module {
   virtual int layers() const = 0;
   virtual Tensor layer(int index, const Tensor& x, const Call& call) const = 0;
   virtual Tensor final_norm(const Tensor& x) const = 0;
-  virtual Tensor head(const Tensor& x) const;
 
   const nn::Embedding& embedding() const { return embed_; }
 
  private:
+  static Tensor positions_of(const TokenInputs& inputs);
+
   nn::Embedding embed_;
   std::optional<nn::Linear> head_;
 };

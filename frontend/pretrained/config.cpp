@@ -79,6 +79,19 @@ std::string Config::text(std::string_view key, std::string_view fallback) const 
   return has(key) ? text(key) : std::string(fallback);
 }
 
+bool Config::is_list(std::string_view key) const {
+  const nlohmann::json* found = json_->find(key);
+  return found && found->is_array();
+}
+
+std::vector<std::int64_t> Config::integers(std::string_view key) const {
+  const nlohmann::json& list = required(json_->find(key), name_, key);
+  if (!list.is_array()) wrong_type(name_, key, list, "a list of integers");
+  std::vector<std::int64_t> values;
+  for (const nlohmann::json& item : list) values.push_back(as_integer(item, name_, key));
+  return values;
+}
+
 std::vector<double> Config::reals(std::string_view key) const {
   const nlohmann::json& list = required(json_->find(key), name_, key);
   if (!list.is_array()) wrong_type(name_, key, list, "a list of numbers");

@@ -24,6 +24,8 @@ class Config {
   bool boolean(std::string_view key, bool fallback) const;
   std::string text(std::string_view key) const;
   std::string text(std::string_view key, std::string_view fallback) const;
+  bool is_list(std::string_view key) const;  ///< of anything
+  std::vector<std::int64_t> integers(std::string_view key) const;
   std::vector<double> reals(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
   Config object(std::string_view key) const;

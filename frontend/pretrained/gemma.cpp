@@ -72,13 +72,14 @@ class Gemma final : public DecoderStack<Layer, nn::RmsNorm> {
         embedding_scale_(std::sqrt(config.real("hidden_size"))),
         cap_(config.real("final_logit_softcapping", 0)) {}
 
- private:
-  Tensor embed(const TokenInputs& inputs, const Tensor& positions) const override {
-    return CausalLm::embed(inputs, positions) * embedding_scale_;
-  }
   Tensor head(const Tensor& x) const override {
     const Tensor logits = CausalLm::head(x);
     return cap_ == 0 ? logits : tanh(logits / cap_) * cap_;
+  }
+
+ private:
+  Tensor embed(const TokenInputs& inputs, const Tensor& positions) const override {
+    return CausalLm::embed(inputs, positions) * embedding_scale_;
   }
 
   double embedding_scale_, cap_;

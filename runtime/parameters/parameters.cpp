@@ -125,6 +125,16 @@ void Parameters::save(const std::filesystem::path& file) const {
   write_safetensors(file, tensors);
 }
 
+Parameters Parameters::borrowed() const {
+  const std::lock_guard lock(store_->mutex);
+  Parameters other;
+  for (auto& [name, stored] : store_->values) {
+    HostTensor& value = stored.on_host();
+    other.store_->set(name, HostTensor::borrow(value.dtype(), value.shape(), value.data(), store_));
+  }
+  return other;
+}
+
 bool Parameters::contains(std::string_view name) const {
   const std::shared_lock lock(store_->mutex);
   return store_->values.contains(name);

@@ -37,6 +37,12 @@ class Parameters {
   /// Writes every value to a .safetensors file, which appears whole or not at all. UserErrors of write_safetensors.
   void save(const std::filesystem::path& file) const;
 
+  /// Another store whose values lie where those of this one do: for executables that work on the same weights beside
+  /// others and have states of their own. It keeps this store alive. What is set in one is not seen in the other;
+  /// what runs write in place is, so a run that updates a value must not go beside one that reads it by another
+  /// store.
+  Parameters borrowed() const;
+
   bool contains(std::string_view name) const;
   /// Sorted.
   std::vector<std::string> names() const;

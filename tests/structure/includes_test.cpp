@@ -38,6 +38,7 @@ const std::vector<Layer>& layers() {
       {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/memory/", "passes/fusion/", "ir/"}},
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/", {"passes/", "ir/"}},
+      {"frontend/generation/", {"frontend/", "runtime/", "ir/support/", "ir/tensor/"}},
       // Models of files: the DSL and the runtime together.
       {"frontend/pretrained/", {"frontend/", "runtime/", "ir/support/"}},
       // Training steps are made of gradients.

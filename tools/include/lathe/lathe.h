@@ -4,6 +4,7 @@
 /// to work with models and tokenizers as Hugging Face's directories hold them.
 #include "frontend/decoding.h"
 #include "frontend/dsl.h"
+#include "frontend/generation/generator.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"

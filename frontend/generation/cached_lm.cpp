@@ -1,0 +1,216 @@
+#include "frontend/generation/cached_lm.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "frontend/ops.h"
+#include "ir/support/error.h"
+#include "ir/tensor/binding.h"
+
+namespace lathe {
+
+namespace {
+
+using Kind = CachedLm::Kind;
+using TokenId = CachedLm::TokenId;
+
+DType logits_type(DType dtype) { return dtype == f64 ? f64 : f32; }
+
+constexpr std::int64_t first_capacity = 256, growth = 4;
+
+struct BuiltGraph {
+  ir::Graph graph;
+  std::int64_t widest_window = 0;
+};
+
+/// hidden [B, T, d] at the place `last` i64 [B] of each sequence: [B, d].
+Tensor rows_at(const Tensor& hidden, const Tensor& last) {
+  const Graph g = hidden.graph();
+  const Dim B = hidden.size(0), T = hidden.size(1), d = hidden.size(2);
+  const Tensor places = g.arange(B, i64) * g.dim_value(T) + last;  // [B]
+  return gather(hidden.reshape({B.unnamed() * T.unnamed(), d}), places, 0);
+}
+
+BuiltGraph build(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& B) {
+  const bool step = kind == Kind::step;
+  Graph g(step ? "step" : kind == Kind::ragged ? "ragged_prompt" : "prompt");
+  const Dim T = step ? Dim(1) : Dim("T");
+  const Tensor ids = g.input("input_ids", i64, {B, T});
+  nn::KeyValueCache cache;
+  if (kind != Kind::prompt) cache.positions = g.input("positions", i64, {B, T});
+  const Tensor hidden = model.hidden_states({.ids = ids, .dtype = dtype, .cache = cache}).back();  // [B, T, d]
+  const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));        // [B, d]
+  g.output("logits", model.head(row).to(logits_type(dtype)));                                      // [B, vocab]
+  return {g.finish(), *cache.widest_window};
+}
+
+bool is_ragged(std::span<const std::vector<TokenId>> prompts) {
+  return std::any_of(prompts.begin(), prompts.end(), [&](const auto& p) { return p.size() != prompts[0].size(); });
+}
+
+std::int64_t size_of(const std::vector<TokenId>& prompt) { return static_cast<std::int64_t>(prompt.size()); }
+
+/// Copies the rows of [B, kv, rows, d] that both have.
+void copy_rows(const HostTensor& from, HostTensor& to) {
+  const std::int64_t blocks = from.shape()[0] * from.shape()[1];
+  if (blocks == 0) return;
+  const std::size_t step_from = from.bytes() / static_cast<std::size_t>(blocks),
+                    step_to = to.bytes() / static_cast<std::size_t>(blocks);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(blocks); ++i)
+    std::memcpy(to.data() + i * step_to, from.data() + i * step_from, std::min(step_from, step_to));
+}
+
+}  // namespace
+
+ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch) {
+  return build(model, kind, dtype, batch).graph;
+}
+
+CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options)
+    : model_(model),
+      options_(options),
+      store_(weights.borrowed()),
+      most_positions_(model.most_positions().value_or(std::numeric_limits<std::int64_t>::max())) {
+  if (options.chunk < 1)
+    throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
+  const BuiltGraph built = build(model, Kind::step, options.dtype, Dim("B"));
+  for (const ir::ValueId id : built.graph.arguments()) {
+    const ir::Node& node = built.graph[id];
+    if (node.op->name.value == "state") states_.push_back({node.name, node.type.dtype, node.type.shape});
+  }
+  if (built.widest_window > 0) window_rows_ = built.widest_window + options.chunk - 1;
+}
+
+std::int64_t CachedLm::length() const {
+  return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+}
+
+std::int64_t CachedLm::cache_bytes() const {
+  std::int64_t sum = 0;
+  for (const CacheState& state : states_)
+    if (store_.contains(state.name)) sum += static_cast<std::int64_t>(store_.get(state.name).bytes());
+  return sum;
+}
+
+void CachedLm::run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length) {
+  const bool single = batch() == 1;
+  auto found = compiled_.find({kind, single});
+  if (found == compiled_.end()) {
+    const ir::Graph graph = build(model_, kind, options_.dtype, single ? Dim("B", 1) : Dim("B")).graph;
+    CompileOptions how;
+    how.target = options_.target;
+    how.mode = Mode::evaluation;
+    how.parameters = store_;
+    how.threads = options_.threads;
+    how.cache = options_.cache;
+    const bool takes_length = !ir::dims_without_argument(graph).empty();
+    found = compiled_.emplace(std::pair(kind, single), Compiled{compile(graph, how), takes_length}).first;
+  }
+  auto& [executable, takes_length] = found->second;
+  executable.run(inputs, {{"logits", logits}}, takes_length ? DimBindings{{"length", length}} : DimBindings{});
+}
+
+void CachedLm::check_length(std::int64_t length) const {
+  if (length > most_positions_)
+    throw UserError(
+        fmt::format("{} tokens are more than the {} positions that the model has", length, most_positions_),
+        "generation_length", "give a shorter prompt, or ask for fewer tokens");
+}
+
+/// States for `length` positions of all sequences, the old rows kept where they are asked for.
+void CachedLm::make_room(std::int64_t length, bool keep) {
+  std::int64_t capacity = std::max(capacity_, first_capacity);
+  while (capacity < length) capacity *= growth;
+  capacity = std::min(capacity, std::max(most_positions_, length));
+  const std::int64_t window_rows = std::min(capacity, window_rows_);
+  for (const CacheState& state : states_) {
+    const std::vector<std::int64_t> shape =
+        state.shape.evaluate({{"B", batch()}, {"capacity", capacity}, {"window_rows", window_rows}});
+    const bool there = store_.contains(state.name);
+    if (there && store_.get(state.name).shape() == shape) continue;
+    HostTensor rows(state.dtype, shape);
+    if (there && keep) copy_rows(store_.get(state.name), rows);
+    store_.set(state.name, std::move(rows));
+  }
+  capacity_ = capacity;
+}
+
+const HostTensor& CachedLm::start(std::span<const std::vector<TokenId>> prompts) {
+  if (prompts.empty()) throw UserError("there is no prompt", "generation_prompt", "give one or more");
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    if (prompts[i].empty())
+      throw UserError(fmt::format("prompt {} has no tokens", i), "generation_prompt",
+                      "give one token or more, such as the one that begins a text");
+  lengths_.clear();
+  last_.clear();
+  for (const auto& prompt : prompts) {
+    check_length(size_of(prompt));
+    lengths_.push_back(size_of(prompt));
+    last_.push_back(prompt.back());
+  }
+  make_room(length(), false);
+  const std::int64_t chunk = model_.depends_on_length() && window_rows_ == 0 ? length() : options_.chunk;
+  const bool ragged = is_ragged(prompts);
+  for (std::int64_t first = 0; first < length(); first += chunk)
+    read_chunk(prompts, first, std::min(chunk, length() - first), ragged);
+  return logits_;
+}
+
+/// Tokens first .. first + count - 1 of each prompt. One that has ended is given its last token again, at its own
+/// place, which writes what is there.
+void CachedLm::read_chunk(std::span<const std::vector<TokenId>> prompts, std::int64_t first, std::int64_t count,
+                          bool ragged) {
+  const std::int64_t B = batch();
+  HostTensor ids(i64, {B, count}), positions(i64, {B, count}), last(i64, {B});
+  for (std::int64_t b = 0; b < B; ++b) {
+    const std::vector<TokenId>& prompt = prompts[static_cast<std::size_t>(b)];
+    const std::int64_t end = size_of(prompt) - 1;
+    for (std::int64_t t = 0; t < count; ++t) {
+      const std::int64_t at = std::min(first + t, end);
+      ids.set_int(b * count + t, prompt[static_cast<std::size_t>(at)]);
+      positions.set_int(b * count + t, at);
+    }
+    last.set_int(b, std::clamp<std::int64_t>(end - first, 0, count - 1));
+  }
+  InputRefs inputs{{"input_ids", ids}, {"last", last}};
+  if (ragged) inputs.emplace("positions", positions);
+  const std::int64_t vocab = model_.vocabulary_size();
+  if (chunk_logits_.shape() != std::vector{B, vocab})
+    chunk_logits_ = HostTensor(logits_type(options_.dtype), {B, vocab});
+  if (logits_.shape() != chunk_logits_.shape()) logits_ = HostTensor(logits_type(options_.dtype), {B, vocab});
+  run(ragged ? Kind::ragged : Kind::prompt, inputs, chunk_logits_, std::min(first + count, length()));
+  const std::size_t row = chunk_logits_.bytes() / static_cast<std::size_t>(B);
+  for (std::int64_t b = 0; b < B; ++b) {
+    const std::int64_t end = lengths_[static_cast<std::size_t>(b)] - 1;
+    if (first <= end && end < first + count)
+      std::memcpy(logits_.data() + static_cast<std::size_t>(b) * row,
+                  chunk_logits_.data() + static_cast<std::size_t>(b) * row, row);
+  }
+}
+
+const HostTensor& CachedLm::step(std::span<const TokenId> tokens, const std::vector<bool>& done) {
+  if (tokens.size() != lengths_.size() || lengths_.empty() || (!done.empty() && done.size() != tokens.size()))
+    throw UserError(
+        fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(), lengths_.size()),
+        "generation_batch", "give one token for each sequence that was started");
+  for (std::size_t b = 0; b < tokens.size(); ++b) {
+    if (!done.empty() && done[b]) continue;
+    check_length(lengths_[b] + 1);
+    ++lengths_[b];
+    last_[b] = tokens[b];
+  }
+  make_room(length(), true);
+  const std::int64_t B = batch();
+  HostTensor ids(i64, {B, 1}), positions(i64, {B, 1});
+  for (std::int64_t b = 0; b < B; ++b) {
+    ids.set_int(b, last_[static_cast<std::size_t>(b)]);
+    positions.set_int(b, lengths_[static_cast<std::size_t>(b)] - 1);
+  }
+  run(Kind::step, {{"input_ids", ids}, {"positions", positions}}, logits_, length());
+  return logits_;
+}
+
+}  // namespace lathe

@@ -1,0 +1,45 @@
+#include "frontend/nn/key_value_cache.h"
+
+#include <algorithm>
+
+#include "frontend/ops.h"
+
+namespace lathe::nn {
+
+namespace {
+
+const Dim& window_rows() {
+  static const Dim rows{"window_rows"};
+  return rows;
+}
+
+}  // namespace
+
+Tensor KeyValueCache::positions_of(const Graph& g, const Dim& T) const {
+  return positions ? *positions : g.arange(T, i64) + g.dim_value(length - T);
+}
+
+Tensor KeyValueCache::append(std::string_view name, const Tensor& x, std::optional<std::int64_t> window) const {
+  const Graph g = x.graph();
+  const Dim rows = window ? window_rows() : capacity;
+  *widest_window = std::max(*widest_window, window.value_or(0));
+  const Tensor state = g.state(name, x.dtype(), {x.size(0), x.size(1), rows, x.size(3)});
+  Tensor at = positions_of(g, x.size(2));
+  if (window) at = at % g.dim_value(rows);
+  const Tensor updated = update_rows(state, at, x, 2);  // [B, kv, rows, d]
+  g.update(state, updated);
+  return window ? updated : updated.slice(2, 0, length);
+}
+
+Tensor KeyValueCache::visible(const Graph& g, const Dim& T, std::optional<std::int64_t> window) const {
+  Tensor query = positions_of(g, T).unsqueeze(-1);     // [T, 1] or [B, T, 1]
+  if (positions) query = query.unsqueeze(1);           // [B, 1, T, 1]
+  if (!window) return g.arange(length, i64) <= query;  // [T, length] or [B, 1, T, length]
+  // Row r has the last position p with p % R = r. Where there is none yet, p is r itself, which lies behind all.
+  const Tensor last = query.slice(-2, T - 1, T);            // [1, 1] or [B, 1, 1, 1]
+  const Tensor back = last - g.arange(window_rows(), i64);  // [1, R] or [B, 1, 1, R]
+  const Tensor held = last - back % g.dim_value(window_rows());
+  return (held <= query) & (held > query - *window);
+}
+
+}  // namespace lathe::nn
