@@ -13,6 +13,7 @@
 #include "passes/check/made_up_value.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/files/safetensors.h"
+#include "tools/pretrained_graph.h"
 
 namespace lathe::tools {
 
@@ -92,6 +93,21 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
   return chunks;
 }
 
+/// The weights of a model's directory, where they lie in its files.
+void take_weights(const ir::Graph& graph, const std::string& folder, ir::Tensors& tensors) {
+  const pretrained::Pretrained loaded = pretrained::load(folder);
+  bool useful = false;
+  for (const ir::ValueId id : graph.arguments()) {
+    const std::string& name = graph[id].name;
+    if (!loaded.weights.contains(name)) continue;
+    useful = true;
+    tensors.insert_or_assign(name, loaded.weights.get(name));
+  }
+  if (!useful)
+    throw UserError(fmt::format("{} has no parameter of graph @{}", folder, graph.name), "argument_unknown",
+                    "give the directory that the graph was made of");
+}
+
 std::string missing_text(const ir::Graph& graph, const ir::Tensors& tensors) {
   std::vector<std::string> missing;
   for (const ir::ValueId id : graph.arguments())
@@ -105,13 +121,19 @@ std::string missing_text(const ir::Graph& graph, const ir::Tensors& tensors) {
 }  // namespace
 
 void add_argument_options(CLI::App& command, ArgumentOptions& options) {
-  command.add_option("-i,--input", options.files, "Arguments by name, as .safetensors; may be given several times")
+  command
+      .add_option("-i,--input", options.files,
+                  "Arguments by name: .safetensors, or a model's directory; may be given several times")
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "The size of a dim, as NAME=SIZE")
       ->allow_extra_args(false)
       ->delimiter(',');
   command.add_flag("--random", options.random, "Make up the arguments that no file has");
   command.add_option("--seed", options.seed, "For --random")->capture_default_str();
+}
+
+void add_weights_of(const std::string& file, ArgumentOptions& options) {
+  if (is_model_folder(file)) options.files.insert(options.files.begin(), file);
 }
 
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
@@ -152,6 +174,10 @@ DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments) {
 Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
   Arguments arguments{.tensors = {}, .dims = given_dims(graph, options.dims)};
   for (const std::string& path : options.files) {
+    if (is_model_folder(path)) {
+      take_weights(graph, path, arguments.tensors);
+      continue;
+    }
     const SafetensorsFile file = SafetensorsFile::open(path);
     bool useful = false;
     for (const ir::ValueId id : graph.arguments()) {

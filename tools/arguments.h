@@ -22,6 +22,9 @@ struct ArgumentOptions {
 /// Adds FILE.safetensors options: --input, --dim, --seed and --random.
 void add_argument_options(CLI::App& command, ArgumentOptions& options);
 
+/// Where FILE is a model's directory, its weights are arguments too.
+void add_weights_of(const std::string& file, ArgumentOptions& options);
+
 /// Adds --chunk-rows auto, off or a number of rows [chunk_rows].
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
 /// The graph for these sizes alone where --chunk-rows has a number of rows: only known sizes can be cut.

@@ -91,7 +91,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const BenchOptions& options, int threads, double peak) {
-  auto [graph, executable, inputs] =
+  auto [graph, executable, inputs, free_dims] =
       prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
               {.threads = threads,
                .lower = options.lower,
@@ -99,22 +99,22 @@ void bench_graph(const BenchOptions& options, int threads, double peak) {
                .memory_budget = options.memory_budget,
                .tune = options.tune});
   const CompileSummary& summary = executable.summary();
-  const MemoryPlan plan = executable.memory_plan(executable.bind(inputs));
+  const MemoryPlan plan = executable.memory_plan(executable.bind(inputs, free_dims));
   std::string text = fmt::format(
       "graph @{}: {} ops, {} kernels in {} launches; compiled {} in {:.2f} s, {} from the cache; arena {}, arguments "
       "{}\n",
       visible(graph.name), summary.ops, summary.kernels, summary.launches, summary.compiled,
       summary.pass_seconds + summary.lower_seconds + summary.codegen_seconds, summary.from_cache,
       format_bytes(plan.arena_bytes), format_bytes(plan.argument_bytes));
-  executable.run(inputs);
+  executable.run(inputs, free_dims);
   std::vector<double> seconds;
   for (int i = 0; i < options.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    executable.run(inputs);
+    executable.run(inputs, free_dims);
     seconds.push_back(seconds_since(start));
   }
   std::vector<LaunchTime> times;
-  executable.run_traced(inputs, times);
+  executable.run_traced(inputs, times, free_dims);
   double gflops = 0;
   for (const LaunchTime& time : times) gflops += time.gflops;
   const double typical = median(seconds);
@@ -168,7 +168,10 @@ void add_bench(CLI::App& app) {
   command->footer(
       "Arguments that no file has are made up.\n"
       "Example: lathe bench step.lathe --dim B=4,T=64");
-  command->callback([options] { run(*options); });
+  command->callback([options] {
+    add_weights_of(options->file, options->arguments);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

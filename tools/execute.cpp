@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/tensor/binding.h"
 #include "ir/tensor/op.h"
 #include "runtime/cache/disk_cache.h"
 #include "tools/environment.h"
@@ -37,11 +38,18 @@ ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Ar
   return inputs;
 }
 
+DimBindings dims_of_run(const ir::Graph& graph, const Arguments& arguments) {
+  DimBindings dims;
+  for (const std::string& name : ir::dims_without_argument(graph))
+    if (const auto found = arguments.dims.find(name); found != arguments.dims.end()) dims.insert(*found);
+  return dims;
+}
+
 ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
   Executable executable = compile_here(graph, arguments, options);
   const ir::Tensors inputs = bind_states(executable, graph, arguments);
-  ir::Tensors results = executable.run(inputs);
+  ir::Tensors results = executable.run(inputs, dims_of_run(graph, arguments));
   for (const ir::Update& update : graph.updates) {
     const std::string& name = graph[update.state].name;
     if (!results.emplace(name, executable.parameters().get(name)).second)
@@ -55,7 +63,8 @@ Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOption
   const Arguments values = load_arguments(graph, arguments, false);
   Executable executable = compile_here(graph, values, options);
   ir::Tensors inputs = bind_states(executable, graph, values);
-  return {std::move(graph), std::move(executable), std::move(inputs)};
+  DimBindings dims = dims_of_run(graph, values);
+  return {std::move(graph), std::move(executable), std::move(inputs), std::move(dims)};
 }
 
 }  // namespace lathe::tools

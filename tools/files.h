@@ -14,7 +14,8 @@ std::string read_text(const std::string& path);
 /// Writes a file whole or not at all; "-" is standard output. UserError [file_write].
 void write_text(const std::string& path, std::string_view text);
 
-/// Reads IR text. Errors name the file as the user wrote it.
+/// Reads IR text, or makes the graph of a Hugging Face directory: input_ids -> logits, in f32. Errors name the file
+/// as the user wrote it.
 ir::Graph load_graph(const std::string& path);
 
 }  // namespace lathe::tools

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/precision.h"
+#include "tools/pretrained_graph.h"
 
 namespace lathe::tools {
 
@@ -24,6 +26,7 @@ struct ModelOptions {
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0;
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
+  std::string part = "logits", dtype = "f32";  ///< of a directory
 };
 
 /// A named number, or the model's own where none is given.
@@ -107,7 +110,16 @@ const std::map<std::string, Entry>& catalogue() {
   return entries;
 }
 
+void write_folder(const ModelOptions& options) {
+  if (options.step)
+    throw UserError("a training step of a directory is made by lathe finetune", "usage", "leave out --step");
+  const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
+  const ir::Graph graph = pretrained_graph(pretrained::load(options.name), part, *parse_dtype(options.dtype));
+  write_text(options.output, ir::print(with_precision(graph, options.precision)));
+}
+
 void run(const ModelOptions& options) {
+  if (is_model_folder(options.name)) return write_folder(options);
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
   if ((options.loss || options.step) && !loss)
@@ -130,7 +142,19 @@ void add_model(CLI::App& app) {
     names.push_back(name);
     footer += fmt::format("  {:<18}{}\n", name, entry.doc);
   }
-  command->add_option("NAME", options->name, "Which one, see below")->required()->check(CLI::IsMember(names));
+  command->add_option("NAME", options->name, "Which one, see below, or a Hugging Face directory")
+      ->required()
+      ->check(CLI::Validator(
+          [names](std::string& name) { return is_model_folder(name) ? std::string() : CLI::IsMember(names)(name); },
+          "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
+  std::vector<std::string> parts;
+  for (const auto& [part, value] : graph_parts()) parts.push_back(part);
+  command->add_option("--part", options->part, "Of a directory: logits, loss, or a part of generation")
+      ->check(CLI::IsMember(parts))
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Of a directory: what is computed in; weights stay as stored")
+      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
+      ->capture_default_str();
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_option("--layers", options->layers, "Layers (of each stack)")
       ->capture_default_str()
@@ -145,7 +169,10 @@ void add_model(CLI::App& app) {
   command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
   command->add_option("--lr", options->lr, "Learning rate of --step")->capture_default_str();
   add_precision_option(*command, options->precision);
-  command->footer(footer + "Example: lathe model gpt --layers 12 --step -o step.lathe");
+  command->footer(footer +
+                  "Examples:\n"
+                  "  lathe model gpt --layers 12 --step -o step.lathe\n"
+                  "  lathe model Llama-3.2-1B --part step -o step.lathe");
   command->callback([options] { run(*options); });
 }
 

@@ -63,7 +63,10 @@ void add_run(CLI::App& app) {
       "Examples:\n"
       "  lathe run mha.lathe --input weights.safetensors --input batch.safetensors -o out.safetensors\n"
       "  lathe run mha.lathe --random --dim n_seq=16,nbatches=2 --interpret");
-  command->callback([options] { run(*options); });
+  command->callback([options] {
+    add_weights_of(options->file, options->arguments);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

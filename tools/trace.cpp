@@ -33,15 +33,15 @@ struct TraceOptions {
 void run(const TraceOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const CompileOptions machine = compile_options(options.target);
-  auto [graph, executable, inputs] =
+  auto [graph, executable, inputs, free_dims] =
       prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
               {.threads = threads,
                .lower = options.lower,
                .target = options.target,
                .memory_budget = options.memory_budget,
                .tune = options.tune});
-  for (int i = 0; i < options.warmup; ++i) executable.run(inputs);
-  const DimBindings dims = executable.bind(inputs);
+  for (int i = 0; i < options.warmup; ++i) executable.run(inputs, free_dims);
+  const DimBindings dims = executable.bind(inputs, free_dims);
   Trace trace{.program = executable.program(),
               .plan = executable.memory_plan(dims),
               .dims = dims,
@@ -52,7 +52,7 @@ void run(const TraceOptions& options) {
   const auto now = [&] { return seconds_since(begin); };
   for (int i = 0; i < options.steps; ++i) {
     TracedRun traced{.start = now(), .seconds = 0, .launches = {}};
-    executable.run_traced(inputs, traced.launches);
+    executable.run_traced(inputs, traced.launches, free_dims);
     traced.seconds = now() - traced.start;
     trace.runs.push_back(std::move(traced));
   }
@@ -91,7 +91,10 @@ void add_trace(CLI::App& app) {
       "Example:\n"
       "  lathe model gpt --layers 4 --step -o step.lathe\n"
       "  lathe trace step.lathe --dim B=4,T=64 -o trace.json");
-  command->callback([options] { run(*options); });
+  command->callback([options] {
+    add_weights_of(options->file, options->arguments);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

@@ -125,7 +125,10 @@ void add_verify(CLI::App& app) {
       "what roundings alone do to it. Where results differ by more, names the first op that does, with its source "
       "line.\n"
       "Example: lathe verify model.lathe --dim n_seq=33 --seed 7");
-  command->callback([options] { run(*options); });
+  command->callback([options] {
+    add_weights_of(options->file, options->arguments);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

@@ -101,6 +101,9 @@ struct GemmPlan {
   /// there is a known number, columns after columns, and each register tile asks for its share of those that come
   /// next. Where all of k is one block, a tile asks for its own columns a few k on.
   bool prefetch_right = false;
+  /// Of skinny_dot: each column is read to its end before the next, so that a large right operand comes from memory
+  /// in one stream.
+  bool columns_in_turn = false;
   /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.

@@ -15,10 +15,11 @@ using kernel::Var;
 std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Value k1, bool whole,
                                  const DotVector& left, const DotVector& right, const DotStart& start) {
   const Value zero = b.constant(tile.compute, 0, tile.lanes);
-  std::vector<Var> sums;
-  for (int i = 0; i < tile.rows * tile.columns; ++i) sums.push_back(b.var(zero));
+  const int count = tile.rows * tile.columns;
+  std::vector<Var> sums;  // those of the first accumulator, then of the next
+  for (int i = 0; i < count * tile.depth; ++i) sums.push_back(b.var(zero));
   if (start) start(sums);
-  const auto step = [&](Value k, Value mask) {
+  const auto step = [&](Value k, int accumulator, Value mask) {
     const auto load = [&](const DotVector& from, int i) {
       const Value value = from(i, k, mask);
       return mask ? b.select(mask, value, zero) : value;
@@ -28,16 +29,27 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
     for (int i = 0; i < tile.rows; ++i) {
       const Value row = load(left, i);
       for (int j = 0; j < tile.columns; ++j) {
-        const Var sum = sums[static_cast<std::size_t>(i * tile.columns + j)];
+        const Var sum = sums[static_cast<std::size_t>(accumulator * count + i * tile.columns + j)];
         b.set(sum, multiply_add(b, row, columns[static_cast<std::size_t>(j)], b.get(sum)));
       }
     }
   };
   const Value even = k0 + (k1 - k0) / tile.lanes * tile.lanes;
-  b.for_loop(k0, even, tile.lanes, [&](Value k) { step(k, {}); });
-  if (!whole) b.if_(even < k1, [&] { step(even, b.tail_mask(k1 - even, tile.lanes)); });
+  Value rest = k0;
+  if (tile.depth > 1) {
+    rest = k0 + (k1 - k0) / (tile.lanes * tile.depth) * (tile.lanes * tile.depth);
+    b.for_loop(k0, rest, tile.lanes * tile.depth, [&](Value k) {
+      for (int d = 0; d < tile.depth; ++d) step(k + d * tile.lanes, d, {});
+    });
+  }
+  b.for_loop(rest, even, tile.lanes, [&](Value k) { step(k, 0, {}); });
+  if (!whole) b.if_(even < k1, [&] { step(even, 0, b.tail_mask(k1 - even, tile.lanes)); });
   std::vector<Value> values;
   for (const Var& sum : sums) values.push_back(b.get(sum));
+  for (std::size_t left_over = values.size() / 2; left_over >= static_cast<std::size_t>(count); left_over /= 2) {
+    for (std::size_t i = 0; i < left_over; ++i) values[i] = values[i] + values[i + left_over];
+    values.resize(left_over);
+  }
   return values;
 }
 

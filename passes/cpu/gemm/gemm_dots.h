@@ -12,6 +12,8 @@ struct DotTile {
   DType compute = f32;
   int lanes = 16;
   int rows = 2, columns = 8;  ///< columns: at most lanes
+  /// Accumulators of each sum, which take vectors of k in turn: so that few sums do not wait for each other.
+  int depth = 1;
 };
 
 /// `lanes` elements along k of the i-th row or column of a tile, with a mask or none, as a LoadOperand gives them.
@@ -20,7 +22,8 @@ using DotVector = std::function<kernel::Value(int i, kernel::Value k, kernel::Va
 using DotStart = std::function<void(const std::vector<kernel::Var>& sums)>;
 
 /// For each (row, column), row by row, the lanes of the sum over k0 .. k1 of left * right: lane l has the products of
-/// k0 + l, k0 + l + lanes, ... in this order. k1 - k0 is a multiple of tile.lanes if `whole`.
+/// k0 + l, k0 + l + lanes, ... in this order, or with a depth the sums of every depth-th of them, added pairwise. k1
+/// - k0 is a multiple of tile.lanes if `whole`.
 std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile, kernel::Value k0, kernel::Value k1,
                                          bool whole, const DotVector& left, const DotVector& right,
                                          const DotStart& start = {});

@@ -82,7 +82,8 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
 
 /// A row block's block of the left operand fits into L1. Where L2 has the right one, 4 x 4 sums are enough, and they
 /// fill a vector; from farther away it is read along fewer columns at a time, and more rows share what has come.
-void fit_dot(GemmTile& tile, const GemmQuery& query) {
+void fit_dot(GemmPlan& plan, const GemmQuery& query) {
+  GemmTile& tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool near = query.n && query.k && *query.n * *query.k * bytes <= 512 * 1024;
   tile.mr = equal_share(*query.m, !near ? tile.mr : at_most(query.m, 6) ? 6 : 4);
@@ -92,6 +93,7 @@ void fit_dot(GemmTile& tile, const GemmQuery& query) {
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= 2048;
   tile.nc = floor_to(wide ? 96 : 64, columns);
+  plan.columns_in_turn = at_most(query.m, 4) && at_most(query.k, tile.kc) && query.n && !is_near(query);
 }
 
 }  // namespace lathe::cpu

@@ -58,7 +58,7 @@ void fit_rows(GemmTile& tile, const GemmQuery& query);
 void fit_splits(GemmPlan& plan, const GemmQuery& query);
 /// The same where the right operand is asked for ahead, if it is worth while: few of its rows by many columns.
 void fit_prefetch(GemmPlan& plan, const GemmQuery& query);
-/// The tiles of dot products, for few rows, which are known.
-void fit_dot(GemmTile& tile, const GemmQuery& query);
+/// The tiles of dot products, for few rows, which are known, and the order in which columns are read.
+void fit_dot(GemmPlan& plan, const GemmQuery& query);
 
 }  // namespace lathe::cpu

@@ -213,7 +213,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   const bool deep = !query.k || *query.k >= 256;
   if (few && at_most(query.m, deep ? 32 : 8) && !row && query.lhs_axis == LaneAxis::k) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
-    fit_dot(plan.tile, query);
+    fit_dot(plan, query);
     return plan;
   }
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) {

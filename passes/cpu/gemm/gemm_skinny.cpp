@@ -19,7 +19,13 @@ class SkinnyDot {
  public:
   SkinnyDot(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
             const Epilogue& epilogue)
-      : b_(b), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {}
+      : b_(b),
+        tile_(plan.tile),
+        columns_in_turn_(plan.columns_in_turn),
+        sizes_(sizes),
+        lhs_(lhs),
+        rhs_(rhs),
+        epilogue_(epilogue) {}
 
   void emit() {
     LATHE_ASSERT(tile_.mc % tile_.mr == 0 && tile_.nc % tile_.nv == 0);
@@ -75,8 +81,9 @@ class SkinnyDot {
         });
       } else {
         row_blocks(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
-          over_columns(
-              [&](Value n) { dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()}); });
+          over_columns([&](Value n) {
+            dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()});
+          });
         });
       }
       if (left == 0) return;
@@ -100,7 +107,8 @@ class SkinnyDot {
     const auto left = static_cast<int>(known ? *known % step : 0);
     b_.for_loop(block.m0, block.m1, step, [&](Value m) {
       if (known && left == 0) return body(m, step, true);
-      b_.if_(m + step <= sizes_.m, [&] { body(m, step, true); }, [&] { body(m, left > 0 ? left : step, left > 0); });
+      b_.if_(
+          m + step <= sizes_.m, [&] { body(m, step, true); }, [&] { body(m, left > 0 ? left : step, left > 0); });
     });
   }
 
@@ -125,10 +133,12 @@ class SkinnyDot {
           b_.set(sums[i], b_.load(kept_, kept(i), tile_.lanes, {}, vector_bytes()));
       });
     };
-    const std::vector<Value> sums = emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes),
-                                                  vectors(lhs_, at.m, sizes_.m, tile.rows, at.known_rows),
-                                                  vectors(rhs_, at.n, sizes_.n, tile.columns, at.known_columns),
-                                                  one_pass ? DotStart{} : DotStart(before));
+    const DotVector left = vectors(lhs_, at.m, sizes_.m, tile.rows, at.known_rows),
+                    right = vectors(rhs_, at.n, sizes_.n, tile.columns, at.known_columns);
+    const std::vector<Value> sums =
+        columns_in_turn_ && one_pass ? dots_in_turn(tile, at.k0, k1, left, right)
+                                     : emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes),
+                                                     left, right, one_pass ? DotStart{} : DotStart(before));
     const auto added = [&] {
       store_dots(b_, tile, sums, results_, (at.m - block.m0) * stride() + (at.n - block.n0), stride());
     };
@@ -136,6 +146,23 @@ class SkinnyDot {
     b_.if_(kernel::equal(k1, sizes_.k), added, [&] {
       for (std::size_t i = 0; i < sums.size(); ++i) b_.store(kept_, kept(i), sums[i], {}, vector_bytes());
     });
+  }
+
+  /// The sums of a tile, column by column.
+  std::vector<Value> dots_in_turn(const DotTile& tile, Value k0, Value k1, const DotVector& left,
+                                  const DotVector& right) const {
+    constexpr int accumulators = 4;
+    DotTile one = tile;
+    one.columns = 1;
+    for (one.depth = 1; one.depth * 2 * tile.rows <= accumulators;) one.depth *= 2;
+    std::vector<Value> sums(static_cast<std::size_t>(tile.rows * tile.columns));
+    for (int j = 0; j < tile.columns; ++j) {
+      const auto column = [&](int, Value k, Value mask) { return right(j, k, mask); };
+      const auto of_column = emit_dot_tile(b_, one, k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, column);
+      for (int i = 0; i < tile.rows; ++i)
+        sums[static_cast<std::size_t>(i * tile.columns + j)] = of_column[static_cast<std::size_t>(i)];
+    }
+    return sums;
   }
 
   void finish(const Block& block) {
@@ -154,6 +181,7 @@ class SkinnyDot {
 
   Builder& b_;
   const GemmTile& tile_;
+  bool columns_in_turn_;
   const GemmSizes& sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;

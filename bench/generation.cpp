@@ -1,0 +1,85 @@
+// The part of bench/run_generation.py that Lathe plays: reads a prompt and goes on with it, on demand.
+//   bench_generation DIR [--dtype f32|bf16] [--threads N]
+// Commands on standard input, one a line, answered by seconds:
+//   prompt TOKENS     reads a prompt of that many tokens
+//   steps COUNT       adds tokens one by one: seconds of all
+//   peak              FMA rate in flop/s, and read bandwidth in bytes/s
+//   memory            resident bytes
+#include <fmt/core.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "frontend/generation/cached_lm.h"
+#include "frontend/pretrained/pretrained.h"
+#include "runtime/machine/peak.h"
+
+namespace {
+
+using namespace lathe;
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::int64_t resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6)) * 1024;
+  return 0;
+}
+
+void serve(CachedLm& lm, std::int64_t vocab, int threads) {
+  std::int64_t token = 1;
+  for (std::string word; std::cin >> word;) {
+    std::int64_t count = 0;
+    if (word == "prompt") {
+      std::cin >> count;
+      std::vector<std::vector<std::int64_t>> prompts(1);
+      for (std::int64_t i = 0; i < count; ++i) prompts[0].push_back((i * 7919 + 13) % vocab);
+      const auto start = Clock::now();
+      lm.start(prompts);
+      fmt::print("{}\n", seconds_since(start));
+    } else if (word == "steps") {
+      std::cin >> count;
+      const auto start = Clock::now();
+      for (std::int64_t i = 0; i < count; ++i) {
+        lm.step(std::span(&token, 1));
+        token = (token * 31 + 7) % vocab;
+      }
+      fmt::print("{}\n", seconds_since(start));
+    } else if (word == "peak") {
+      fmt::print("{} {}\n", measure_fma_peak(threads, 0.2).best,
+                 measure_read_bandwidth(threads, bandwidth_probe_bytes(), 0.3).best);
+    } else if (word == "memory") {
+      fmt::print("{}\n", resident_bytes());
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    CachedLmOptions options;
+    std::string folder;
+    options.threads = 2;
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = argv[i];
+      if (word == "--dtype" && i + 1 < argc)
+        options.dtype = *parse_dtype(argv[++i]);
+      else if (word == "--threads" && i + 1 < argc)
+        options.threads = std::stoi(argv[++i]);
+      else
+        folder = word;
+    }
+    const pretrained::Pretrained loaded = pretrained::load(folder);
+    CachedLm lm(*loaded.model, loaded.weights, options);
+    serve(lm, loaded.model->vocabulary_size(), options.threads);
+    return 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}
