@@ -9,7 +9,7 @@
 /// How the next token is chosen from logits.
 namespace lathe {
 
-/// Steps in the order of `transformers`: repetition penalty, temperature, top-k, top-p, min-p.
+/// Steps in the order of the library transformers: repetition penalty, temperature, top-k, top-p, min-p.
 struct Sampling {
   /// Logits of tokens that were seen are divided by it where positive, else multiplied (Keskar et al. 2019); 1: none.
   double repetition_penalty = 1;

@@ -9,6 +9,7 @@
 #include "frontend/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
+#include "runtime/machine/arena.h"
 
 namespace lathe {
 
@@ -65,6 +66,11 @@ void copy_rows(const HostTensor& from, HostTensor& to) {
 
 }  // namespace
 
+bool fits_in_memory(const Parameters& weights) {
+  const std::int64_t available = memory_info().available;
+  return available > 0 && weights.bytes() <= available / 2;
+}
+
 ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch) {
   return build(model, kind, dtype, batch).graph;
 }
@@ -72,7 +78,8 @@ ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dt
 CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options)
     : model_(model),
       options_(options),
-      store_(weights.borrowed()),
+      batch_store_(weights.borrowed()),
+      single_store_(weights.borrowed()),
       most_positions_(model.most_positions().value_or(std::numeric_limits<std::int64_t>::max())) {
   if (options.chunk < 1)
     throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
@@ -91,7 +98,8 @@ std::int64_t CachedLm::length() const {
 std::int64_t CachedLm::cache_bytes() const {
   std::int64_t sum = 0;
   for (const CacheState& state : states_)
-    if (store_.contains(state.name)) sum += static_cast<std::int64_t>(store_.get(state.name).bytes());
+    for (const Parameters& store : {batch_store_, single_store_})
+      if (store.contains(state.name)) sum += static_cast<std::int64_t>(store.get(state.name).bytes());
   return sum;
 }
 
@@ -103,7 +111,7 @@ void CachedLm::run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::
     CompileOptions how;
     how.target = options_.target;
     how.mode = Mode::evaluation;
-    how.parameters = store_;
+    how.parameters = store();
     how.threads = options_.threads;
     how.cache = options_.cache;
     const bool takes_length = !ir::dims_without_argument(graph).empty();
@@ -129,11 +137,11 @@ void CachedLm::make_room(std::int64_t length, bool keep) {
   for (const CacheState& state : states_) {
     const std::vector<std::int64_t> shape =
         state.shape.evaluate({{"B", batch()}, {"capacity", capacity}, {"window_rows", window_rows}});
-    const bool there = store_.contains(state.name);
-    if (there && store_.get(state.name).shape() == shape) continue;
+    const bool there = store().contains(state.name);
+    if (there && store().get(state.name).shape() == shape) continue;
     HostTensor rows(state.dtype, shape);
-    if (there && keep) copy_rows(store_.get(state.name), rows);
-    store_.set(state.name, std::move(rows));
+    if (there && keep) copy_rows(store().get(state.name), rows);
+    store().set(state.name, std::move(rows));
   }
   capacity_ = capacity;
 }
@@ -151,6 +159,10 @@ const HostTensor& CachedLm::start(std::span<const std::vector<TokenId>> prompts)
     lengths_.push_back(size_of(prompt));
     last_.push_back(prompt.back());
   }
+  // The cache of batches goes where one sequence is next, and the other way round.
+  for (Parameters* other : {&batch_store_, &single_store_})
+    for (const CacheState& state : states_)
+      if (!(*other == store()) && other->contains(state.name)) other->erase(state.name);
   make_room(length(), false);
   const std::int64_t chunk = model_.depends_on_length() && window_rows_ == 0 ? length() : options_.chunk;
   const bool ragged = is_ragged(prompts);

@@ -21,6 +21,10 @@ struct CachedLmOptions {
   Target target = Target::host();
 };
 
+/// Whether weights are worth a copy to memory (Parameters::copy_to_memory): where that leaves free at least as much
+/// again.
+bool fits_in_memory(const Parameters& weights);
+
 /// A causal language model compiled to go on with sequences: what it has seen is kept as keys and values, so that a
 /// new token costs one step. Sequences of one batch may differ in length. Code is compiled once, when it is first
 /// used; as sequences grow, the cache grows in steps (256, 1024, 4096, .. positions) and nothing is compiled again.
@@ -72,13 +76,15 @@ class CachedLm {
     bool takes_length;  ///< false where all attentions have windows
   };
   void run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length);
+  Parameters& store() { return batch() == 1 ? single_store_ : batch_store_; }
   void make_room(std::int64_t length, bool keep);
   void check_length(std::int64_t length) const;
   void read_chunk(std::span<const std::vector<TokenId>> prompts, std::int64_t first, std::int64_t count, bool ragged);
 
   const pretrained::CausalLm& model_;
   Options options_;
-  Parameters store_;
+  /// The weights with the cache of a batch, and of one sequence, whose code knows that there is one.
+  Parameters batch_store_, single_store_;
   std::vector<CacheState> states_;
   std::int64_t window_rows_ = 0;  ///< that an attention with a window needs at most; 0: there is none
   std::int64_t capacity_ = 0, most_positions_ = 0;

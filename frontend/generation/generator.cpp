@@ -112,7 +112,9 @@ bool Generation::step() {
 }
 
 Generator Generator::load(const std::filesystem::path& folder, const CachedLmOptions& options) {
-  Generator made(pretrained::load(folder), Tokenizer::load(folder), options);
+  pretrained::Pretrained model = pretrained::load(folder);
+  if (fits_in_memory(model.weights)) model.weights.copy_to_memory();
+  Generator made(std::move(model), Tokenizer::load(folder), options);
   made.set_defaults(load_generation_options(folder));
   return made;
 }

@@ -108,10 +108,11 @@ class TextPieces {
 ///   Generator llama = Generator::load("Llama-3.2-1B");
 ///   for (const std::string& piece : llama.generate("Once upon a time", {.max_new_tokens = 40})) std::cout << piece;
 ///
-/// Weights are mapped, and computed with as they are stored. One generation runs at a time.
+/// Weights are computed with as they are stored. One generation runs at a time.
 class Generator {
  public:
-  /// UserErrors of pretrained::load, Tokenizer::load, load_generation_options.
+  /// Weights are copied out of the mapped files where there is plenty of memory: fits_in_memory(). UserErrors of
+  /// pretrained::load, Tokenizer::load, load_generation_options.
   static Generator load(const std::filesystem::path& folder, const CachedLmOptions& options = {});
   Generator(pretrained::Pretrained model, Tokenizer tokenizer, const CachedLmOptions& options = {});
 

@@ -135,6 +135,16 @@ Parameters Parameters::borrowed() const {
   return other;
 }
 
+void Parameters::copy_to_memory() {
+  const std::lock_guard lock(store_->mutex);
+  for (auto& [name, stored] : store_->values) {
+    if (!stored.host.is_borrowed()) continue;
+    HostTensor copy = stored.host;
+    stored.host = std::move(copy);
+    ++store_->version;
+  }
+}
+
 bool Parameters::contains(std::string_view name) const {
   const std::shared_lock lock(store_->mutex);
   return store_->values.contains(name);

@@ -43,6 +43,11 @@ class Parameters {
   /// store.
   Parameters borrowed() const;
 
+  /// Copies values that lie in mapped files, or in other memory that is not their own, to memory of their own, in
+  /// large pages where the system has them: what reads all of them again and again, as generation does, is faster
+  /// there. The files are let go.
+  void copy_to_memory();
+
   bool contains(std::string_view name) const;
   /// Sorted.
   std::vector<std::string> names() const;

@@ -1,0 +1,100 @@
+#include <filesystem>
+
+#include "tests/support/test_data.h"
+#include "tests/tools/command.h"
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using lathe::test::run_lathe;
+using lathe::test::Scratch;
+using lathe::test::test_data;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string model(const std::string& name) { return "'" + (test_data("hf/models") / name / "model").string() + "'"; }
+
+}  // namespace
+
+TEST_CASE("generate goes on with one text, several, a file and standard input", "[tools]") {
+  const Scratch scratch;
+  const std::string command = "generate " + model("qwen3") + " -n 24 --threads 1 ";
+  const auto one = run_lathe(scratch, command + "'To be, or not to be'");
+  CAPTURE(one.err);
+  CHECK(one.status == 0);
+  CHECK_THAT(one.out, StartsWith(" he]n") && Contains(" we") && Contains("nhB"));
+  CHECK_THAT(one.err, Contains("first token after") && Contains("tokens/s"));
+  scratch.write("prompt.txt", "To be, or not to be");
+  CHECK(run_lathe(scratch, command + "-q -f prompt.txt").out == one.out);
+  const auto input = run_lathe(scratch, command + "-q < '" + scratch.path("prompt.txt") + "'");
+  CHECK(input.out == one.out);
+  CHECK(input.err.empty());
+  const auto two = run_lathe(scratch, command + "Speak 'To be, or not to be'");
+  CHECK_THAT(two.out,
+             StartsWith("--- 1 of 2: Speak ---\n") && Contains("--- 2 of 2: To be, or not to be ---\n" + one.out));
+  const auto stopped = run_lathe(scratch, command + "'To be, or not to be' --stop ' we' -q");
+  CHECK(stopped.out == one.out.substr(0, one.out.find(" we")) + "\n");
+  const std::string drawn =
+      command + "-q Speak --temperature 2 --top-k 50 --top-p 0.95 --min-p 0.001 --repetition-penalty 1.1";
+  const auto seeded = run_lathe(scratch, drawn + " --seed 3");
+  CHECK(seeded.status == 0);
+  CHECK(seeded.out == run_lathe(scratch, drawn + " --seed 3").out);
+  CHECK(seeded.out != run_lathe(scratch, drawn + " --seed 4").out);
+}
+
+TEST_CASE("generate answers a conversation, turn by turn", "[tools]") {
+  const Scratch scratch;
+  const std::string command = "generate " + model("qwen3") + " --chat -q -n 6 --threads 1 ";
+  const auto asked = run_lathe(scratch, command + "Speak Again");
+  CAPTURE(asked.err);
+  CHECK(asked.status == 0);
+  scratch.write("turns.txt", "Speak\n\nAgain\n");
+  CHECK(run_lathe(scratch, command + "< '" + scratch.path("turns.txt") + "'").out == asked.out);
+  CHECK(run_lathe(scratch, command + "--system 'Be brief' Speak").status == 0);
+}
+
+TEST_CASE("generate refuses what it cannot do", "[tools]") {
+  const Scratch scratch;
+  const auto refused = [&](const std::string& arguments, const std::string& says) {
+    const auto ran = run_lathe(scratch, "generate " + arguments);
+    CAPTURE(arguments, ran.err, ran.out);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, StartsWith("lathe: ") && Contains(says));
+  };
+  refused("nowhere x", "nowhere");
+  refused(model("llama") + " x", "tokenizer.json");
+  refused(model("qwen3") + " x --top-p 0", "[decoding_options]");
+  refused(model("qwen3") + " x --temperature=-1", "[decoding_options]");
+  refused(model("qwen3") + " ''", "[generation_prompt]");
+  refused(model("bert") + " x", "model_type");
+  CHECK(run_lathe(scratch, "generate " + model("qwen3") + " x -n 0").status == 2);
+}
+
+TEST_CASE("a model's directory is a graph for every command", "[tools]") {
+  const Scratch scratch;
+  for (const char* part : {"logits", "loss", "prompt", "ragged", "step"}) {
+    CAPTURE(part);
+    const auto written = run_lathe(scratch, "model " + model("llama") + " --part " + part + " -o " + part + ".lathe");
+    CAPTURE(written.err);
+    CHECK(written.status == 0);
+    CHECK(run_lathe(scratch, std::string("dump ") + part + ".lathe --short").status == 0);
+  }
+  CHECK_THAT(scratch.read("step.lathe"), Contains("update_rows") && Contains("key_cache"));
+  for (const std::string command : {"dump ", "explain ", "dump --html -o page.html ", "verify --dim B=2,T=5 ",
+                                    "run --random --dim B=2,T=5 ", "trace --dim B=2,T=5 --steps 1 "}) {
+    const auto ran = run_lathe(scratch, command + model("llama"));
+    CAPTURE(command, ran.err);
+    CHECK(ran.status == 0);
+    const bool has_text = !ran.out.empty() || command.find("page") != std::string::npos;
+    CHECK(has_text);
+  }
+  const std::string sizes = "--dim B=2,T=3,capacity=16,length=7 ";
+  const auto verified = run_lathe(scratch, "verify prompt.lathe " + sizes + "--input " + model("llama"));
+  CAPTURE(verified.err);
+  CHECK(verified.status == 0);
+  CHECK_THAT(verified.out, Contains("logits") && Contains("key_cache"));
+  const auto missing = run_lathe(scratch, "run prompt.lathe --random --dim B=2,T=3,capacity=16");
+  CHECK(missing.status == 1);
+  CHECK_THAT(missing.err, Contains("[dim_unbound]") && Contains("length"));
+  CHECK(run_lathe(scratch, "model nothing").status == 2);
+}
