@@ -8,6 +8,7 @@
 
 #include "frontend/ops.h"
 #include "ir/support/error.h"
+#include "ir/support/tensor_block.h"
 #include "ir/tensor/binding.h"
 #include "runtime/machine/arena.h"
 
@@ -134,16 +135,21 @@ void CachedLm::make_room(std::int64_t length, bool keep) {
   while (capacity < length) capacity *= growth;
   capacity = std::min(capacity, std::max(most_positions_, length));
   const std::int64_t window_rows = std::min(capacity, window_rows_);
+  std::vector<TensorSpec> specs;
+  bool fits = true;
   for (const CacheState& state : states_) {
-    const std::vector<std::int64_t> shape =
-        state.shape.evaluate({{"B", batch()}, {"capacity", capacity}, {"window_rows", window_rows}});
-    const bool there = store().contains(state.name);
-    if (there && store().get(state.name).shape() == shape) continue;
-    HostTensor rows(state.dtype, shape);
-    if (there && keep) copy_rows(store().get(state.name), rows);
-    store().set(state.name, std::move(rows));
+    specs.push_back(
+        {state.dtype, state.shape.evaluate({{"B", batch()}, {"capacity", capacity}, {"window_rows", window_rows}})});
+    fits = fits && store().contains(state.name) && store().get(state.name).shape() == specs.back().shape;
   }
   capacity_ = capacity;
+  if (fits) return;
+  std::vector<HostTensor> rows = make_block(specs);
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const std::string& name = states_[i].name;
+    if (keep && store().contains(name)) copy_rows(store().get(name), rows[i]);
+    store().set(name, std::move(rows[i]));
+  }
 }
 
 const HostTensor& CachedLm::start(std::span<const std::vector<TokenId>> prompts) {

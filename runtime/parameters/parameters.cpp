@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/support/tensor_block.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/parameters/parameter_store.h"
 
@@ -137,12 +139,19 @@ Parameters Parameters::borrowed() const {
 
 void Parameters::copy_to_memory() {
   const std::lock_guard lock(store_->mutex);
+  std::vector<StoredTensor*> borrowed;
+  std::vector<TensorSpec> specs;
   for (auto& [name, stored] : store_->values) {
     if (!stored.host.is_borrowed()) continue;
-    HostTensor copy = stored.host;
-    stored.host = std::move(copy);
-    ++store_->version;
+    borrowed.push_back(&stored);
+    specs.push_back({stored.host.dtype(), stored.host.shape()});
   }
+  std::vector<HostTensor> copies = make_block(specs);
+  for (std::size_t i = 0; i < borrowed.size(); ++i) {
+    std::memcpy(copies[i].data(), borrowed[i]->host.data(), copies[i].bytes());
+    borrowed[i]->host = std::move(copies[i]);
+  }
+  ++store_->version;
 }
 
 bool Parameters::contains(std::string_view name) const {
