@@ -3,7 +3,7 @@
 
 Usage: bench/run_generation.py [--build FOLDER] [--threads N] [--rounds N] [--folder FOLDER] [--prompt N] [--tokens N]
 Needs numpy, gguf and llama-cpp-python (PyPI) for the peer; without them Lathe runs alone. Prints medians over the rounds, and the
-best beside them: decode as a share of the read bandwidth, the prompt as a share of the FMA peak, both probed in each round.
+best beside them. Both compute in the dtype of the weights: decode as a share of the read bandwidth, the prompt as a share of the FMA peak, both probed in each round.
 """
 import argparse
 import pathlib
@@ -20,7 +20,8 @@ class Lathe:
     name = 'lathe'
 
     def __init__(self, build, folder, dtype, threads):
-        self.process = subprocess.Popen([build / 'bench/bench_generation', folder / dtype, '--threads', str(threads)],
+        self.process = subprocess.Popen([build / 'bench/bench_generation', folder / dtype, '--dtype', dtype,
+                                         '--threads', str(threads)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, text):
@@ -68,7 +69,7 @@ def flops(count):
 def step_bytes(dtype, length):
     c = llama_files.CONFIG
     weights = sum(one[2][0] * (one[2][1] if len(one[2]) > 1 else 1) for one in llama_files.shapes())
-    return weights * (2 if dtype == 'bf16' else 4) + 2 * c['num_hidden_layers'] * length * c['hidden_size'] * 4
+    return (weights + 2 * c['num_hidden_layers'] * length * c['hidden_size']) * (2 if dtype == 'bf16' else 4)
 
 
 def programs(options, dtype):
