@@ -93,7 +93,7 @@ void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= 2048;
   tile.nc = floor_to(wide ? 96 : 64, columns);
-  plan.columns_in_turn = at_most(query.m, 4) && at_most(query.k, tile.kc) && query.n && !is_near(query);
+  plan.columns_in_turn = at_most(query.m, 4) && at_most(query.k, tile.kc) && !is_near(query);
 }
 
 }  // namespace lathe::cpu
