@@ -18,11 +18,16 @@ void add_train(CLI::App& app) {
   const auto size = CLI::PositiveNumber;
   command->add_option("--text", s->text, "The text to learn; without it, the source files below --sources");
   command->add_option("--sources", s->sources, "A folder of source files to learn")->capture_default_str();
-  command->add_option("-o,--output", s->output, "Folder for checkpoints and loss.svg")->capture_default_str();
+  command->add_option("--tokenizer", s->tokenizer,
+                      "A tokenizer.json, or bpe:SIZE to learn one from the text (default: a character each)");
+  command->add_option("-o,--output", s->output, "Folder for checkpoints, loss.svg and the trained model")
+      ->capture_default_str();
   command->add_option("--model", s->model.model, "llama or gpt")->capture_default_str();
   command->add_option("--steps", s->optimizer.steps, "Training steps")->check(size)->capture_default_str();
   command->add_option("--batch", s->batch, "Sequences a step")->check(size)->capture_default_str();
-  command->add_option("--context", s->model.context, "Characters a sequence")->check(size)->capture_default_str();
+  command->add_option("--context", s->model.context, "Characters or tokens a sequence")
+      ->check(size)
+      ->capture_default_str();
   command->add_option("--layers", s->model.layers, "Decoder layers")->check(size)->capture_default_str();
   command->add_option("--d-model", s->model.d_model, "Width")->check(size)->capture_default_str();
   command->add_option("--heads", s->model.heads, "Attention heads")->check(size)->capture_default_str();
@@ -41,7 +46,7 @@ void add_train(CLI::App& app) {
       ->check(size)
       ->capture_default_str();
   command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
-  command->add_option("--sample", s->sample, "Characters to sample at the end")->capture_default_str();
+  command->add_option("--sample", s->sample, "Characters or tokens to sample at the end")->capture_default_str();
   command->add_option("--prompt", s->prompt, "What the sample begins with");
   command->add_option("--temperature", s->sampling.temperature, "0 is greedy")->capture_default_str();
   command->add_option("--top-k", s->sampling.top_k, "0: all")->capture_default_str();

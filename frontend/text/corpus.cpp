@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void too_short(std::size_t have, std::int64_t need) {
-  throw UserError(fmt::format("the text has {} characters here, {} are needed", have, need), "text_short",
+[[noreturn]] void too_short(std::size_t have, std::int64_t need, std::string_view unit = "characters") {
+  throw UserError(fmt::format("the text has {} {} here, {} are needed", have, unit, need), "text_short",
                   "give a longer text or a shorter sequence length");
 }
 
@@ -27,12 +27,16 @@ namespace {
 
 }  // namespace
 
-Corpus make_corpus(std::string_view text, std::int64_t length, const Vocabulary& vocabulary) {
-  std::vector<std::int64_t> ids = vocabulary.encode(text);
+SplitIds split_ids(const std::vector<std::int64_t>& ids, std::int64_t length, std::string_view unit) {
   const auto cut = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() - ids.size() / 10);
-  Corpus corpus{vocabulary, {ids.begin(), cut}, {cut, ids.end()}};
-  if (std::cmp_less_equal(corpus.validation.size(), length)) too_short(corpus.validation.size(), length + 1);
-  return corpus;
+  SplitIds split{{ids.begin(), cut}, {cut, ids.end()}};
+  if (std::cmp_less_equal(split.validation.size(), length)) too_short(split.validation.size(), length + 1, unit);
+  return split;
+}
+
+Corpus make_corpus(std::string_view text, std::int64_t length, const Vocabulary& vocabulary) {
+  SplitIds split = split_ids(vocabulary.encode(text), length);
+  return {vocabulary, std::move(split.train), std::move(split.validation)};
 }
 
 Corpus make_corpus(std::string_view text, std::int64_t length) {

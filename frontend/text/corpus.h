@@ -16,6 +16,12 @@ struct Corpus {
   Vocabulary vocabulary;
   std::vector<std::int64_t> train, validation;
 };
+/// Ids of a text, of which the last tenth is to validate.
+struct SplitIds {
+  std::vector<std::int64_t> train, validation;
+};
+/// Throws UserError [text_short] where the validation part has fewer than `length` + 1 ids; `unit` is what they are.
+SplitIds split_ids(const std::vector<std::int64_t>& ids, std::int64_t length, std::string_view unit = "characters");
 /// Throws UserError [text_short] where the validation part has fewer than `length` + 1 characters.
 Corpus make_corpus(std::string_view text, std::int64_t length);
 /// The same over a vocabulary that is there already, as when training resumes.

@@ -17,11 +17,12 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A model that a step of takes no time, on a text of its own.
-std::string small_training(const Scratch& scratch, const std::string& sizes = "--context 8 --batch 2") {
+std::string small_training(const Scratch& scratch, const std::string& sizes = "--context 8 --batch 2",
+                           const std::string& sample = "--sample 0") {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";
   scratch.write("text.txt", text);
-  return "train --text text.txt -o run --layers 1 --d-model 8 --heads 1 --threads 1 --sample 0 " + sizes + " ";
+  return "train --text text.txt -o run --layers 1 --d-model 8 --heads 1 --threads 1 " + sample + " " + sizes + " ";
 }
 
 std::set<std::string> names_in(const fs::path& folder) {
@@ -265,4 +266,71 @@ TEST_CASE("a text without an end is refused", "[tools][train]") {
                   "train -o run --text /dev/stdin --layers 1 --d-model 8 --heads 1 --context 8 --steps 1 "
                   "--sample 0 < text.txt")
             .status == 0);
+}
+
+TEST_CASE("a training by tokens goes on with its tokenizer, and its model goes on with texts", "[tools]") {
+  const Scratch scratch;
+  const auto with = [&](const std::string& options, const std::string& sample = "--sample 0") {
+    return run_lathe(scratch, small_training(scratch, "--context 4 --batch 2", sample) + "--save-every 4 " + options);
+  };
+  const std::string tokens = "--tokenizer bpe:270 --steps ";
+  const auto first = with(tokens + "4");
+  CAPTURE(first.out, first.err);
+  REQUIRE(first.status == 0);
+  CHECK_THAT(first.out, Contains(" tokens, ") && Contains("nats a token") && Contains("run/model"));
+  CHECK(names_in(scratch.path("run/model")) == std::set<std::string>{"config.json", "generation_config.json",
+                                                                     "model.safetensors", "tokenizer.json",
+                                                                     "tokenizer_config.json"});
+  CHECK(scratch.read("run/model/tokenizer.json") == scratch.read("run/tokenizer.json"));
+  // The sample is what the written model gives.
+  const auto sampled = with(tokens + "8", "--sample 6 --temperature 0 --prompt 'abc '");
+  CAPTURE(sampled.out, sampled.err);
+  REQUIRE(sampled.status == 0);
+  CHECK_THAT(sampled.out, Contains("going on after step 4"));
+  const auto generated = run_lathe(scratch, "generate run/model 'abc ' -n 6 --greedy -q --threads 1");
+  CAPTURE(generated.err);
+  REQUIRE(generated.status == 0);
+  CHECK_THAT(sampled.out, Contains("---\nabc " + generated.out));
+
+  const auto other = with("--tokenizer bpe:280 --steps 12");
+  CHECK(other.status == 1);
+  CHECK_THAT(other.err, Contains("[train_resume]") && Contains("bpe:280"));
+  const std::string json = scratch.read("run/tokenizer.json");
+  scratch.write("run/tokenizer.json", "{}");
+  const auto changed = with(tokens + "12");
+  CHECK(changed.status == 1);
+  scratch.write("run/tokenizer.json", json + "\n");
+  const auto touched = with(tokens + "12");
+  CHECK(touched.status == 1);
+  CHECK_THAT(touched.err, Contains("[train_resume]"));
+  scratch.write("run/tokenizer.json", json);
+  CHECK(with(tokens + "9").status == 0);
+  // The same tokenizer from its file.
+  CHECK(with("--steps 1 --fresh --tokenizer run/model/tokenizer.json").status == 0);
+}
+
+TEST_CASE("a training by characters writes a model that goes on with texts, and refuses other tokenizers",
+          "[tools]") {
+  const Scratch scratch;
+  for (const char* model : {"llama", "gpt"}) {
+    CAPTURE(model);
+    const auto trained = run_lathe(
+        scratch, small_training(scratch, "--context 8 --batch 2", "--sample 5 --temperature 0 --prompt abc") +
+                     "--steps 3 --fresh --model " + model);
+    CAPTURE(trained.out, trained.err);
+    REQUIRE(trained.status == 0);
+    const auto generated = run_lathe(scratch, "generate run/model abc -n 5 --greedy -q --threads 1");
+    CAPTURE(generated.err);
+    CHECK(generated.status == 0);
+    CHECK_THAT(trained.out, Contains("---\nabc" + generated.out));
+  }
+  const auto refused = [&](const std::string& tokenizer, const std::string& says) {
+    const auto ran = run_lathe(scratch, small_training(scratch) + "--steps 1 --fresh --tokenizer " + tokenizer);
+    CAPTURE(tokenizer, ran.err);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, StartsWith("lathe: ") && Contains(says));
+  };
+  refused("bpe:many", "[tokenizer_size]");
+  refused("bpe:10", "[tokenizer_size]");
+  refused("nowhere.json", "nowhere.json");
 }

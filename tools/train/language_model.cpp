@@ -20,27 +20,36 @@ LanguageModel graphs_of(const Model& model, const std::string& name) {
   return {.model = model, .forward = loss.finish(), .step = {}, .generate = logits.finish()};
 }
 
+models::Llama llama_of(const ModelSettings& s) {
+  return models::Llama({.vocab = Dim("vocab", s.vocab),
+                        .d_model = Dim("d_model", s.d_model),
+                        .d_ff = Dim("d_ff", feed_forward_size(s)),
+                        .h = Dim("h", s.heads),
+                        .kv_heads = Dim("kv_heads", s.heads),
+                        .head_dim = Dim("head_dim", s.d_model / s.heads),
+                        .layers = static_cast<int>(s.layers)});
+}
+
+models::Gpt gpt_of(const ModelSettings& s) {
+  return models::Gpt({.vocab = Dim("vocab", s.vocab),
+                      .context = Dim("context", s.context),
+                      .d_model = Dim("d_model", s.d_model),
+                      .h = Dim("h", s.heads),
+                      .layers = static_cast<int>(s.layers),
+                      .dropout = s.dropout});
+}
+
 LanguageModel build(const ModelSettings& s) {
-  const Dim vocab("vocab", s.vocab), d_model("d_model", s.d_model), h("h", s.heads);
-  if (s.model == "llama")
-    return graphs_of(models::Llama({.vocab = vocab,
-                                    .d_model = d_model,
-                                    .d_ff = Dim("d_ff", s.d_model * 8 / 3 / 16 * 16),
-                                    .h = h,
-                                    .kv_heads = Dim("kv_heads", s.heads),
-                                    .head_dim = Dim("head_dim", s.d_model / s.heads),
-                                    .layers = static_cast<int>(s.layers)}),
-                     s.model);
-  return graphs_of(models::Gpt({.vocab = vocab,
-                                .context = Dim("context", s.context),
-                                .d_model = d_model,
-                                .h = h,
-                                .layers = static_cast<int>(s.layers),
-                                .dropout = s.dropout}),
-                   s.model);
+  return s.model == "llama" ? graphs_of(llama_of(s), s.model) : graphs_of(gpt_of(s), s.model);
 }
 
 }  // namespace
+
+std::int64_t feed_forward_size(const ModelSettings& s) { return s.d_model * 8 / 3 / 16 * 16; }
+
+nn::Module build_model(const ModelSettings& s) {
+  return s.model == "llama" ? nn::Module(llama_of(s)) : nn::Module(gpt_of(s));
+}
 
 std::map<std::string, std::string> ModelSettings::to_strings() const {
   return {{"model", model},

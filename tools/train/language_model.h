@@ -39,6 +39,10 @@ struct LanguageModel {
   ir::Graph step;      ///< the same with backward and AdamW, in the precision asked for
   ir::Graph generate;  ///< tokens i64 [B, T] -> "logits" [B, T, vocab]
 };
+/// The width of llama's feed-forwards.
+std::int64_t feed_forward_size(const ModelSettings& model);
+/// The modules alone.
+nn::Module build_model(const ModelSettings& model);
 LanguageModel build_language_model(const ModelSettings& model, const OptimizerSettings& optimizer);
 
 }  // namespace lathe::tools

@@ -19,7 +19,9 @@
 #include "tools/streams.h"
 #include "tools/target.h"
 #include "tools/train/loss_curve.h"
+#include "tools/train/model_folder.h"
 #include "tools/train/progress.h"
+#include "tools/train/text_codec.h"
 #include "tools/tune.h"
 
 namespace lathe::tools {
@@ -84,28 +86,31 @@ class TextTraining {
     characters_ = raw.size();
     text_hash_ = sha256_hex(raw);
     if (const auto& checkpoint = folder_.checkpoint())
-      corpus_.emplace(text::make_corpus(raw, s_.model.context, vocabulary_of(*checkpoint)));
+      codec_.emplace(codec_of(*checkpoint));
     else
-      corpus_.emplace(text::make_corpus(raw, s_.model.context));
-    s_.model.vocab = corpus_->vocabulary.size();
-    print("text: {} characters, {} distinct; {} to train on, {} to validate\n",
-          corpus_->train.size() + corpus_->validation.size(), corpus_->vocabulary.size() - 1,
-          format_count(static_cast<double>(corpus_->train.size())),
-          format_count(static_cast<double>(corpus_->validation.size())));
+      codec_.emplace(TextCodec::make(s_.tokenizer, raw));
+    split_ = text::split_ids(codec_->encode(raw), s_.model.context, codec_->unit());
+    s_.model.vocab = codec_->size();
+    print("text: {} {}, {} distinct; {} to train on, {} to validate\n",
+          split_.train.size() + split_.validation.size(), codec_->unit(),
+          codec_->size() - (codec_->unit() == "characters" ? 1 : 0),
+          format_count(static_cast<double>(split_.train.size())),
+          format_count(static_cast<double>(split_.validation.size())));
+    // A run that goes on reads it again.
+    if (codec_->unit() == "tokens") write_text((s_.output / "tokenizer.json").string(), codec_->tokenizer_json());
   }
 
   /// The sources may have changed since: the text of the checkpoint's vocabulary is what counts.
-  text::Vocabulary vocabulary_of(const Checkpoint& checkpoint) const {
+  TextCodec codec_of(const Checkpoint& checkpoint) const {
     const auto& config = checkpoint.meta.config;
     if (!s_.text.empty() && config.count("text") && config.at("text") != text_hash_)
       throw UserError(fmt::format("the checkpoint in {} was trained on another text", s_.output.string()),
                       "train_resume", "give another --output, or --fresh to start anew");
-    const auto characters = config.find("characters");
-    if (characters == config.end())
+    if (!config.count("characters") && !config.count("tokenizer_sha256"))
       throw UserError(fmt::format("the checkpoint {} has no vocabulary: its state.json lacks config.characters",
                                   checkpoint.folder.string()),
                       "train_resume", "give another --output, or --fresh to start anew");
-    return text::Vocabulary::from_characters(characters->second);
+    return TextCodec::resumed(config, s_.output);
   }
 
   void prepare_model() {
@@ -120,8 +125,8 @@ class TextTraining {
     CompileOptions training = options;
     training.lower.memory = memory_budget(s_.memory_budget, sizes);
     training.tune = tune_options(s_.tune, sizes);
-    train_batches_.emplace(corpus_->train, s_.batch, s_.model.context, s_.seed);
-    validation_batches_.emplace(corpus_->validation, s_.batch, s_.model.context, s_.seed);
+    train_batches_.emplace(split_.train, s_.batch, s_.model.context, s_.seed);
+    validation_batches_.emplace(split_.validation, s_.batch, s_.model.context, s_.seed);
     trainer_.emplace(sized_for_chunks(model.step, s_.lower, sizes),
                      initial_values(model.step, model.model.initializers(), s_.seed),
                      trainer_options(model.forward, training));
@@ -130,19 +135,30 @@ class TextTraining {
     generate_.emplace(compile(model.generate, options));
   }
 
+  Settings fixed_settings() const {
+    Settings fixed = s_.model.to_strings();
+    fixed["tokenizer"] = s_.tokenizer;
+    return fixed;
+  }
+
+  Settings kept_settings() const {
+    Settings kept = codec_->kept();
+    kept["text"] = text_hash_;
+    return kept;
+  }
+
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
     return {
-        .evaluation =
-            Evaluation{
-                .graph = forward,
-                .batches = [this](std::int64_t i) { return Tensors{{"tokens", validation_batches_->sequential(i)}}; },
-                .count = std::min<std::int64_t>(8, validation_batch_count()),
-                .every = s_.evaluate_every},
+        .evaluation = Evaluation{.graph = forward,
+                                 .batches =
+                                     [this](std::int64_t i) {
+                                       return Tensors{{"tokens", validation_batches_->sequential(i)}};
+                                     },
+                                 .count = std::min<std::int64_t>(8, validation_batch_count()),
+                                 .every = s_.evaluate_every},
         .folder = folder_,
         .save_every = s_.save_every,
-        .settings = {.fixed = s_.model.to_strings(),
-                     .changeable = changeable_settings(s_),
-                     .kept = {{"characters", corpus_->vocabulary.characters()}, {"text", text_hash_}}},
+        .settings = {.fixed = fixed_settings(), .changeable = changeable_settings(s_), .kept = kept_settings()},
         .compile = compile,
         .after_step = [this](const StepReport& step) { after_step(step); },
         .after_evaluation =
@@ -167,8 +183,8 @@ class TextTraining {
         c.pass_seconds + c.lower_seconds + c.codegen_seconds);
     print("memory: {} planned at the peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
           format_bytes(plan.argument_bytes));
-    print("{} parameters; batches of {} x {} characters; {} steps\n",
-          format_count(static_cast<double>(parameter_count_)), s_.batch, s_.model.context, s_.optimizer.steps);
+    print("{} parameters; batches of {} x {} {}; {} steps\n", format_count(static_cast<double>(parameter_count_)),
+          s_.batch, s_.model.context, codec_->unit(), s_.optimizer.steps);
     for (const std::string& line : trainer_->changed_settings()) print("{}\n", line);
     if (const auto& checkpoint = folder_.checkpoint())
       print("going on after step {} of the checkpoint in {}\n", trainer_->step(),
@@ -179,7 +195,10 @@ class TextTraining {
   void loop() {
     progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
     const bool done = trainer_->run(
-        [this](std::int64_t step) { return Tensors{{"tokens", train_batches_->random(step)}}; }, s_.optimizer.steps);
+        [this](std::int64_t step) {
+          return Tensors{{"tokens", train_batches_->random(step)}};
+        },
+        s_.optimizer.steps);
     progress_.reset();
     if (!done) stopped();
   }
@@ -220,13 +239,17 @@ class TextTraining {
     const auto loss = trainer_->evaluate(validation_batch_count());
     if (!loss) stopped();
     trainer_->save();
-    print("validation loss {:.3f} nats a character over the whole validation text\n", *loss);
-    print("checkpoint and loss.svg in {}\n", folder());
+    print("validation loss {:.3f} nats a {} over the whole validation text\n", *loss,
+          codec_->unit().substr(0, codec_->unit().size() - 1));
+    write_model_folder(s_.output / "model", s_.model, *codec_, trainer_->parameters());
+    print("checkpoint and loss.svg in {}; the model for lathe generate and transformers in {}\n", folder(),
+          visible((s_.output / "model").string()));
   }
 
   void sample() {
     if (s_.sample <= 0) return;
-    std::vector<std::int64_t> tokens = corpus_->vocabulary.encode(s_.prompt.empty() ? "\n" : s_.prompt);
+    std::vector<std::int64_t> tokens = codec_->encode(s_.prompt.empty() ? "\n" : s_.prompt);
+    const auto text_of = codec_->stream();
     Sampler sampler(s_.sampling, s_.seed);
     print("\n--- a sample, temperature {:.1f} ---\n{}", s_.sampling.temperature, s_.prompt == "\n" ? "" : s_.prompt);
     for (std::int64_t i = 0; i < s_.sample && StopSignals::received() == 0; ++i) {
@@ -236,7 +259,7 @@ class TextTraining {
         input.set_int(j, tokens[tokens.size() - static_cast<std::size_t>(seen - j)]);
       const HostTensor logits = generate_->run({{"tokens", input}}).at("logits");
       tokens.push_back(sampler.next(logits_row(logits, seen - 1)));
-      print_text(corpus_->vocabulary.decode({tokens.back()}));
+      print_text(text_of(tokens.back()));
     }
     print("\n");
     if (StopSignals::received() != 0) throw Stopped(StopSignals::received());
@@ -247,7 +270,8 @@ class TextTraining {
   RunFolder folder_;
   std::string text_hash_;
   std::size_t characters_ = 0;
-  std::optional<text::Corpus> corpus_;
+  std::optional<TextCodec> codec_;
+  text::SplitIds split_;
   std::optional<text::BatchSampler> train_batches_, validation_batches_;
   std::int64_t parameter_count_ = 0;
   std::optional<Trainer> trainer_;

@@ -14,11 +14,12 @@ struct TrainSettings {
   OptimizerSettings optimizer;
   std::filesystem::path text;           ///< a file; empty: `sources`
   std::filesystem::path sources = ".";  ///< a folder whose source files are the text
+  std::string tokenizer;  ///< "": characters; "bpe:SIZE": learned from the text; else a tokenizer.json or its folder
   std::filesystem::path output = "lathe-run";
   std::int64_t batch = 8;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 100, save_every = 200;
-  std::int64_t sample = 400;  ///< characters of text to sample at the end
+  std::int64_t sample = 400;  ///< characters, or tokens, to sample at the end
   std::string prompt = "\n";
   Sampling sampling = {.temperature = 0.8, .top_k = 40};
   int threads = 0;
@@ -31,12 +32,13 @@ struct TrainSettings {
 };
 
 /// Trains a language model on text by compiled code: prints the model's IR and a compile summary, then live progress;
-/// writes checkpoints, the loss curve (loss.svg) and a sample. Goes on from the newest good checkpoint in `output`,
-/// and says which of the settings that may change did. SIGINT, SIGTERM and SIGHUP end it after the present step, with
-/// a checkpoint: then it throws Stopped. Where standard output is lost it ends so too, with that error. UserErrors:
-/// those of reading the text, of the settings and of checkpoints; [train_locked] where another process trains in
-/// `output`; [train_resume] where the checkpoint is of another model or text, or has no vocabulary; [train_diverged]
-/// where the loss or a state is not finite: that state is kept in output/diverged, and checkpoints stay as they are.
+/// writes checkpoints, the loss curve (loss.svg), the model as a Hugging Face directory (model/) and a sample. Goes
+/// on from the newest good checkpoint in `output`, and says which of the settings that may change did. SIGINT,
+/// SIGTERM and SIGHUP end it after the present step, with a checkpoint: then it throws Stopped. Where standard output
+/// is lost it ends so too, with that error. UserErrors: those of reading the text, of the settings and of
+/// checkpoints; [train_locked] where another process trains in `output`; [train_resume] where the checkpoint is of
+/// another model or text, or has no vocabulary; [train_diverged] where the loss or a state is not finite: that state
+/// is kept in output/diverged, and checkpoints stay as they are.
 void train(const TrainSettings& settings);
 
 }  // namespace lathe::tools

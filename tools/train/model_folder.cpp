@@ -1,0 +1,106 @@
+#include "tools/train/model_folder.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/tensor_folder.h"
+
+namespace lathe::tools {
+
+namespace {
+
+using nlohmann::json;
+
+json config_of(const ModelSettings& s) {
+  json config = {
+      {"vocab_size", s.vocab}, {"torch_dtype", "float32"}, {"bos_token_id", nullptr}, {"eos_token_id", nullptr}};
+  if (s.model == "gpt") {
+    config.update({{"model_type", "gpt2"},
+                   {"architectures", {"GPT2LMHeadModel"}},
+                   {"n_embd", s.d_model},
+                   {"n_layer", s.layers},
+                   {"n_head", s.heads},
+                   {"n_positions", s.context},
+                   {"n_inner", nullptr},
+                   {"activation_function", "gelu_new"},
+                   {"layer_norm_epsilon", 1e-5},
+                   {"resid_pdrop", s.dropout},
+                   {"embd_pdrop", s.dropout},
+                   {"attn_pdrop", s.dropout},
+                   {"tie_word_embeddings", true}});
+    return config;
+  }
+  config.update({{"model_type", "llama"},
+                 {"architectures", {"LlamaForCausalLM"}},
+                 {"hidden_size", s.d_model},
+                 {"intermediate_size", feed_forward_size(s)},
+                 {"num_hidden_layers", s.layers},
+                 {"num_attention_heads", s.heads},
+                 {"num_key_value_heads", s.heads},
+                 {"head_dim", s.d_model / s.heads},
+                 {"max_position_embeddings", s.context},
+                 {"rms_norm_eps", 1e-5},
+                 {"rope_theta", 10000.0},
+                 {"hidden_act", "silu"},
+                 {"attention_bias", false},
+                 {"mlp_bias", false},
+                 {"tie_word_embeddings", false}});
+  return config;
+}
+
+/// What Hugging Face's files call a parameter of models::Gpt or models::Llama.
+std::string tensor_name(const ModelSettings& s, const std::string& parameter) {
+  if (s.model == "gpt") {
+    const bool table = parameter == "wte" || parameter == "wpe";
+    return "transformer." + parameter + (table ? ".weight" : "");
+  }
+  static const std::map<std::string, std::string> names{{"embed", "model.embed_tokens"},
+                                                        {"norm", "model.norm"},
+                                                        {"lm_head", "lm_head"},
+                                                        {"input_norm", "input_layernorm"},
+                                                        {"post_norm", "post_attention_layernorm"},
+                                                        {"q_proj", "self_attn.q_proj"},
+                                                        {"k_proj", "self_attn.k_proj"},
+                                                        {"v_proj", "self_attn.v_proj"},
+                                                        {"o_proj", "self_attn.o_proj"},
+                                                        {"gate_proj", "mlp.gate_proj"},
+                                                        {"up_proj", "mlp.up_proj"},
+                                                        {"down_proj", "mlp.down_proj"}};
+  const std::size_t dot = parameter.rfind('.');
+  if (dot == std::string::npos) return names.at(parameter) + ".weight";
+  return "model." + parameter.substr(0, dot + 1) + names.at(parameter.substr(dot + 1)) + ".weight";
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace
+
+void write_model_folder(const std::filesystem::path& folder, const ModelSettings& model, const TextCodec& codec,
+                        const Parameters& weights) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    throw UserError(fmt::format("cannot make {}: {}", folder.string(), failed.message()), "file_write",
+                    "give another --output");
+  std::vector<PlacedTensor> tensors;
+  for (const nn::Parameter& parameter : build_model(model).parameters())
+    tensors.push_back(
+        {"model.safetensors", view_of(tensor_name(model, parameter.name()), weights.get(parameter.name()))});
+  write_tensor_folder(folder, tensors);
+  write(folder / "config.json", config_of(model).dump(2) + "\n");
+  write(folder / "generation_config.json",
+        json{{"do_sample", true}, {"temperature", 0.8}, {"top_k", 40}}.dump(2) + "\n");
+  write(folder / "tokenizer.json", codec.tokenizer_json());
+  write(folder / "tokenizer_config.json",
+        json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", model.context}}.dump(2) + "\n");
+}
+
+}  // namespace lathe::tools
