@@ -28,16 +28,13 @@ Tensor built_of_all(std::string_view op, const Where& at, const Make& make, std:
 using Values = std::vector<ir::Value>;
 
 Tensor einsum_of(std::string_view equation, std::span<const Tensor> operands, const Where& at) {
-  return built_of_all(
-      "einsum", at, [&](const Values& all) { return ir::einsum(equation, all); }, operands);
+  return built_of_all("einsum", at, [&](const Values& all) { return ir::einsum(equation, all); }, operands);
 }
 Tensor concat_of(std::span<const Tensor> parts, int dim, const Where& at) {
-  return built_of_all(
-      "concat", at, [&](const Values& all) { return ir::concat(all, dim); }, parts);
+  return built_of_all("concat", at, [&](const Values& all) { return ir::concat(all, dim); }, parts);
 }
 Tensor stack_of(std::span<const Tensor> parts, int dim, const Where& at) {
-  return built_of_all(
-      "stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
+  return built_of_all("stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
 }
 
 std::span<const Tensor> span_of(std::initializer_list<Tensor> list) { return {list.begin(), list.size()}; }
@@ -63,50 +60,40 @@ Tensor softplus(const Tensor& a, Where at) { return built("softplus", at, ir::so
 Tensor square(const Tensor& a, Where at) { return built("square", at, ir::square, a); }
 Tensor reciprocal(const Tensor& a, Where at) { return built("reciprocal", at, ir::reciprocal, a); }
 Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
-  return built(
-      "gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
+  return built("gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
 }
 Tensor clamp(const Tensor& a, double low, double high, Where at) {
-  return built(
-      "clamp", at, [&](auto& x) { return ir::clamp(x, low, high); }, a);
+  return built("clamp", at, [&](auto& x) { return ir::clamp(x, low, high); }, a);
 }
 Tensor maximum(const Tensor& a, const Tensor& b, Where at) { return built("maximum", at, ir::maximum, a, b); }
 Tensor maximum(const Tensor& a, double b, Where at) {
-  return built(
-      "maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
+  return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
 }
 Tensor minimum(const Tensor& a, const Tensor& b, Where at) { return built("minimum", at, ir::minimum, a, b); }
 Tensor minimum(const Tensor& a, double b, Where at) {
-  return built(
-      "minimum", at, [&](auto& x) { return ir::minimum(x, b); }, a);
+  return built("minimum", at, [&](auto& x) { return ir::minimum(x, b); }, a);
 }
 Tensor pow(const Tensor& a, const Tensor& b, Where at) { return built("pow", at, ir::pow, a, b); }
 Tensor pow(const Tensor& a, double b, Where at) {
-  return built(
-      "pow", at, [&](auto& x) { return ir::pow(x, b); }, a);
+  return built("pow", at, [&](auto& x) { return ir::pow(x, b); }, a);
 }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at) {
   return built("where", at, ir::where, condition, a, b);
 }
 Tensor where(const Tensor& condition, const Tensor& a, double b, Where at) {
-  return built(
-      "where", at, [&](auto& x, auto& y) { return ir::where(x, y, b); }, condition, a);
+  return built("where", at, [&](auto& x, auto& y) { return ir::where(x, y, b); }, condition, a);
 }
 Tensor where(const Tensor& condition, double a, const Tensor& b, Where at) {
-  return built(
-      "where", at, [&](auto& x, auto& y) { return ir::where(x, a, y); }, condition, b);
+  return built("where", at, [&](auto& x, auto& y) { return ir::where(x, a, y); }, condition, b);
 }
 Tensor masked_fill(const Tensor& a, const Tensor& mask, double value, Where at) {
-  return built(
-      "masked_fill", at, [&](auto& x, auto& y) { return ir::masked_fill(x, y, value); }, a, mask);
+  return built("masked_fill", at, [&](auto& x, auto& y) { return ir::masked_fill(x, y, value); }, a, mask);
 }
 Tensor tril(const Tensor& a, std::int64_t diagonal, Where at) {
-  return built(
-      "tril", at, [&](auto& x) { return ir::tril(x, diagonal); }, a);
+  return built("tril", at, [&](auto& x) { return ir::tril(x, diagonal); }, a);
 }
 Tensor triu(const Tensor& a, std::int64_t diagonal, Where at) {
-  return built(
-      "triu", at, [&](auto& x) { return ir::triu(x, diagonal); }, a);
+  return built("triu", at, [&](auto& x) { return ir::triu(x, diagonal); }, a);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where at) { return built("matmul", at, ir::matmul, a, b); }
@@ -122,12 +109,10 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Wh
 }
 
 Tensor gather(const Tensor& table, const Tensor& indices, int dim, Where at) {
-  return built(
-      "gather", at, [&](auto& x, auto& y) { return ir::gather(x, y, dim); }, table, indices);
+  return built("gather", at, [&](auto& x, auto& y) { return ir::gather(x, y, dim); }, table, indices);
 }
 Tensor embedding(const Tensor& ids, const Tensor& table, Where at) {
-  return built(
-      "embedding", at, [&](auto& x, auto& y) { return ir::gather(x, y, 0); }, table, ids);
+  return built("embedding", at, [&](auto& x, auto& y) { return ir::gather(x, y, 0); }, table, ids);
 }
 Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_idx, Where at) {
   return built(
@@ -150,20 +135,17 @@ Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows,
 }
 
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at) {
-  return built(
-      "take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
+  return built("take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
 }
 Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at) { return concat_of(span_of(parts), dim, at); }
 Tensor concat(const std::vector<Tensor>& parts, int dim, Where at) { return concat_of(parts, dim, at); }
 Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at) { return stack_of(span_of(parts), dim, at); }
 Tensor stack(const std::vector<Tensor>& parts, int dim, Where at) { return stack_of(parts, dim, at); }
 Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at) {
-  return built(
-      "pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
+  return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
 }
 Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at) {
-  return built(
-      "one_hot", at, [&](auto& x) { return ir::one_hot(x, classes, dtype); }, indices);
+  return built("one_hot", at, [&](auto& x) { return ir::one_hot(x, classes, dtype); }, indices);
 }
 
 Tensor view_as_complex(const Tensor& a, Where at) { return built("view_as_complex", at, ir::view_as_complex, a); }
@@ -174,28 +156,23 @@ Tensor polar(const Tensor& radius, const Tensor& angle, Where at) {
 }
 
 Tensor softmax(const Tensor& a, int dim, Where at) {
-  return built(
-      "softmax", at, [&](auto& x) { return ir::softmax(x, dim); }, a);
+  return built("softmax", at, [&](auto& x) { return ir::softmax(x, dim); }, a);
 }
 Tensor log_softmax(const Tensor& a, int dim, Where at) {
-  return built(
-      "log_softmax", at, [&](auto& x) { return ir::log_softmax(x, dim); }, a);
+  return built("log_softmax", at, [&](auto& x) { return ir::log_softmax(x, dim); }, a);
 }
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, Where at) {
   return built(
       "layer_norm", at, [&](auto& a, auto& w, auto& b) { return ir::layer_norm(a, w, b, eps); }, x, weight, bias);
 }
 Tensor rms_norm(const Tensor& x, double eps, Where at) {
-  return built(
-      "rms_norm", at, [&](auto& a) { return ir::rms_norm(a, eps); }, x);
+  return built("rms_norm", at, [&](auto& a) { return ir::rms_norm(a, eps); }, x);
 }
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where at) {
-  return built(
-      "rms_norm", at, [&](auto& a, auto& w) { return ir::rms_norm(a, w, eps); }, x, weight);
+  return built("rms_norm", at, [&](auto& a, auto& w) { return ir::rms_norm(a, w, eps); }, x, weight);
 }
 Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at) {
-  return built(
-      "dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
+  return built("dropout", at, [&](auto& x, auto& y) { return ir::dropout(x, y, p); }, a, random_state);
 }
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
                  bool causal, bool zero_masked, Where at) {

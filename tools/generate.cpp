@@ -162,7 +162,9 @@ void add_generate(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--ignore-end", o->ignore_end, "Go on after tokens that end a text");
-  command->add_option("--dtype", o->dtype, "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
+  command
+      ->add_option("--dtype", o->dtype,
+                   "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
   command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once")

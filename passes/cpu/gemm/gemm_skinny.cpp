@@ -81,9 +81,8 @@ class SkinnyDot {
         });
       } else {
         row_blocks(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
-          over_columns([&](Value n) {
-            dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()});
-          });
+          over_columns(
+              [&](Value n) { dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()}); });
         });
       }
       if (left == 0) return;
@@ -107,8 +106,7 @@ class SkinnyDot {
     const auto left = static_cast<int>(known ? *known % step : 0);
     b_.for_loop(block.m0, block.m1, step, [&](Value m) {
       if (known && left == 0) return body(m, step, true);
-      b_.if_(
-          m + step <= sizes_.m, [&] { body(m, step, true); }, [&] { body(m, left > 0 ? left : step, left > 0); });
+      b_.if_(m + step <= sizes_.m, [&] { body(m, step, true); }, [&] { body(m, left > 0 ? left : step, left > 0); });
     });
   }
 
