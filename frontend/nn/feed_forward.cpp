@@ -5,12 +5,20 @@
 namespace lathe::nn {
 
 Tensor activate(Activation activation, const Tensor& x, Where at) {
+  const CallSite line(x, at);
   switch (activation) {
-    case Activation::relu: return relu(x, at);
-    case Activation::gelu: return gelu(x, false, at);
-    case Activation::gelu_tanh: return gelu(x, true, at);
-    case Activation::silu: return silu(x, at);
-    case Activation::tanh: return tanh(x, at);
+    case Activation::relu: return relu(x);
+    case Activation::gelu: return gelu(x, false);
+    case Activation::gelu_tanh: return gelu(x, true);
+    case Activation::silu: return silu(x);
+    case Activation::tanh: return tanh(x);
+    case Activation::quick_gelu: return x * sigmoid(x * 1.702);
+    case Activation::relu_squared: return square(relu(x));
+    case Activation::relu6: return clamp(x, 0, 6);
+    case Activation::leaky_relu: return where(x > 0, x, x * 0.01);
+    case Activation::sigmoid: return sigmoid(x);
+    case Activation::mish: return x * tanh(softplus(x));
+    case Activation::linear: return x;
   }
   throw InternalError("an activation out of range");
 }

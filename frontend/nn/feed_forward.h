@@ -8,7 +8,20 @@
 
 namespace lathe::nn {
 
-enum class Activation { relu, gelu, gelu_tanh, silu, tanh };
+enum class Activation {
+  relu,
+  gelu,
+  gelu_tanh,
+  silu,
+  tanh,
+  quick_gelu,    ///< x sigmoid(1.702 x) (Hendrycks and Gimpel 2016)
+  relu_squared,  ///< relu(x)^2 (So et al. 2021)
+  relu6,         ///< min(relu(x), 6)
+  leaky_relu,    ///< x where it is positive, else x / 100
+  sigmoid,
+  mish,  ///< x tanh(softplus(x)) (Misra 2020)
+  linear,
+};
 Tensor activate(Activation activation, const Tensor& x, Where at = Where::current());
 
 struct FeedForwardOptions {

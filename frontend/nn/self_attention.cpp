@@ -5,15 +5,19 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/built.h"
 #include "frontend/nn/attention.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/ops.h"
+#include "ir/ops/functional.h"
 
 namespace lathe::nn {
 
 namespace {
 
-void check(const AttentionContext::Options& options, const Where& at) {
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+void check(const AttentionContext::Options& options, bool is_causal, const Where& at) {
   const auto require = [&](bool holds, std::string_view name, const auto& value, std::string_view hint) {
     require_option(at, "attention", "attention_options", holds, name, value, hint);
   };
@@ -22,6 +26,8 @@ void check(const AttentionContext::Options& options, const Where& at) {
           "give a positive number, or 0 for none");
   require(options.window.value_or(1) >= 1, "the window", options.window.value_or(1),
           "give 1 or more: a query sees itself");
+  require(is_causal || !options.window, "the window", options.window.value_or(1),
+          "attention in both directions has none");
 }
 
 /// Heads of queries for each head of keys.
@@ -36,6 +42,18 @@ Dim groups_of(const Dim& h, const Dim& kv, const Where& at) {
 
 }  // namespace
 
+AttentionContext AttentionContext::bidirectional(const std::optional<Tensor>& mask) {
+  AttentionContext context(Dim(1), mask);
+  context.is_causal_ = false;
+  return context;
+}
+
+AttentionContext AttentionContext::with_bias(const Tensor& bias) const {
+  AttentionContext context = *this;
+  context.bias_ = bias;
+  return context;
+}
+
 /// bool [T, T] or [B, 1, T, T]: query i sees key j; with a cache [.., T, rows] as it says.
 Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> window) const {
   if (cache_) return cache_->visible(g, length_, window);
@@ -47,9 +65,18 @@ Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> win
   return sees & (words | itself);
 }
 
+/// The softmax of the scores that are allowed: [B, h, T, S].
+Tensor AttentionContext::weights(const Tensor& scores, std::optional<std::int64_t> window) const {
+  if (is_causal_) return softmax(scores.masked_fill(~allowed(scores.graph(), window), minus_infinity), -1);
+  if (!mask_) return softmax(scores, -1);
+  const Tensor padding = (*mask_ == 0).unsqueeze(1).unsqueeze(2);  // [B, 1, 1, S]
+  const auto zero_masked = [](const ir::Value& x) { return ir::softmax(x, -1, true); };
+  return detail::built("softmax", Where::current(), zero_masked, scores.masked_fill(padding, minus_infinity));
+}
+
 Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
                                 Where at) const {
-  check(options, at);
+  check(options, is_causal_, at);
   const Dim groups = groups_of(q.size(1, at), k.size(1, at), at);
   const CallSite line(q, at);
   const auto seen = [&](std::string_view cache, const Tensor& x) {
@@ -59,8 +86,8 @@ Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& 
   const Tensor keys = seen("key_cache", k), values = seen("value_cache", v);
   Tensor scores = matmul(q, keys.transpose(-2, -1)) * options.scale;  // [B, h, T, S]
   if (options.soft_cap != 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
-  const Tensor forbidden = ~allowed(q.graph(), options.window);
-  return matmul(softmax(scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()), -1), values);
+  if (bias_) scores = scores + *bias_;
+  return matmul(weights(scores, options.window), values);
 }
 
 namespace {
@@ -103,11 +130,11 @@ Tensor SelfAttention::query_heads(const Tensor& x, const Dim& heads, const std::
   return norm ? (*norm)(split) : split;
 }
 
-SelfAttention::Heads SelfAttention::project(const Tensor& x) const {
+SelfAttention::Heads SelfAttention::project(const Tensor& x, const Tensor& source) const {
   const Dim &h = options_.h, &kv = options_.kv, &d = options_.d;
   Tensor q, k, v;  // [B, T, h*d], [B, T, kv*d] twice
   switch (options_.projections) {
-    case Projections::separate: q = (*q_)(x), k = (*k_)(x), v = (*v_)(x); break;
+    case Projections::separate: q = (*q_)(x), k = (*k_)(source), v = (*v_)(source); break;
     case Projections::stacked: {
       const Tensor all = (*stacked_)(x);
       q = all.slice(-1, 0, h * d);
@@ -126,11 +153,23 @@ SelfAttention::Heads SelfAttention::project(const Tensor& x) const {
 Tensor SelfAttention::operator()(const Tensor& x, const AttentionContext& context,
                                  const std::optional<RotaryTables>& tables, Where at) const {
   const CallSite line(x, at, path());
-  Heads heads = project(x);
+  Heads heads = project(x, x);
   if (tables) {
     heads.q = rotate(heads.q, *tables);
     heads.k = rotate(heads.k, *tables);
   }
+  return attend(heads, context);
+}
+
+Tensor SelfAttention::across(const Tensor& x, const Tensor& source, const AttentionContext& context, Where at) const {
+  const CallSite line(x, at, path());
+  if (options_.projections != Projections::separate)
+    throw UserError(Location(at), "attention", "q, k and v come of one layer, which has one input",
+                    "attention_options", "give separate projections");
+  return attend(project(x, source), context);
+}
+
+Tensor SelfAttention::attend(const Heads& heads, const AttentionContext& context) const {
   const Tensor attended = context.attend(heads.q, heads.k, heads.v, options_.attention);  // [B, h, T, d]
   return o_(merge_heads(attended, options_.h * options_.d));                              // [B, T, hidden]
 }

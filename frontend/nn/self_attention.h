@@ -10,7 +10,7 @@
 #include "frontend/nn/norm.h"
 #include "frontend/nn/rope.h"
 
-/// Self-attention of decoder-only models: what families of them differ in are options.
+/// Attention as pretrained models have it: what families of them differ in are options.
 namespace lathe::nn {
 
 /// Which tokens see which, in one call of a model.
@@ -21,6 +21,10 @@ class AttentionContext {
       : length_(length), mask_(mask) {}
   /// New tokens see those before them too, whose keys and values are in the cache.
   AttentionContext(const Dim& length, const KeyValueCache& cache) : length_(length), cache_(cache) {}
+  /// Every query sees every key, later ones too, but for padding: mask i64 [B, S] of the keys; none: no padding.
+  static AttentionContext bidirectional(const std::optional<Tensor>& mask = {});
+  /// The same with a term that is added to the scores, [h, T, S] or [B, h, T, S], after their scale and their cap.
+  AttentionContext with_bias(const Tensor& bias) const;
 
   struct Options {
     double scale = 1;                         ///< of the scores
@@ -28,17 +32,21 @@ class AttentionContext {
     std::optional<std::int64_t> window = {};  ///< query i sees keys j with i - window < j <= i
   };
   /// Causal attention: q [B, h, T, d], k and v [B, kv, T, d], each head of theirs serving h / kv of q in a row ->
-  /// [B, h, T, d]. Every query sees itself, padding too, so that no row of weights is empty. Throws UserError
-  /// [attention_options] for options out of range, [attention_heads] where kv does not divide h.
+  /// [B, h, T, d]. Every query sees itself, padding too, so that no row of weights is empty. Bidirectional: k and v
+  /// [B, kv, S, d]; where all keys are padding, a query gives 0. Throws UserError [attention_options] for options out
+  /// of range, such as a window without order, [attention_heads] where kv does not divide h.
   Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Options& options,
                 Where at = Where::current()) const;
 
  private:
   Tensor allowed(const Graph& g, std::optional<std::int64_t> window) const;
+  Tensor weights(const Tensor& scores, std::optional<std::int64_t> window) const;
 
   Dim length_;
   std::optional<Tensor> mask_;
   std::optional<KeyValueCache> cache_;
+  bool is_causal_ = true;
+  std::optional<Tensor> bias_ = {};
 };
 
 /// How q, k and v come from one input.
@@ -72,12 +80,17 @@ class SelfAttention : public Module {
   /// `tables`: none for models that know positions otherwise.
   Tensor operator()(const Tensor& x, const AttentionContext& context, const std::optional<RotaryTables>& tables = {},
                     Where at = Where::current()) const;
+  /// Cross-attention: queries of x [B, T, hidden], keys and values of source [B, S, hidden] -> [B, T, hidden]. The
+  /// projections are separate.
+  Tensor across(const Tensor& x, const Tensor& source, const AttentionContext& context,
+                Where at = Where::current()) const;
 
  private:
   struct Heads {
     Tensor q, k, v;  // [B, h, T, d], [B, kv, T, d] twice
   };
-  Heads project(const Tensor& x) const;
+  Heads project(const Tensor& x, const Tensor& source) const;
+  Tensor attend(const Heads& heads, const AttentionContext& context) const;
   Tensor query_heads(const Tensor& x, const Dim& heads, const std::optional<RmsNorm>& norm) const;
 
   SelfAttentionOptions options_;

@@ -7,8 +7,6 @@
 #include "frontend/losses.h"
 #include "frontend/ops.h"
 #include "frontend/pretrained/options.h"
-#include "ir/support/error.h"
-#include "ir/support/nearest.h"
 
 namespace lathe::pretrained {
 
@@ -17,23 +15,24 @@ namespace {
 struct Family {
   std::string_view model_type;
   std::unique_ptr<CausalLm> (*make)(const Config&);
-  std::vector<std::string> ignored = {};
-  std::string prefix = {};
+  TensorNames names = {};
 };
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
-      {"llama", make_llama, {"*.rotary_emb.inv_freq"}},
-      {"mistral", make_llama, {"*.rotary_emb.inv_freq"}},
-      {"qwen2", make_llama, {"*.rotary_emb.inv_freq"}},
+      {"llama", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
+      {"mistral", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
+      {"qwen2", make_llama, {.ignored = {"*.rotary_emb.inv_freq"}}},
       {"qwen3", make_llama},
       {"mixtral", make_mixtral},
       {"phi3", make_phi3},
       {"olmo2", make_olmo2},
       {"gemma2", make_gemma},
       {"gemma3_text", make_gemma},
-      {"gpt_neox", make_gpt_neox, {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"}},
-      {"gpt2", make_gpt2, {"*.attn.bias", "*.attn.masked_bias"}, "transformer."},
+      {"gpt_neox",
+       make_gpt_neox,
+       {.ignored = {"*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq"}}},
+      {"gpt2", make_gpt2, {.ignored = {"*.attn.bias", "*.attn.masked_bias"}, .prefix = "transformer."}},
   };
   return all;
 }
@@ -101,13 +100,8 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
 }
 
 MadeCausalLm make_causal_lm(const Config& config) {
-  const std::string type = config.text("model_type");
-  std::vector<std::string_view> known;
-  for (const Family& family : families()) {
-    if (family.model_type == type) return {family.make(config), family.ignored, family.prefix};
-    known.push_back(family.model_type);
-  }
-  config.reject("model_type", did_you_mean_or_list(type, known, "Lathe knows"));
+  const Family& family = family_of(config, families());
+  return {family.make(config), family.names};
 }
 
 }  // namespace lathe::pretrained

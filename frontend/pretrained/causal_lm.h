@@ -7,7 +7,7 @@
 
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/self_attention.h"
-#include "frontend/pretrained/config.h"
+#include "frontend/pretrained/family.h"
 
 /// Decoder-only language models as Hugging Face's files describe them: a family is a file of its own, made of the
 /// blocks of frontend/nn, and a line in causal_lm.cpp.
@@ -114,12 +114,11 @@ class DecoderStack : public CausalLm {
   std::vector<Layer> layers_;
 };
 
-/// A model of the family that config.json names as its model_type, and the tensors that files of the family carry and
-/// the model does not need. UserError [config_value] for an unknown family or option.
+/// A model of the family that config.json names as its model_type, and how files of the family name its tensors.
+/// UserError [config_value] for an unknown family or option.
 struct MadeCausalLm {
   std::unique_ptr<CausalLm> model;
-  std::vector<std::string> ignored;  ///< names, or their ends where they start with '*'
-  std::string prefix;                ///< that older files leave out of all names but the output layer's
+  TensorNames names;
 };
 MadeCausalLm make_causal_lm(const Config& config);
 

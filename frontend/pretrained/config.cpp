@@ -56,6 +56,30 @@ Config Config::parse(std::string_view json, std::string_view file) {
 
 bool Config::has(std::string_view key) const { return json_->find(key) != nullptr; }
 
+std::vector<std::string> Config::keys() const {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : json_->value.items())
+    if (!value.is_null()) found.push_back(key);
+  return found;
+}
+
+bool Config::is_set(std::string_view key) const {
+  const nlohmann::json* found = json_->find(key);
+  if (!found) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  if (found->is_string()) return !found->get_ref<const std::string&>().empty();
+  return found->is_number() || !found->empty();
+}
+
+bool Config::is_text(std::string_view key) const {
+  const nlohmann::json* found = json_->find(key);
+  return found && found->is_string();
+}
+bool Config::is_list(std::string_view key) const {
+  const nlohmann::json* found = json_->find(key);
+  return found && found->is_array();
+}
+
 std::int64_t Config::integer(std::string_view key) const {
   return as_integer(required(json_->find(key), name_, key), name_, key);
 }
@@ -79,33 +103,28 @@ std::string Config::text(std::string_view key, std::string_view fallback) const 
   return has(key) ? text(key) : std::string(fallback);
 }
 
-bool Config::is_list(std::string_view key) const {
-  const nlohmann::json* found = json_->find(key);
-  return found && found->is_array();
-}
+namespace {
 
-std::vector<std::int64_t> Config::integers(std::string_view key) const {
-  const nlohmann::json& list = required(json_->find(key), name_, key);
-  if (!list.is_array()) wrong_type(name_, key, list, "a list of integers");
-  std::vector<std::int64_t> values;
-  for (const nlohmann::json& item : list) values.push_back(as_integer(item, name_, key));
+/// A list, item by item.
+template <class Item>
+auto items(const nlohmann::json& list, const std::string& name, std::string_view key, std::string_view wanted,
+           const Item& item) {
+  if (!list.is_array()) wrong_type(name, key, list, wanted);
+  std::vector<decltype(item(list, name, key))> values;
+  for (const nlohmann::json& each : list) values.push_back(item(each, name, key));
   return values;
 }
+
+}  // namespace
 
 std::vector<double> Config::reals(std::string_view key) const {
-  const nlohmann::json& list = required(json_->find(key), name_, key);
-  if (!list.is_array()) wrong_type(name_, key, list, "a list of numbers");
-  std::vector<double> values;
-  for (const nlohmann::json& item : list) values.push_back(as_real(item, name_, key));
-  return values;
+  return items(required(json_->find(key), name_, key), name_, key, "a list of numbers", as_real);
 }
-
+std::vector<std::int64_t> Config::integers(std::string_view key) const {
+  return items(required(json_->find(key), name_, key), name_, key, "a list of integers", as_integer);
+}
 std::vector<std::string> Config::texts(std::string_view key) const {
-  const nlohmann::json& list = required(json_->find(key), name_, key);
-  if (!list.is_array()) wrong_type(name_, key, list, "a list of strings");
-  std::vector<std::string> values;
-  for (const nlohmann::json& item : list) values.push_back(as_text(item, name_, key));
-  return values;
+  return items(required(json_->find(key), name_, key), name_, key, "a list of strings", as_text);
 }
 
 Config Config::object(std::string_view key) const {

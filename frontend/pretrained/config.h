@@ -16,6 +16,12 @@ class Config {
   static Config parse(std::string_view json, std::string_view file);
 
   bool has(std::string_view key) const;
+  /// All keys, sorted, but those whose values are null.
+  std::vector<std::string> keys() const;
+  /// Whether the value says anything: it is there, and is neither null nor false, nor an empty text, list or object.
+  bool is_set(std::string_view key) const;
+  bool is_text(std::string_view key) const;
+  bool is_list(std::string_view key) const;
 
   std::int64_t integer(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t fallback) const;
@@ -24,9 +30,8 @@ class Config {
   bool boolean(std::string_view key, bool fallback) const;
   std::string text(std::string_view key) const;
   std::string text(std::string_view key, std::string_view fallback) const;
-  bool is_list(std::string_view key) const;  ///< of anything
-  std::vector<std::int64_t> integers(std::string_view key) const;
   std::vector<double> reals(std::string_view key) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
   Config object(std::string_view key) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <map>
 
 #include "ir/support/error.h"
 
@@ -72,20 +73,79 @@ DType stored_dtype(const Config& config) {
   config.reject(key, "Lathe reads weights of float64, float32, bfloat16 and float16");
 }
 
+std::optional<nn::Activation> activation_named(std::string_view name) {
+  using nn::Activation;
+  static const std::map<std::string_view, Activation> all{
+      {"silu", Activation::silu},
+      {"swish", Activation::silu},
+      {"gelu", Activation::gelu},
+      {"gelu_python", Activation::gelu},
+      {"gelu_new", Activation::gelu_tanh},
+      {"gelu_fast", Activation::gelu_tanh},
+      {"gelu_accurate", Activation::gelu_tanh},
+      {"gelu_pytorch_tanh", Activation::gelu_tanh},
+      {"gelu_python_tanh", Activation::gelu_tanh},
+      {"quick_gelu", Activation::quick_gelu},
+      {"relu", Activation::relu},
+      {"relu2", Activation::relu_squared},
+      {"relu6", Activation::relu6},
+      {"leaky_relu", Activation::leaky_relu},
+      {"sigmoid", Activation::sigmoid},
+      {"tanh", Activation::tanh},
+      {"mish", Activation::mish},
+      {"linear", Activation::linear},
+  };
+  const auto found = all.find(name);
+  return found == all.end() ? std::nullopt : std::optional(found->second);
+}
+
 nn::Activation activation(const Config& config, std::string_view key) {
-  const std::string name = config.text(key);
-  if (name == "silu" || name == "swish") return nn::Activation::silu;
-  if (name == "gelu") return nn::Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return nn::Activation::gelu_tanh;
-  if (name == "relu") return nn::Activation::relu;
-  if (name == "tanh") return nn::Activation::tanh;
-  config.reject(key, "Lathe knows silu, gelu, gelu_new, gelu_pytorch_tanh, relu and tanh");
+  if (const auto found = activation_named(config.text(key))) return *found;
+  config.reject(key,
+                "Lathe knows silu, gelu, gelu_new, quick_gelu, relu, relu2, relu6, leaky_relu, sigmoid, tanh, "
+                "mish and linear");
+}
+
+nn::Activation activation(const Config& config, std::string_view key, nn::Activation fallback) {
+  return config.has(key) ? activation(config, key) : fallback;
 }
 
 Dim size(const Config& config, std::string_view key, std::string_view name) {
   const std::int64_t value = config.integer(key);
   if (value < 1 || value > (std::int64_t{1} << 31)) config.reject(key, "a size is from 1 to 2^31");
   return Dim(name, value);
+}
+
+Dim size(const Config& config, std::string_view key, std::string_view name, std::int64_t fallback) {
+  return config.has(key) ? size(config, key, name) : Dim(name, fallback);
+}
+
+int layers_of(const Config& config, std::string_view key, std::int64_t fallback) {
+  const std::int64_t count = config.integer(key, fallback);
+  if (count < 1 || count > 10000) config.reject(key, "a model has from 1 to 10000 layers");
+  return static_cast<int>(count);
+}
+
+std::string architecture(const Config& config) {
+  if (!config.has("architectures")) return {};
+  const std::vector<std::string> all = config.texts("architectures");
+  return all.empty() ? std::string() : all.front();
+}
+
+void require_plain(const Config& config, std::string_view key, bool plain) {
+  if (config.has(key) && !plain) config.reject(key, "Lathe does not know this option");
+}
+
+nn::SelfAttentionOptions even_heads(const Config& config, const Dim& hidden, std::string_view heads_key) {
+  const Dim h = size(config, heads_key, "h", 12);
+  const auto d = hidden.divided_by(h);
+  if (!d) config.reject(heads_key, fmt::format("{} must be a multiple of it", hidden.to_string()));
+  return {.hidden = hidden,
+          .h = h,
+          .kv = h,
+          .d = Dim("d", *d),
+          .dtype = stored_dtype(config),
+          .attention = {.scale = 1 / std::sqrt(static_cast<double>(*d->value()))}};
 }
 
 nn::SelfAttentionOptions attention_options(const Config& config) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "frontend/nn/feed_forward.h"
@@ -14,15 +15,33 @@ namespace lathe::pretrained {
 /// nothing.
 DType stored_dtype(const Config& config);
 
-/// "silu", "gelu_new", ... as `key` says. UserError [config_value].
+/// "silu", "gelu_new", ... as `key` says; `fallback` where the file says nothing. UserError [config_value].
 nn::Activation activation(const Config& config, std::string_view key);
+nn::Activation activation(const Config& config, std::string_view key, nn::Activation fallback);
+/// The function that Hugging Face calls by this name; nothing where Lathe has none.
+std::optional<nn::Activation> activation_named(std::string_view name);
 
 /// A positive integer as a dim of that name.
 Dim size(const Config& config, std::string_view key, std::string_view name);
+Dim size(const Config& config, std::string_view key, std::string_view name, std::int64_t fallback);
+
+/// How many layers `key` says: from 1 to 10000.
+int layers_of(const Config& config, std::string_view key, std::int64_t fallback);
+
+/// The first of "architectures", such as "BertModel"; empty where the file has none.
+std::string architecture(const Config& config);
+
+/// Throws UserError [config_value] where the file says `key` and means more than `plain`: an option that is not known
+/// in any other value.
+void require_plain(const Config& config, std::string_view key, bool plain);
 
 /// hidden_size, num_attention_heads, num_key_value_heads and head_dim as the options of an attention, its scores
 /// divided by the root of head_dim.
 nn::SelfAttentionOptions attention_options(const Config& config);
+
+/// Attention of as many heads as `heads_key` says, which share `hidden` among them; their scores are divided by the
+/// root of a head's size.
+nn::SelfAttentionOptions even_heads(const Config& config, const Dim& hidden, std::string_view heads_key);
 
 /// The rotary embedding of "rope_parameters", or of "rope_theta" and "rope_scaling" in older files; `kind` names one
 /// of several where there are several, such as "full_attention".

@@ -1,31 +1,22 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <string>
 
 #include "frontend/pretrained/causal_lm.h"
-#include "frontend/pretrained/config.h"
-#include "runtime/parameters/parameters.h"
+#include "frontend/pretrained/model_files.h"
 
 namespace lathe::pretrained {
 
-/// A language model as a Hugging Face directory holds it. The weights stay in their files, mapped, until they are
-/// used.
-struct Pretrained {
-  std::filesystem::path folder;
-  Config config;
-  std::string config_text;  ///< config.json as it was read
-  std::unique_ptr<CausalLm> model;
-  Parameters weights;  ///< by the model's names, in the dtypes of the files
-
-  /// What a parameter is called in the files, and in which.
-  struct Place {
-    std::string tensor, file;
-  };
-  std::map<std::string, Place> places = {};  ///< by the model's names
+/// A model of some kind as a Hugging Face directory holds it.
+template <class Model>
+struct PretrainedModel : ModelFiles {
+  std::unique_ptr<Model> model;
 };
+
+/// A language model that goes on with a text. Other kinds stand beside: Encoder and SentenceEncoder in encoders/,
+/// Seq2SeqLm in seq2seq/, ImageModel in image_models/.
+using Pretrained = PretrainedModel<CausalLm>;
 
 /// Reads config.json and the tensors of a directory:
 ///
@@ -40,8 +31,9 @@ struct Pretrained {
 /// shapes.
 Pretrained load(const std::filesystem::path& folder);
 
-/// Writes the directory anew: config.json as it was read, the weights as they are now, under the names and in the
-/// files that they came from. The folder is made where it is missing. UserErrors of write_tensor_folder.
-void save(const Pretrained& pretrained, const std::filesystem::path& folder);
+/// Writes the directory of a model of any kind anew: config.json and its other files as they were read, the weights
+/// as they are now, under the names and in the files that they came from. The folder is made where it is missing.
+/// UserErrors of write_tensor_folder, [file_write].
+void save(const ModelFiles& files, const std::filesystem::path& folder);
 
 }  // namespace lathe::pretrained

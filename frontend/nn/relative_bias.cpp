@@ -1,0 +1,56 @@
+#include "frontend/nn/relative_bias.h"
+
+#include <cmath>
+
+#include "frontend/nn/require_option.h"
+#include "frontend/ops.h"
+
+namespace lathe::nn {
+
+namespace {
+
+/// The buckets of one direction.
+std::int64_t side_of(const RelativeBiasOptions& options) {
+  return options.bidirectional ? options.buckets / 2 : options.buckets;
+}
+
+RelativeBiasOptions checked(const RelativeBiasOptions& options, const Where& at) {
+  const auto require = [&](bool holds, std::string_view name, std::int64_t value, std::string_view hint) {
+    require_option(at, "relative_bias", "relative_bias_options", holds, name, value, hint);
+  };
+  const std::int64_t side = side_of(options);
+  require(side >= 2, "buckets", options.buckets, "give 2 or more for each direction");
+  require(options.max_distance > side / 2, "max_distance", options.max_distance,
+          "give more than half of the buckets of a direction");
+  return options;
+}
+
+}  // namespace
+
+RelativeBias::RelativeBias(const Module& parent, std::string_view name, const Dim& h,
+                           const RelativeBiasOptions& options, Where at)
+    : Module(parent, name, "RelativeBias"),
+      options_(checked(options, at)),
+      near_(side_of(options) / 2),
+      side_(side_of(options)),
+      table_(*this, "", Dim("buckets", options.buckets), h, {.dtype = options.dtype, .flat = false}, at) {}
+
+/// i64, of distances of 0 and more in the same shape.
+Tensor RelativeBias::bucket(const Tensor& distance) const {
+  const auto near = static_cast<double>(near_), far = static_cast<double>(side_ - near_);
+  const double range = std::log(static_cast<double>(options_.max_distance) / near);
+  const Tensor logarithm = log(maximum(distance.to(f64), near) / near) / range;  // 0 at `near`, 1 at max_distance
+  const Tensor beyond = (logarithm * far).to(i64) + near_;
+  return where(distance < near_, distance, minimum(beyond, static_cast<double>(side_ - 1)));
+}
+
+Tensor RelativeBias::operator()(const Graph& g, const Dim& T, const Dim& S, DType dtype, Where at) const {
+  const Tensor ahead = g.arange(S, i64, at) - g.arange(T, i64, at).unsqueeze(1);  // [T, S]: key minus query
+  const CallSite line(ahead, at, path());
+  const Tensor behind = maximum(-ahead, 0);
+  const Tensor buckets =
+      options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, bucket(behind)) : bucket(behind);
+  return table_(buckets).to(dtype).permute({2, 0, 1});  // [T, S, h] -> [h, T, S]
+}
+
+}  // namespace lathe::nn

@@ -1,0 +1,97 @@
+// BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which counts positions from its padding's id + 1 on.
+#include "frontend/pretrained/encoders/encoder.h"
+#include "frontend/pretrained/options.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+/// What both have: all but the output layer. `root` is above all names.
+EncoderOptions options_of(const Config& config, const std::string& root) {
+  require_plain(config, "is_decoder", !config.boolean("is_decoder", false));
+  require_plain(config, "add_cross_attention", !config.boolean("add_cross_attention", false));
+  require_plain(config, "position_embedding_type", config.text("position_embedding_type", "absolute") == "absolute");
+  EncoderOptions options{
+      .kind = "Encoder",
+      .vocab = size(config, "vocab_size", "vocab", 30522),
+      .positions = size(config, "max_position_embeddings", "positions", 512),
+      .d_ff = size(config, "intermediate_size", "d_ff", 3072),
+      .types = size(config, "type_vocab_size", "types", 2),
+      .layers = layers_of(config, "num_hidden_layers", 12),
+      .activation = activation(config, "hidden_act", nn::Activation::gelu),
+      .norm_eps = config.real("layer_norm_eps", 1e-12),
+      .embeddings = root + ".embeddings",
+      .layer = root + ".encoder.layer",
+      .attention = even_heads(config, size(config, "hidden_size", "hidden", 768), "num_attention_heads"),
+      .attention_norm = "attention.output.LayerNorm",
+      .up = "intermediate.dense",
+      .down = "output.dense",
+      .output_norm = "output.LayerNorm",
+      .pooler = root + ".pooler.dense",
+  };
+  options.attention.q_name = "self.query";
+  options.attention.k_name = "self.key";
+  options.attention.v_name = "self.value";
+  options.attention.o_name = "output.dense";
+  options.attention.bias = options.attention.o_bias = true;
+  return options;
+}
+
+}  // namespace
+
+DescribedEncoder describe_bert(const Config& config) {
+  DescribedEncoder bert{.options = options_of(config, "bert"),
+                        .names = {.ignored = {"*.embeddings.position_ids", "cls.seq_relationship.*"},
+                                  .prefix = "bert.",
+                                  .others = {{".LayerNorm.weight", ".LayerNorm.gamma"},
+                                             {".LayerNorm.bias", ".LayerNorm.beta"},
+                                             {"cls.predictions.bias", "cls.predictions.decoder.bias"}}}};
+  bert.options.kind = "Bert";
+  const std::string name = architecture(config);
+  if (name == "BertForMaskedLM" || name == "BertForPreTraining") {
+    bert.options.head = {.dense = "cls.predictions.transform.dense",
+                         .norm = "cls.predictions.transform.LayerNorm",
+                         .table = "cls.predictions.decoder.weight",
+                         .bias = "cls.predictions.bias",
+                         .activation = bert.options.activation,
+                         .is_tied = config.boolean("tie_word_embeddings", true)};
+    bert.names.ignored.push_back("cls.predictions.decoder.bias");
+    if (bert.options.head->is_tied) bert.names.ignored.push_back("cls.predictions.decoder.weight");
+  } else if (name.empty() || name == "BertModel") {
+    bert.names.ignored.push_back("cls.predictions.*");
+  } else {
+    config.reject("architectures", "of BERT, Lathe reads BertModel, BertForMaskedLM and BertForPreTraining");
+  }
+  return bert;
+}
+
+DescribedEncoder describe_roberta(const Config& config) {
+  DescribedEncoder roberta{.options = options_of(config, "roberta"),
+                           .names = {.ignored = {"*.embeddings.position_ids"},
+                                     .prefix = "roberta.",
+                                     .others = {{".LayerNorm.weight", ".LayerNorm.gamma"},
+                                                {".LayerNorm.bias", ".LayerNorm.beta"},
+                                                {"lm_head.bias", "lm_head.decoder.bias"}}}};
+  roberta.options.kind = "Roberta";
+  roberta.options.vocab = size(config, "vocab_size", "vocab", 50265);
+  roberta.options.padding = config.integer("pad_token_id", 1);
+  if (*roberta.options.padding < 0 || roberta.options.padding >= roberta.options.positions.value())
+    config.reject("pad_token_id", "positions count from it, so it is from 0 to max_position_embeddings - 1");
+  const std::string name = architecture(config);
+  if (name == "RobertaForMaskedLM" || name == "XLMRobertaForMaskedLM") {
+    roberta.options.head = {.dense = "lm_head.dense",
+                            .norm = "lm_head.layer_norm",
+                            .table = "lm_head.decoder.weight",
+                            .bias = "lm_head.bias",
+                            .is_tied = config.boolean("tie_word_embeddings", true)};
+    roberta.names.ignored.push_back("lm_head.decoder.bias");
+    if (roberta.options.head->is_tied) roberta.names.ignored.push_back("lm_head.decoder.weight");
+  } else if (name.empty() || name == "RobertaModel" || name == "XLMRobertaModel") {
+    roberta.names.ignored.push_back("lm_head.*");
+  } else {
+    config.reject("architectures", "of RoBERTa, Lathe reads RobertaModel and RobertaForMaskedLM, and XLMRoberta's");
+  }
+  return roberta;
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,36 @@
+#include "frontend/pretrained/encoders/encoder.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+struct Family {
+  std::string_view model_type;
+  DescribedEncoder (*describe)(const Config&);
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all{
+      {"bert", describe_bert},
+      {"roberta", describe_roberta},
+      {"xlm-roberta", describe_roberta},
+      {"distilbert", describe_distilbert},
+  };
+  return all;
+}
+
+}  // namespace
+
+PretrainedEncoder load_encoder(const std::filesystem::path& folder) {
+  const TensorFolder tensors = TensorFolder::open(folder);
+  PretrainedEncoder loaded{{read_config(folder)}, nullptr};
+  auto [options, names] = family_of(loaded.config, families()).describe(loaded.config);
+  // Only the files say whether a base model has a pooler; a masked language model has none.
+  if (options.head || !has_tensor(tensors, options.pooler + ".weight", names)) options.pooler.clear();
+  if (options.head) names.ignored.insert(names.ignored.end(), {"*.pooler.dense.weight", "*.pooler.dense.bias"});
+  loaded.model = std::make_unique<Encoder>(options);
+  take_weights(loaded, tensors, *loaded.model, names);
+  return loaded;
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/pretrained/config.h"
+#include "ir/support/nearest.h"
+
+namespace lathe::pretrained {
+
+/// How the files of a family name tensors, where it is not as the model names its parameters.
+struct TensorNames {
+  /// Tensors that the model does not need: names, their ends after a '*', or their starts before one.
+  std::vector<std::string> ignored = {};
+  std::string prefix = {};  ///< that some files leave out of names
+  /// Ends of names and what other files have instead of them: {".LayerNorm.weight", ".LayerNorm.gamma"}.
+  std::vector<std::pair<std::string, std::string>> others = {};
+};
+
+/// The family, a struct with a `model_type`, that config.json names. UserError [config_value] where there is none.
+template <class Family>
+const Family& family_of(const Config& config, const std::vector<Family>& families) {
+  const std::string type = config.text("model_type");
+  std::vector<std::string_view> known;
+  for (const Family& family : families) {
+    if (family.model_type == type) return family;
+    known.push_back(family.model_type);
+  }
+  config.reject("model_type", did_you_mean_or_list(type, known, "Lathe knows"));
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "frontend/nn/module.h"
+#include "frontend/pretrained/family.h"
+#include "runtime/files/tensor_folder.h"
+#include "runtime/parameters/parameters.h"
+
+namespace lathe::pretrained {
+
+/// What a Hugging Face directory holds of a model, of whichever kind. The weights stay in their files, mapped, until
+/// they are used.
+struct ModelFiles {
+  std::filesystem::path folder;
+  Config config;
+  std::string config_text;  ///< config.json as it was read
+  Parameters weights = {};  ///< by the model's names, in the dtypes of the files
+
+  /// What a parameter is called in the files, and in which.
+  struct Place {
+    std::string tensor, file;
+  };
+  std::map<std::string, Place> places = {};  ///< by the model's names
+  /// Other files that are the model's, as they were read: by their paths in the folder.
+  std::map<std::string, std::string> others = {};
+};
+
+/// Reads config.json. UserErrors of Config and read_file().
+ModelFiles read_config(const std::filesystem::path& folder);
+
+/// The text of a file that is the model's own, read into ModelFiles::others; nothing where there is no such file.
+const std::string* read_other(ModelFiles& files, const std::string& path);
+
+/// Whether the files hold a parameter of this name, by one of the names that they may have for it.
+bool has_tensor(const TensorFolder& tensors, const std::string& parameter, const TensorNames& names);
+
+/// Takes the weights of a model's parameters from the tensors of its directory. UserErrors [model_missing],
+/// [model_left_over], [model_shape].
+void take_weights(ModelFiles& files, const TensorFolder& tensors, const nn::Module& model, const TensorNames& names);
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "frontend/graph.h"
+#include "frontend/pretrained/pretrained.h"
+#include "ir/support/tensors.h"
+#include "tests/pretrained/cases.h"
+
+/// What models of all kinds are checked for: outputs, loss, gradients, training, saving.
+namespace lathe::test {
+
+/// A model in a graph of its own, fed with a case's inputs.
+struct ModelGraph {
+  explicit ModelGraph(const HfCase& which) : g(which.name), file(which.inputs()) {}
+  /// An input of the graph, which the case's tensor is given to; cast to `dtype` where that is a float.
+  Tensor take(const std::string& name, DType dtype, const Shape& shape);
+  std::optional<Tensor> take_if(const std::string& name, DType dtype, const Shape& shape);
+
+  Graph g;
+  SafetensorsFile file;
+  Tensors values;
+  std::map<std::string, Tensor> outputs;  ///< by the names of what is expected
+  Tensor loss;
+};
+
+/// A loaded model, and how its case is built of it.
+struct LoadedCase {
+  std::shared_ptr<pretrained::ModelFiles> files;
+  nn::Module module;
+  std::function<void(ModelGraph&, DType)> build;
+};
+using LoadCase = std::function<LoadedCase(const std::filesystem::path& folder)>;
+
+template <class Model, class Build>
+LoadedCase loaded_case(pretrained::PretrainedModel<Model> model, const Build& build) {
+  auto shared = std::make_shared<pretrained::PretrainedModel<Model>>(std::move(model));
+  return {shared, *shared->model, [shared, build](ModelGraph& c, DType dtype) { build(*shared->model, c, dtype); }};
+}
+
+/// All that the case says, in f64 and f32, within its tolerances: every output, the loss, gradients, 20 steps of
+/// training.
+void check_model(const HfCase& which, const LoadCase& load);
+
+/// What save() writes is read again: the same files and tensors, bit for bit, but for a weight that was changed.
+void check_saved(const HfCase& which, const LoadCase& load);
+
+/// A copy of the case's directory with a changed config.json.
+void copy_changed(const HfCase& which, const std::filesystem::path& to,
+                  const std::function<std::string(std::string)>& change);
+
+}  // namespace lathe::test
