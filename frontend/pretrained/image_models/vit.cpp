@@ -1,0 +1,184 @@
+#include <fmt/core.h>
+
+#include "frontend/losses.h"
+#include "frontend/ops.h"
+#include "frontend/pretrained/image_models/image_model.h"
+#include "frontend/pretrained/options.h"
+#include "ir/support/error.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+Dim hidden(const Config& config) { return size(config, "hidden_size", "hidden", 768); }
+
+nn::NormOptions norm(const Config& config) {
+  return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_eps", 1e-12)};
+}
+
+nn::SelfAttentionOptions attention(const Config& config) {
+  nn::SelfAttentionOptions options = even_heads(config, hidden(config), "num_attention_heads");
+  options.q_name = "attention.query";
+  options.k_name = "attention.key";
+  options.v_name = "attention.value";
+  options.o_name = "output.dense";
+  options.bias = config.boolean("qkv_bias", true);
+  options.o_bias = true;
+  return options;
+}
+
+/// One of the two numbers of a size, height and width, which may be written as one.
+std::int64_t side(const Config& config, std::string_view key, std::size_t index, std::int64_t fallback) {
+  if (!config.is_list(key)) return config.integer(key, fallback);
+  const std::vector<std::int64_t> both = config.integers(key);
+  if (both.size() != 2) config.reject(key, "it is a number, or [height, width]");
+  return both[index];
+}
+
+/// The size of the image along one side, and that of its patches.
+struct Side {
+  Side(const Config& config, std::size_t index)
+      : image(side(config, "image_size", index, 224)), patch(side(config, "patch_size", index, 16)) {
+    if (patch < 1) config.reject("patch_size", "it is 1 or more");
+    if (image < patch || image > (1 << 20) || image % patch != 0)
+      config.reject("image_size", "it is a multiple of patch_size, up to 2^20");
+  }
+  std::int64_t image, patch;
+  std::int64_t patches() const { return image / patch; }
+};
+
+Dim tokens(const Config& config) { return {"tokens", Side(config, 0).patches() * Side(config, 1).patches() + 1}; }
+
+Shape patch_shape(const Config& config) {
+  return {hidden(config), size(config, "num_channels", "channels", 3), Dim("patch_h", Side(config, 0).patch),
+          Dim("patch_w", Side(config, 1).patch)};
+}
+
+std::int64_t classes_of(const Config& config) {
+  if (config.has("id2label")) return static_cast<std::int64_t>(config.object("id2label").keys().size());
+  return config.integer("num_labels", 2);
+}
+
+[[noreturn]] void throw_part(const Where& at, std::string_view what) {
+  throw UserError(Location(at), "image_model", fmt::format("this model has no {}", what), "encoder_part",
+                  "its config.json and its tensors say which parts it has");
+}
+
+}  // namespace
+
+ImageLayer::ImageLayer(const Module& parent, const Config& config, int index)
+    : Module(parent, fmt::format("vit.encoder.layer.{}", index), "ImageLayer"),
+      attention_(*this, "attention", attention(config)),
+      feed_forward_(*this, "", hidden(config), size(config, "intermediate_size", "d_ff", 3072),
+                    {.dtype = stored_dtype(config),
+                     .activation = activation(config, "hidden_act", nn::Activation::gelu),
+                     .up = "intermediate.dense",
+                     .down = "output.dense"}),
+      norm_before_(*this, "layernorm_before", hidden(config), norm(config)),
+      norm_after_(*this, "layernorm_after", hidden(config), norm(config)) {}
+
+Tensor ImageLayer::operator()(const Tensor& x, const nn::AttentionContext& context) const {
+  const Tensor y = x + attention_(norm_before_(x), context);
+  return y + feed_forward_(norm_after_(y));
+}
+
+ImageModel::ImageModel(const Config& config, bool has_pooler)
+    : Module("Vit"),
+      channels_(size(config, "num_channels", "channels", 3)),
+      height_("height", Side(config, 0).image),
+      width_("width", Side(config, 1).image),
+      patch_height_("patch_h", Side(config, 0).patch),
+      patch_width_("patch_w", Side(config, 1).patch),
+      class_token_(declare("vit.embeddings.cls_token", stored_dtype(config), {1, 1, hidden(config)},
+                           Init::normal(0.02), Where::current())),
+      positions_(declare("vit.embeddings.position_embeddings", stored_dtype(config),
+                         {1, tokens(config), hidden(config)}, Init::normal(0.02), Where::current())),
+      patches_(declare("vit.embeddings.patch_embeddings.projection.weight", stored_dtype(config), patch_shape(config),
+                       Init::normal(0.02), Where::current())),
+      patch_bias_(declare("vit.embeddings.patch_embeddings.projection.bias", stored_dtype(config), {hidden(config)},
+                          Init::zeros(), Where::current())),
+      norm_(*this, "vit.layernorm", hidden(config), norm(config)),
+      pooler_activation_(activation(config, "pooler_act", nn::Activation::tanh)) {
+  const int count = layers_of(config, "num_hidden_layers", 12);
+  for (int i = 0; i < count; ++i) layers_.emplace_back(*this, config, i);
+  const std::string name = architecture(config);
+  const nn::LinearOptions linear{.dtype = stored_dtype(config)};
+  if (name == "ViTForImageClassification") {
+    const std::int64_t classes = classes_of(config);
+    if (classes < 1) config.reject("num_labels", "a classifier has 1 class or more");
+    require_plain(config, "problem_type", config.text("problem_type", "") == "single_label_classification");
+    classifier_.emplace(*this, "classifier", hidden(config), Dim("classes", classes), linear);
+  } else if (!name.empty() && name != "ViTModel") {
+    config.reject("architectures", "of ViT, Lathe reads ViTModel and ViTForImageClassification");
+  } else if (has_pooler) {
+    const Dim width =
+        config.has("pooler_output_size") ? size(config, "pooler_output_size", "pooled") : hidden(config);
+    pooler_.emplace(*this, "vit.pooler.dense", hidden(config), width, linear);
+  }
+}
+
+/// [B, channels, height, width] -> [B, 1 + patches, hidden]: a convolution whose stride is its size is a product.
+Tensor ImageModel::embed(const Tensor& images) const {
+  const Dim B = images.size(0), rows = *height_.divided_by(patch_height_), columns = *width_.divided_by(patch_width_);
+  const Dim numbers = channels_ * patch_height_ * patch_width_, width = class_token_.shape()[2];
+  const Tensor cut = images.view({B, channels_, rows, patch_height_, columns, patch_width_})
+                         .permute({0, 2, 4, 1, 3, 5})
+                         .reshape({B, rows * columns, numbers});
+  const Tensor patches = linear(cut, patches_.as(cut).view({width, numbers}), patch_bias_.as(cut));
+  const Tensor token = class_token_.as(cut).expand({B, 1, width});
+  return concat({token, patches}, 1) + positions_.as(cut);
+}
+
+std::vector<Tensor> ImageModel::hidden_states(const Tensor& images, Where at) const {
+  const CallSite line(images, at);
+  if (images.rank() != 4 || !(images.shape() == image_shape(images.size(0))))
+    throw UserError(
+        Location(at), "image_model",
+        fmt::format("images are {}, not {}", images.shape().to_string(), image_shape(Dim("B")).to_string()),
+        "image_shape", "scale them to what the model was trained on");
+  const auto context = nn::AttentionContext::bidirectional();
+  std::vector<Tensor> all{embed(images).named("hidden_0")};
+  for (const ImageLayer& layer : layers_)
+    all.push_back(layer(all.back(), context).named(fmt::format("hidden_{}", all.size())));
+  return all;
+}
+
+Tensor ImageModel::states(const Tensor& images, Where at) const {
+  const CallSite line(images, at);
+  return norm_(hidden_states(images).back());
+}
+
+Tensor ImageModel::logits(const Tensor& images, Where at) const {
+  if (!classifier_) throw_part(at, "classes");
+  const CallSite line(images, at);
+  return (*classifier_)(states(images).select(1, 0));
+}
+
+Tensor ImageModel::loss(const Tensor& images, const Tensor& labels, Where at) const {
+  return cross_entropy(logits(images, at), labels, -100, 0, at);
+}
+
+Tensor ImageModel::pool(const Tensor& images, Where at) const {
+  if (!pooler_) throw_part(at, "pooler");
+  const CallSite line(images, at);
+  return nn::activate(pooler_activation_, (*pooler_)(states(images).select(1, 0)));
+}
+
+PretrainedImageModel load_image_model(const std::filesystem::path& folder) {
+  struct Family {
+    std::string_view model_type;
+  };
+  const TensorFolder tensors = TensorFolder::open(folder);
+  PretrainedImageModel loaded{{read_config(folder)}, nullptr};
+  (void)family_of(loaded.config, std::vector<Family>{{"vit"}});
+  TensorNames names{.prefix = "vit."};
+  loaded.model = std::make_unique<ImageModel>(loaded.config, has_tensor(tensors, "vit.pooler.dense.weight", names));
+  if (loaded.model->has_classes())
+    names.ignored = {"*.pooler.dense.weight", "*.pooler.dense.bias"};
+  else
+    names.ignored = {"classifier.weight", "classifier.bias"};
+  take_weights(loaded, tensors, *loaded.model, names);
+  return loaded;
+}
+
+}  // namespace lathe::pretrained
