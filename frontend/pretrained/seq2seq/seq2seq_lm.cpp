@@ -1,0 +1,70 @@
+#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+
+#include "frontend/losses.h"
+#include "frontend/ops.h"
+#include "frontend/pretrained/options.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+struct Family {
+  std::string_view model_type;
+  std::unique_ptr<Seq2SeqLm> (*make)(const Config&);
+  TensorNames names;
+};
+
+const std::vector<Family>& families() {
+  // Files have copies of the one table for the encoder and the decoder, or have those alone. Older ones have a bias of
+  // the decoder's cross-attention that nothing reads.
+  static const std::vector<Family> all{
+      {"t5",
+       make_t5,
+       {.ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+                    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
+        .others = {{"shared.weight", "encoder.embed_tokens.weight"}}}},
+  };
+  return all;
+}
+
+}  // namespace
+
+Seq2SeqLm::Seq2SeqLm(const Config& config, std::string_view kind)
+    : Module(kind),
+      start_token_(config.integer("decoder_start_token_id", config.integer("pad_token_id", 0))),
+      padding_(config.integer("pad_token_id", 0)) {}
+
+std::vector<Tensor> Seq2SeqLm::encode(const Seq2SeqInputs& inputs) const {
+  return encode(embed(inputs.ids, inputs.dtype), inputs.mask);
+}
+
+std::vector<Tensor> Seq2SeqLm::decode(const Seq2SeqInputs& inputs, const Tensor& memory) const {
+  return decode(embed(inputs.decoder_ids, inputs.dtype), inputs.decoder_mask, memory, inputs.mask);
+}
+
+Tensor Seq2SeqLm::logits(const Seq2SeqInputs& inputs) const {
+  return head(decode(inputs, encode(inputs).back()).back());
+}
+
+Tensor Seq2SeqLm::loss(const Seq2SeqInputs& inputs, const Tensor& labels) const {
+  return cross_entropy(logits(inputs), labels, -100);
+}
+
+Tensor Seq2SeqLm::shifted(const Tensor& labels) const {
+  const Tensor start = labels.graph().full({labels.size(0), 1}, static_cast<double>(start_token_), i64);
+  const Tensor before = labels.slice(1, 0, labels.size(1) - 1);
+  return concat({start, where(before == -100, static_cast<double>(padding_), before)}, 1);
+}
+
+PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder) {
+  const TensorFolder tensors = TensorFolder::open(folder);
+  PretrainedSeq2SeqLm loaded{{read_config(folder)}, nullptr};
+  const Family& family = family_of(loaded.config, families());
+  loaded.model = family.make(loaded.config);
+  TensorNames names = family.names;
+  if (loaded.config.boolean("tie_word_embeddings", true)) names.ignored.emplace_back("lm_head.weight");
+  take_weights(loaded, tensors, *loaded.model, names);
+  return loaded;
+}
+
+}  // namespace lathe::pretrained

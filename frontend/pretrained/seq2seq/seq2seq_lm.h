@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "frontend/pretrained/pretrained.h"
+
+/// Language models of an encoder and a decoder as Hugging Face's files describe them: T5.
+namespace lathe::pretrained {
+
+/// What such a model reads in one call.
+struct Seq2SeqInputs {
+  Tensor ids;                               ///< i64 [B, S], what the encoder reads
+  Tensor decoder_ids;                       ///< i64 [B, T], the start token and what is written so far
+  std::optional<Tensor> mask = {};          ///< i64 [B, S]: 0 for padding; none: no padding
+  std::optional<Tensor> decoder_mask = {};  ///< i64 [B, T], likewise
+  DType dtype = f32;                        ///< to compute in, whatever the weights are stored in
+};
+
+/// An encoder, a decoder that sees its states, an output layer.
+class Seq2SeqLm : public nn::Module {
+ public:
+  virtual ~Seq2SeqLm() = default;
+
+  /// The embeddings and the output of each layer of the encoder, of the last one after the final norm: [B, S, hidden]
+  /// each.
+  std::vector<Tensor> encode(const Seq2SeqInputs& inputs) const;
+  /// Likewise of the decoder, [B, T, hidden], which sees the last states of the encoder: memory [B, S, hidden].
+  std::vector<Tensor> decode(const Seq2SeqInputs& inputs, const Tensor& memory) const;
+  /// Of the decoder's last states, of the token after each: [.., hidden] -> [.., vocab].
+  virtual Tensor head(const Tensor& states) const = 0;
+
+  /// [B, T, vocab], of the token after each of decoder_ids.
+  Tensor logits(const Seq2SeqInputs& inputs) const;
+  /// The mean over labels i64 [B, T] other than -100, each what follows the token of decoder_ids at its place.
+  Tensor loss(const Seq2SeqInputs& inputs, const Tensor& labels) const;
+  /// The decoder_ids that belong to labels [B, T]: the start token, then all labels but the last, padding for -100.
+  Tensor shifted(const Tensor& labels) const;
+
+  std::int64_t start_token() const { return start_token_; }
+  std::int64_t padding() const { return padding_; }
+
+ protected:
+  /// Reads decoder_start_token_id and pad_token_id.
+  Seq2SeqLm(const Config& config, std::string_view kind);
+
+  virtual Tensor embed(const Tensor& ids, DType dtype) const = 0;
+  virtual std::vector<Tensor> encode(const Tensor& embedded, const std::optional<Tensor>& mask) const = 0;
+  virtual std::vector<Tensor> decode(const Tensor& embedded, const std::optional<Tensor>& mask, const Tensor& memory,
+                                     const std::optional<Tensor>& memory_mask) const = 0;
+
+ private:
+  std::int64_t start_token_, padding_;
+};
+
+using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;
+
+/// Reads the directory of a T5, 1.0 or 1.1:
+///
+///   auto t5 = pretrained::load_seq2seq_lm("t5-small");
+///   Graph g{"logits"};
+///   const Dim B{"B"}, S{"S"}, T{"T"};
+///   g.output("logits", t5.model->logits({.ids = g.input("input_ids", i64, {B, S}),
+///                                        .decoder_ids = g.input("decoder_input_ids", i64, {B, T})}));
+///
+/// UserErrors are those of load().
+PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder);
+
+std::unique_ptr<Seq2SeqLm> make_t5(const Config& config);
+
+}  // namespace lathe::pretrained

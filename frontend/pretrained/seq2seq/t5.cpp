@@ -1,0 +1,217 @@
+// T5 (Raffel et al. 2020), 1.0 and 1.1: RMS norms before each sublayer, scores that are not scaled but have a learned
+// bias of the distance, which the first layer of a stack has for all; no biases elsewhere.
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/relative_bias.h"
+#include "frontend/nn/self_attention.h"
+#include "frontend/ops.h"
+#include "frontend/pretrained/options.h"
+#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+Dim width(const Config& config) { return size(config, "d_model", "hidden", 512); }
+
+nn::NormOptions norm(const Config& config) {
+  return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_epsilon", 1e-6)};
+}
+
+nn::SelfAttentionOptions attention(const Config& config) {
+  const Dim h = size(config, "num_heads", "h", 8);
+  return {.hidden = width(config),
+          .h = h,
+          .kv = h,
+          .d = size(config, "d_kv", "d", 64),
+          .dtype = stored_dtype(config),
+          .q_name = "q",
+          .k_name = "k",
+          .v_name = "v",
+          .o_name = "o"};
+}
+
+nn::RelativeBiasOptions bias_options(const Config& config, bool is_decoder) {
+  const std::string_view buckets = "relative_attention_num_buckets", distance = "relative_attention_max_distance";
+  const nn::RelativeBiasOptions options{.dtype = stored_dtype(config),
+                                        .buckets = config.integer(buckets, 32),
+                                        .max_distance = config.integer(distance, 128),
+                                        .bidirectional = !is_decoder};
+  if (options.buckets < 4 || options.buckets > (1 << 20)) config.reject(buckets, "it is from 4 to 2^20");
+  if (options.max_distance <= options.buckets / 2) config.reject(distance, "it is above half of the buckets");
+  return options;
+}
+
+/// "relu" or "gated-gelu": whether there is a gate, and the function.
+struct Projection {
+  explicit Projection(const Config& config) {
+    const std::string_view key = "feed_forward_proj";
+    const std::string text = config.text(key, "relu");
+    is_gated = text.starts_with("gated-");
+    std::string name = is_gated ? text.substr(6) : text;
+    if (text == "gated-gelu") name = "gelu_new";
+    const auto found = activation_named(name);
+    if (!found) config.reject(key, "it is an activation, such as relu, or gated- and one, such as gated-gelu");
+    function = *found;
+    const bool agrees = config.boolean("is_gated_act", is_gated) == is_gated &&
+                        activation_named(config.text("dense_act_fn", name)) == found;
+    if (!agrees) config.reject(key, "is_gated_act and dense_act_fn say something else");
+  }
+
+  bool is_gated = false;
+  nn::Activation function{};
+};
+
+/// x + feed_forward(norm(x)), with a gate or without.
+class FeedForwardLayer : public nn::Module {
+ public:
+  FeedForwardLayer(const Module& parent, std::string_view name, const Config& config)
+      : Module(parent, name, "T5FeedForward"), norm_(*this, "layer_norm", width(config), norm(config)) {
+    const Projection projection(config);
+    const Dim d_ff = size(config, "d_ff", "d_ff", 2048);
+    if (projection.is_gated)
+      gated_.emplace(*this, "DenseReluDense", width(config), d_ff,
+                     nn::GatedFeedForwardOptions{.dtype = stored_dtype(config),
+                                                 .activation = projection.function,
+                                                 .gate = "wi_0",
+                                                 .up = "wi_1",
+                                                 .down = "wo"});
+    else
+      plain_.emplace(*this, "DenseReluDense", width(config), d_ff,
+                     nn::FeedForwardOptions{.dtype = stored_dtype(config),
+                                            .activation = projection.function,
+                                            .bias = false,
+                                            .up = "wi",
+                                            .down = "wo"});
+  }
+  Tensor operator()(const Tensor& x) const {
+    const Tensor y = norm_(x);
+    return x + (gated_ ? (*gated_)(y) : (*plain_)(y));
+  }
+
+ private:
+  nn::RmsNorm norm_;
+  std::optional<nn::GatedFeedForward> gated_;
+  std::optional<nn::FeedForward> plain_;
+};
+
+/// x + attention(norm(x)), over x itself or over a memory.
+class AttentionLayer : public nn::Module {
+ public:
+  AttentionLayer(const Module& parent, std::string_view name, std::string_view attention_name, const Config& config)
+      : Module(parent, name, "T5Attention"),
+        attention_(*this, attention_name, attention(config)),
+        norm_(*this, "layer_norm", width(config), norm(config)) {}
+
+  Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const {
+    return x + attention_(norm_(x), context);
+  }
+  Tensor across(const Tensor& x, const Tensor& memory, const nn::AttentionContext& context) const {
+    return x + attention_.across(norm_(x), memory, context);
+  }
+
+ private:
+  nn::SelfAttention attention_;
+  nn::RmsNorm norm_;
+};
+
+/// What a decoder sees of an encoder.
+struct Memory {
+  Tensor states;  // [B, S, hidden]
+  nn::AttentionContext context;
+};
+
+class Block : public nn::Module {
+ public:
+  Block(const Module& parent, const Config& config, int index, bool is_decoder)
+      : Module(parent, fmt::format("block.{}", index), "T5Block"),
+        self_(*this, "layer.0", "SelfAttention", config),
+        feed_forward_(*this, is_decoder ? "layer.2" : "layer.1", config) {
+    if (is_decoder) cross_.emplace(*this, "layer.1", "EncDecAttention", config);
+  }
+  Tensor operator()(const Tensor& x, const nn::AttentionContext& context, const Memory* memory) const {
+    const Tensor y = self_(x, context);
+    return feed_forward_(memory ? cross_->across(y, memory->states, memory->context) : y);
+  }
+
+ private:
+  AttentionLayer self_;
+  FeedForwardLayer feed_forward_;
+  std::optional<AttentionLayer> cross_;
+};
+
+/// An encoder or a decoder.
+class Stack : public nn::Module {
+ public:
+  Stack(const Module& parent, std::string_view name, const Config& config, int layers, bool is_decoder)
+      : Module(parent, name, "T5Stack"),
+        bias_(*this, "block.0.layer.0.SelfAttention.relative_attention_bias", size(config, "num_heads", "h", 8),
+              bias_options(config, is_decoder)),
+        norm_(*this, "final_layer_norm", width(config), norm(config)) {
+    for (int i = 0; i < layers; ++i) blocks_.emplace_back(*this, config, i, is_decoder);
+  }
+  std::vector<Tensor> operator()(const Tensor& embedded, const nn::AttentionContext& plain,
+                                 const Memory* memory) const {
+    const Dim T = embedded.size(1);
+    const auto context = plain.with_bias(bias_(embedded.graph(), T, T, embedded.dtype()));
+    std::vector<Tensor> states{embedded};
+    for (const Block& block : blocks_) states.push_back(block(states.back(), context, memory));
+    states.back() = norm_(states.back());
+    return states;
+  }
+
+ private:
+  nn::RelativeBias bias_;
+  std::vector<Block> blocks_;
+  nn::RmsNorm norm_;
+};
+
+class T5 final : public Seq2SeqLm {
+ public:
+  explicit T5(const Config& config)
+      : Seq2SeqLm(config, "T5"),
+        shared_(*this, "shared", size(config, "vocab_size", "vocab", 32128), width(config),
+                {.dtype = stored_dtype(config), .flat = false}),
+        encoder_(*this, "encoder", config, layers_of(config, "num_layers", 6), false),
+        decoder_(*this, "decoder", config,
+                 layers_of(config, "num_decoder_layers", layers_of(config, "num_layers", 6)), true) {
+    const bool is_tied = config.boolean("tie_word_embeddings", true);
+    if (config.boolean("scale_decoder_outputs", is_tied)) scale_ = 1 / std::sqrt(config.real("d_model", 512));
+    const std::string name = architecture(config);
+    if (!name.empty() && name != "T5ForConditionalGeneration" && name != "T5WithLMHeadModel")
+      config.reject("architectures", "of T5, Lathe reads T5ForConditionalGeneration");
+    if (!is_tied)
+      head_.emplace(*this, "lm_head", width(config), shared_.table().shape()[0],
+                    nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
+  }
+
+  Tensor head(const Tensor& states) const override {
+    const Tensor x = scale_ == 1 ? states : states * scale_;
+    return head_ ? (*head_)(x) : linear(x, shared_.table().as(x));
+  }
+
+ private:
+  Tensor embed(const Tensor& ids, DType dtype) const override { return shared_(ids).to(dtype); }
+  std::vector<Tensor> encode(const Tensor& embedded, const std::optional<Tensor>& mask) const override {
+    return encoder_(embedded, nn::AttentionContext::bidirectional(mask), nullptr);
+  }
+  std::vector<Tensor> decode(const Tensor& embedded, const std::optional<Tensor>& mask, const Tensor& memory,
+                             const std::optional<Tensor>& memory_mask) const override {
+    const Memory seen{memory, nn::AttentionContext::bidirectional(memory_mask)};
+    return decoder_(embedded, nn::AttentionContext(embedded.size(1), mask), &seen);
+  }
+
+  nn::Embedding shared_;
+  Stack encoder_, decoder_;
+  double scale_ = 1;
+  std::optional<nn::Linear> head_;
+};
+
+}  // namespace
+
+std::unique_ptr<Seq2SeqLm> make_t5(const Config& config) { return std::make_unique<T5>(config); }
+
+}  // namespace lathe::pretrained
