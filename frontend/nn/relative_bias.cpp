@@ -45,12 +45,14 @@ Tensor RelativeBias::bucket(const Tensor& distance) const {
 }
 
 Tensor RelativeBias::operator()(const Graph& g, const Dim& T, const Dim& S, DType dtype, Where at) const {
-  const Tensor ahead = g.arange(S, i64, at) - g.arange(T, i64, at).unsqueeze(1);  // [T, S]: key minus query
+  // Every distance that occurs, once: from 1 - T, the first key seen from the last query, to S - 1.
+  const Tensor ahead = g.arange(T + S - 1, i64, at) - (g.dim_value(T, i64, at) - 1);
   const CallSite line(ahead, at, path());
-  const Tensor behind = maximum(-ahead, 0);
-  const Tensor buckets =
-      options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, bucket(behind)) : bucket(behind);
-  return table_(buckets).to(dtype).permute({2, 0, 1});  // [T, S, h] -> [h, T, S]
+  const Tensor behind = bucket(maximum(-ahead, 0));
+  const Tensor buckets = options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, behind) : behind;
+  const Tensor values = table_(buckets).to(dtype);  // [T+S-1, h]
+  const Tensor place = g.arange(S, i64) - g.arange(T, i64).unsqueeze(1) + (g.dim_value(T) - 1);
+  return gather(values, place).permute({2, 0, 1});  // [T, S, h] -> [h, T, S]
 }
 
 }  // namespace lathe::nn

@@ -132,14 +132,16 @@ class Planner {
     }
   }
 
-  /// The base of a scatter_add lies in the storage of the sum from the start.
+  /// The base of a scatter_add lies in the storage of the sum from the start; so does what lies in the base's, where
+  /// that is such a sum itself.
   bool add_in_place(ValueId id) {
     const auto found = options_.scatter_in_place ? scatter_base(graph_, plan_, users_, results_, id) : std::nullopt;
     if (!found || would_cycle(id, plan_.region(found->scatter))) return false;
     plan_.region_of[at(id)] = plan_.region(found->scatter);
     plan_.regions[static_cast<std::size_t>(plan_.region(found->scatter))].members.push_back(id);
     plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
-    plan_.placement[at(found->base)] = {.base = id};
+    for (Placement& placement : plan_.placement)
+      if (placement.base == found->base) placement.base = id;
     plan_.stored[at(found->base)] = true;
     sizes_->note(id);
     return true;
