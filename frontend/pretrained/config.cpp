@@ -133,6 +133,17 @@ Config Config::object(std::string_view key) const {
   return Config(std::make_shared<Json>(Json{found}), fmt::format("{}: {}", name_, key));
 }
 
+std::vector<Config> Config::objects(std::string_view key) const {
+  const nlohmann::json& list = required(json_->find(key), name_, key);
+  if (!list.is_array()) wrong_type(name_, key, list, "a list of objects");
+  std::vector<Config> found;
+  for (const nlohmann::json& each : list) {
+    if (!each.is_object()) wrong_type(name_, key, each, "an object");
+    found.push_back(Config(std::make_shared<Json>(Json{each}), fmt::format("{}: {}[{}]", name_, key, found.size())));
+  }
+  return found;
+}
+
 void Config::reject(std::string_view key, std::string_view why) const {
   const nlohmann::json* found = json_->find(key);
   throw UserError(fmt::format("{}: {} is {}", name_, key, found ? found->dump() : "absent"), "config_value", why);

@@ -34,6 +34,7 @@ class Config {
   std::vector<std::int64_t> integers(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
   Config object(std::string_view key) const;
+  std::vector<Config> objects(std::string_view key) const;
 
   /// The file, and where in it this object is: "config.json: rope_parameters".
   const std::string& name() const { return name_; }

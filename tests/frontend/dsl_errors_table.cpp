@@ -4,6 +4,7 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
+#include "frontend/nn/relative_bias.h"
 #include "frontend/nn/rope.h"
 #include "frontend/nn/self_attention.h"
 #include "tests/frontend/dsl_errors.h"
@@ -153,6 +154,10 @@ const std::vector<DslError> table = {
     {__LINE__, "attention_options", "soft_cap is -1", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext(3).attend(a, a, a, {.soft_cap = -1}); }},
     {__LINE__, "attention_options", "the scale is nan", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext(3).attend(a, a, a, {.scale = nan}); }},
     {__LINE__, "attention_options", "the window is 0", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext(3).attend(a, a, a, {.window = 0}); }},
+    {__LINE__, "attention_options", "the window is 2", [](Graph& g) { const Tensor a = x(g, {1, 2, 3, 4}); nn::AttentionContext::bidirectional().attend(a, a, a, {.window = 2}); }},
+    {__LINE__, "attention_options", "one layer", [](Graph& g) { const Tensor a = x(g, {1, 3, 8}); nn::SelfAttention(g, "a", {.hidden = 8, .h = 2, .kv = 2, .d = 4, .projections = nn::Projections::stacked}).across(a, a, nn::AttentionContext::bidirectional()); }},
+    {__LINE__, "relative_bias_options", "buckets is 3", [](Graph& g) { nn::RelativeBias(g, "b", h, {.buckets = 3}); }},
+    {__LINE__, "relative_bias_options", "max_distance is 8", [](Graph& g) { nn::RelativeBias(g, "b", h, {.max_distance = 8}); }},
     {__LINE__, "rope_options", "theta is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.theta = 0}, f32); }},
     {__LINE__, "rope_options", "factor is -2", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::linear, .factor = -2}, f32); }},
     {__LINE__, "rope_options", "original_length is 0", [](Graph& g) { nn::rope_tables(x(g, {B}, i64), 4, {.scaling = nn::RopeOptions::Scaling::yarn}, f32); }},

@@ -32,6 +32,7 @@ std::vector<HfCase> hf_cases(std::string_view task) {
     if (item.at("task") != task) continue;
     HfCase made{.name = item.at("name"), .task = item.at("task"), .grad_norms = item.at("grad_norms")};
     if (!item.at("prefix").is_null()) made.prefix = item.at("prefix").get<std::int64_t>();
+    if (item.contains("beam_eos_id")) made.beam_end = item.at("beam_eos_id").get<std::int64_t>();
     found.push_back(std::move(made));
   }
   return found;

@@ -14,8 +14,9 @@ namespace lathe::test {
 /// original libraries.
 struct HfCase {
   std::string name, task;
-  std::map<std::string, double> grad_norms;  ///< by tensor of the files
-  std::optional<std::int64_t> prefix = {};   ///< columns that prefix_logits was computed from
+  std::map<std::string, double> grad_norms;   ///< by tensor of the files
+  std::optional<std::int64_t> prefix = {};    ///< columns that prefix_logits was computed from
+  std::optional<std::int64_t> beam_end = {};  ///< the token that ends a beam of beam_eos_ids
 
   std::filesystem::path folder() const;
   SafetensorsFile inputs() const;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "frontend/graph.h"
@@ -33,13 +34,16 @@ struct LoadedCase {
   std::shared_ptr<pretrained::ModelFiles> files;
   nn::Module module;
   std::function<void(ModelGraph&, DType)> build;
+  std::set<std::string> aside = {};  ///< parameters that the loss does not depend on
 };
 using LoadCase = std::function<LoadedCase(const std::filesystem::path& folder)>;
 
 template <class Model, class Build>
-LoadedCase loaded_case(pretrained::PretrainedModel<Model> model, const Build& build) {
+LoadedCase loaded_case(pretrained::PretrainedModel<Model> model, const Build& build,
+                       const std::set<std::string>& aside = {}) {
   auto shared = std::make_shared<pretrained::PretrainedModel<Model>>(std::move(model));
-  return {shared, *shared->model, [shared, build](ModelGraph& c, DType dtype) { build(*shared->model, c, dtype); }};
+  const auto make = [shared, build](ModelGraph& c, DType dtype) { build(*shared->model, c, dtype); };
+  return {shared, *shared->model, make, aside};
 }
 
 /// All that the case says, in f64 and f32, within its tolerances: every output, the loss, gradients, 20 steps of

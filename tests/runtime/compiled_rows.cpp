@@ -160,6 +160,19 @@ TEST_CASE("scattered updates are added to what a product, rows or columns made t
   output "norm" %5
 })",
         {.sizes = counts});
+  check(R"(graph @g(input %i: i64[n], input %u: f64[n, 8], input %a: f64[k, 32], input %b: f64[k, 8]) {
+  %1 = contract %a, %b {spec="kv,kd->vd"}
+  %2 = scatter_add %i, %u {size=32, dim=0}
+  %3 = add %1, %2
+  %4 = exp %u
+  %5 = scatter_add %i, %4 {size=32, dim=0}
+  %6 = add %3, %5
+  %7 = sum %6 {dims=[1]}
+  %8 = mul %6, %6
+  output "y" %8
+  output "sums" %7
+})",
+        {.sizes = counts});
   check(R"(graph @g(input %i: i64[n], input %u: f64[n, 8], input %x: f64[k, 32, 8], input %y: f64[32, 8]) {
   %1 = sum %x {dims=[0]}
   %2 = scatter_add %i, %u {size=32, dim=0}

@@ -15,8 +15,8 @@ struct Family {
 };
 
 const std::vector<Family>& families() {
-  // Files have copies of the one table for the encoder and the decoder, or have those alone. Older ones have a bias of
-  // the decoder's cross-attention that nothing reads.
+  // Files have copies of the one table for the encoder and the decoder, or have those alone. Older ones have a bias
+  // of the decoder's cross-attention that nothing reads.
   static const std::vector<Family> all{
       {"t5",
        make_t5,
@@ -32,7 +32,8 @@ const std::vector<Family>& families() {
 Seq2SeqLm::Seq2SeqLm(const Config& config, std::string_view kind)
     : Module(kind),
       start_token_(config.integer("decoder_start_token_id", config.integer("pad_token_id", 0))),
-      padding_(config.integer("pad_token_id", 0)) {}
+      padding_(config.integer("pad_token_id", 0)),
+      end_token_(config.integer("eos_token_id", 1)) {}
 
 std::vector<Tensor> Seq2SeqLm::encode(const Seq2SeqInputs& inputs) const {
   return encode(embed(inputs.ids, inputs.dtype), inputs.mask);

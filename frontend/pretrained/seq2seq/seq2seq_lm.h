@@ -41,9 +41,11 @@ class Seq2SeqLm : public nn::Module {
 
   std::int64_t start_token() const { return start_token_; }
   std::int64_t padding() const { return padding_; }
+  std::int64_t end_token() const { return end_token_; }
+  virtual const Dim& width() const = 0;  ///< of the states
 
  protected:
-  /// Reads decoder_start_token_id and pad_token_id.
+  /// Reads decoder_start_token_id, pad_token_id and eos_token_id.
   Seq2SeqLm(const Config& config, std::string_view kind);
 
   virtual Tensor embed(const Tensor& ids, DType dtype) const = 0;
@@ -52,7 +54,7 @@ class Seq2SeqLm : public nn::Module {
                                      const std::optional<Tensor>& memory_mask) const = 0;
 
  private:
-  std::int64_t start_token_, padding_;
+  std::int64_t start_token_, padding_, end_token_;
 };
 
 using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;

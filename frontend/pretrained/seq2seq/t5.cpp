@@ -15,7 +15,7 @@ namespace lathe::pretrained {
 
 namespace {
 
-Dim width(const Config& config) { return size(config, "d_model", "hidden", 512); }
+Dim hidden(const Config& config) { return size(config, "d_model", "hidden", 512); }
 
 nn::NormOptions norm(const Config& config) {
   return {.dtype = stored_dtype(config), .eps = config.real("layer_norm_epsilon", 1e-6)};
@@ -23,7 +23,7 @@ nn::NormOptions norm(const Config& config) {
 
 nn::SelfAttentionOptions attention(const Config& config) {
   const Dim h = size(config, "num_heads", "h", 8);
-  return {.hidden = width(config),
+  return {.hidden = hidden(config),
           .h = h,
           .kv = h,
           .d = size(config, "d_kv", "d", 64),
@@ -69,18 +69,18 @@ struct Projection {
 class FeedForwardLayer : public nn::Module {
  public:
   FeedForwardLayer(const Module& parent, std::string_view name, const Config& config)
-      : Module(parent, name, "T5FeedForward"), norm_(*this, "layer_norm", width(config), norm(config)) {
+      : Module(parent, name, "T5FeedForward"), norm_(*this, "layer_norm", hidden(config), norm(config)) {
     const Projection projection(config);
     const Dim d_ff = size(config, "d_ff", "d_ff", 2048);
     if (projection.is_gated)
-      gated_.emplace(*this, "DenseReluDense", width(config), d_ff,
+      gated_.emplace(*this, "DenseReluDense", hidden(config), d_ff,
                      nn::GatedFeedForwardOptions{.dtype = stored_dtype(config),
                                                  .activation = projection.function,
                                                  .gate = "wi_0",
                                                  .up = "wi_1",
                                                  .down = "wo"});
     else
-      plain_.emplace(*this, "DenseReluDense", width(config), d_ff,
+      plain_.emplace(*this, "DenseReluDense", hidden(config), d_ff,
                      nn::FeedForwardOptions{.dtype = stored_dtype(config),
                                             .activation = projection.function,
                                             .bias = false,
@@ -104,7 +104,7 @@ class AttentionLayer : public nn::Module {
   AttentionLayer(const Module& parent, std::string_view name, std::string_view attention_name, const Config& config)
       : Module(parent, name, "T5Attention"),
         attention_(*this, attention_name, attention(config)),
-        norm_(*this, "layer_norm", width(config), norm(config)) {}
+        norm_(*this, "layer_norm", hidden(config), norm(config)) {}
 
   Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const {
     return x + attention_(norm_(x), context);
@@ -150,7 +150,7 @@ class Stack : public nn::Module {
       : Module(parent, name, "T5Stack"),
         bias_(*this, "block.0.layer.0.SelfAttention.relative_attention_bias", size(config, "num_heads", "h", 8),
               bias_options(config, is_decoder)),
-        norm_(*this, "final_layer_norm", width(config), norm(config)) {
+        norm_(*this, "final_layer_norm", hidden(config), norm(config)) {
     for (int i = 0; i < layers; ++i) blocks_.emplace_back(*this, config, i, is_decoder);
   }
   std::vector<Tensor> operator()(const Tensor& embedded, const nn::AttentionContext& plain,
@@ -173,7 +173,7 @@ class T5 final : public Seq2SeqLm {
  public:
   explicit T5(const Config& config)
       : Seq2SeqLm(config, "T5"),
-        shared_(*this, "shared", size(config, "vocab_size", "vocab", 32128), width(config),
+        shared_(*this, "shared", size(config, "vocab_size", "vocab", 32128), hidden(config),
                 {.dtype = stored_dtype(config), .flat = false}),
         encoder_(*this, "encoder", config, layers_of(config, "num_layers", 6), false),
         decoder_(*this, "decoder", config,
@@ -184,10 +184,11 @@ class T5 final : public Seq2SeqLm {
     if (!name.empty() && name != "T5ForConditionalGeneration" && name != "T5WithLMHeadModel")
       config.reject("architectures", "of T5, Lathe reads T5ForConditionalGeneration");
     if (!is_tied)
-      head_.emplace(*this, "lm_head", width(config), shared_.table().shape()[0],
+      head_.emplace(*this, "lm_head", hidden(config), shared_.table().shape()[0],
                     nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
   }
 
+  const Dim& width() const override { return shared_.table().shape()[1]; }
   Tensor head(const Tensor& states) const override {
     const Tensor x = scale_ == 1 ? states : states * scale_;
     return head_ ? (*head_)(x) : linear(x, shared_.table().as(x));

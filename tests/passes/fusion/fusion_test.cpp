@@ -134,6 +134,25 @@ TEST_CASE("fusion: updates of a table are added where the rest of its gradient l
         "region 3 rows [32, 1] inner=2: %9:sum*\n");
 }
 
+TEST_CASE("fusion: updates of a table that is read twice are added where the rest of its gradient lies") {
+  const FusionPlan plan = plan_fusion(parse(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32],
+                                              input %b: f32[k, 8]) {
+  %1 = contract %a, %b {spec="kv,kd->vd"}
+  %2 = scatter_add %i, %u {size=32, dim=0}
+  %3 = add %1, %2
+  %4 = exp %u
+  %5 = scatter_add %i, %4 {size=32, dim=0}
+  %6 = add %3, %5
+  %7 = mul %6, %6
+  output "y" %7
+})"),
+                                      in_place);
+  const auto base = [&](std::size_t id) { return plan.placement[id].base.index; };
+  CHECK(base(4) == 9);
+  CHECK(base(6) == 9);
+  CHECK(base(9) == 9);
+}
+
 TEST_CASE("fusion: what is point-wise sums the updates of a table row by row") {
   CHECK(plan(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32], input %b: f32[k, 8],
                           parameter %p: f32[32, 8], state %m: f32[32, 8]) {

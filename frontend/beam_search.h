@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+/// Beam search: the most likely continuations that are found by keeping the best few of every length. Scores, ends
+/// and order are those of `generate` in transformers, with do_sample=False and num_beams=width.
+namespace lathe {
+
+struct BeamOptions {
+  /// What becomes of the search when as many sequences have ended as it keeps.
+  enum class EarlyStopping : std::uint8_t {
+    no,     ///< it ends when the best that goes on, at its present length, is no better than the worst that ended
+    yes,    ///< it ends
+    never,  ///< likewise `no`, at the length at which its score is best, for a length_penalty above 0 the longest
+  };
+  std::int64_t width = 4;     ///< how many sequences are kept
+  std::int64_t results = 1;   ///< how many are given back, at most `width`
+  std::int64_t longest = 20;  ///< how many tokens are added at most
+  double length_penalty = 1;  ///< a score is the sum of log-probabilities over count^length_penalty
+  EarlyStopping early_stopping = EarlyStopping::no;
+  std::vector<std::int64_t> end_tokens = {};  ///< with which a sequence ends
+};
+
+struct Beam {
+  std::vector<std::int64_t> tokens;  ///< those it began with, those added, an end token with it
+  double score;
+};
+
+/// Logits of the next token, a row for each of several sequences of one length.
+using NextLogits =
+    std::function<std::vector<std::vector<double>>(std::span<const std::vector<std::int64_t>> sequences)>;
+
+/// The best continuations of `start`, the best first. Throws UserError [decoding_options] for options out of range,
+/// [decoding_row] where `next` gives another number of rows, or rows without logits.
+std::vector<Beam> beam_search(const std::vector<std::int64_t>& start, const BeamOptions& options,
+                              const NextLogits& next);
+
+}  // namespace lathe

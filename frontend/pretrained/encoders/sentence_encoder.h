@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "frontend/pretrained/encoders/encoder.h"
+
+/// Vectors of sentences, as directories of sentence-transformers describe them: an encoder, what is made of its
+/// states, and whether the result has length 1.
+namespace lathe::pretrained {
+
+/// What is made of the states of a sentence's tokens; several stand one after the other, in this order.
+struct Pooling {
+  bool cls = false;            ///< the first token's state
+  bool max = false;            ///< the largest of each number over the tokens
+  bool mean = false;           ///< their mean
+  bool mean_sqrt = false;      ///< their sum over the root of their count
+  bool weighted_mean = false;  ///< their mean with weights 1, 2, 3, ...
+  bool last = false;           ///< the last token's state
+  bool normalize = false;      ///< the whole is divided by its length
+};
+
+class SentenceEncoder : public nn::Module {
+ public:
+  SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling);
+
+  const Encoder& encoder() const { return *encoder_; }
+  const Pooling& pooling() const { return pooling_; }
+
+  /// A vector for each sentence: [B, hidden], as many times as there are ways of pooling. Padding, where the mask is
+  /// 0, does not count; a sentence of nothing but padding gives 0.
+  Tensor embed(const EncoderInputs& inputs) const;
+  /// The same from hidden states of the last layer, [B, T, hidden].
+  Tensor embed(const EncoderInputs& inputs, const Tensor& states) const;
+
+ private:
+  std::unique_ptr<Encoder> encoder_;
+  Pooling pooling_;
+};
+
+using PretrainedSentenceEncoder = PretrainedModel<SentenceEncoder>;
+
+/// Reads a directory of sentence-transformers: modules.json names the encoder's directory itself, one for pooling and
+/// perhaps a normalization; without modules.json tokens have their mean, as sentence-transformers does.
+///
+///   auto minilm = pretrained::load_sentence_encoder("all-MiniLM-L6-v2");
+///   Graph g{"embed"};
+///   const Shape shape{Dim("B"), Dim("T")};
+///   g.output("vectors", minilm.model->embed({.ids = g.input("input_ids", i64, shape),
+///                                            .mask = g.input("attention_mask", i64, shape)}));
+///
+/// UserErrors are those of load_encoder(); [config_value] for modules and ways of pooling that Lathe does not know.
+PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& folder);
+
+}  // namespace lathe::pretrained
