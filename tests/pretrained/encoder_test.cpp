@@ -36,5 +36,8 @@ test::LoadedCase masked_lm(const std::filesystem::path& folder) {
 TEST_CASE("masked language models are those of transformers") {
   const auto cases = test::hf_cases("masked-lm");
   CHECK(cases.size() == 3);
-  for (const HfCase& which : cases) test::check_model(which, masked_lm);
+  for (const HfCase& which : cases) {
+    test::check_model(which, masked_lm);
+    test::check_saved(which, masked_lm);
+  }
 }

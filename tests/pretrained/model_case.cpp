@@ -150,10 +150,4 @@ void check_saved(const HfCase& which, const LoadCase& load) {
   CHECK(second.files->weights.get(changed).get(0) == 2.5);
 }
 
-void copy_changed(const HfCase& which, const std::filesystem::path& to,
-                  const std::function<std::string(std::string)>& change) {
-  std::filesystem::copy(which.folder(), to, std::filesystem::copy_options::recursive);
-  spit(to / "config.json", change(slurp(to / "config.json")));
-}
-
 }  // namespace lathe::test

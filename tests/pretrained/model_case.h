@@ -53,8 +53,4 @@ void check_model(const HfCase& which, const LoadCase& load);
 /// What save() writes is read again: the same files and tensors, bit for bit, but for a weight that was changed.
 void check_saved(const HfCase& which, const LoadCase& load);
 
-/// A copy of the case's directory with a changed config.json.
-void copy_changed(const HfCase& which, const std::filesystem::path& to,
-                  const std::function<std::string(std::string)>& change);
-
 }  // namespace lathe::test
