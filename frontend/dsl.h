@@ -1,6 +1,8 @@
 #pragma once
 
 /// The DSL of models in one header; <lathe/lathe.h> adds what compiles and runs them.
+#include "frontend/check_custom_op.h"
+#include "frontend/custom_op.h"
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/initialize.h"

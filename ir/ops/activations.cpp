@@ -154,31 +154,34 @@ std::vector<Sample> clamp_samples() {
 
 namespace ops {
 
-constinit const Op relu = composite("relu", "max(a, 0)", {1, 1}, {}, kind_labels, infer_unary<rules::reals>,
-                                    expand_relu, relu_gradient, with_integers);
+constinit const Op relu = composite("relu", "max(a, 0)", {1, 1}, MixedPrecision::follow, {}, kind_labels,
+                                    infer_unary<rules::reals>, expand_relu, relu_gradient, with_integers);
 
-constinit const Op gelu = composite("gelu", "a times the normal distribution function of a", {1, 1}, gelu_attrs,
-                                    gelu_labels, infer_gelu, expand_gelu, gelu_gradient, gelu_samples);
+constinit const Op gelu =
+    composite("gelu", "a times the normal distribution function of a", {1, 1}, MixedPrecision::follow, gelu_attrs,
+              gelu_labels, infer_gelu, expand_gelu, gelu_gradient, gelu_samples);
 
-constinit const Op silu = composite("silu", "a * sigmoid(a)", {1, 1}, {}, kind_labels, infer_unary<rules::floats>,
-                                    expand_silu, silu_gradient, plain_samples);
+constinit const Op silu = composite("silu", "a * sigmoid(a)", {1, 1}, MixedPrecision::follow, {}, kind_labels,
+                                    infer_unary<rules::floats>, expand_silu, silu_gradient, plain_samples);
 
-constinit const Op sigmoid = composite("sigmoid", "1 / (1 + exp(-a))", {1, 1}, {}, kind_labels,
-                                       infer_unary<rules::floats>, expand_sigmoid, sigmoid_gradient, plain_samples);
+constinit const Op sigmoid =
+    composite("sigmoid", "1 / (1 + exp(-a))", {1, 1}, MixedPrecision::follow, {}, kind_labels,
+              infer_unary<rules::floats>, expand_sigmoid, sigmoid_gradient, plain_samples);
 
 constinit const Op softplus =
-    composite("softplus", "log(1 + exp(a))", {1, 1}, {}, kind_labels, infer_unary<rules::floats>, expand_softplus,
-              softplus_gradient, plain_samples);
+    composite("softplus", "log(1 + exp(a))", {1, 1}, MixedPrecision::follow, {}, kind_labels,
+              infer_unary<rules::floats>, expand_softplus, softplus_gradient, plain_samples);
 
-constinit const Op square = composite("square", "a * a", {1, 1}, {}, kind_labels, infer_unary<rules::reals>,
-                                      expand_square, square_gradient, with_integers);
+constinit const Op square = composite("square", "a * a", {1, 1}, MixedPrecision::wide, {}, kind_labels,
+                                      infer_unary<rules::reals>, expand_square, square_gradient, with_integers);
 
 constinit const Op reciprocal =
-    composite("reciprocal", "1 / a", {1, 1}, {}, kind_labels, infer_unary<rules::floats>, expand_reciprocal,
-              reciprocal_gradient, [] { return unary_composite_samples({}, 0.5, 3); });
+    composite("reciprocal", "1 / a", {1, 1}, MixedPrecision::wide, {}, kind_labels, infer_unary<rules::floats>,
+              expand_reciprocal, reciprocal_gradient, [] { return unary_composite_samples({}, 0.5, 3); });
 
-constinit const Op clamp = composite("clamp", "a brought into low .. high", {1, 1}, clamp_attrs, kind_labels,
-                                     infer_unary<rules::reals>, expand_clamp, clamp_gradient, clamp_samples);
+constinit const Op clamp =
+    composite("clamp", "a brought into low .. high", {1, 1}, MixedPrecision::follow, clamp_attrs, kind_labels,
+              infer_unary<rules::reals>, expand_clamp, clamp_gradient, clamp_samples);
 
 }  // namespace ops
 

@@ -20,6 +20,7 @@ constexpr Op record(std::string_view name, std::string_view doc) {
             .labels = argument_labels,
             .infer = argument_infer,
             .meaning = Argument{},
+            .precision = MixedPrecision::follow,
             .gradient = argument,
             .samples = [] { return std::vector<Sample>(); }};
 }

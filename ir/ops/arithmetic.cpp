@@ -81,55 +81,66 @@ std::vector<Sample> signed_samples() { return unary_samples(-2, 2, {f64, i64, i3
 }  // namespace
 
 constinit const Op add = binary(
-    "add", "a + b, broadcast", ScalarOp::add, [](span<const double> x) { return x[0] + x[1]; },
-    infer_same<rules::numbers>, add_gradient, number_samples);
+    "add", "a + b, broadcast", ScalarOp::add, MixedPrecision::follow,
+    [](span<const double> x) { return x[0] + x[1]; }, infer_same<rules::numbers>, add_gradient, number_samples);
 
 constinit const Op sub = binary(
-    "sub", "a - b, broadcast", ScalarOp::sub, [](span<const double> x) { return x[0] - x[1]; },
-    infer_same<rules::numbers>, sub_gradient, number_samples);
+    "sub", "a - b, broadcast", ScalarOp::sub, MixedPrecision::follow,
+    [](span<const double> x) { return x[0] - x[1]; }, infer_same<rules::numbers>, sub_gradient, number_samples);
 
 constinit const Op mul = binary(
-    "mul", "a * b, broadcast", ScalarOp::mul, [](span<const double> x) { return x[0] * x[1]; },
-    infer_same<rules::numbers>, mul_gradient, number_samples);
+    "mul", "a * b, broadcast", ScalarOp::mul, MixedPrecision::follow,
+    [](span<const double> x) { return x[0] * x[1]; }, infer_same<rules::numbers>, mul_gradient, number_samples);
 
 constinit const Op div = binary(
     "div", "a / b, broadcast; of integers it truncates towards zero, and x / 0 is 0", ScalarOp::div,
-    [](span<const double> x) { return x[0] / x[1]; }, infer_same<rules::reals>, div_gradient,
-    [] { return binary_samples(0.5, 3, {f64, i64, i32}, -9, 9); });
+    MixedPrecision::follow, [](span<const double> x) { return x[0] / x[1]; }, infer_same<rules::reals>, div_gradient,
+    [] {
+      return binary_samples(0.5, 3, {f64, i64, i32}, -9, 9);
+    });
 
 constinit const Op rem = binary(
-    "rem", "the remainder of integers, with the sign of a; x rem 0 is 0", ScalarOp::rem,
+    "rem", "the remainder of integers, with the sign of a; x rem 0 is 0", ScalarOp::rem, MixedPrecision::follow,
     [](span<const double> x) { return std::fmod(x[0], x[1]); }, infer_same<rules::integers>, integer_rem,
-    [] { return binary_samples(1, 4, {i64, i32}, -9, 9); });
+    [] {
+      return binary_samples(1, 4, {i64, i32}, -9, 9);
+    });
 
-constinit const Op minimum = binary("minimum", "the smaller of a and b, broadcast; NaN if either is", ScalarOp::min,
-                                    min_of, infer_same<rules::reals>, minimum_gradient, real_samples);
+constinit const Op minimum =
+    binary("minimum", "the smaller of a and b, broadcast; NaN if either is", ScalarOp::min, MixedPrecision::follow,
+           min_of, infer_same<rules::reals>, minimum_gradient, real_samples);
 
-constinit const Op maximum = binary("maximum", "the larger of a and b, broadcast; NaN if either is", ScalarOp::max,
-                                    max_of, infer_same<rules::reals>, maximum_gradient, real_samples);
+constinit const Op maximum =
+    binary("maximum", "the larger of a and b, broadcast; NaN if either is", ScalarOp::max, MixedPrecision::follow,
+           max_of, infer_same<rules::reals>, maximum_gradient, real_samples);
 
 constinit const Op pow = binary(
-    "pow", "a to the power b, broadcast", ScalarOp::pow, [](span<const double> x) { return std::pow(x[0], x[1]); },
-    infer_same<rules::floats>, pow_gradient, [] { return binary_samples(-2, 2, {f64}, 0.5, 2); });
+    "pow", "a to the power b, broadcast", ScalarOp::pow, MixedPrecision::wide,
+    [](span<const double> x) { return std::pow(x[0], x[1]); }, infer_same<rules::floats>, pow_gradient,
+    [] { return binary_samples(-2, 2, {f64}, 0.5, 2); });
 
 constinit const Op neg = unary(
-    "neg", "-a", ScalarOp::neg, [](span<const double> x) { return -x[0]; }, infer_same<rules::numbers>, neg_gradient,
-    [] { return unary_samples(-2, 2, {f64, i64, i32, c128}); });
+    "neg", "-a", ScalarOp::neg, MixedPrecision::follow, [](span<const double> x) { return -x[0]; },
+    infer_same<rules::numbers>, neg_gradient,
+    [] {
+      return unary_samples(-2, 2, {f64, i64, i32, c128});
+    });
 
 constinit const Op abs = unary(
-    "abs", "the absolute value; its gradient at 0 is 0", ScalarOp::abs,
+    "abs", "the absolute value; its gradient at 0 is 0", ScalarOp::abs, MixedPrecision::follow,
     [](span<const double> x) { return std::fabs(x[0]); }, infer_same<rules::reals>, abs_gradient, signed_samples);
 
-constinit const Op sign = unary("sign", "1, -1 or, for 0 and NaN, a itself; its gradient is 0", ScalarOp::sign,
-                                sign_of, infer_same<rules::reals>, zero_gradient, signed_samples);
+constinit const Op sign =
+    unary("sign", "1, -1 or, for 0 and NaN, a itself; its gradient is 0", ScalarOp::sign, MixedPrecision::follow,
+          sign_of, infer_same<rules::reals>, zero_gradient, signed_samples);
 
 constinit const Op floor = unary(
-    "floor", "the largest whole number not above a; its gradient is 0", ScalarOp::floor,
+    "floor", "the largest whole number not above a; its gradient is 0", ScalarOp::floor, MixedPrecision::follow,
     [](span<const double> x) { return std::floor(x[0]); }, infer_same<rules::floats>, zero_gradient,
     [] { return unary_samples(-3, 3); });
 
 constinit const Op round = unary(
-    "round", "the nearest whole number, halves to even; its gradient is 0", ScalarOp::round,
+    "round", "the nearest whole number, halves to even; its gradient is 0", ScalarOp::round, MixedPrecision::follow,
     [](span<const double> x) { return std::nearbyint(x[0]); }, infer_same<rules::floats>, zero_gradient,
     [] { return unary_samples(-3, 3); });
 

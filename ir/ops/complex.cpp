@@ -125,6 +125,7 @@ constinit const Op view_as_complex = {
     .labels = to_complex_labels,
     .infer = to_complex_infer,
     .meaning = Custom{CustomKind::view_as_complex, to_complex_reference},
+    .precision = MixedPrecision::wide,
     .gradient = GradientRule(to_complex_gradient),
     .samples = to_complex_samples,
 };
@@ -137,6 +138,7 @@ constinit const Op view_as_real = {
     .labels = complex_labels,
     .infer = to_real_infer,
     .meaning = Custom{CustomKind::view_as_real, to_real_reference},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(to_real_gradient),
     .samples = complex_samples,
 };
@@ -149,6 +151,7 @@ constinit const Op conj = {
     .labels = complex_labels,
     .infer = conj_infer,
     .meaning = Composite{conj_expand},
+    .precision = MixedPrecision::follow,
     .gradient = FromExpansion{},
     .samples = complex_samples,
 };
@@ -161,6 +164,7 @@ constinit const Op polar = {
     .labels = polar_labels,
     .infer = polar_infer,
     .meaning = Composite{polar_expand},
+    .precision = MixedPrecision::wide,
     .gradient = FromExpansion{},
     .samples = polar_samples,
 };

@@ -14,9 +14,10 @@ namespace lathe::ir {
 
 using Expansion = Value (*)(GraphBuilder&, const Node&, std::span<const Value>);
 
-constexpr Op composite(std::string_view name, std::string_view doc, Arity arity, std::span<const AttrSpec> attrs,
-                       std::span<const std::string_view> labels, TensorType (*infer)(const InferContext&),
-                       Expansion expand, Gradient gradient, std::vector<Sample> (*samples)()) {
+constexpr Op composite(std::string_view name, std::string_view doc, Arity arity, MixedPrecision precision,
+                       std::span<const AttrSpec> attrs, std::span<const std::string_view> labels,
+                       TensorType (*infer)(const InferContext&), Expansion expand, Gradient gradient,
+                       std::vector<Sample> (*samples)()) {
   return Op{.name = name,
             .doc = doc,
             .arity = arity,
@@ -24,6 +25,7 @@ constexpr Op composite(std::string_view name, std::string_view doc, Arity arity,
             .labels = labels,
             .infer = infer,
             .meaning = Composite{expand},
+            .precision = precision,
             .gradient = gradient,
             .samples = samples};
 }

@@ -125,6 +125,7 @@ constinit const Op contract = {
     .labels = contract_labels,
     .infer = contract_infer,
     .meaning = Contraction{contract_roles},
+    .precision = MixedPrecision::narrow,
     .gradient = GradientRule(contract_gradient),
     .samples = contract_samples,
 };

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "ir/ops/list.h"
-#include "ir/ops/precision.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/printer.h"
 
@@ -71,7 +70,7 @@ void build_example(Example& example, const Op& op, const Sample& sample) {
 /// "sub, exp, sum": the ops of a composite's expansion, without repeats.
 std::string expansion_ops(const Op& op, const Composite& composite) {
   std::vector<std::string_view> names;
-  for (const Sample& sample : op.samples.value()) {
+  for (const Sample& sample : samples_of(op)) {
     Example example;
     build_example(example, op, sample);
     const int before = example.builder.graph().size();
@@ -108,19 +107,21 @@ struct GradientText {
   std::string operator()(const NotDifferentiable& none) const { return fmt::format("none: {}", none.why); }
 };
 
-std::string_view precision_text(Precision precision) {
+std::string_view precision_text(MixedPrecision precision) {
   switch (precision) {
-    case Precision::narrow: return "narrow (bf16 or f16)";
-    case Precision::wide: return "f32";
-    case Precision::follow: return "as its operands";
+    case MixedPrecision::narrow: return "narrow (bf16 or f16)";
+    case MixedPrecision::wide: return "f32";
+    case MixedPrecision::follow: return "as its operands";
+    case MixedPrecision::expansion: return "as the ops of its expansion";
   }
   throw InternalError("a precision out of range");
 }
 
 std::string example_text(const Op& op) {
-  if (op.as<Argument>()) return {};
+  const std::vector<Sample> samples = samples_of(op);
+  if (samples.empty()) return {};
   Example example;
-  build_example(example, op, op.samples.value().front());
+  build_example(example, op, samples.front());
   std::string text = "\n```\n";
   for (const Value& operand : example.operands)
     text += fmt::format("input %{}: {}\n", operand.node().name, print_type(operand.type()));
@@ -146,7 +147,7 @@ std::string document_op(const Op& op) {
                       std::visit(MeaningText{op}, meaning_of(op)));
   const std::variant<GradientRule, FromExpansion, NotDifferentiable>& gradient = op.gradient;
   text += fmt::format("- gradient: {}\n", std::visit(GradientText{}, gradient));
-  text += fmt::format("- in mixed precision: {}\n", precision_text(precision_of(op)));
+  text += fmt::format("- in mixed precision: {}\n", precision_text(op.precision));
   if (!op.labels.value.empty())
     text += fmt::format("- constraints: {}\n", code_list({op.labels.value.begin(), op.labels.value.end()}));
   return text + attribute_table(op) + example_text(op);

@@ -27,8 +27,9 @@ TensorType infer_comparison(const InferContext& ctx) {
   return TensorType::contiguous(boolean, rules::elementwise_type(ctx, kinds).shape);
 }
 
-constexpr Op unary(std::string_view name, std::string_view doc, ScalarOp op, Reference reference,
-                   TensorType (*infer)(const InferContext&), Gradient gradient, std::vector<Sample> (*samples)()) {
+constexpr Op unary(std::string_view name, std::string_view doc, ScalarOp op, MixedPrecision precision,
+                   Reference reference, TensorType (*infer)(const InferContext&), Gradient gradient,
+                   std::vector<Sample> (*samples)()) {
   return Op{.name = name,
             .doc = doc,
             .arity = Arity{1, 1},
@@ -36,13 +37,14 @@ constexpr Op unary(std::string_view name, std::string_view doc, ScalarOp op, Ref
             .labels = unary_labels,
             .infer = infer,
             .meaning = Elementwise{op, reference},
+            .precision = precision,
             .gradient = gradient,
             .samples = samples};
 }
 
-constexpr Op binary(std::string_view name, std::string_view doc, ScalarOp op, Reference reference,
-                    TensorType (*infer)(const InferContext&), Gradient gradient, std::vector<Sample> (*samples)(),
-                    std::span<const std::string_view> labels = binary_labels) {
+constexpr Op binary(std::string_view name, std::string_view doc, ScalarOp op, MixedPrecision precision,
+                    Reference reference, TensorType (*infer)(const InferContext&), Gradient gradient,
+                    std::vector<Sample> (*samples)(), std::span<const std::string_view> labels = binary_labels) {
   return Op{.name = name,
             .doc = doc,
             .arity = Arity{2, 2},
@@ -50,6 +52,7 @@ constexpr Op binary(std::string_view name, std::string_view doc, ScalarOp op, Re
             .labels = labels,
             .infer = infer,
             .meaning = Elementwise{op, reference},
+            .precision = precision,
             .gradient = gradient,
             .samples = samples};
 }

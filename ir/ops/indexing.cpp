@@ -148,6 +148,7 @@ constinit const Op gather = {
     .labels = gather_labels,
     .infer = gather_infer,
     .meaning = Custom{CustomKind::gather, gather_reference},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(gather_gradient),
     .samples = gather_samples,
 };
@@ -160,6 +161,7 @@ constinit const Op scatter_add = {
     .labels = scatter_labels,
     .infer = scatter_infer,
     .meaning = Custom{CustomKind::scatter_add, scatter_reference},
+    .precision = MixedPrecision::wide,
     .gradient = GradientRule(scatter_gradient),
     .samples = scatter_samples,
 };

@@ -134,6 +134,7 @@ constinit const Op concat = {
     .labels = concat_labels,
     .infer = concat_infer,
     .meaning = Custom{CustomKind::concat, concat_reference},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(concat_gradient),
     .samples = concat_samples,
 };
@@ -146,6 +147,7 @@ constinit const Op pad = {
     .labels = pad_labels,
     .infer = pad_infer,
     .meaning = Custom{CustomKind::pad, pad_reference},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(pad_gradient),
     .samples = pad_samples,
 };

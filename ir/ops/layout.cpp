@@ -99,6 +99,7 @@ constinit const Op reshape = {
     .labels = reshape_labels,
     .infer = reshape_infer,
     .meaning = Composite{reshape_expand},
+    .precision = MixedPrecision::follow,
     .gradient = FromExpansion{},
     .samples = view_samples,
 };
@@ -111,6 +112,7 @@ constinit const Op contiguous = {
     .labels = std::span<const std::string_view>(),
     .infer = contiguous_infer,
     .meaning = Elementwise{ScalarOp::cast, [](std::span<const double> x) { return x[0]; }},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(contiguous_gradient),
     .samples = contiguous_samples,
 };

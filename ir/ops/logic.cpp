@@ -84,37 +84,37 @@ constexpr std::string_view where_labels[] = {"dtype_kind", "dtype_match", "broad
 }  // namespace
 
 constinit const Op eq = binary(
-    "eq", "whether a equals b, broadcast; false with NaN", ScalarOp::eq,
+    "eq", "whether a equals b, broadcast; false with NaN", ScalarOp::eq, MixedPrecision::follow,
     [](span<const double> x) { return x[0] == x[1] ? 1.0 : 0.0; }, infer_comparison<rules::anything>, comparison,
     equality_samples, equality_labels);
 
 constinit const Op ne = binary(
-    "ne", "whether a differs from b, broadcast; true with NaN", ScalarOp::ne,
+    "ne", "whether a differs from b, broadcast; true with NaN", ScalarOp::ne, MixedPrecision::follow,
     [](span<const double> x) { return x[0] != x[1] ? 1.0 : 0.0; }, infer_comparison<rules::anything>, comparison,
     equality_samples, equality_labels);
 
 constinit const Op lt = binary(
-    "lt", "whether a is less than b, broadcast; false with NaN", ScalarOp::lt,
+    "lt", "whether a is less than b, broadcast; false with NaN", ScalarOp::lt, MixedPrecision::follow,
     [](span<const double> x) { return x[0] < x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals>, comparison,
     order_samples);
 
 constinit const Op le = binary(
-    "le", "whether a is at most b, broadcast; false with NaN", ScalarOp::le,
+    "le", "whether a is at most b, broadcast; false with NaN", ScalarOp::le, MixedPrecision::follow,
     [](span<const double> x) { return x[0] <= x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals>, comparison,
     order_samples);
 
 constinit const Op logical_and = binary(
-    "logical_and", "whether both are true, broadcast", ScalarOp::logical_and,
+    "logical_and", "whether both are true, broadcast", ScalarOp::logical_and, MixedPrecision::follow,
     [](span<const double> x) { return x[0] != 0 && x[1] != 0 ? 1.0 : 0.0; }, infer_same<rules::booleans>,
     boolean_logic, logic_samples);
 
 constinit const Op logical_or = binary(
-    "logical_or", "whether either is true, broadcast", ScalarOp::logical_or,
+    "logical_or", "whether either is true, broadcast", ScalarOp::logical_or, MixedPrecision::follow,
     [](span<const double> x) { return x[0] != 0 || x[1] != 0 ? 1.0 : 0.0; }, infer_same<rules::booleans>,
     boolean_logic, logic_samples);
 
 constinit const Op logical_not = unary(
-    "logical_not", "true for false, false for true", ScalarOp::logical_not,
+    "logical_not", "true for false, false for true", ScalarOp::logical_not, MixedPrecision::follow,
     [](span<const double> x) { return x[0] == 0 ? 1.0 : 0.0; }, infer_same<rules::booleans>, boolean_logic,
     [] { return unary_samples(0, 1, {boolean}); });
 
@@ -126,6 +126,7 @@ constinit const Op where = {
     .labels = where_labels,
     .infer = where_infer,
     .meaning = Elementwise{ScalarOp::select, [](span<const double> x) { return x[0] != 0 ? x[1] : x[2]; }},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(where_gradient),
     .samples = where_samples,
 };
@@ -138,6 +139,7 @@ constinit const Op cast = {
     .labels = cast_labels,
     .infer = cast_infer,
     .meaning = Elementwise{ScalarOp::cast, [](span<const double> x) { return x[0]; }},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(cast_gradient),
     .samples = cast_samples,
 };

@@ -130,25 +130,26 @@ std::vector<Sample> one_hot_samples() {
 namespace ops {
 
 constinit const Op masked_fill =
-    composite("masked_fill", "value where the mask is true, a elsewhere; broadcast", {2, 2}, fill_attrs, fill_labels,
-              infer_masked_fill, expand_masked_fill, FromExpansion{}, masked_fill_samples);
+    composite("masked_fill", "value where the mask is true, a elsewhere; broadcast", {2, 2}, MixedPrecision::follow,
+              fill_attrs, fill_labels, infer_masked_fill, expand_masked_fill, FromExpansion{}, masked_fill_samples);
 
 constinit const Op tril =
-    composite("tril", "a on and below a diagonal of the last two dims, 0 above", {1, 1}, triangle_attrs,
-              triangle_labels, infer_triangle, expand_tril, FromExpansion{}, triangle_samples);
+    composite("tril", "a on and below a diagonal of the last two dims, 0 above", {1, 1}, MixedPrecision::follow,
+              triangle_attrs, triangle_labels, infer_triangle, expand_tril, FromExpansion{}, triangle_samples);
 
 constinit const Op triu =
-    composite("triu", "a on and above a diagonal of the last two dims, 0 below", {1, 1}, triangle_attrs,
-              triangle_labels, infer_triangle, expand_triu, FromExpansion{}, triangle_samples);
+    composite("triu", "a on and above a diagonal of the last two dims, 0 below", {1, 1}, MixedPrecision::follow,
+              triangle_attrs, triangle_labels, infer_triangle, expand_triu, FromExpansion{}, triangle_samples);
 
 constinit const Op one_hot =
     composite("one_hot", "1 where the position in the new last dim is the index; all 0 for an index out of range",
-              {1, 1}, one_hot_attrs, one_hot_labels, infer_one_hot, expand_one_hot,
+              {1, 1}, MixedPrecision::follow, one_hot_attrs, one_hot_labels, infer_one_hot, expand_one_hot,
               NotDifferentiable{"an index is an integer"}, one_hot_samples);
 
-constinit const Op stop_gradient = composite(
-    "stop_gradient", "a itself; no gradient flows through it", {1, 1}, {}, {}, infer_same_as_operand,
-    expand_stop_gradient, NotDifferentiable{"stop_gradient says so"}, [] { return unary_composite_samples({}); });
+constinit const Op stop_gradient =
+    composite("stop_gradient", "a itself; no gradient flows through it", {1, 1}, MixedPrecision::follow, {}, {},
+              infer_same_as_operand, expand_stop_gradient, NotDifferentiable{"stop_gradient says so"},
+              [] { return unary_composite_samples({}); });
 
 }  // namespace ops
 

@@ -69,6 +69,7 @@ constinit const Op sum = {
     .labels = reduction_labels,
     .infer = reduce_infer<rules::numbers>,
     .meaning = Reduce{ScalarOp::add, 0},
+    .precision = MixedPrecision::wide,
     .gradient = GradientRule(sum_gradient),
     .samples =
         [] {
@@ -86,8 +87,12 @@ constinit const Op max = {
     .labels = reduction_labels,
     .infer = reduce_infer<rules::reals>,
     .meaning = Reduce{ScalarOp::max, -infinity},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(extremum_gradient),
-    .samples = [] { return reduce_samples({i64, i32}); },
+    .samples =
+        [] {
+          return reduce_samples({i64, i32});
+        },
 };
 
 constinit const Op min = {
@@ -98,8 +103,12 @@ constinit const Op min = {
     .labels = reduction_labels,
     .infer = reduce_infer<rules::reals>,
     .meaning = Reduce{ScalarOp::min, infinity},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(extremum_gradient),
-    .samples = [] { return reduce_samples({i64, i32}); },
+    .samples =
+        [] {
+          return reduce_samples({i64, i32});
+        },
 };
 
 }  // namespace lathe::ir::ops

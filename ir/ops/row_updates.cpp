@@ -122,6 +122,7 @@ constinit const Op update_rows = {
     .labels = update_rows_labels,
     .infer = infer_update_rows,
     .meaning = Custom{CustomKind::update_rows, update_rows_reference},
+    .precision = MixedPrecision::follow,
     .gradient = GradientRule(update_rows_gradient),
     .samples = update_rows_samples,
 };

@@ -190,6 +190,7 @@ constinit const Op constant = {
     .labels = constant_labels,
     .infer = constant_infer,
     .meaning = Custom{CustomKind::constant, constant_reference},
+    .precision = MixedPrecision::follow,
     .gradient = no_operands,
     .samples = constant_samples,
 };
@@ -202,6 +203,7 @@ constinit const Op iota = {
     .labels = iota_labels,
     .infer = iota_infer,
     .meaning = Custom{CustomKind::iota, iota_reference},
+    .precision = MixedPrecision::follow,
     .gradient = no_operands,
     .samples = iota_samples,
 };
@@ -214,6 +216,7 @@ constinit const Op random_uniform = {
     .labels = random_labels,
     .infer = random_infer,
     .meaning = Custom{CustomKind::random, random_reference},
+    .precision = MixedPrecision::follow,
     .gradient = random_bits,
     .samples = random_samples,
 };

@@ -174,12 +174,13 @@ constinit const Op cross_entropy = composite(
     "cross_entropy",
     "the mean of -log softmax(logits)[target] over the targets that are not ignored, with label smoothing; NaN when "
     "all are ignored; any other target out of range is an error",
-    {2, 2}, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy, expand_cross_entropy,
-    cross_entropy_gradient, cross_entropy_samples);
+    {2, 2}, MixedPrecision::wide, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy,
+    expand_cross_entropy, cross_entropy_gradient, cross_entropy_samples);
 
 constinit const Op dropout =
     composite("dropout", "each element 0 with probability p, else a / (1 - p); the draw depends on the state alone",
-              {2, 2}, dropout_attrs, dropout_labels, infer_dropout, expand_dropout, FromExpansion{}, dropout_samples);
+              {2, 2}, MixedPrecision::follow, dropout_attrs, dropout_labels, infer_dropout, expand_dropout,
+              FromExpansion{}, dropout_samples);
 
 }  // namespace ops
 

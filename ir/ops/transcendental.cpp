@@ -33,35 +33,35 @@ std::vector<Sample> positive() { return unary_samples(0.5, 3); }
 }  // namespace
 
 constinit const Op exp = unary(
-    "exp", "e to the power a", ScalarOp::exp, [](span<const double> x) { return std::exp(x[0]); }, floats_only,
-    exp_gradient, anywhere);
+    "exp", "e to the power a", ScalarOp::exp, MixedPrecision::wide,
+    [](span<const double> x) { return std::exp(x[0]); }, floats_only, exp_gradient, anywhere);
 
 constinit const Op log = unary(
-    "log", "the natural logarithm", ScalarOp::log, [](span<const double> x) { return std::log(x[0]); }, floats_only,
-    log_gradient, positive);
+    "log", "the natural logarithm", ScalarOp::log, MixedPrecision::wide,
+    [](span<const double> x) { return std::log(x[0]); }, floats_only, log_gradient, positive);
 
 constinit const Op sqrt = unary(
-    "sqrt", "the square root", ScalarOp::sqrt, [](span<const double> x) { return std::sqrt(x[0]); }, floats_only,
-    sqrt_gradient, positive);
+    "sqrt", "the square root", ScalarOp::sqrt, MixedPrecision::follow,
+    [](span<const double> x) { return std::sqrt(x[0]); }, floats_only, sqrt_gradient, positive);
 
 constinit const Op rsqrt = unary(
-    "rsqrt", "1 / sqrt(a)", ScalarOp::rsqrt, [](span<const double> x) { return 1 / std::sqrt(x[0]); }, floats_only,
-    rsqrt_gradient, positive);
+    "rsqrt", "1 / sqrt(a)", ScalarOp::rsqrt, MixedPrecision::wide,
+    [](span<const double> x) { return 1 / std::sqrt(x[0]); }, floats_only, rsqrt_gradient, positive);
 
 constinit const Op sin = unary(
-    "sin", "the sine of an angle in radians", ScalarOp::sin, [](span<const double> x) { return std::sin(x[0]); },
-    floats_only, sin_gradient, anywhere);
+    "sin", "the sine of an angle in radians", ScalarOp::sin, MixedPrecision::follow,
+    [](span<const double> x) { return std::sin(x[0]); }, floats_only, sin_gradient, anywhere);
 
 constinit const Op cos = unary(
-    "cos", "the cosine of an angle in radians", ScalarOp::cos, [](span<const double> x) { return std::cos(x[0]); },
-    floats_only, cos_gradient, anywhere);
+    "cos", "the cosine of an angle in radians", ScalarOp::cos, MixedPrecision::follow,
+    [](span<const double> x) { return std::cos(x[0]); }, floats_only, cos_gradient, anywhere);
 
 constinit const Op tanh = unary(
-    "tanh", "the hyperbolic tangent", ScalarOp::tanh, [](span<const double> x) { return std::tanh(x[0]); },
-    floats_only, tanh_gradient, anywhere);
+    "tanh", "the hyperbolic tangent", ScalarOp::tanh, MixedPrecision::follow,
+    [](span<const double> x) { return std::tanh(x[0]); }, floats_only, tanh_gradient, anywhere);
 
 constinit const Op erf = unary(
-    "erf", "the error function", ScalarOp::erf, [](span<const double> x) { return std::erf(x[0]); }, floats_only,
-    erf_gradient, anywhere);
+    "erf", "the error function", ScalarOp::erf, MixedPrecision::follow,
+    [](span<const double> x) { return std::erf(x[0]); }, floats_only, erf_gradient, anywhere);
 
 }  // namespace lathe::ir::ops

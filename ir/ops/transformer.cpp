@@ -172,10 +172,12 @@ namespace ops {
 
 constinit const Op attention = composite(
     "attention", "softmax(q k^T * scale, masked) v; a bool mask is true where a key is seen, any other is added",
-    {3, 4}, attention_attrs, attention_labels, infer_attention, expand_attention, FromExpansion{}, attention_samples);
+    {3, 4}, MixedPrecision::narrow, attention_attrs, attention_labels, infer_attention, expand_attention,
+    FromExpansion{}, attention_samples);
 
-constinit const Op rope = composite("rope", "rotary embedding in the half-split layout: x * cos + [-x2, x1] * sin",
-                                    {3, 3}, {}, rope_labels, infer_rope, expand_rope, rope_gradient, rope_samples);
+constinit const Op rope =
+    composite("rope", "rotary embedding in the half-split layout: x * cos + [-x2, x1] * sin", {3, 3},
+              MixedPrecision::follow, {}, rope_labels, infer_rope, expand_rope, rope_gradient, rope_samples);
 
 }  // namespace ops
 

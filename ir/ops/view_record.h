@@ -30,6 +30,7 @@ constexpr Op view_op(std::string_view name, std::string_view doc, std::span<cons
             .labels = labels,
             .infer = infer,
             .meaning = View{map},
+            .precision = MixedPrecision::follow,
             .gradient = gradient,
             .samples = samples};
 }

@@ -89,6 +89,7 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
     else
       pure_.add(hash_of(node), id);
     reserve_stream(node);
+    require_one_record(*node.op);
   }
   for (const Update& update : graph_.updates) updated_.insert(update.state.index);
 }
@@ -110,8 +111,16 @@ void GraphBuilder::reserve_stream(const Node& node) {
     next_stream_ = std::max(next_stream_, std::get<std::int64_t>(*stream) + 1);
 }
 
+/// The text of a graph names its ops, so one name stands for one record in it.
+void GraphBuilder::require_one_record(const Op& op) {
+  if (op.owned && owned_.emplace(op.name.value, &op).first->second != &op)
+    throw UserError(location_, op.name.value, fmt::format("@{} has another op of this name", graph_.name), "op_name",
+                    "make an op once and use it everywhere, or give it another name");
+}
+
 Value GraphBuilder::insert(Node node) {
   const ValueId id{graph_.size()};
+  require_one_record(*node.op);
   if (!node.op->as<Argument>()) {
     const std::size_t hash = hash_of(node);
     // Types are compared too, names of dims included: a view to [h=8] and one to [8] are told apart in dumps.
@@ -229,6 +238,7 @@ Graph GraphBuilder::finish() {
   pure_.clear();
   arguments_.clear();
   updated_.clear();
+  owned_.clear();
   return std::exchange(graph_, {});
 }
 

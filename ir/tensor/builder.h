@@ -43,7 +43,8 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
   /// Adds one op at the current location. Fills attribute defaults, runs the shape rule. Throws UserError for wrong
-  /// arity [op_arity], attributes [op_attribute], shapes and dtypes (the rule's labels), and [op_other_graph].
+  /// arity [op_arity], attributes [op_attribute], shapes and dtypes (the rule's labels), [op_other_graph], and for a
+  /// second op of a program's own by one name [op_name].
   Value add(const Op& op, std::span<const Value> operands, Attributes attrs = {});
   Value add(const Op& op, std::initializer_list<Value> operands, Attributes attrs = {}) {
     return add(op, std::span<const Value>(operands.begin(), operands.size()), std::move(attrs));
@@ -100,12 +101,14 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
  private:
   Value insert(Node node);
   void reserve_stream(const Node& node);
+  void require_one_record(const Op& op);
 
   Graph graph_;
   Location location_;
   NodeTable pure_;                                           // for hash-consing
   std::unordered_map<std::string_view, ValueId> arguments_;  // by name
   std::unordered_set<std::int32_t> updated_;                 // states
+  std::unordered_map<std::string_view, const Op*> owned_;    // a program's own ops by name
   std::int64_t next_stream_ = 0;
 };
 

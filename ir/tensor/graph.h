@@ -9,11 +9,10 @@
 
 #include "ir/support/location.h"
 #include "ir/tensor/attribute.h"
+#include "ir/tensor/op_ref.h"
 #include "ir/tensor/shape.h"
 
 namespace lathe::ir {
-
-struct Op;
 
 /// A value is named by the node that makes it: every node has one result. Ids are positions in Graph::nodes.
 struct ValueId {
@@ -23,7 +22,7 @@ struct ValueId {
 };
 
 struct Node {
-  const Op* op = nullptr;
+  OpRef op;
   std::vector<ValueId> operands;
   Attributes attrs;
   TensorType type;

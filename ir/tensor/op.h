@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,7 @@ class InferContext {
   }
   const Attributes& attrs() const { return attrs_; }
   const Location& location() const { return loc_; }
+  const Op& op() const { return op_; }
 
   /// Throws a UserError at the user's line: "<loc>: <op>: <message>  [label]\n  hint".
   [[noreturn]] void fail(std::string_view label, std::string_view message, std::string_view hint = {}) const;
@@ -51,6 +53,8 @@ class InferContext {
   /// Likewise for a <= b.
   void require_at_most(const Dim& a, const Dim& b, std::string_view label, std::string_view message,
                        std::string_view hint = {}) const;
+  /// Records a run-time check that another rule has asked for.
+  void add_check(DimCheck check) const { checks_.push_back(std::move(check)); }
   /// A dim attribute or position counted from the end when negative: -1 is the last. Fails with [dim_range].
   int axis(std::int64_t axis, int rank) const;
 
@@ -174,6 +178,17 @@ struct Gradient : std::variant<GradientRule, FromExpansion, NotDifferentiable> {
   Gradient() = delete;
 };
 
+// ------------------------------------------------------------------------------------------------- mixed precision
+
+/// In which dtype mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. The ops of
+/// Lathe have the class that torch.autocast gives them.
+enum class MixedPrecision : std::uint8_t {
+  narrow,     ///< bf16 or f16: products, which have the speed of it and accumulate in f32
+  wide,       ///< f32: sums, norms, softmax, losses, and functions that overflow or magnify rounding
+  follow,     ///< what its operands are: narrow where all of them are, f32 where one of them is
+  expansion,  ///< as the ops of its expansion: wide where one of them is, else narrow where one is, else follow
+};
+
 // --------------------------------------------------------------------------------------------------------- records
 
 struct AttrSpec {
@@ -209,8 +224,10 @@ struct Arity {
   int min, max;  ///< max -1: any number
 };
 
-/// Everything that Lathe knows of an op. A new op is one of these, a line in ir/ops/list.h and its function in
-/// ir/ops/functional.h; no emitter is touched.
+class OwnedOp;
+
+/// Everything that Lathe knows of an op. A new op is one of these and a line in ir/ops/list.h; no emitter is touched.
+/// A program makes records of its own as OwnedOp (ir/tensor/owned_op.h).
 struct Op {
   Required<std::string_view> name;
   Required<std::string_view> doc;  ///< one line
@@ -219,8 +236,10 @@ struct Op {
   Required<std::span<const std::string_view>> labels;  ///< every constraint label that the shape rule can raise
   Required<TensorType (*)(const InferContext&)> infer;
   Meaning meaning;
+  Required<MixedPrecision> precision;
   Gradient gradient;
   Required<std::vector<Sample> (*)()> samples;  ///< at least one, for everything but arguments
+  const OwnedOp* owned = nullptr;               ///< itself, where a program made it
 
   template <class T>
   const T* as() const {
@@ -229,9 +248,12 @@ struct Op {
   }
 };
 
-/// The record of an op by its name; nullptr where there is none. Defined by ir/ops.
+/// The samples of a record, of a program's own too.
+std::vector<Sample> samples_of(const Op& op);
+
+/// The record of an op of Lathe by its name; nullptr where there is none. Defined by ir/ops.
 const Op* find_op(std::string_view name);
-/// Every record, sorted by name.
+/// Every record of Lathe, sorted by name.
 std::span<const Op* const> all_ops();
 
 }  // namespace lathe::ir

@@ -20,7 +20,8 @@ using namespace detail;
 /// Recursive descent over the statements of one graph; every value goes through a GraphBuilder as it is read.
 class GraphParser {
  public:
-  GraphParser(const Source& source, const ParseLimits& limits) : in_(source, limits), builder_(read_header()) {}
+  GraphParser(const Source& source, const OpSet& ops, const ParseLimits& limits)
+      : in_(source, limits), ops_(ops), builder_(read_header()) {}
 
   Graph parse() {
     in_.expect("(");
@@ -125,15 +126,22 @@ class GraphParser {
 
   const Op& parse_op_name() {
     const Token token = in_.expect(TokenKind::word, "the name of an op");
-    const Op* op = find_op(token.spelling);
+    const Op* op = ops_.find(token.spelling);
     if (op && op->as<Argument>())
       in_.fail(token, fmt::format("{} stands in the graph's parentheses, not in its body", token.spelling));
     if (op) return *op;
-    std::vector<std::string_view> names;
-    for (const Op* other : all_ops()) names.push_back(other->name.value);
-    const std::string guess = did_you_mean(token.spelling, names);
-    in_.fail(token, fmt::format("there is no op '{}'", token.spelling),
-             guess.empty() ? "docs/ops.md lists the ops" : guess);
+    in_.fail(token, fmt::format("there is no op '{}'", token.spelling), unknown_op_hint(token.spelling));
+  }
+
+  /// A name near by; of a name with a dot, which only a program's own op can have, how a program adds it.
+  std::string unknown_op_hint(std::string_view name) const {
+    const std::vector<std::string_view> names = ops_.names();
+    std::string guess = did_you_mean(name, names);
+    const auto dot = name.rfind('.');
+    if (dot == std::string_view::npos) return guess.empty() ? "docs/ops.md lists the ops" : guess;
+    if (guess.empty()) guess = did_you_mean(name.substr(dot + 1), names);
+    return fmt::format("{}{}a name with a dot is that of a program's own op: give parse_graph an OpSet that has it",
+                       guess, guess.empty() ? "" : "\n  ");
   }
 
   /// %1 = op %a, %b {attr=1} [: type] [name("...")] [loc(...)]
@@ -250,6 +258,7 @@ class GraphParser {
   }
 
   TokenStream in_;
+  const OpSet& ops_;
   GraphBuilder builder_;
   std::unordered_map<std::string, Value> values_;
   std::vector<WrittenCheck> checks_;
@@ -268,12 +277,16 @@ auto parse_all(std::string_view text, std::string_view file, Parse&& parse) {
 }  // namespace
 
 Graph parse_graph(std::string_view text, std::string_view file, const ParseLimits& limits) {
+  return parse_graph(text, OpSet(), file, limits);
+}
+
+Graph parse_graph(std::string_view text, const OpSet& ops, std::string_view file, const ParseLimits& limits) {
   const FloatEnvironment environment;
   const Source source(text, file);
   if (text.size() > limits.bytes)
     throw ParseError(file, 1, 1,
                      fmt::format("the text has {} bytes, more than the {} allowed", text.size(), limits.bytes));
-  return GraphParser(source, limits).parse();
+  return GraphParser(source, ops, limits).parse();
 }
 
 Dim parse_dim(std::string_view text, std::string_view file) {

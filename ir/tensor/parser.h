@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/op_set.h"
 
 namespace lathe::ir {
 
@@ -21,6 +22,9 @@ struct ParseLimits {
 /// the text. Throws ParseError for the grammar, unknown names and written types that are not the inferred ones;
 /// UserError for what a rule refuses, at the text's line, or at the loc(...) with a note that names the text's line.
 Graph parse_graph(std::string_view text, std::string_view file = "<text>", const ParseLimits& limits = {});
+/// The same for a text that may name the ops of `ops`, a program's own among them.
+Graph parse_graph(std::string_view text, const OpSet& ops, std::string_view file = "<text>",
+                  const ParseLimits& limits = {});
 
 /// Reads one dim: "n_seq", "d_model=512", "2*n_seq + 1", "(n + 1)*h".
 Dim parse_dim(std::string_view text, std::string_view file = "<text>");

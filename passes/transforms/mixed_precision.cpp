@@ -43,10 +43,11 @@ class Mixer {
 
   /// The dtype that the f32 operands of a node are brought to.
   DType computed_in(const Node& node, const std::vector<Value>& operands) const {
-    switch (precision_of(*node.op)) {
-      case Precision::narrow: return narrow_;
-      case Precision::wide: return f32;
-      case Precision::follow: break;
+    switch (precision_of(graph_, node)) {
+      case MixedPrecision::narrow: return narrow_;
+      case MixedPrecision::wide: return f32;
+      case MixedPrecision::follow: break;
+      case MixedPrecision::expansion: throw InternalError("an expansion without a precision");
     }
     if (holds_too_large(node.attrs)) return f32;
     bool any = false;

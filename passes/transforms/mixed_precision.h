@@ -6,7 +6,7 @@
 
 namespace lathe::ir {
 
-/// The graph in mixed precision: each op of f32 values is computed where its list says (ir/ops/precision.h),
+/// The graph in mixed precision: each op of f32 values is computed where its record says (MixedPrecision),
 /// as torch.autocast does. Products take their operands rounded to `narrow` (bf16 or f16) and give narrow results;
 /// sums, norms, softmax and losses take f32; other ops follow their operands: narrow where all of them are, f32 where
 /// one is. A scalar among tensors has no say, as in PyTorch, unless it is a constant that `narrow` cannot hold: then

@@ -15,6 +15,7 @@
 #include "ir/tensor/builder.h"
 #include "ir/tensor/interpreter.h"
 #include "ir/tensor/printer.h"
+#include "tests/ops/own_op.h"
 #include "tests/support/distance.h"
 
 /// Graphs and tensors made of the samples that every op's record holds.
@@ -153,12 +154,11 @@ inline Tensors arguments_of(const std::vector<HostTensor>& operands, Layout layo
   return tensors;
 }
 
-/// Calls f(op, sample, description) for every sample of every op that computes something.
+/// Calls f(op, sample, description) for every sample of each of them.
 template <class F>
 void for_each_sample(F f) {
-  for (const Op* op : all_ops()) {
-    if (op->as<Argument>()) continue;
-    const auto samples = op->samples.value();
+  for (const Op* op : sampled_ops()) {
+    const auto samples = samples_of(*op);
     for (std::size_t i = 0; i < samples.size(); ++i) f(*op, samples[i], describe(*op, i, samples[i]));
   }
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ir/ops/list.h"
-#include "ir/ops/precision.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"
@@ -126,17 +125,17 @@ TEST_CASE("mixed precision: states are updated in their dtype", "[mixed_precisio
              Contains("matmul %1, %1 : bf16[3, 3]\n  %3 = cast %2 {dtype=f32} : f32[3, 3]\n  update %c <- %3"));
 }
 
-TEST_CASE("mixed precision: every op of the table is computed where its list says", "[mixed_precision]") {
+TEST_CASE("mixed precision: every op of the table is computed where its record says", "[mixed_precision]") {
   for (const Op* op : {&ops::contract, &ops::matmul, &ops::linear, &ops::einsum, &ops::attention})
-    CHECK(precision_of(*op) == Precision::narrow);
+    CHECK(op->precision == MixedPrecision::narrow);
   for (const Op* op :
        {&ops::sum, &ops::mean, &ops::var, &ops::exp, &ops::log, &ops::pow, &ops::rsqrt, &ops::softmax,
         &ops::log_softmax, &ops::logsumexp, &ops::layer_norm, &ops::rms_norm, &ops::cross_entropy, &ops::scatter_add})
-    CHECK(precision_of(*op) == Precision::wide);
+    CHECK(op->precision == MixedPrecision::wide);
   for (const Op* op :
        {&ops::add, &ops::mul, &ops::relu, &ops::gelu, &ops::silu, &ops::dropout, &ops::where, &ops::concat,
         &ops::gather, &ops::reshape, &ops::view, &ops::masked_fill, &ops::max, &ops::rope})
-    CHECK(precision_of(*op) == Precision::follow);
+    CHECK(op->precision == MixedPrecision::follow);
 }
 
 TEST_CASE("mixed precision: a network gives nearly the same, its gradients too, and parameters' gradients are f32",

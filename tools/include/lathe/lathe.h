@@ -14,6 +14,7 @@
 #include "frontend/pretrained/seq2seq/generate.h"
 #include "ir/support/dlpack.h"
 #include "ir/tensor/explain.h"
+#include "ir/tensor/op_set.h"
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "runtime/cache/disk_cache.h"
