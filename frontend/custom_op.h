@@ -123,8 +123,9 @@ using SimpleBackward =
 ///       "my.swish", [](const Tensor& x, const Tensor& beta) { return x * sigmoid(beta * x); });
 ///   Tensor y = swish(x, beta);
 template <class Forward>
-requires(detail::tensors_taken<Forward>() > 0) CustomOp
-    custom_op(std::string_view name, Forward forward, SimpleBackward backward = {}, Where at = Where::current()) {
+  requires(detail::tensors_taken<Forward>() > 0)
+CustomOp custom_op(std::string_view name, Forward forward, SimpleBackward backward = {},
+                   Where at = Where::current()) {
   constexpr std::size_t n = detail::tensors_taken<Forward>();
   CustomOpRecord record;
   record.name = name;

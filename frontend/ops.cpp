@@ -41,44 +41,30 @@ std::span<const Tensor> span_of(std::initializer_list<Tensor> list) { return {li
 
 }  // namespace
 
-Tensor exp(const Tensor& a, Where at) { return built("exp", at, ir::exp, a); }
-Tensor log(const Tensor& a, Where at) { return built("log", at, ir::log, a); }
-Tensor sqrt(const Tensor& a, Where at) { return built("sqrt", at, ir::sqrt, a); }
-Tensor rsqrt(const Tensor& a, Where at) { return built("rsqrt", at, ir::rsqrt, a); }
-Tensor sin(const Tensor& a, Where at) { return built("sin", at, ir::sin, a); }
-Tensor cos(const Tensor& a, Where at) { return built("cos", at, ir::cos, a); }
-Tensor tanh(const Tensor& a, Where at) { return built("tanh", at, ir::tanh, a); }
-Tensor erf(const Tensor& a, Where at) { return built("erf", at, ir::erf, a); }
-Tensor abs(const Tensor& a, Where at) { return built("abs", at, ir::abs, a); }
-Tensor sign(const Tensor& a, Where at) { return built("sign", at, ir::sign, a); }
-Tensor floor(const Tensor& a, Where at) { return built("floor", at, ir::floor, a); }
-Tensor round(const Tensor& a, Where at) { return built("round", at, ir::round, a); }
-Tensor relu(const Tensor& a, Where at) { return built("relu", at, ir::relu, a); }
-Tensor silu(const Tensor& a, Where at) { return built("silu", at, ir::silu, a); }
-Tensor sigmoid(const Tensor& a, Where at) { return built("sigmoid", at, ir::sigmoid, a); }
-Tensor softplus(const Tensor& a, Where at) { return built("softplus", at, ir::softplus, a); }
-Tensor square(const Tensor& a, Where at) { return built("square", at, ir::square, a); }
-Tensor reciprocal(const Tensor& a, Where at) { return built("reciprocal", at, ir::reciprocal, a); }
+Tensor detail::op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands) {
+  check_operands(name, at, operands);
+  const Line line(**operands.begin(), at);
+  std::vector<ir::Value> all;
+  for (const Tensor* operand : operands) all.push_back(operand->value());
+  const ir::Op* record = ir::find_op(name);
+  LATHE_ASSERT(record);
+  return Tensor(all[0].builder().add(*record, all));
+}
+
 Tensor gelu(const Tensor& a, bool tanh_approximation, Where at) {
   return built("gelu", at, [&](auto& x) { return ir::gelu(x, tanh_approximation); }, a);
 }
 Tensor clamp(const Tensor& a, double low, double high, Where at) {
   return built("clamp", at, [&](auto& x) { return ir::clamp(x, low, high); }, a);
 }
-Tensor maximum(const Tensor& a, const Tensor& b, Where at) { return built("maximum", at, ir::maximum, a, b); }
 Tensor maximum(const Tensor& a, double b, Where at) {
   return built("maximum", at, [&](auto& x) { return ir::maximum(x, b); }, a);
 }
-Tensor minimum(const Tensor& a, const Tensor& b, Where at) { return built("minimum", at, ir::minimum, a, b); }
 Tensor minimum(const Tensor& a, double b, Where at) {
   return built("minimum", at, [&](auto& x) { return ir::minimum(x, b); }, a);
 }
-Tensor pow(const Tensor& a, const Tensor& b, Where at) { return built("pow", at, ir::pow, a, b); }
 Tensor pow(const Tensor& a, double b, Where at) {
   return built("pow", at, [&](auto& x) { return ir::pow(x, b); }, a);
-}
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at) {
-  return built("where", at, ir::where, condition, a, b);
 }
 Tensor where(const Tensor& condition, const Tensor& a, double b, Where at) {
   return built("where", at, [&](auto& x, auto& y) { return ir::where(x, y, b); }, condition, a);
@@ -96,11 +82,6 @@ Tensor triu(const Tensor& a, std::int64_t diagonal, Where at) {
   return built("triu", at, [&](auto& x) { return ir::triu(x, diagonal); }, a);
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b, Where at) { return built("matmul", at, ir::matmul, a, b); }
-Tensor linear(const Tensor& x, const Tensor& weight, Where at) { return built("linear", at, ir::linear, x, weight); }
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where at) {
-  return built("linear", at, ir::linear, x, weight, bias);
-}
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at) {
   return einsum_of(equation, span_of(operands), at);
 }
@@ -148,13 +129,6 @@ Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at)
   return built("one_hot", at, [&](auto& x) { return ir::one_hot(x, classes, dtype); }, indices);
 }
 
-Tensor view_as_complex(const Tensor& a, Where at) { return built("view_as_complex", at, ir::view_as_complex, a); }
-Tensor view_as_real(const Tensor& a, Where at) { return built("view_as_real", at, ir::view_as_real, a); }
-Tensor conj(const Tensor& a, Where at) { return built("conj", at, ir::conj, a); }
-Tensor polar(const Tensor& radius, const Tensor& angle, Where at) {
-  return built("polar", at, ir::polar, radius, angle);
-}
-
 Tensor softmax(const Tensor& a, int dim, Where at) {
   return built("softmax", at, [&](auto& x) { return ir::softmax(x, dim); }, a);
 }
@@ -185,9 +159,6 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::o
       "attention", at,
       [&](auto& x, auto& y, auto& z) { return ir::attention(x, y, z, mask_value, scale, causal, zero_masked); }, q, k,
       v);
-}
-Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at) {
-  return built("rope", at, ir::rope, x, cos, sin);
 }
 
 }  // namespace lathe

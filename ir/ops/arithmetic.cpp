@@ -95,16 +95,12 @@ constinit const Op mul = binary(
 constinit const Op div = binary(
     "div", "a / b, broadcast; of integers it truncates towards zero, and x / 0 is 0", ScalarOp::div,
     MixedPrecision::follow, [](span<const double> x) { return x[0] / x[1]; }, infer_same<rules::reals>, div_gradient,
-    [] {
-      return binary_samples(0.5, 3, {f64, i64, i32}, -9, 9);
-    });
+    [] { return binary_samples(0.5, 3, {f64, i64, i32}, -9, 9); });
 
 constinit const Op rem = binary(
     "rem", "the remainder of integers, with the sign of a; x rem 0 is 0", ScalarOp::rem, MixedPrecision::follow,
     [](span<const double> x) { return std::fmod(x[0], x[1]); }, infer_same<rules::integers>, integer_rem,
-    [] {
-      return binary_samples(1, 4, {i64, i32}, -9, 9);
-    });
+    [] { return binary_samples(1, 4, {i64, i32}, -9, 9); });
 
 constinit const Op minimum =
     binary("minimum", "the smaller of a and b, broadcast; NaN if either is", ScalarOp::min, MixedPrecision::follow,
@@ -121,10 +117,7 @@ constinit const Op pow = binary(
 
 constinit const Op neg = unary(
     "neg", "-a", ScalarOp::neg, MixedPrecision::follow, [](span<const double> x) { return -x[0]; },
-    infer_same<rules::numbers>, neg_gradient,
-    [] {
-      return unary_samples(-2, 2, {f64, i64, i32, c128});
-    });
+    infer_same<rules::numbers>, neg_gradient, [] { return unary_samples(-2, 2, {f64, i64, i32, c128}); });
 
 constinit const Op abs = unary(
     "abs", "the absolute value; its gradient at 0 is 0", ScalarOp::abs, MixedPrecision::follow,

@@ -1,17 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "ir/ops/list.h"
 #include "ir/tensor/builder.h"
 
 /// One function an op: what expansions, gradient rules, passes and the DSL build graphs with. Every function adds to
 /// the builder of its operands, at the builder's current location. `dim` counts from the end when negative.
 /// Element-wise functions broadcast by NumPy's rule and want equal dtypes (numbers take the tensor's dtype).
+/// What is no more than its op stands here whole.
 namespace lathe::ir {
+
+/// An op over these operands.
+inline Value apply(const Op& op, std::initializer_list<Value> operands, Attributes attrs = {}) {
+  return operands.begin()->builder().add(op, operands, std::move(attrs));
+}
 
 // ---- values from nothing
 Value constant(GraphBuilder& b, double value, DType dtype);                  ///< a scalar
@@ -26,55 +34,66 @@ Value random_uniform(const Value& state, const Shape& shape, DType dtype, double
 Value random_normal(const Value& state, const Shape& shape, DType dtype);  ///< Box-Muller on two fresh streams
 
 // ---- element-wise
-Value add(const Value& a, const Value& b);
-Value sub(const Value& a, const Value& b);
-Value mul(const Value& a, const Value& b);
-Value div(const Value& a, const Value& b);
-Value rem(const Value& a, const Value& b);
-Value minimum(const Value& a, const Value& b);
-Value maximum(const Value& a, const Value& b);
-Value pow(const Value& a, const Value& b);
-Value add(const Value& a, double b);
-Value sub(const Value& a, double b);
-Value sub(double a, const Value& b);
-Value mul(const Value& a, double b);
-Value div(const Value& a, double b);
-Value div(double a, const Value& b);
-Value pow(const Value& a, double b);
-Value maximum(const Value& a, double b);
-Value minimum(const Value& a, double b);
-Value neg(const Value& a);
-Value abs(const Value& a);
-Value sign(const Value& a);
-Value floor(const Value& a);
-Value round(const Value& a);
-Value exp(const Value& a);
-Value log(const Value& a);
-Value sqrt(const Value& a);
-Value rsqrt(const Value& a);
-Value sin(const Value& a);
-Value cos(const Value& a);
-Value tanh(const Value& a);
-Value erf(const Value& a);
-Value eq(const Value& a, const Value& b);
-Value ne(const Value& a, const Value& b);
-Value lt(const Value& a, const Value& b);
-Value le(const Value& a, const Value& b);
-Value gt(const Value& a, const Value& b);  ///< lt with the operands swapped
-Value ge(const Value& a, const Value& b);
-Value eq(const Value& a, double b);
-Value ne(const Value& a, double b);
-Value lt(const Value& a, double b);
-Value le(const Value& a, double b);
-Value gt(const Value& a, double b);
-Value ge(const Value& a, double b);
-Value logical_and(const Value& a, const Value& b);
-Value logical_or(const Value& a, const Value& b);
-Value logical_not(const Value& a);
-Value where(const Value& condition, const Value& a, const Value& b);
-Value where(const Value& condition, const Value& a, double b);
-Value where(const Value& condition, double a, const Value& b);
-Value cast(const Value& a, DType dtype);  ///< `a` itself where it has the dtype already
+/// A number as an operand beside `a`.
+inline Value number_like(const Value& a, double value) { return constant(a.builder(), value, a.dtype()); }
+inline Value add(const Value& a, const Value& b) { return apply(ops::add, {a, b}); }
+inline Value sub(const Value& a, const Value& b) { return apply(ops::sub, {a, b}); }
+inline Value mul(const Value& a, const Value& b) { return apply(ops::mul, {a, b}); }
+inline Value div(const Value& a, const Value& b) { return apply(ops::div, {a, b}); }
+inline Value rem(const Value& a, const Value& b) { return apply(ops::rem, {a, b}); }
+inline Value minimum(const Value& a, const Value& b) { return apply(ops::minimum, {a, b}); }
+inline Value maximum(const Value& a, const Value& b) { return apply(ops::maximum, {a, b}); }
+inline Value pow(const Value& a, const Value& b) { return apply(ops::pow, {a, b}); }
+inline Value add(const Value& a, double b) { return add(a, number_like(a, b)); }
+inline Value sub(const Value& a, double b) { return sub(a, number_like(a, b)); }
+inline Value sub(double a, const Value& b) { return sub(number_like(b, a), b); }
+inline Value mul(const Value& a, double b) { return mul(a, number_like(a, b)); }
+inline Value div(const Value& a, double b) { return div(a, number_like(a, b)); }
+inline Value div(double a, const Value& b) { return div(number_like(b, a), b); }
+inline Value pow(const Value& a, double b) { return pow(a, number_like(a, b)); }
+inline Value maximum(const Value& a, double b) { return maximum(a, number_like(a, b)); }
+inline Value minimum(const Value& a, double b) { return minimum(a, number_like(a, b)); }
+inline Value neg(const Value& a) { return apply(ops::neg, {a}); }
+inline Value abs(const Value& a) { return apply(ops::abs, {a}); }
+inline Value sign(const Value& a) { return apply(ops::sign, {a}); }
+inline Value floor(const Value& a) { return apply(ops::floor, {a}); }
+inline Value round(const Value& a) { return apply(ops::round, {a}); }
+inline Value exp(const Value& a) { return apply(ops::exp, {a}); }
+inline Value log(const Value& a) { return apply(ops::log, {a}); }
+inline Value sqrt(const Value& a) { return apply(ops::sqrt, {a}); }
+inline Value rsqrt(const Value& a) { return apply(ops::rsqrt, {a}); }
+inline Value sin(const Value& a) { return apply(ops::sin, {a}); }
+inline Value cos(const Value& a) { return apply(ops::cos, {a}); }
+inline Value tanh(const Value& a) { return apply(ops::tanh, {a}); }
+inline Value erf(const Value& a) { return apply(ops::erf, {a}); }
+inline Value eq(const Value& a, const Value& b) { return apply(ops::eq, {a, b}); }
+inline Value ne(const Value& a, const Value& b) { return apply(ops::ne, {a, b}); }
+inline Value lt(const Value& a, const Value& b) { return apply(ops::lt, {a, b}); }
+inline Value le(const Value& a, const Value& b) { return apply(ops::le, {a, b}); }
+inline Value gt(const Value& a, const Value& b) { return apply(ops::lt, {b, a}); }  ///< lt with the operands swapped
+inline Value ge(const Value& a, const Value& b) { return apply(ops::le, {b, a}); }
+inline Value eq(const Value& a, double b) { return eq(a, number_like(a, b)); }
+inline Value ne(const Value& a, double b) { return ne(a, number_like(a, b)); }
+inline Value lt(const Value& a, double b) { return lt(a, number_like(a, b)); }
+inline Value le(const Value& a, double b) { return le(a, number_like(a, b)); }
+inline Value gt(const Value& a, double b) { return gt(a, number_like(a, b)); }
+inline Value ge(const Value& a, double b) { return ge(a, number_like(a, b)); }
+inline Value logical_and(const Value& a, const Value& b) { return apply(ops::logical_and, {a, b}); }
+inline Value logical_or(const Value& a, const Value& b) { return apply(ops::logical_or, {a, b}); }
+inline Value logical_not(const Value& a) { return apply(ops::logical_not, {a}); }
+inline Value where(const Value& condition, const Value& a, const Value& b) {
+  return apply(ops::where, {condition, a, b});
+}
+inline Value where(const Value& condition, const Value& a, double b) {
+  return where(condition, a, number_like(a, b));
+}
+inline Value where(const Value& condition, double a, const Value& b) {
+  return where(condition, number_like(b, a), b);
+}
+/// `a` itself where it has the dtype already
+inline Value cast(const Value& a, DType dtype) {
+  return a.dtype() == dtype ? a : apply(ops::cast, {a}, {{"dtype", dtype}});
+}
 
 // ---- views and layout
 Value transpose(const Value& a, int dim0, int dim1);
@@ -106,9 +125,13 @@ Value sum_to(const Value& a, const Shape& shape);
 
 // ---- products
 Value contract(const Value& a, const Value& b, std::string_view spec);  ///< "bik,bkj->bij"
-Value matmul(const Value& a, const Value& b);       ///< torch.matmul: 1-D, 2-D and batched operands
-Value linear(const Value& x, const Value& weight);  ///< weight [out, in]: x @ weight^T
-Value linear(const Value& x, const Value& weight, const Value& bias);
+/// torch.matmul: 1-D, 2-D and batched operands
+inline Value matmul(const Value& a, const Value& b) { return apply(ops::matmul, {a, b}); }
+/// weight [out, in]: x @ weight^T
+inline Value linear(const Value& x, const Value& weight) { return apply(ops::linear, {x, weight}); }
+inline Value linear(const Value& x, const Value& weight, const Value& bias) {
+  return apply(ops::linear, {x, weight, bias});
+}
 Value einsum(std::string_view equation, std::span<const Value> operands);
 
 // ---- indexing
@@ -125,10 +148,10 @@ Value one_hot(const Value& indices, const Dim& classes, DType dtype);
 Value repeat_interleave(const Value& a, std::int64_t times, int dim);  ///< expand + reshape, as grouped heads need it
 
 // ---- complex
-Value view_as_complex(const Value& a);  ///< f32[.., 2] -> c64[..]
-Value view_as_real(const Value& a);
-Value conj(const Value& a);
-Value polar(const Value& radius, const Value& angle);
+inline Value view_as_complex(const Value& a) { return apply(ops::view_as_complex, {a}); }  ///< f32[.., 2] -> c64[..]
+inline Value view_as_real(const Value& a) { return apply(ops::view_as_real, {a}); }
+inline Value conj(const Value& a) { return apply(ops::conj, {a}); }
+inline Value polar(const Value& radius, const Value& angle) { return apply(ops::polar, {radius, angle}); }
 
 // ---- network composites
 /// zero_masked: a row of nothing but -inf gives 0, not NaN, and has no gradient.
@@ -137,18 +160,18 @@ Value log_softmax(const Value& a, int dim);
 Value layer_norm(const Value& x, const Value& weight, const Value& bias, double eps = 1e-5);  ///< over the last dim
 Value rms_norm(const Value& x, double eps = 1e-5);
 Value rms_norm(const Value& x, const Value& weight, double eps = 1e-5);
-Value relu(const Value& a);
+inline Value relu(const Value& a) { return apply(ops::relu, {a}); }
 Value gelu(const Value& a, bool tanh_approximation = false);
-Value silu(const Value& a);
-Value sigmoid(const Value& a);
-Value softplus(const Value& a);
-Value square(const Value& a);
-Value reciprocal(const Value& a);
+inline Value silu(const Value& a) { return apply(ops::silu, {a}); }
+inline Value sigmoid(const Value& a) { return apply(ops::sigmoid, {a}); }
+inline Value softplus(const Value& a) { return apply(ops::softplus, {a}); }
+inline Value square(const Value& a) { return apply(ops::square, {a}); }
+inline Value reciprocal(const Value& a) { return apply(ops::reciprocal, {a}); }
 Value clamp(const Value& a, double low, double high);
 Value masked_fill(const Value& a, const Value& mask, double value);
 Value tril(const Value& a, std::int64_t diagonal = 0);
 Value triu(const Value& a, std::int64_t diagonal = 0);
-Value stop_gradient(const Value& a);
+inline Value stop_gradient(const Value& a) { return apply(ops::stop_gradient, {a}); }
 /// Mean over the targets that differ from `ignore_index` of -log softmax(logits)[target]; with label smoothing as
 /// torch.nn.functional.cross_entropy. logits [.., classes], targets i64 [..].
 Value cross_entropy(const Value& logits, const Value& targets, std::optional<std::int64_t> ignore_index = {},
@@ -159,6 +182,6 @@ Value dropout(const Value& a, const Value& random_state, double p);
 Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
                 bool zero_masked = false);
 /// Rotary embedding in the half-split layout: x * cos + rotate_half(x) * sin (Su et al. 2021, eq. 34).
-Value rope(const Value& x, const Value& cos, const Value& sin);
+inline Value rope(const Value& x, const Value& cos, const Value& sin) { return apply(ops::rope, {x, cos, sin}); }
 
 }  // namespace lathe::ir

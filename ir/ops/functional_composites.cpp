@@ -33,11 +33,6 @@ Value logsumexp(const Value& a, int dim, bool keepdim) {
 }
 Value argmax(const Value& a, int dim) { return unary(ops::argmax, a, {{"dim", from_front(a, dim)}}); }
 
-Value matmul(const Value& a, const Value& b) { return a.builder().add(ops::matmul, {a, b}); }
-Value linear(const Value& x, const Value& weight) { return x.builder().add(ops::linear, {x, weight}); }
-Value linear(const Value& x, const Value& weight, const Value& bias) {
-  return x.builder().add(ops::linear, {x, weight, bias});
-}
 Value einsum(std::string_view equation, std::span<const Value> operands) {
   if (operands.empty())
     throw UserError("einsum: no operands are given", "op_arity", "give at least one tensor beside the equation");
@@ -60,15 +55,9 @@ Value rms_norm(const Value& x, const Value& weight, double eps) {
   return x.builder().add(ops::rms_norm, {x, weight}, {{"eps", eps}});
 }
 
-Value relu(const Value& a) { return unary(ops::relu, a); }
 Value gelu(const Value& a, bool tanh_approximation) {
   return unary(ops::gelu, a, {{"approximate", std::string(tanh_approximation ? "tanh" : "none")}});
 }
-Value silu(const Value& a) { return unary(ops::silu, a); }
-Value sigmoid(const Value& a) { return unary(ops::sigmoid, a); }
-Value softplus(const Value& a) { return unary(ops::softplus, a); }
-Value square(const Value& a) { return unary(ops::square, a); }
-Value reciprocal(const Value& a) { return unary(ops::reciprocal, a); }
 Value clamp(const Value& a, double low, double high) { return unary(ops::clamp, a, {{"low", low}, {"high", high}}); }
 
 Value masked_fill(const Value& a, const Value& mask, double value) {
@@ -76,7 +65,6 @@ Value masked_fill(const Value& a, const Value& mask, double value) {
 }
 Value tril(const Value& a, std::int64_t diagonal) { return unary(ops::tril, a, {{"diagonal", diagonal}}); }
 Value triu(const Value& a, std::int64_t diagonal) { return unary(ops::triu, a, {{"diagonal", diagonal}}); }
-Value stop_gradient(const Value& a) { return unary(ops::stop_gradient, a); }
 
 Value cross_entropy(const Value& logits, const Value& targets, std::optional<std::int64_t> ignore_index,
                     double label_smoothing) {
@@ -97,6 +85,5 @@ Value attention(const Value& q, const Value& k, const Value& v, std::optional<Va
   return q.builder().add(ops::attention, operands,
                          {{"scale", scale}, {"causal", causal}, {"zero_masked", zero_masked}});
 }
-Value rope(const Value& x, const Value& cos, const Value& sin) { return x.builder().add(ops::rope, {x, cos, sin}); }
 
 }  // namespace lathe::ir

@@ -8,8 +8,6 @@ namespace lathe::ir {
 inline std::int64_t from_front(int dim, int rank) { return dim < 0 && dim >= -rank ? dim + rank : dim; }
 inline std::int64_t from_front(const Value& a, int dim) { return from_front(dim, a.rank()); }
 
-inline Value unary(const Op& op, const Value& a, Attributes attrs = {}) {
-  return a.builder().add(op, {a}, std::move(attrs));
-}
+inline Value unary(const Op& op, const Value& a, Attributes attrs = {}) { return apply(op, {a}, std::move(attrs)); }
 
 }  // namespace lathe::ir

@@ -89,10 +89,7 @@ constinit const Op max = {
     .meaning = Reduce{ScalarOp::max, -infinity},
     .precision = MixedPrecision::follow,
     .gradient = GradientRule(extremum_gradient),
-    .samples =
-        [] {
-          return reduce_samples({i64, i32});
-        },
+    .samples = [] { return reduce_samples({i64, i32}); },
 };
 
 constinit const Op min = {
@@ -105,10 +102,7 @@ constinit const Op min = {
     .meaning = Reduce{ScalarOp::min, infinity},
     .precision = MixedPrecision::follow,
     .gradient = GradientRule(extremum_gradient),
-    .samples =
-        [] {
-          return reduce_samples({i64, i32});
-        },
+    .samples = [] { return reduce_samples({i64, i32}); },
 };
 
 }  // namespace lathe::ir::ops

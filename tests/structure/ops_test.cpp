@@ -36,6 +36,21 @@ TEST_CASE("ops: the list and the registry hold the same") {
   CHECK(ir::all_ops().size() == registered.size());
 }
 
+TEST_CASE("ops: the functions of the DSL that are no more than an op name one") {
+  const std::string text = test::read_source("frontend/ops.h"), start = "detail::op(\"";
+  int seen = 0;
+  for (auto at = text.find(start); at != std::string::npos; at = text.find(start, at)) {
+    at += start.size();
+    const std::string name = text.substr(at, text.find('"', at) - at);
+    INFO(name);
+    const ir::Op* op = ir::find_op(name);
+    REQUIRE(op);
+    CHECK(op->attrs.value.empty());
+    ++seen;
+  }
+  CHECK(seen >= 30);
+}
+
 TEST_CASE("ops: every op is described in docs/ops.md and declared in the list by its family") {
   const std::string document = test::read_source("docs/ops.md");
   for (const ir::Op* op : ir::all_ops()) {
