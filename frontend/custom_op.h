@@ -1,11 +1,13 @@
 #pragma once
 
-#include <concepts>
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,8 +39,8 @@ struct CustomOpRecord {
   /// What the op means, in other ops: of the operands and the attributes alone. It runs when an op is built, and
   /// again when it is differentiated, interpreted or compiled.
   std::function<Tensor(std::span<const Tensor> operands, const ir::Attributes& attrs)> forward = {};
-  /// d(loss)/d(operand) for each operand, of its dtype and of its shape or the result's; an empty Tensor where there
-  /// is none. Where it is left out, the forward is differentiated.
+  /// d(loss)/d(operand) for each operand, of its dtype and of its shape or the result's [custom_gradient]; an empty
+  /// Tensor where there is none. Where it is left out, the forward is differentiated.
   std::function<std::vector<Tensor>(const BackwardContext&)> backward = {};
   std::string not_differentiable = {};  ///< why it has no gradient, for an op that has none
   ir::MixedPrecision precision = ir::MixedPrecision::expansion;
@@ -52,7 +54,7 @@ struct CustomOpRecord {
 ///   %2 = my.swish %x, %beta : f32[n, 64]  loc("model.cpp":14)
 class CustomOp {
  public:
-  /// Throws UserError [op_name] for a name without a dot.
+  /// Throws UserError [op_name] for a name without a dot, [op_forward] where the forward is missing.
   explicit CustomOp(CustomOpRecord record, Where at = Where::current());
 
   /// Adds the op at the caller's line. Throws UserError as any op does ([op_arity], [op_attribute], the rule's
@@ -78,10 +80,6 @@ class CustomOp {
   std::shared_ptr<const CustomOpRecord> definition_;
   ir::OpRef op_;
 };
-
-inline CustomOp custom_op(CustomOpRecord record, Where at = Where::current()) {
-  return CustomOp(std::move(record), at);
-}
 
 namespace detail {
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs a build into a scratch folder; configures, builds and runs the first program against it, outside the tree.
+# Installs a build into a scratch folder; configures, builds and runs programs against it, outside the tree: the first
+# program, and one with ops of its own.
 #   test.sh BUILD SOURCE COMPILER
 set -euo pipefail
 build=$1 source=$2 compiler=$3
@@ -7,11 +8,21 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
+flags=${4:-}
+build_in() {
+  cmake -S "$1" -B "$1/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
+        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="$flags"
+  cmake --build "$1/build"
+}
 cp -r "$source/examples/first_program" "$scratch/app"
-cmake -S "$scratch/app" -B "$scratch/app/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
-      -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="${4:-}"
-cmake --build "$scratch/app/build"
+build_in "$scratch/app"
 "$scratch/app/build/first_program" | tee "$scratch/output"
+mkdir "$scratch/custom"
+cp "$source/examples/first_program/CMakeLists.txt" "$scratch/custom"
+cp "$source/examples/guides/custom-ops.cpp" "$scratch/custom/main.cpp"
+build_in "$scratch/custom"
+"$scratch/custom/build/first_program" | tee "$scratch/custom/output"
+grep -q '%1 = my.swish %x, %beta' "$scratch/custom/output"
 
 # Nothing installed points back into the tree, and the program learned its task.
 ! grep -rlF -e "$source" -e "$build" "$scratch/prefix/lib/cmake" "$scratch/prefix/include" ||

@@ -2,6 +2,8 @@
 
 #include "frontend/dsl.h"
 #include "frontend/training.h"
+#include "passes/fusion/attention/explain_attention.h"
+#include "passes/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/check_compiled.h"
 
@@ -54,4 +56,18 @@ TEST_CASE("a training step of custom ops compiles, in mixed precision too", "[cu
   const Graph narrow{"model"};
   narrow.output("loss", build_loss(narrow, f32));
   test::check_compiled(ir::mixed_precision(narrow.finish(), bf16), {.sizes = test::n_sizes, .tolerance = 3e-2});
+}
+
+TEST_CASE("what a custom op is made of fuses with what is around it", "[custom_op]") {
+  const CustomOp weights = custom_op("my.weights", [](const Tensor& scores) { return softmax(scores * 0.35, -1); });
+  const Graph g{"model"};
+  const Dim b{"b"}, s{"s"};
+  const Tensor q = g.input("q", f32, {b, 4, s, 8}), k = g.input("k", f32, {b, 4, s, 8});
+  const Tensor v = g.input("v", f32, {b, 4, s, 8});
+  g.output("o", matmul(weights(matmul(q, k.transpose(-2, -1))), v));
+  const std::string told = explain_attention(ir::run_pipeline(g.finish(), ir::default_pipeline()).graph);
+  INFO(told);
+  CHECK(told.find("softmax at compiled_custom_ops.cpp:") != std::string::npos);
+  CHECK(told.find(": fused") != std::string::npos);
+  test::check_compiled(g.finish(), {.sizes = {{{"b", 2}, {"s", 9}}, {{"b", 1}, {"s", 40}}}, .tolerance = 1e-5});
 }
