@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/hash.h"
+#include "ir/tensor/owned_op.h"
 
 namespace lathe::ir {
 
@@ -113,9 +114,13 @@ void GraphBuilder::reserve_stream(const Node& node) {
 
 /// The text of a graph names its ops, so one name stands for one record in it.
 void GraphBuilder::require_one_record(const Op& op) {
-  if (op.owned && owned_.emplace(op.name.value, &op).first->second != &op)
-    throw UserError(location_, op.name.value, fmt::format("@{} has another op of this name", graph_.name), "op_name",
-                    "make an op once and use it everywhere, or give it another name");
+  if (!op.owned) return;
+  const Op& known = *owned_.emplace(op.name.value, &op).first->second;
+  if (&known != &op)
+    throw UserError(location_, op.name.value,
+                    fmt::format("@{} has another op of this name, made at {}", graph_.name,
+                                known.owned->definition().loc.place()),
+                    "op_name", "make an op once and use it everywhere, or give it another name");
 }
 
 Value GraphBuilder::insert(Node node) {

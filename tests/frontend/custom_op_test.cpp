@@ -11,6 +11,7 @@
 #include "ir/ops/list.h"
 #include "ir/tensor/compare.h"
 #include "ir/tensor/interpreter.h"
+#include "ir/tensor/owned_op.h"
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
@@ -318,13 +319,15 @@ TEST_CASE("one name stands for one op", "[custom_op]") {
   CHECK(named("a.b.c_2") == "no error");
   CHECK_THAT(message_of([] { CustomOp(CustomOpRecord{.name = "my.op"}); }), Contains("my.op has no forward"));
   const CustomOp one = make_swish(), other = make_swish();
+  const std::string made = one.record().owned->definition().loc.place();
   CHECK_THAT(message_of([&] { ir::OpSet{one, other}; }), Contains("there are two ops named my.swish  [op_name]"));
   CHECK(message_of([&] { ir::OpSet{one, one}; }) == "no error");
   CHECK_THAT(message_of([&] { ir::OpSet{&ir::ops::softmax}; }), Contains("'softmax' is no name for an op of a"));
   Graph g{"model"};
   const Tensor x = g.input("x", f32, {2});
   (void)one(x, x);
-  CHECK_THAT(message_of([&] { (void)other(x, x); }), Contains("@model has another op of this name  [op_name]"));
+  CHECK_THAT(message_of([&] { (void)other(x, x); }),
+             Contains("@model has another op of this name, made at " + made + "  [op_name]"));
 }
 
 TEST_CASE("a graph keeps the ops that it has alive", "[custom_op]") {
