@@ -29,7 +29,7 @@ std::vector<Size> sizes_of(const std::string& op) {
 }
 
 /// The seconds of a run, everything included: binding, launches and the time between them.
-double run_once(Executable& exe, const ir::Tensors& inputs) {
+double run_once(Executable& exe, const Tensors& inputs) {
   const auto start = std::chrono::steady_clock::now();
   (void)exe.run(inputs);
   return seconds_since(start);

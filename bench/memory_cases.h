@@ -13,7 +13,7 @@ namespace lathe::bench {
 struct MemoryCase {
   ir::Graph graph;
   std::vector<Sweep> sweeps;
-  ir::Tensors inputs, states;
+  Tensors inputs, states;
 };
 
 /// The builders by name; `rows` and `columns` are those of the tensor that the op works on (embedding: ids drawn from

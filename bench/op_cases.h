@@ -13,7 +13,7 @@ namespace lathe::bench {
 
 struct OpCase {
   ir::Graph graph;
-  ir::Tensors states;
+  Tensors states;
   double flops = 0;
 };
 

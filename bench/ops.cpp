@@ -42,7 +42,7 @@ class Server {
   }
 
  private:
-  void open(const ir::Graph& graph, const ir::Tensors& states) {
+  void open(const ir::Graph& graph, const Tensors& states) {
     executable_.reset();
     executable_.emplace(compile(graph, {.threads = threads_}));
     executable_->parameters().set(states);
@@ -89,7 +89,7 @@ class Server {
 
   int threads_;
   ThreadPool pool_;
-  ir::Tensors inputs_;
+  Tensors inputs_;
   std::optional<Executable> executable_;
 };
 

@@ -18,7 +18,7 @@ struct StepCase {
   ir::Graph forward;                                        ///< with the output "loss"
   bool trains = true;                                       ///< or `forward` itself is the step
   std::vector<Initializer> initializers;
-  ir::Tensors inputs;
+  Tensors inputs;
   std::int64_t tokens = 0;  ///< a step
   double flops = 0;         ///< a step: 6 N + 6 L C T a token (Chowdhery et al. 2022, appendix B)
   double bytes = 0;         ///< where memory bounds it: what a step must read, parameters that multiply and caches

@@ -21,7 +21,7 @@ HostTensor random_input(const std::string& name, std::vector<std::int64_t> shape
 bool causal_looks_back_only(const ir::Graph& graph, std::span<const Initializer> initializers) {
   Executable forms = compile(graph);
   forms.parameters().set(initial_values(graph, initializers, 1));
-  ir::Tensors inputs;
+  Tensors inputs;
   for (const char* name : {"Q", "K", "V"}) inputs.emplace(name, random_input(name, {3, 4}));
   for (const char* name : {"encoder_input", "decoder_input"}) inputs.emplace(name, random_input(name, {1, 3, 8}));
   HostTensor x = random_input("x", {3, 8});

@@ -126,7 +126,7 @@ const DimBindings& ArgumentBinder::bind_all(const Inputs& inputs, const DimBindi
   return dims_;
 }
 
-const DimBindings& ArgumentBinder::bind(const ir::Tensors& inputs, const DimBindings& given) {
+const DimBindings& ArgumentBinder::bind(const Tensors& inputs, const DimBindings& given) {
   bind_all(inputs, given, [](const HostTensor& t) { return Given{t.dtype(), &t.shape(), t.data()}; });
   for (std::size_t i = 0; i < given_.size(); ++i) inputs_[i] = given_[i].data;
   return dims_;
@@ -151,7 +151,7 @@ const std::byte* ArgumentBinder::dense(const ConstTensorRef& tensor, std::size_t
   return copy.data();
 }
 
-RunArguments ArgumentBinder::arguments(ir::Tensors& outputs) {
+RunArguments ArgumentBinder::arguments(Tensors& outputs) {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Program::Slot& slot = program_.outputs[i];
     HostTensor& tensor = outputs[slot.name] = HostTensor(slot.dtype, output_shapes_[i]);
@@ -216,8 +216,8 @@ void ArgumentBinder::check_overlaps(const OutputRefs& outputs) const {
   }
 }
 
-ir::Tensors ArgumentBinder::copies(std::span<const std::string> names) const {
-  ir::Tensors found;
+Tensors ArgumentBinder::copies(std::span<const std::string> names) const {
+  Tensors found;
   for (const std::string& name : names) {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (program_.inputs[i].name == name)

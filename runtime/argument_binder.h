@@ -30,19 +30,19 @@ class ArgumentBinder {
 
   /// Takes the inputs of the next run, and sizes that no argument tells. UserErrors of ir::bind_dims,
   /// [argument_strides], [dim_unknown] for a size that is not to be given.
-  const DimBindings& bind(const ir::Tensors& inputs, const DimBindings& given);
+  const DimBindings& bind(const Tensors& inputs, const DimBindings& given);
   const DimBindings& bind(const InputRefs& inputs, const DimBindings& given);
 
   /// What the runner takes: outputs are made anew, or lie where the caller says. UserErrors [output_unknown],
   /// [output_missing], [output_type], [output_overlap], [argument_strides].
-  RunArguments arguments(ir::Tensors& outputs);
+  RunArguments arguments(Tensors& outputs);
   RunArguments arguments(const OutputRefs& outputs);
   /// Copies of the arguments of this run that have these names.
-  ir::Tensors copies(std::span<const std::string> names) const;
+  Tensors copies(std::span<const std::string> names) const;
   const DimBindings& dims() const { return dims_; }
   /// After the run: brings outputs that are not dense to where the caller wants them.
   void finish(const OutputRefs& outputs);
-  void finish(const ir::Tensors&) {}
+  void finish(const Tensors&) {}
 
  private:
   struct Given {

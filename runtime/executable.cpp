@@ -108,8 +108,8 @@ void Executable::use(const Parameters& parameters) {
   impl().binder->forget_states();
 }
 
-ir::Tensors Executable::run(const ir::Tensors& inputs, const DimBindings& dims) {
-  ir::Tensors outputs;
+Tensors Executable::run(const Tensors& inputs, const DimBindings& dims) {
+  Tensors outputs;
   impl().run(inputs, outputs, dims, nullptr);
   return outputs;
 }
@@ -118,14 +118,13 @@ void Executable::run(const InputRefs& inputs, const OutputRefs& outputs, const D
   impl().run(inputs, outputs, dims, nullptr);
 }
 
-ir::Tensors Executable::run_traced(const ir::Tensors& inputs, std::vector<LaunchTime>& times,
-                                   const DimBindings& dims) {
-  ir::Tensors outputs;
+Tensors Executable::run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims) {
+  Tensors outputs;
   impl().run(inputs, outputs, dims, &times);
   return outputs;
 }
 
-DimBindings Executable::bind(const ir::Tensors& inputs, const DimBindings& dims) const {
+DimBindings Executable::bind(const Tensors& inputs, const DimBindings& dims) const {
   const std::lock_guard running(impl().running);
   ParameterStore& store = *impl().parameters.store();
   const std::shared_lock lock(store.mutex);

@@ -94,7 +94,7 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
 }
 
 /// The weights of a model's directory, where they lie in its files.
-void take_weights(const ir::Graph& graph, const std::string& folder, ir::Tensors& tensors) {
+void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
   const pretrained::Pretrained loaded = pretrained::load(folder);
   bool useful = false;
   for (const ir::ValueId id : graph.arguments()) {
@@ -108,7 +108,7 @@ void take_weights(const ir::Graph& graph, const std::string& folder, ir::Tensors
                     "give the directory that the graph was made of");
 }
 
-std::string missing_text(const ir::Graph& graph, const ir::Tensors& tensors) {
+std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
   std::vector<std::string> missing;
   for (const ir::ValueId id : graph.arguments())
     if (!tensors.count(graph[id].name)) missing.push_back(graph[id].name + " " + graph[id].type.to_string());

@@ -35,8 +35,8 @@ void add_lower_options(CLI::App& command, LowerOptions& options);
 DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options);
 
 struct Arguments {
-  ir::Tensors tensors;  ///< one for each argument of the graph
-  DimBindings dims;     ///< what --dim says
+  Tensors tensors;   ///< one for each argument of the graph
+  DimBindings dims;  ///< what --dim says
 };
 
 /// Every dim of the graph, as the arguments tell it.

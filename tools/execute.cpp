@@ -27,8 +27,8 @@ Executable compile_here(const ir::Graph& graph, const Arguments& arguments, cons
   return executable;
 }
 
-ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {
-  ir::Tensors inputs;
+Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments) {
+  Tensors inputs;
   for (const auto& [name, tensor] : arguments.tensors) {
     if (graph[graph.find_argument(name)].op->name.value == "input")
       inputs.emplace(name, tensor);
@@ -45,11 +45,11 @@ DimBindings dims_of_run(const ir::Graph& graph, const Arguments& arguments) {
   return dims;
 }
 
-ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
+Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options) {
   if (options.interpret) return ir::interpret(graph, arguments.tensors, {.round = true, .dims = arguments.dims});
   Executable executable = compile_here(graph, arguments, options);
-  const ir::Tensors inputs = bind_states(executable, graph, arguments);
-  ir::Tensors results = executable.run(inputs, dims_of_run(graph, arguments));
+  const Tensors inputs = bind_states(executable, graph, arguments);
+  Tensors results = executable.run(inputs, dims_of_run(graph, arguments));
   for (const ir::Update& update : graph.updates) {
     const std::string& name = graph[update.state].name;
     if (!results.emplace(name, executable.parameters().get(name)).second)
@@ -62,7 +62,7 @@ Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOption
   arguments.random = true;
   const Arguments values = load_arguments(graph, arguments, false);
   Executable executable = compile_here(graph, values, options);
-  ir::Tensors inputs = bind_states(executable, graph, values);
+  Tensors inputs = bind_states(executable, graph, values);
   DimBindings dims = dims_of_run(graph, values);
   return {std::move(graph), std::move(executable), std::move(inputs), std::move(dims)};
 }

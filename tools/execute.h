@@ -23,19 +23,19 @@ struct ExecuteOptions {
 Executable compile_here(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
 
 /// Gives a graph's executable the values of its parameters and states; what is left are the inputs of a run.
-ir::Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments);
+Tensors bind_states(Executable& executable, const ir::Graph& graph, const Arguments& arguments);
 
 /// Of the sizes that are given those that no argument tells: what a run takes.
 DimBindings dims_of_run(const ir::Graph& graph, const Arguments& arguments);
 
 /// Runs a graph once: its outputs, and the states and parameters that it updates, by name.
-ir::Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
+Tensors execute(const ir::Graph& graph, const Arguments& arguments, const ExecuteOptions& options);
 
 /// A graph that is compiled and can run.
 struct Prepared {
   ir::Graph graph;
   Executable executable;
-  ir::Tensors inputs;
+  Tensors inputs;
   DimBindings dims;  ///< that no argument tells
 };
 /// Compiles and binds a graph for measuring it: values that no file has are made up.

@@ -29,7 +29,7 @@ void run(const RunOptions& options) {
   if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
   graph = with_precision(graph, options.precision);
   const Arguments arguments = load_arguments(graph, options.arguments, !options.dtype.empty());
-  const ir::Tensors results = execute(graph, arguments, options.execute);
+  const Tensors results = execute(graph, arguments, options.execute);
   if (!options.output.empty()) {
     write_safetensors(options.output, results);
     return;

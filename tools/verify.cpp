@@ -27,7 +27,7 @@ struct VerifyOptions {
 };
 
 /// Compiled code, its memory full of NaNs before it is written.
-ir::Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, int threads) {
+Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, int threads) {
   ExecuteOptions how;
   how.threads = threads;
   how.poison = true;
@@ -75,7 +75,7 @@ void run(const VerifyOptions& options) {
   std::vector<ir::ValueId> values;
   for (const ir::Output& result : results) values.push_back(result.value);
   ir::ExpectedValues expected(graph, arguments.tensors, values, expect);
-  const ir::Tensors found = run_compiled(graph, arguments, options.threads);
+  const Tensors found = run_compiled(graph, arguments, options.threads);
   std::vector<std::string> wrong;
   std::string text;
   for (std::size_t i = 0; i < results.size(); ++i) {

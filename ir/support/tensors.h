@@ -22,9 +22,4 @@ class Tensors : public std::map<std::string, HostTensor, std::less<>> {
                        const std::source_location& where = std::source_location::current()) const;
 };
 
-// The tensor IR calls them so too.
-namespace ir {
-using lathe::Tensors;
-}
-
 }  // namespace lathe

@@ -111,7 +111,7 @@ void ParameterStore::set(std::string_view name, HostTensor value) {
 
 Parameters::Parameters() : store_(std::make_shared<ParameterStore>()) {}
 
-Parameters::Parameters(ir::Tensors values) : Parameters() { set(std::move(values)); }
+Parameters::Parameters(Tensors values) : Parameters() { set(std::move(values)); }
 
 Parameters Parameters::load(const std::filesystem::path& file) {
   const SafetensorsFile opened = SafetensorsFile::open(file);
@@ -178,7 +178,7 @@ void Parameters::set(std::string_view name, HostTensor value) {
   store_->set(name, std::move(value));
 }
 
-void Parameters::set(ir::Tensors values) {
+void Parameters::set(Tensors values) {
   const std::lock_guard lock(store_->mutex);
   for (auto& [name, value] : values) store_->set(name, std::move(value));
 }
@@ -191,9 +191,9 @@ void Parameters::erase(std::string_view name) {
   ++store_->version;
 }
 
-ir::Tensors Parameters::values() const {
+Tensors Parameters::values() const {
   const std::lock_guard lock(store_->mutex);
-  ir::Tensors copies;
+  Tensors copies;
   for (auto& [name, stored] : store_->values) copies.emplace(name, stored.on_host());
   return copies;
 }

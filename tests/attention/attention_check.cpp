@@ -34,8 +34,8 @@ void check_f64(const ir::Graph& graph, const AttentionCheck& check) {
   Executable fused = compiled(graph, AttentionFusion::required, check);
   for (const DimBindings& dims : check.sizes) {
     INFO("f64 " << to_string(dims));
-    const ir::Tensors arguments = random_arguments(graph, dims);
-    const ir::Tensors expected = ir::interpret(graph, arguments), found = run_with_states(fused, arguments);
+    const Tensors arguments = random_arguments(graph, dims);
+    const Tensors expected = ir::interpret(graph, arguments), found = run_with_states(fused, arguments);
     for (const auto& [name, value] : expected) {
       INFO(name);
       CHECK(error_of(found.at(name), value) <= 1e-11);
@@ -50,7 +50,7 @@ void check_number(const ir::Graph& graph, const std::string& name, const DimBind
   constexpr unsigned draws = 32;
   double fused = 0, plain = 0;
   for (unsigned seed = 1; seed <= draws; ++seed) {
-    const ir::Tensors arguments = random_arguments(graph, dims, seed);
+    const Tensors arguments = random_arguments(graph, dims, seed);
     const HostTensor expected = widened(ir::interpret(graph, arguments, {.round = false}).at(name));
     const auto squared_error = [&](Executable& executable) {
       return std::pow(error_of(widened(run_with_states(executable, arguments).at(name)), expected), 2);
@@ -72,13 +72,13 @@ void check_attention(const std::function<ir::Graph(std::optional<DType>)>& graph
   if (check.thorough) plain.emplace(compiled(own, AttentionFusion::off, check));
   for (const DimBindings& dims : check.sizes) {
     INFO(to_string(dims));
-    const ir::Tensors arguments = random_arguments(own, dims);
-    const ir::Tensors expected = ir::interpret(own, arguments, {.round = false});
-    const ir::Tensors by_fused = run_with_states(fused, arguments);
-    const ir::Tensors by_plain = plain ? run_with_states(*plain, arguments) : ir::interpret(own, arguments);
+    const Tensors arguments = random_arguments(own, dims);
+    const Tensors expected = ir::interpret(own, arguments, {.round = false});
+    const Tensors by_fused = run_with_states(fused, arguments);
+    const Tensors by_plain = plain ? run_with_states(*plain, arguments) : ir::interpret(own, arguments);
     for (const auto& [name, value] : expected) {
       INFO(name);
-      const auto limit = [&](const ir::Tensors& plainly) {
+      const auto limit = [&](const Tensors& plainly) {
         return 2 * error_of(widened(plainly.at(name)), widened(value)) + floor;
       };
       const double error = error_of(widened(by_fused.at(name)), widened(value));

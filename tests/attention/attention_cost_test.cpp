@@ -165,10 +165,10 @@ TEST_CASE("an attention that is left alone gives what the interpreter gives") {
     const Case c{.rows = 16, .depth = 32, .causal = causal, .batch = 2, .heads = 2, .dtype = f64};
     CHECK_FALSE(fuses(c));
     const ir::Graph graph = attention(c);
-    const ir::Tensors arguments = random_arguments(graph, {});
-    const ir::Tensors expected = ir::interpret(graph, arguments);
+    const Tensors arguments = random_arguments(graph, {});
+    const Tensors expected = ir::interpret(graph, arguments);
     Executable executable = compile(graph, {.threads = 2});
-    const ir::Tensors found = run_with_states(executable, arguments);
+    const Tensors found = run_with_states(executable, arguments);
     for (const auto& [name, value] : expected) CHECK(error_of(found.at(name), value) <= 1e-11);
   }
 }

@@ -60,11 +60,11 @@ TEST_CASE("fused attention gives the same bits for any number of threads") {
         PatternVariant{.mask = Mask::bias_then_mask}, PatternVariant{.layout = Layout::flat}}) {
     INFO(s.name());
     const ir::Graph graph = build(s);
-    const ir::Tensors arguments = random_arguments(graph, {{"N", 3}, {"S", 131}});
-    std::optional<ir::Tensors> first;
+    const Tensors arguments = random_arguments(graph, {{"N", 3}, {"S", 131}});
+    std::optional<Tensors> first;
     for (const int threads : {1, 2, 3, 7, 16}) {
       Executable executable = compile(graph, {.threads = threads});
-      const ir::Tensors found = run_with_states(executable, arguments);
+      const Tensors found = run_with_states(executable, arguments);
       if (!first) first = found;
       for (const auto& [name, value] : *first) CHECK(same_bits(found.at(name), value));
     }

@@ -75,8 +75,8 @@ TEST_CASE("attention of pairs gives what the interpreter gives, whatever is odd"
     for (const DimBindings& dims : {DimBindings{{"S", 5}, {"T", 7}}, DimBindings{{"S", 17}, {"T", 2}},
                                     DimBindings{{"S", 1}, {"T", 1}}, DimBindings{{"S", 35}, {"T", 35}}}) {
       INFO(to_string(dims) << " depth " << c.depth.to_string() << " window " << c.window);
-      const ir::Tensors arguments = random_arguments(graph, dims), found = fused.run(arguments),
-                        expected = ir::interpret(graph, arguments, {.round = false});
+      const Tensors arguments = random_arguments(graph, dims), found = fused.run(arguments),
+                    expected = ir::interpret(graph, arguments, {.round = false});
       for (const auto& [name, value] : expected) {
         INFO(name);
         CHECK(error_of(found.at(name).cast(f64), value.cast(f64)) <= 1.6e-2);
@@ -96,7 +96,7 @@ TEST_CASE("products of scores themselves read them as they are, not as pairs") {
   const ProgramInterpreter program(
       graph, [](const ir::Graph& from, const LowerOptions& options) { return lower_cpu(from, with_pairs, options); },
       {.attention = AttentionFusion::required});
-  const ir::Tensors arguments = random_arguments(graph, {});
+  const Tensors arguments = random_arguments(graph, {});
   for (const auto& [name, value] : ir::interpret(graph, arguments, {.round = false}))
     CHECK(error_of(program.run(arguments).at(name).cast(f64), value.cast(f64)) <= 1.6e-2);
 }

@@ -46,8 +46,8 @@ void check_kernels(const ir::Graph& graph, DType dtype, const std::vector<DimBin
   const ProgramInterpreter program(graph, lowered, {.attention = AttentionFusion::required});
   for (const DimBindings& dims : sizes) {
     INFO(name(dtype) << ' ' << to_string(dims));
-    const ir::Tensors arguments = random_arguments(graph, dims), found = program.run(arguments);
-    const ir::Tensors expected = ir::interpret(graph, arguments, {.round = dtype == f32});
+    const Tensors arguments = random_arguments(graph, dims), found = program.run(arguments);
+    const Tensors expected = ir::interpret(graph, arguments, {.round = dtype == f32});
     for (const auto& [name, value] : expected) {
       INFO(name);
       CHECK(error_of(found.at(name).cast(f64), value.cast(f64)) <= (dtype == f32 ? 2e-5 : 1.6e-2));
@@ -164,11 +164,11 @@ TEST_CASE("attention by tiles, compiled: as exact as products one by one, the sa
     const auto built = [&, dtype = own](std::optional<DType> other) { return build(variant, other.value_or(dtype)); };
     check_attention(built, {.sizes = {{{"N", 2}, {"S", 150}}, {{"N", 1}, {"S", 300}}}, .store = &store});
     const ir::Graph graph = built({});
-    const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 150}});
-    std::optional<ir::Tensors> first;
+    const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 150}});
+    std::optional<Tensors> first;
     for (const int threads : {1, 2, 3, 7, 16}) {
       Executable executable = compile(graph, {.threads = threads, .cache = &store});
-      const ir::Tensors found = run_with_states(executable, arguments);
+      const Tensors found = run_with_states(executable, arguments);
       if (!first) first = found;
       for (const auto& [name, value] : *first) CHECK(same_bits(found.at(name), value));
     }

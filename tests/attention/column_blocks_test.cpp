@@ -67,14 +67,14 @@ TEST_CASE("attention in blocks of columns: the gradient of a shared bias, dropou
 
 TEST_CASE("attention in blocks of columns gives the same bits for any number of threads") {
   const ir::Graph graph = build({.causal = true}, f32);
-  const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 131}});
+  const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 131}});
   Target target = Target::host();
   target.cpu.vector_bits = 128;  // short vectors compile in less time
   MemoryStore store;
-  std::optional<ir::Tensors> first;
+  std::optional<Tensors> first;
   for (const int threads : {1, 2, 3, 7}) {
     Executable executable = compile(graph, {.target = target, .threads = threads, .cache = &store});
-    const ir::Tensors found = run_with_states(executable, arguments);
+    const Tensors found = run_with_states(executable, arguments);
     if (!first) first = found;
     for (const auto& [name, value] : *first) CHECK(same_bits(found.at(name), value));
   }

@@ -53,8 +53,8 @@ bool sees_none(const Case& c, std::int64_t row, std::int64_t length) {
   return true;
 }
 
-ir::Tensors arguments_of(const ir::Graph& graph, const Case& c, std::int64_t length) {
-  ir::Tensors arguments = random_arguments(graph, {{"S", length}});
+Tensors arguments_of(const ir::Graph& graph, const Case& c, std::int64_t length) {
+  Tensors arguments = random_arguments(graph, {{"S", length}});
   HostTensor& mask = arguments.at("mask");
   for (std::int64_t i = 0; i < mask.numel(); ++i) {
     const bool seen = sees(c, i / length % length, i % length);
@@ -64,7 +64,7 @@ ir::Tensors arguments_of(const ir::Graph& graph, const Case& c, std::int64_t len
 }
 
 /// Masked rows and their gradients are zeros, nothing else is, and all of it is what the interpreter gives.
-void check_zeros(const Case& c, std::int64_t length, const ir::Tensors& found, const ir::Tensors& expected) {
+void check_zeros(const Case& c, std::int64_t length, const Tensors& found, const Tensors& expected) {
   const double tolerance = c.dtype == f64 ? 1e-12 : c.dtype == bf16 ? 0.04 : 2e-6;
   for (const auto& [name, value] : expected) {
     INFO(name);
@@ -93,7 +93,7 @@ TEST_CASE("queries that see no key give zeros and have no gradient, fused and by
   const auto check = [&](const Case& c) {
     INFO(name(c.dtype) << ", causal " << c.causal << ", adds " << c.adds_mask << ", known " << c.known);
     const ir::Graph graph = attention_graph(c, length);
-    const ir::Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
+    const Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
     for (const AttentionFusion fusion : {AttentionFusion::required, AttentionFusion::off}) {
       Executable executable = compile(graph, {.threads = 2, .cache = &store, .lower = {.attention = fusion}});
       check_zeros(c, length, executable.run(arguments), expected);
@@ -110,7 +110,7 @@ TEST_CASE("queries that see no key give zeros: by the kernel interpreter, with p
   for (const DType dtype : {f32, bf16}) {
     const Case c{.dtype = dtype, .causal = dtype == f32, .known = true};
     const ir::Graph graph = attention_graph(c, length);
-    const ir::Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
+    const Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
     for (const VectorTarget& target : {VectorTarget{.bits = 128}, VectorTarget{.bits = 512, .dot_pairs = true},
                                        VectorTarget{.bits = 512, .tiles = true}}) {
       const auto lowered = [&](const ir::Graph& passed, const LowerOptions& options) {
@@ -127,7 +127,7 @@ TEST_CASE("queries that see a key have the same bits with and without zeros for 
   for (const DType dtype : {f32, bf16}) {
     Case c{.dtype = dtype, .zero_masked = false};
     const ir::Graph plain = attention_graph(c, length);
-    const ir::Tensors arguments = arguments_of(plain, c, length);
+    const Tensors arguments = arguments_of(plain, c, length);
     const auto run = [&](const ir::Graph& graph) {
       return compile(graph, {.threads = 1, .lower = {.attention = AttentionFusion::required}}).run(arguments).at("y");
     };

@@ -149,9 +149,9 @@ void check(const std::vector<NearMiss>& all) {
       const ir::Graph graph = build(miss, mask);
       if (miss.must_not_fuse) CHECK_FALSE(fuses_some(graph));
       Executable executable = compile(graph, {.threads = 2, .cache = &store});
-      const ir::Tensors arguments =
+      const Tensors arguments =
           random_arguments(graph, {{"N", 2}, {"S", count % 3 ? 5 : 17}}, static_cast<unsigned>(count));
-      const ir::Tensors expected = ir::interpret(graph, arguments), found = run_with_states(executable, arguments);
+      const Tensors expected = ir::interpret(graph, arguments), found = run_with_states(executable, arguments);
       for (const auto& [name, value] : expected) {
         INFO(name);
         CHECK(error_of(found.at(name), value) <= 1e-11);
@@ -186,7 +186,7 @@ TEST_CASE("masks keep their meaning to the letter") {
     Executable executable = compile(graph, {.threads = 2, .cache = &store});
     for (const double poison : {1.0, nan, infinity, minus_infinity, -0.0})
       for (const char* where_it_is : {"k", "v", "q"}) {
-        ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 9}});
+        Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", 9}});
         // Row 1 is wholly masked; column 3 is masked for every row, and there the poison stands.
         for (std::int64_t i = 0; i < 9; ++i) {
           arguments.at("keep").set_int(9 + i, 0);
@@ -194,7 +194,7 @@ TEST_CASE("masks keep their meaning to the letter") {
         }
         arguments.at(where_it_is).set(3 * 4 + 1, poison);
         INFO("fill " << fill << ", " << poison << " in " << where_it_is);
-        const ir::Tensors expected = ir::interpret(graph, arguments), found = executable.run(arguments);
+        const Tensors expected = ir::interpret(graph, arguments), found = executable.run(arguments);
         for (const auto& [name, value] : expected) {
           INFO(name);
           CHECK(error_of(found.at(name), value) <= 1e-11);

@@ -85,7 +85,7 @@ TEST_CASE("result_dots: a dot product that is not finite gives NaN") {
   %5 = sum %4 {dims=[3], keepdim=true}
   output "o" %5
 )"));
-  ir::Tensors arguments = test::random_arguments(graph, {{"N", 1}, {"S", 2}, {"T", 3}});
+  Tensors arguments = test::random_arguments(graph, {{"N", 1}, {"S", 2}, {"T", 3}});
   arguments.at("v").set(0, std::numeric_limits<double>::infinity());
   const HostTensor found = ir::interpret(graph, arguments).at("o");
   CHECK(std::isnan(found.get(0)));
@@ -163,12 +163,12 @@ TEST_CASE("result_dots: sums that are outputs or new states stay computed nodes 
 })");
   const ir::Graph now = recompute_attention(prepare_for_fusion(graph), {.blocks = true});
   CHECK_NOTHROW(verify_prepared(now));
-  ir::Tensors arguments = test::random_arguments(graph, {{"B", 2}, {"S", 5}});
-  const ir::Tensors expected = ir::interpret(graph, arguments), found = ir::interpret(now, arguments);
+  Tensors arguments = test::random_arguments(graph, {{"B", 2}, {"S", 5}});
+  const Tensors expected = ir::interpret(graph, arguments), found = ir::interpret(now, arguments);
   for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= 1e-13);
   for (const int bits : {128, 512}) {
     const test::ProgramInterpreter program(graph, {bits});
-    const ir::Tensors run = program.run(arguments);
+    const Tensors run = program.run(arguments);
     for (const auto& [name, value] : expected) CHECK(test::error_of(run.at(name), value) <= 1e-11);
   }
 }

@@ -77,10 +77,10 @@ TEST_CASE("a shared bias and its gradient give what the interpreter gives") {
 TEST_CASE("the gradient of a bias that no batch shares is stored as zeros") {
   const ir::Graph late = build({.mask = Mask::bias_shared});
   const DimBindings dims = {{"N", 0}, {"S", 5}};
-  const ir::Tensors arguments = random_arguments(late, dims), expected = ir::interpret(late, arguments);
+  const Tensors arguments = random_arguments(late, dims), expected = ir::interpret(late, arguments);
   const ProgramInterpreter program(late, VectorTarget{256}),
       known(ir::with_sizes(late, {{"N", 3}}), VectorTarget{256});
-  const ir::Tensors found = program.run(arguments);
+  const Tensors found = program.run(arguments);
   for (const auto& [name, value] : expected) {
     INFO(name);
     CHECK(error_of(found.at(name), value) == 0);

@@ -69,8 +69,8 @@ TEST_CASE("columns outside a sliding window are left out, however it is written"
     const ir::Graph graph = attention(c.mask);
     const ProgramInterpreter program(graph, VectorTarget{256});
     CHECK(2 * flops(program) == 7 * forward_flops(c.columns));  // two products forward, five backward
-    const ir::Tensors arguments = random_arguments(graph);
-    const ir::Tensors found = program.run(arguments);
+    const Tensors arguments = random_arguments(graph);
+    const Tensors found = program.run(arguments);
     for (const auto& [name, value] : ir::interpret(graph, arguments)) {
       INFO(name);
       CHECK(error_of(found.at(name), value) <= 1e-5);
@@ -82,7 +82,7 @@ TEST_CASE("what is left outside a window counts as always") {
   const auto all = [](const MakeMask& mask) {
     const ir::Graph graph = attention(mask);
     const ProgramInterpreter program(graph, VectorTarget{256});
-    const ir::Tensors arguments = random_arguments(graph), found = program.run(arguments);
+    const Tensors arguments = random_arguments(graph), found = program.run(arguments);
     for (const auto& [name, value] : ir::interpret(graph, arguments)) CHECK(error_of(found.at(name), value) <= 1e-5);
     return flops(program) >= 3 * forward_flops(length);
   };

@@ -108,7 +108,7 @@ TEST_CASE("states are named by their scopes as parameters are, but for the one r
     CHECK(g.random_state().value().id() == g.random_state().value().id());
     g.set_initializer("layers." + layer + ".keys", Init::constant(3));
   }
-  const ir::Tensors starts = initial_values(g.finish(), g.initializers(), 5);
+  const Tensors starts = initial_values(g.finish(), g.initializers(), 5);
   REQUIRE(starts.size() == 3);
   CHECK(starts.at("layers.1.keys").get(1) == 3);
   CHECK(starts.at("rng").get_int(0) == 5);
@@ -137,8 +137,8 @@ TEST_CASE("a random state is one state that moves on by itself") {
   g.output("b", drop(x));
   CHECK(g.ir().updates.size() == 1);
   const ir::Graph graph = g.finish();
-  ir::Tensors arguments{{"x", HostTensor::from({64}, std::vector<double>(64, 1.0))},
-                        {"rng", HostTensor::from_ints({2}, {7, 0})}};
+  Tensors arguments{{"x", HostTensor::from({64}, std::vector<double>(64, 1.0))},
+                    {"rng", HostTensor::from_ints({2}, {7, 0})}};
   const auto first = ir::interpret(graph, arguments);
   CHECK(first.at("rng").get_int(1) == 1);
   CHECK_FALSE(first.at("a").same_bits(first.at("b")));

@@ -26,7 +26,7 @@ struct Regression {
 };
 
 double only_number(const ir::Graph& graph, const std::string& output) {
-  ir::Tensors arguments{{"x", HostTensor::from({1, 3}, {0.5, -1, 2}, f64)}};
+  Tensors arguments{{"x", HostTensor::from({1, 3}, {0.5, -1, 2}, f64)}};
   for (auto& [name, value] : initial_values(graph, std::vector<Initializer>{{"w", Init::ones()}}, 0))
     arguments.emplace(name, value);
   return ir::interpret(graph, arguments).at(output).get(0);

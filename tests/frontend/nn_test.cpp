@@ -106,7 +106,7 @@ TEST_CASE("the encoder-decoder hides padding and the future from the decoder") {
   g.output("logits", model.logits(g.input("src", i64, {B, S}), g.input("tgt", i64, {B, T})));
   const auto initializers = g.initializers();
   const ir::Graph graph = g.finish();
-  ir::Tensors arguments = initial_values(graph, initializers, 3);
+  Tensors arguments = initial_values(graph, initializers, 3);
   const auto logits = [&](const std::vector<std::int64_t>& src, const std::vector<std::int64_t>& tgt) {
     arguments.insert_or_assign("src", HostTensor::from_ints({1, static_cast<std::int64_t>(src.size())}, src));
     arguments.insert_or_assign("tgt", HostTensor::from_ints({1, static_cast<std::int64_t>(tgt.size())}, tgt));
@@ -134,7 +134,7 @@ TEST_CASE("a sequence longer than GPT's context is an error when dims are bound"
   g.output("loss", model.loss(tokens));
   const auto initializers = g.initializers();
   const ir::Graph graph = g.finish();
-  ir::Tensors arguments = initial_values(graph, initializers, 3);
+  Tensors arguments = initial_values(graph, initializers, 3);
   arguments.insert_or_assign("tokens", HostTensor(i64, {2, 5}));
   CHECK(ir::interpret(graph, arguments).at("loss").get(0) == Approx(std::log(5.0)).margin(0.1));
   arguments.insert_or_assign("tokens", HostTensor(i64, {2, 6}));

@@ -21,8 +21,8 @@ struct Small {
 HostTensor two(double a, double b) { return HostTensor::from({2}, {a, b}, f64); }
 
 /// All outputs and new states of the first run: w = {1, 2}, b = {3, 4}, x = {5, 6}, other states zero.
-ir::Tensors first_run(const ir::Graph& step) {
-  ir::Tensors arguments = initial_values(step, {}, 0);
+Tensors first_run(const ir::Graph& step) {
+  Tensors arguments = initial_values(step, {}, 0);
   arguments.insert_or_assign("x", two(5, 6));
   arguments.insert_or_assign("layer.w", two(1, 2));
   arguments.insert_or_assign("layer.bias", two(3, 4));
@@ -49,7 +49,7 @@ std::string error_of(const TrainingOptions& options) {
 TEST_CASE("a group of parameters has an optimizer of its own") {
   const Small s;
   const ParameterGroup biases{"biases", names_with({"bias"}), SGD{.lr = 0.5, .weight_decay = 1}};
-  const ir::Tensors out = first_run(training_step(s.g, s.loss, SGD{.lr = 0.1}, {.groups = {biases}}));
+  const Tensors out = first_run(training_step(s.g, s.loss, SGD{.lr = 0.1}, {.groups = {biases}}));
   check_near(out.at("layer.w"), 1 - 0.1 * 5, 2 - 0.1 * 6);
   check_near(out.at("layer.bias"), 3 - 0.5 * (2 * 3 + 3), 4 - 0.5 * (2 * 4 + 4));
   CHECK(out.at("learning_rate").get(0) == 0.1);
@@ -61,7 +61,7 @@ TEST_CASE("the first group that has a parameter counts, and rules may differ") {
   const ParameterGroup first{"biases", names_with({"bias"}), SGD{.lr = 0.5}};
   const ParameterGroup rest{"all", names_with({"layer"}), Adam{.lr = 0.25, .eps = 0}};
   const ir::Graph step = training_step(s.g, s.loss, SGD{.lr = 0.1}, {.clip_norm = 1e9, .groups = {first, rest}});
-  const ir::Tensors out = first_run(step);
+  const Tensors out = first_run(step);
   check_near(out.at("layer.bias"), 3 - 0.5 * 6, 4 - 0.5 * 8);
   check_near(out.at("layer.w"), 1 - 0.25, 2 - 0.25);  // Adam's first step is lr whatever the gradient
   CHECK(step.find_argument("optimizer.m.layer.w").valid());
@@ -79,7 +79,7 @@ TEST_CASE("a step without groups, reports and hooks is the graph that it was") {
 TEST_CASE("gradients are outputs by name") {
   const Small s;
   const TrainingOptions options{.clip_norm = 1e-3, .reported_gradients = names_with({"layer"})};
-  const ir::Tensors out = first_run(training_step(s.g, s.loss, SGD{}, options));
+  const Tensors out = first_run(training_step(s.g, s.loss, SGD{}, options));
   check_near(out.at("grad.layer.w"), 5, 6);  // before clipping
   check_near(out.at("grad.layer.bias"), 6, 8);
   const ir::Graph one = training_step(s.g, s.loss, SGD{}, {.reported_gradients = names_with({"bias"})});
@@ -93,11 +93,11 @@ TEST_CASE("gradients by name without a training step") {
   const auto gradients = parameter_gradients(s.loss);
   REQUIRE(gradients.size() == 2);
   for (const auto& [name, gradient] : gradients) s.g.output("grad." + name, gradient);
-  const ir::Tensors out = ir::interpret(s.g.finish(), {{"x", two(5, 6)},
-                                                       {"layer.w", two(1, 2)},
-                                                       {"layer.bias", two(3, 4)},
-                                                       {"idle", HostTensor(f64, {3})},
-                                                       {"count", HostTensor(i64, {3})}});
+  const Tensors out = ir::interpret(s.g.finish(), {{"x", two(5, 6)},
+                                                   {"layer.w", two(1, 2)},
+                                                   {"layer.bias", two(3, 4)},
+                                                   {"idle", HostTensor(f64, {3})},
+                                                   {"count", HostTensor(i64, {3})}});
   check_near(out.at("grad.layer.w"), 5, 6);
   check_near(out.at("grad.layer.bias"), 6, 8);
 }
@@ -114,7 +114,7 @@ TEST_CASE("a hook changes gradients before norm, clipping and update") {
   };
   for (const double clip : {0.0, 1.0}) {
     options.clip_norm = clip;
-    const ir::Tensors out = first_run(training_step(s.g, s.loss, SGD{.lr = 0.1}, options));
+    const Tensors out = first_run(training_step(s.g, s.loss, SGD{.lr = 0.1}, options));
     const double norm = std::sqrt(25 + 5.5 * 5.5 + 81 + 144), factor = clip == 0 ? 1 : 1 / (norm + 1e-6);
     CHECK(out.at("grad_norm").get(0) == Approx(norm).epsilon(1e-12));
     check_near(out.at("grad.layer.w"), 5, 5.5);

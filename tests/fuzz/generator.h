@@ -38,7 +38,7 @@ struct GraphKind {
 constexpr std::int64_t top_integer = 2;
 
 /// Values for the arguments of a case: floats in [-2, 2] and integers from 0 to top_integer, or tame ones.
-ir::Tensors arguments_of(const Case& from, const DimBindings& dims);
+Tensors arguments_of(const Case& from, const DimBindings& dims);
 
 /// A valid graph of about `ops` ops and the same for the same seed: every family of ops, composites, attention in
 /// many variants, contractions, gathers, joins, reductions over any dims, broadcasting, strided views, complex

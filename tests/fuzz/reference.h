@@ -21,7 +21,7 @@ class Reference {
   /// Of these values, rounded.
   Reference(const Case& from, const DimBindings& dims, const std::vector<ir::Output>& results, bool round = true);
 
-  const ir::Tensors& arguments() const { return arguments_; }
+  const Tensors& arguments() const { return arguments_; }
   bool ends_with_error() const { return !label_.empty(); }
   /// What is wrong with these results; nothing where they are right.
   std::optional<std::string> complaint(const test::Outcome& found);
@@ -29,9 +29,9 @@ class Reference {
   std::optional<std::string> complaint(const test::Outcome& found, const std::vector<std::string>& names);
 
  private:
-  std::optional<std::string> complaint(const std::string& name, const ir::Tensors& found);
+  std::optional<std::string> complaint(const std::string& name, const Tensors& found);
 
-  ir::Tensors arguments_;
+  Tensors arguments_;
   std::vector<std::string> names_;
   std::string label_;
   std::optional<ir::ExpectedValues> expected_;  ///< where the case does not end with an error, and values count

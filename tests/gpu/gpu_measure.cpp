@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Case {
   ir::Graph graph;
-  ir::Tensors states, inputs;
+  Tensors states, inputs;
   double flops = 0, bytes = 0, tokens = 0;
 };
 
@@ -122,7 +122,7 @@ void attention(Measuring& measuring) {
 Case step(const std::string& name, DType dtype) {
   StepCase made = make_step_case(name, dtype);
   ir::Graph graph = training_step(made.forward, "loss", AdamW{.lr = 1e-4});
-  ir::Tensors states = initial_values(graph, made.initializers, 1);
+  Tensors states = initial_values(graph, made.initializers, 1);
   return {.graph = std::move(graph),
           .states = std::move(states),
           .inputs = std::move(made.inputs),
@@ -142,7 +142,7 @@ void steps(Measuring& measuring) {
 void decode(Measuring& measuring) {
   measuring.one("decode gpt2 context 1024 f32", [] {
     StepCase made = gpt2_decode_case(1024);
-    ir::Tensors states = initial_values(made.forward, made.initializers, 1);
+    Tensors states = initial_values(made.forward, made.initializers, 1);
     return Case{.graph = std::move(made.forward),
                 .states = std::move(states),
                 .inputs = std::move(made.inputs),

@@ -33,12 +33,12 @@ Model encoder_decoder() { return training(models::loss_graph(lathe::test::small_
 
 /// Steps with batches of several sizes: the last results, and every state. `traced`: launch by launch instead of as a
 /// captured graph.
-ir::Tensors train(const Model& model, const CompileOptions& options, bool traced = false) {
+Tensors train(const Model& model, const CompileOptions& options, bool traced = false) {
   Executable executable = compile(model.step, options);
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
-  ir::Tensors results;
+  Tensors results;
   for (const auto& [batch, length] : {std::pair{3, 20}, {3, 20}, {5, 9}, {8, 33}}) {
-    ir::Tensors inputs;
+    Tensors inputs;
     for (const std::string& name : model.inputs) {
       HostTensor& values = inputs[name] = HostTensor(i64, {batch, length + 1});
       for (std::int64_t i = 0; i < values.numel(); ++i) values.set_int(i, i * 5 % 31);
@@ -50,7 +50,7 @@ ir::Tensors train(const Model& model, const CompileOptions& options, bool traced
   return results;
 }
 
-void check_close(const ir::Tensors& found, const ir::Tensors& expected, double tolerance) {
+void check_close(const Tensors& found, const Tensors& expected, double tolerance) {
   for (const auto& [name, value] : expected) {
     INFO(name);
     CHECK(test::error_of(found.at(name), value) <= tolerance);
@@ -90,7 +90,7 @@ TEST_CASE("three runs give the same bits, as a graph and launch by launch", "[mo
   if (!options) return;
   for (const Model& model : {gpt(), gpt(bf16), llama(), encoder_decoder()}) {
     INFO(model.step.name);
-    const ir::Tensors once = train(model, *options);
+    const Tensors once = train(model, *options);
     for (const bool traced : {false, false, true})
       for (const auto& [name, value] : train(model, *options, traced)) {
         INFO(name);

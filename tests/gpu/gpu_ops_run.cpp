@@ -21,7 +21,7 @@ namespace {
 struct Run {
   std::string what;
   ir::Graph graph;
-  ir::Tensors arguments;
+  Tensors arguments;
   Outcome expected = {}, found = {};
 };
 

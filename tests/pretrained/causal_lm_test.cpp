@@ -38,7 +38,7 @@ struct CaseGraph {
   Graph g;
   pretrained::TokenInputs inputs;
   Tensor labels;
-  ir::Tensors values;
+  Tensors values;
 
   CaseGraph(const HfCase& which, DType dtype, bool has_labels) : g(which.name) {
     const SafetensorsFile file = which.inputs();
@@ -86,7 +86,7 @@ void check_gradients(const HfCase& which, DType dtype, ObjectStore& store) {
   for (std::size_t i = 0; i < parameters.size(); ++i)
     c.g.output(loaded.places.at(parameters[i].name()).tensor, gradients[i]);
   Executable exe = compile(c.g.finish(), {.parameters = loaded.weights, .cache = &store});
-  const ir::Tensors found = exe.run(c.values);
+  const Tensors found = exe.run(c.values);
   const SafetensorsFile expected = which.expected();
   int compared = 0;
   for (const std::string& name : expected.names()) {

@@ -26,7 +26,7 @@ constexpr const char* program = R"(graph @g(input %x: f32[n, d=64], input %w: f3
 }
 )";
 
-ir::Tensors arguments() {
+Tensors arguments() {
   HostTensor x(f32, {70, 64}), w(f32, {64, 64});
   for (std::int64_t i = 0; i < x.numel(); ++i)
     x.set(i, i % 7 == 0 ? 1e-22 * static_cast<double>(i) : 0.1 / static_cast<double>(i + 3));
@@ -48,12 +48,12 @@ constexpr State states[] = {{"subnormals are flushed", 0x8040, 0},
 std::optional<std::string> complaint(const State& state, int threads, bool compile_too) {
   const ir::Graph graph = ir::parse_graph(program, "float_state.lathe");
   Executable executable = compile(graph, {.threads = threads});
-  const ir::Tensors expected = executable.run(arguments()), inputs = arguments();
+  const Tensors expected = executable.run(arguments()), inputs = arguments();
   const unsigned before = _mm_getcsr(), other = (before & ~state.cleared & ~0x3fu) | state.set;
   _mm_setcsr(other);
   std::optional<Executable> again;
   if (compile_too) again.emplace(compile(graph, {.threads = threads}));
-  const ir::Tensors found = (again ? *again : executable).run(inputs);
+  const Tensors found = (again ? *again : executable).run(inputs);
   const unsigned after = _mm_getcsr();
   _mm_setcsr(before);
   if ((after & ~0x3fu) != other) return fmt::format("the caller's state {:#x} has become {:#x}", other, after);

@@ -53,7 +53,7 @@ void check_unfused(std::string_view text) {
   };
   const lathe::test::ProgramInterpreter kernels(graph, lower_wide, unfused);
   for (const std::int64_t n : {1, 5, 19}) {
-    const ir::Tensors arguments = lathe::test::random_arguments(graph, {{"n", n}});
+    const Tensors arguments = lathe::test::random_arguments(graph, {{"n", n}});
     const HostTensor expected = ir::interpret(graph, arguments).at("y");
     for (const HostTensor& y : {executable.run(arguments).at("y"), kernels.run(arguments).at("y")}) {
       REQUIRE(y.shape() == expected.shape());

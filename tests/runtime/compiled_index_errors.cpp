@@ -13,10 +13,10 @@ namespace {
 
 /// Compiles and runs a graph with one integer argument; the label of the error, or "" where there is none. The
 /// interpreter must agree, and the text name the index of the input that is out of range.
-std::string label_with(const ir::Graph& graph, const ir::Tensors& others, const std::vector<std::int64_t>& shape,
+std::string label_with(const ir::Graph& graph, const Tensors& others, const std::vector<std::int64_t>& shape,
                        const std::vector<std::int64_t>& indices, std::string_view says = "") {
   static MemoryStore store;
-  ir::Tensors arguments = others;
+  Tensors arguments = others;
   arguments["indices"] = HostTensor::from_ints(shape, indices);
   Executable exe = compile(graph, {.threads = 1, .cache = &store});
   std::string text;
@@ -44,7 +44,7 @@ TEST_CASE("take_along never reads another row") {
   g.output("y", taken);
   g.output("da", grad((taken * taken).sum(), {a})[0]);
   const ir::Graph graph = g.finish();
-  const ir::Tensors others = {{"a", numbers({2, 20})}};
+  const Tensors others = {{"a", numbers({2, 20})}};
   CHECK(label_with(graph, others, {2, 3}, {0, 19, 5, 1, 0, 19}).empty());
   CHECK(label_with(graph, others, {2, 3}, {0, 20, 5, 1, 0, 19}, "index 20 at [0, 1] of the input indices") ==
         "index_range");  // the second row's first
@@ -63,7 +63,7 @@ TEST_CASE("an embedding, its gradient and a table made of numbers check their in
   g.output("same", gather(g.full({6}, 3.0, f32), ids));
   g.output("position", gather(g.arange(6, i64), ids));
   const ir::Graph graph = g.finish();
-  const ir::Tensors others = {{"table", numbers({6, 20})}};
+  const Tensors others = {{"table", numbers({6, 20})}};
   CHECK(label_with(graph, others, {3}, {0, 5, 5}).empty());
   CHECK(label_with(graph, others, {3}, {0, 6, 5}, "index 6 at [1] of the input indices") == "index_range");
   CHECK(label_with(graph, others, {3}, {-1, 0, 5}, "index -1 at [0] of the input indices") == "index_range");
@@ -74,7 +74,7 @@ TEST_CASE("an index of updates that are summed where they are read is checked") 
   const Tensor ids = g.input("indices", i64, {Dim("n")}), table = g.input("table", f32, {20, 8});
   g.output("y", table - grad(exp(embedding(ids, table)).sum(), {table})[0]);
   const ir::Graph graph = g.finish();
-  const ir::Tensors others = {{"table", numbers({20, 8})}};
+  const Tensors others = {{"table", numbers({20, 8})}};
   CHECK(label_with(graph, others, {3}, {0, 19, 19}).empty());
   CHECK(label_with(graph, others, {3}, {0, 20, 19}, "index 20 at [1] of the input indices") == "index_range");
   CHECK(label_with(graph, others, {3}, {-1, 0, 19}, "index -1 at [0] of the input indices") == "index_range");
@@ -89,7 +89,7 @@ TEST_CASE("cross entropy checks its targets, those that are ignored aside") {
     g.output("loss", loss);
     g.output("dlogits", grad(loss, {logits})[0]);
     const ir::Graph graph = g.finish();
-    const ir::Tensors others = {{"logits", numbers({3, 37})}};
+    const Tensors others = {{"logits", numbers({3, 37})}};
     CHECK(label_with(graph, others, {3}, {0, 36, 7}).empty());
     CHECK(label_with(graph, others, {3}, {0, 37, 7}, "cross_entropy: index 37 at [1] of the input indices") ==
           "index_range");
@@ -107,6 +107,6 @@ TEST_CASE("where only the run itself knows the index, the error names its lookup
   const int line = __LINE__ + 1;
   g.output("y", gather(table, scores.argmax(-1) + g.input("indices", i64, {3})));
   const std::string here = "compiled_index_errors.cpp:" + std::to_string(line) + ": gather: an index is out of range";
-  const ir::Tensors others = {{"table", numbers({6, 8})}, {"x", numbers({3, 8})}};
+  const Tensors others = {{"table", numbers({6, 8})}, {"x", numbers({3, 8})}};
   CHECK(label_with(g.finish(), others, {3}, {0, 9, 0}, here) == "index_range");
 }

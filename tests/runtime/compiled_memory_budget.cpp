@@ -45,9 +45,9 @@ std::int64_t peak(const Executable& executable) {
 }
 
 /// Two steps, the second at another size: results and all states.
-ir::Tensors train(Executable& executable, const Model& model) {
+Tensors train(Executable& executable, const Model& model) {
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
-  ir::Tensors results;
+  Tensors results;
   for (const auto& [batch, length] : {std::pair<std::int64_t, std::int64_t>{4, 48}, {3, 21}}) {
     HostTensor tokens(i64, {batch, length + 1});
     for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
@@ -73,7 +73,7 @@ std::int64_t least(const Model& model, AttentionFusion attention) {
 /// Budgets from none down to the least: the real peak fits, never rises, and the bits stay.
 void check_ladder(const Model& model, AttentionFusion attention) {
   Executable free = compile(model.step, within({}, attention));
-  const ir::Tensors expected = train(free, model);
+  const Tensors expected = train(free, model);
   const std::int64_t most = peak(free), lowest = least(model, attention);
   INFO("from " << most << " to " << lowest);
   CHECK(lowest < most);
@@ -108,12 +108,12 @@ TEST_CASE("memory budget: the peak never rises as the budget falls, the bits sta
 TEST_CASE("memory budget: rematerialised steps mean what the interpreter computes") {
   const Model model = gpt(f64);
   Executable executable = compile(model.step, within(least(model, AttentionFusion::off), AttentionFusion::off));
-  const ir::Tensors found = train(executable, model);
-  ir::Tensors states = initial_values(model.step, model.initializers, 7), results;
+  const Tensors found = train(executable, model);
+  Tensors states = initial_values(model.step, model.initializers, 7), results;
   for (const auto& [batch, length] : {std::pair<std::int64_t, std::int64_t>{4, 48}, {3, 21}}) {
     HostTensor tokens(i64, {batch, length + 1});
     for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 5 % 31);
-    ir::Tensors arguments = states;
+    Tensors arguments = states;
     arguments.insert_or_assign("tokens", tokens);
     results = ir::interpret(model.step, arguments);
     for (auto& [name, value] : states)

@@ -59,12 +59,12 @@ Executable compiled(const Model& model, const RowChunks& chunks, int threads = 2
 }
 
 /// Two steps: results and all states.
-ir::Tensors train(Executable& executable, const Model& model) {
+Tensors train(Executable& executable, const Model& model) {
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
   HostTensor tokens(i64, {6, 17});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, i * 61 % 509);
   executable.run({{"tokens", tokens}});
-  ir::Tensors results = executable.run({{"tokens", tokens}});
+  Tensors results = executable.run({{"tokens", tokens}});
   for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
 }
@@ -84,7 +84,7 @@ TEST_CASE("row chunks: a training step takes less memory, keeps its values, and 
   // Six chunks: of the logits one is there at a time, and the gradient of the table until the last.
   const std::int64_t logits = 6 * 16 * 509 * 4, table = 509 * 48 * 4;
   CHECK(arena(whole) - arena(chunked) >= logits - logits / 6 - table);
-  const ir::Tensors expected = train(whole, model), found = train(chunked, model);
+  const Tensors expected = train(whole, model), found = train(chunked, model);
   REQUIRE(found.size() == expected.size());
   for (const auto& [name, value] : expected) {
     INFO(name);

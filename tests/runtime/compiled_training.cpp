@@ -46,8 +46,8 @@ Model encoder_decoder(const Setting& setting = {}) {
   return training(lathe::test::small_encoder_decoder(setting.dtype), setting, {"src", "tgt"});
 }
 
-ir::Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {
-  ir::Tensors inputs;
+Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) {
+  Tensors inputs;
   for (const std::string& name : model.token_inputs) {
     HostTensor& values = inputs[name] = HostTensor(i64, {batch, length + 1});
     for (std::int64_t i = 0; i < values.numel(); ++i) values.set_int(i, i * 5 % 31);
@@ -58,10 +58,10 @@ ir::Tensors tokens(const Model& model, std::int64_t batch, std::int64_t length) 
 const std::vector<std::pair<std::int64_t, std::int64_t>> batches = {{3, 20}, {5, 9}, {8, 33}};
 
 /// A training step for each batch, all from one start: the last results, and every state.
-ir::Tensors train(const Model& model, const CompileOptions& options) {
+Tensors train(const Model& model, const CompileOptions& options) {
   Executable executable = compile(model.step, options);
   executable.parameters().set(initial_values(model.step, model.initializers, 7));
-  ir::Tensors results;
+  Tensors results;
   for (const auto& [batch, length] : batches) results = executable.run(tokens(model, batch, length));
   for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
@@ -69,7 +69,7 @@ ir::Tensors train(const Model& model, const CompileOptions& options) {
 
 void check_same_bits(const Model& model) {
   lathe::test::MemoryStore store;
-  const ir::Tensors once = train(model, {.threads = 1, .cache = &store});
+  const Tensors once = train(model, {.threads = 1, .cache = &store});
   for (const int threads : {1, 2, 3, 7, 16})
     for (const auto& [name, value] : train(model, {.threads = threads, .cache = &store})) {
       INFO(name << " with " << threads << " threads");
@@ -78,10 +78,10 @@ void check_same_bits(const Model& model) {
 }
 
 /// The same training by the interpreter, which has all values of a step as arguments.
-ir::Tensors interpreted_training(const Model& model) {
-  ir::Tensors states = initial_values(model.step, model.initializers, 7), results;
+Tensors interpreted_training(const Model& model) {
+  Tensors states = initial_values(model.step, model.initializers, 7), results;
   for (const auto& [batch, length] : batches) {
-    ir::Tensors arguments = states;
+    Tensors arguments = states;
     for (auto& [name, value] : tokens(model, batch, length)) arguments.insert_or_assign(name, value);
     results = ir::interpret(model.step, arguments);
     for (auto& [name, value] : states)
@@ -102,7 +102,7 @@ TEST_CASE("training gives the same numbers on every target") {
   // Adam would blow up gradients that are zero but for rounding, such as those of the biases of keys.
   const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}};
   for (const Model& model : {gpt(setting), llama(setting), encoder_decoder(setting)}) {
-    const ir::Tensors host = train(model, {.threads = 2});
+    const Tensors host = train(model, {.threads = 2});
     for (const char* target : {"x86-64-v2", "x86-64-v3"}) {
       INFO(target);
       check_close(train(model, {.target = Target::named(target), .threads = 2}), host, 1e-5);
@@ -125,7 +125,7 @@ TEST_CASE("training in mixed precision: as the interpreter, on every target, att
     const Setting setting{.optimizer = SGD{.lr = 0.1, .momentum = 0.9}, .precision = precision};
     for (const Model& model : {gpt(setting), llama(setting)}) {
       INFO(lathe::name(precision));
-      const ir::Tensors host = train(model, {.threads = 2});
+      const Tensors host = train(model, {.threads = 2});
       check_close(host, interpreted_training(model), tolerance);
       check_close(train(model, {.target = Target::named("x86-64-v3"), .threads = 2}), host, tolerance);
       check_close(train(model, {.threads = 2, .lower = {.attention = AttentionFusion::off}}), host, tolerance);
@@ -144,7 +144,7 @@ TEST_CASE("training in f16 skips steps that overflow, and goes on from its state
     Executable resumed = start();
     resumed.parameters().set(straight.parameters().values());
     const HostTensor before = straight.parameters().get("optimizer.step");
-    const ir::Tensors results = straight.run(tokens(model, 3, 20)), again = resumed.run(tokens(model, 3, 20));
+    const Tensors results = straight.run(tokens(model, 3, 20)), again = resumed.run(tokens(model, 3, 20));
     const bool skips = results.at("skipped").get(0) != 0;
     (skips ? skipped : taken) += 1;
     CHECK(straight.parameters().get("optimizer.step").same_bits(before) == skips);

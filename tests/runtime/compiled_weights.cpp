@@ -42,7 +42,7 @@ HostTensor spread_rows(std::int64_t rows, std::int64_t columns, DType dtype) {
 }
 
 /// Whether weights are quotients, rounded once; those of dividends below 2^-100 to the last place.
-bool are_quotients(const ir::Tensors& results) {
+bool are_quotients(const Tensors& results) {
   const HostTensor &weights = results.at("weights"), &dividends = results.at("exponentials"),
                    &sums = results.at("sums");
   HostTensor quotients(weights.dtype(), weights.shape());

@@ -28,7 +28,7 @@ constexpr std::string_view model = R"(graph @model(input %x: f32[n, 4], input %y
 
 struct Call {
   Executable& executable;
-  ir::Tensors inputs;
+  Tensors inputs;
 };
 
 struct WrongCall {
@@ -84,7 +84,7 @@ const std::vector<WrongCall>& wrong_calls() {
   return all;
 }
 
-ir::Tensors right_inputs() {
+Tensors right_inputs() {
   return {{"x", HostTensor(f32, {2, 4})},
           {"y", HostTensor(f32, {2, 3})},
           {"i", HostTensor::from_ints({3}, {0, 4, 2})},

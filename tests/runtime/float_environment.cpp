@@ -123,7 +123,7 @@ constexpr const char* program = R"(graph @g(input %x: f32[n, 40], input %w: f32[
 
 constexpr std::int64_t width = 40;
 
-ir::Tensors arguments(std::int64_t rows = 3000) {
+Tensors arguments(std::int64_t rows = 3000) {
   HostTensor x(f32, {rows, width}), w(f32, {width, width}), i(i64, {rows});
   for (std::int64_t e = 0; e < x.numel(); ++e)
     x.set(e, std::ldexp(static_cast<double>(e % 1009 - 500) / 7, static_cast<int>(e % 11) * -13));
@@ -133,7 +133,7 @@ ir::Tensors arguments(std::int64_t rows = 3000) {
   return {{"x", x}, {"w", w}, {"i", i}};
 }
 
-void check_same(const ir::Tensors& found, const ir::Tensors& expected) {
+void check_same(const Tensors& found, const Tensors& expected) {
   CHECK(found.size() == expected.size());
   for (const auto& [name, value] : expected) {
     INFO(name);
@@ -144,39 +144,39 @@ void check_same(const ir::Tensors& found, const ir::Tensors& expected) {
 }  // namespace
 
 TEST_CASE("the caller's floating-point environment: results have the same bits, and it stays as it was") {
-  const ir::Tensors inputs = arguments();
+  const Tensors inputs = arguments();
   const ir::Graph graph = ir::parse_graph(program, "test");
   for (const int threads : {1, 3}) {
     Executable plain = compile(graph, {.threads = threads});
-    const ir::Tensors expected = plain.run(inputs);
+    const Tensors expected = plain.run(inputs);
     for (const FloatMode& mode : modes()) {
       INFO(mode.name << ", " << threads << " threads");
       InMode in(mode);
       // Set before the compilation, and its threads.
       Executable compiled = in.run(
           [&] { return compile(in.run([&] { return ir::parse_graph(program, "test"); }), {.threads = threads}); });
-      const ir::Tensors first = in.run([&] { return compiled.run(inputs); });
-      const ir::Tensors again = in.run([&] { return compiled.run(inputs); });
+      const Tensors first = in.run([&] { return compiled.run(inputs); });
+      const Tensors again = in.run([&] { return compiled.run(inputs); });
       // Set between runs, after the compilation.
-      const ir::Tensors later = in.run([&] { return plain.run(inputs); });
+      const Tensors later = in.run([&] { return plain.run(inputs); });
       CHECK(in.kept());
       in.end();
-      const ir::Tensors after = compiled.run(inputs);
-      for (const ir::Tensors* found : {&first, &again, &later, &after}) check_same(*found, expected);
+      const Tensors after = compiled.run(inputs);
+      for (const Tensors* found : {&first, &again, &later, &after}) check_same(*found, expected);
     }
   }
 }
 
 TEST_CASE("the caller's floating-point environment: the interpreter, initial values and tensors") {
   const ir::Graph graph = ir::parse_graph(program, "test");
-  const ir::Tensors inputs = arguments(50);
-  const ir::Tensors expected = ir::interpret(graph, inputs, {.round = true});
+  const Tensors inputs = arguments(50);
+  const Tensors expected = ir::interpret(graph, inputs, {.round = true});
   const auto initial = [] { return initial_value(Init::normal(1e-38), "w", f32, {40, 40}, 7); };
   const HostTensor weights = initial(), numbers = HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32);
   for (const FloatMode& mode : modes()) {
     INFO(mode.name);
     InMode in(mode);
-    const ir::Tensors found = in.run([&] { return ir::interpret(graph, inputs, {.round = true}); });
+    const Tensors found = in.run([&] { return ir::interpret(graph, inputs, {.round = true}); });
     const HostTensor made = in.run(initial),
                      from = in.run([] { return HostTensor::from({4}, {1e-40, 0.1, 1e-45, 1.0 / 3}, f32); }),
                      narrow = in.run([&] { return weights.cast(f16); });
@@ -191,7 +191,7 @@ TEST_CASE("the caller's floating-point environment: the interpreter, initial val
 
 TEST_CASE("the caller's floating-point environment stays as it was after an error") {
   const ir::Graph graph = ir::parse_graph(program, "test");
-  ir::Tensors wrong = arguments();
+  Tensors wrong = arguments();
   wrong.at("i").set_int(17, width);
   for (const int threads : {1, 3}) {
     Executable compiled = compile(graph, {.threads = threads});
@@ -201,7 +201,7 @@ TEST_CASE("the caller's floating-point environment stays as it was after an erro
       const std::string found = in.run([&] { return test::outcome([&] { return compiled.run(wrong); }).label; }),
                         unbound = in.run([&] { return test::outcome([&] { return compiled.run({}); }).label; }),
                         parsed = in.run([] {
-                          return test::outcome([]() -> ir::Tensors {
+                          return test::outcome([]() -> Tensors {
                                    compile(ir::parse_graph("graph @g() {\n}", "test"), {.threads = 2000});
                                    return {};
                                  })

@@ -30,7 +30,7 @@ constexpr double f32_unit = 0x1p-24, bf16_unit = 0x1p-8;  // half a unit in the 
 struct Path {
   std::string name;
   bool tiles = false, pairs = false;  ///< in bf16: VDPBF16PS and AMX take subnormal numbers as zeros
-  std::function<ir::Tensors(const ir::Tensors&)> run;
+  std::function<Tensors(const Tensors&)> run;
 };
 
 /// The kernels of a program, run by the kernel interpreter.
@@ -41,7 +41,7 @@ Path interpreted(const ir::Graph& graph, const VectorTarget& target) {
   for (const kernel::Kernel& kernel : program->program().kernels) code += kernel::canonical_text(kernel);
   CHECK(target.tiles == (code.find("tile_mma") != std::string::npos));
   return {target.tiles ? "tiles" : "pairs", target.tiles, target.dot_pairs,
-          [program](const ir::Tensors& arguments) { return program->run(arguments); }};
+          [program](const Tensors& arguments) { return program->run(arguments); }};
 }
 
 Path compiled(const ir::Graph& graph, const std::string& cpu) {
@@ -51,7 +51,7 @@ Path compiled(const ir::Graph& graph, const std::string& cpu) {
       std::make_shared<Executable>(compile(graph, {.target = {.cpu = target}, .threads = 2, .cache = &store}));
   const VectorTarget machine = vector_target(target);
   return {cpu, machine.tiles, machine.dot_pairs,
-          [executable](const ir::Tensors& arguments) { return executable->run(arguments); }};
+          [executable](const Tensors& arguments) { return executable->run(arguments); }};
 }
 
 /// Tiles and pairs by the kernel interpreter; machine code for this CPU, for it without these, and for older ones.
@@ -133,15 +133,14 @@ void check_products(DType dtype) {
       INFO(name(dtype) << ": " << ranges[l].text() << " by " << ranges[r].text());
       const HostTensor x = numbers(ranges[l], {m, k}, dtype, 1), w = numbers(ranges[r], {k, 96}, dtype, 2),
                        v = numbers(ranges[r], {96, k}, dtype, 3);
-      const ir::Tensors arguments{{"x", x}, {"w", w}, {"v", v}};
-      const ir::Tensors exact = ir::interpret(graph, arguments, {.round = false}),
-                        sums =
-                            ir::interpret(graph, {{"x", magnitudes(x)}, {"w", magnitudes(w)}, {"v", magnitudes(v)}},
-                                          {.round = false});
+      const Tensors arguments{{"x", x}, {"w", w}, {"v", v}};
+      const Tensors exact = ir::interpret(graph, arguments, {.round = false}),
+                    sums = ir::interpret(graph, {{"x", magnitudes(x)}, {"w", magnitudes(w)}, {"v", magnitudes(v)}},
+                                         {.round = false});
       const double most = largest_of(x) + std::max(largest_of(w), largest_of(v)) + 1;
       for (const Path& path : all) {
         INFO(path.name);
-        const ir::Tensors found = path.run(arguments);
+        const Tensors found = path.run(arguments);
         for (const auto& [name, value] : exact) {
           INFO(name);
           const auto allowed = [&, &expected = value, &magnitude = sums.at(name)](std::int64_t i) {
@@ -198,9 +197,8 @@ TEST_CASE("numbers at the edges: norms and softmax, forward and backward") {
     ranges.push_back({power, power});
   for (const Range& range : ranges) {
     INFO(range.text());
-    const ir::Tensors arguments{{"x", numbers(range, {norm_rows, norm_width}, f32, 4)}, {"cotangent", cotangent}};
-    const ir::Tensors exact = ir::interpret(graph, arguments, {.round = false}),
-                      by_op = ir::interpret(graph, arguments);
+    const Tensors arguments{{"x", numbers(range, {norm_rows, norm_width}, f32, 4)}, {"cotangent", cotangent}};
+    const Tensors exact = ir::interpret(graph, arguments, {.round = false}), by_op = ir::interpret(graph, arguments);
     for (const auto& [name, value] : exact) {
       INFO(name);
       const double of = std::max(largest_of(value), name == "softmax'" ? largest_of(cotangent) : 0);
@@ -266,15 +264,15 @@ TEST_CASE("numbers at the edges: attention, forward and backward") {
                                                                     {{-40, 0}, {-40, 0}, {-44, 0}, {-44, 0}}}) {
     INFO("q " << ranges.q.text() << ", k " << ranges.k.text() << ", v " << ranges.v.text() << ", g "
               << ranges.g.text());
-    const ir::Tensors arguments{{"q", numbers(ranges.q, {2, rows, depth}, f32, 6)},
-                                {"k", numbers(ranges.k, {2, columns, depth}, f32, 7)},
-                                {"v", numbers(ranges.v, {2, columns, depth}, f32, 8)},
-                                {"g", numbers(ranges.g, {2, rows, depth}, f32, 9)}};
-    const ir::Tensors exact = ir::interpret(graph, arguments, {.round = false});
+    const Tensors arguments{{"q", numbers(ranges.q, {2, rows, depth}, f32, 6)},
+                            {"k", numbers(ranges.k, {2, columns, depth}, f32, 7)},
+                            {"v", numbers(ranges.v, {2, columns, depth}, f32, 8)},
+                            {"g", numbers(ranges.g, {2, rows, depth}, f32, 9)}};
+    const Tensors exact = ir::interpret(graph, arguments, {.round = false});
     const double times = std::max({1.0, largest_of(arguments.at("q")), largest_of(arguments.at("k"))}) * columns;
     for (const Path& path : all) {
       INFO(path.name);
-      const ir::Tensors found = path.run(arguments);
+      const Tensors found = path.run(arguments);
       for (const auto& [name, value] : exact) {
         INFO(name);
         const bool of_scores = name == "dq" || name == "dk";

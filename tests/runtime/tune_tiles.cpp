@@ -174,7 +174,7 @@ TEST_CASE("tune: damaged entries and those that name no tile are measured again"
 }
 
 TEST_CASE("tune: every candidate gives the same bits") {
-  const ir::Tensors arguments = test::random_arguments(products(), sizes, 1);
+  const Tensors arguments = test::random_arguments(products(), sizes, 1);
   Tuning tuning;
   std::set<int> tried;
   const auto run = [&](int candidate) {

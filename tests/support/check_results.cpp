@@ -4,7 +4,7 @@
 
 namespace lathe::test {
 
-void check_close(const ir::Tensors& found, const ir::Tensors& expected, double tolerance) {
+void check_close(const Tensors& found, const Tensors& expected, double tolerance) {
   for (const auto& [name, value] : expected) {
     INFO(name);
     REQUIRE(found.count(name) == 1);

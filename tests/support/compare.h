@@ -9,8 +9,8 @@
 namespace lathe::test {
 
 /// Values for every argument: floats in [-2, 2], booleans, integers from 0 to `top`; the same for the same seed.
-ir::Tensors random_arguments(const ir::Graph& graph, const DimBindings& dims = {}, unsigned seed = 1,
-                             std::int64_t top = 2);
+Tensors random_arguments(const ir::Graph& graph, const DimBindings& dims = {}, unsigned seed = 1,
+                         std::int64_t top = 2);
 
 /// The largest difference, relative to the larger of 1 and the largest value; infinite where dtypes, shapes or the
 /// places of NaNs and infinities differ.
@@ -21,7 +21,7 @@ bool same_bits(const HostTensor& a, const HostTensor& b);
 
 /// What a way of running gives: results, or the label of the error ("InternalError: ..." for one of ours).
 struct Outcome {
-  ir::Tensors results;
+  Tensors results;
   std::string label;
 };
 template <class F>

@@ -17,15 +17,15 @@ class CompiledProgram : public Program {
     for (const ir::Update& update : graph.updates) updated_.insert(graph[update.state].name);
   }
 
-  ir::Tensors run(const ir::Tensors& arguments) override {
-    ir::Tensors inputs;
+  Tensors run(const Tensors& arguments) override {
+    Tensors inputs;
     for (const auto& [name, value] : arguments) {
       if (inputs_.contains(name))
         inputs.emplace(name, value);
       else
         executable_.parameters().set(name, value);
     }
-    ir::Tensors results = executable_.run(inputs);
+    Tensors results = executable_.run(inputs);
     for (const std::string& name : updated_) results.insert_or_assign(name, executable_.parameters().get(name));
     return results;
   }

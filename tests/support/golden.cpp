@@ -17,7 +17,7 @@ namespace {
 class InterpreterProgram : public Program {
  public:
   explicit InterpreterProgram(const ir::Graph& graph) : graph_(graph) {}
-  ir::Tensors run(const ir::Tensors& arguments) override { return ir::interpret(graph_, arguments); }
+  Tensors run(const Tensors& arguments) override { return ir::interpret(graph_, arguments); }
 
  private:
   ir::Graph graph_;
@@ -39,8 +39,8 @@ HostTensor as_argument(const HostTensor& given, DType wanted) {
 
 /// The graph's arguments among the files' tensors: "in.x", "param.x", and "cot.*" by their whole name. States start
 /// at zero.
-ir::Tensors arguments_for(const ir::Graph& graph, const Files& files) {
-  ir::Tensors arguments;
+Tensors arguments_for(const ir::Graph& graph, const Files& files) {
+  Tensors arguments;
   for (const ir::ValueId id : graph.arguments()) {
     const ir::Node& node = graph[id];
     for (const auto& name : {"in." + node.name, "param." + node.name, node.name})
@@ -105,7 +105,7 @@ double size_of(const HostTensor& t, Metric metric) { return metric == Metric::ma
 bool is_nan(std::complex<double> z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 
 /// The files' tensors with all that a graph computes replaced by what the interpreter gives.
-ir::Tensors interpreted(const ir::Graph& graph, const ir::Tensors& arguments, ir::Tensors tensors) {
+Tensors interpreted(const ir::Graph& graph, const Tensors& arguments, Tensors tensors) {
   for (const auto& [name, value] : ir::interpret(graph, arguments)) {
     const std::string full_name = name.starts_with("mid.") || name.starts_with("grad.") ? name : "out." + name;
     if (tensors.contains(full_name)) tensors.insert_or_assign(full_name, value);
@@ -155,9 +155,9 @@ std::vector<Comparison> compare_values(const Case& which, const Files& files, Go
   if (tolerance.precision != f32) forward = ir::mixed_precision(forward, tolerance.precision);
   const auto request = request_for(forward, files);
   const ir::Graph graph = request.wrt.empty() ? forward : ir::differentiate(forward, request);
-  const ir::Tensors arguments = arguments_for(graph, files);
-  const ir::Tensors results = runner.prepare(graph)->run(arguments);
-  const ir::Tensors goldens =
+  const Tensors arguments = arguments_for(graph, files);
+  const Tensors results = runner.prepare(graph)->run(arguments);
+  const Tensors goldens =
       which.needs_f64 && dtype != f64 ? interpreted(graph, arguments, files.tensors) : files.tensors;
 
   double scale = 0;
@@ -189,7 +189,7 @@ std::vector<Comparison> compare_training(const Case& which, const Files& files, 
   options.precision = tolerance.precision;
   const ir::Graph graph = training_step(g.finish(), "loss", training.optimizer, options);
   const auto program = runner.prepare(graph);
-  ir::Tensors arguments = arguments_for(graph, files);
+  Tensors arguments = arguments_for(graph, files);
 
   const std::int64_t steps =
       tolerance.curve_steps > 0 ? std::min(tolerance.curve_steps, training.steps) : training.steps;

@@ -22,7 +22,7 @@ class Program {
  public:
   virtual ~Program() = default;
   /// Outputs by name, and every updated parameter and state by the argument's name.
-  virtual ir::Tensors run(const ir::Tensors& arguments) = 0;
+  virtual Tensors run(const Tensors& arguments) = 0;
 };
 
 class GoldenRunner {
@@ -37,7 +37,7 @@ std::unique_ptr<GoldenRunner> interpreter_runner();
 /// A case as its files give it.
 struct Files {
   std::string name;
-  ir::Tensors tensors;  ///< "in.*", "param.*", "mid.*", "out.*", "cot.*", "grad.*", "curve.*", "after.*"
+  Tensors tensors;  ///< "in.*", "param.*", "mid.*", "out.*", "cot.*", "grad.*", "curve.*", "after.*"
   /// A number or text of the case's "config" by its path, such as "training.steps"; nothing where there is none.
   std::optional<double> number(const std::string& path) const;
   std::optional<std::string> text(const std::string& path) const;

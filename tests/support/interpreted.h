@@ -50,7 +50,7 @@ class Interpreted {
   }
 
   ir::GraphBuilder builder;
-  ir::Tensors tensors;
+  Tensors tensors;
 };
 
 /// The label of the UserError that `f` throws; "" where it throws none. The text goes to `text`.

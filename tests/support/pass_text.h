@@ -26,8 +26,8 @@ struct PassText {
     const auto text = [](const ir::Graph& graph) { return ir::print(graph, {.locations = false}); };
     const ir::Graph from = parse(before), to = pass(from);
     CHECK(text(to) == text(parse(after)));
-    const ir::Tensors arguments = random_arguments(from, dims);
-    const ir::Tensors expected = ir::interpret(from, arguments), found = ir::interpret(to, arguments);
+    const Tensors arguments = random_arguments(from, dims);
+    const Tensors expected = ir::interpret(from, arguments), found = ir::interpret(to, arguments);
     for (const auto& [name, value] : expected) CHECK(error_of(found.at(name), value) <= tolerance);
   }
 

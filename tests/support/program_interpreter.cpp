@@ -21,7 +21,7 @@ HostTensor poisoned(DType dtype, std::vector<std::int64_t> sizes) {
 }
 
 /// The memory of every buffer of a program for one run.
-std::vector<HostTensor> bind_buffers(const Program& program, const ir::Tensors& arguments, const DimBindings& dims) {
+std::vector<HostTensor> bind_buffers(const Program& program, const Tensors& arguments, const DimBindings& dims) {
   std::vector<HostTensor> memory;
   for (const ProgramBuffer& buffer : program.buffers) {
     const std::int64_t count = buffer.elements.evaluate(dims);
@@ -81,15 +81,15 @@ ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph,
   set_user_types(program_, graph);
 }
 
-ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments) const { return run(arguments, interpret_halves); }
+Tensors ProgramInterpreter::run(const Tensors& arguments) const { return run(arguments, interpret_halves); }
 
-ir::Tensors ProgramInterpreter::run(const ir::Tensors& arguments, const RunKernel& run_kernel) const {
+Tensors ProgramInterpreter::run(const Tensors& arguments, const RunKernel& run_kernel) const {
   std::map<std::string, ir::ArgumentShape> shapes;
   for (const auto& [name, tensor] : arguments) shapes[name] = {tensor.dtype(), tensor.shape()};
   const DimBindings dims = ir::bind_dims(signature_, shapes);
   std::vector<HostTensor> memory = bind_buffers(program_, arguments, dims);
   for (const Launch& launch : program_.launches) run_launch(program_, launch, dims, memory, run_kernel);
-  ir::Tensors results;
+  Tensors results;
   for (const auto* slots : {&program_.outputs, &program_.states})
     for (const Program::Slot& slot : *slots) {
       HostTensor value(slot.dtype, slot.shape.evaluate(dims));

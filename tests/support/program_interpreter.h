@@ -26,11 +26,11 @@ class ProgramInterpreter {
   const Program& program() const { return program_; }
   /// Outputs by name, and every parameter and state after the run. Throws UserError [index_range] where a kernel's
   /// check fails.
-  ir::Tensors run(const ir::Tensors& arguments) const;
+  Tensors run(const Tensors& arguments) const;
   /// The same with another way of running a kernel: over its buffers and dims, giving the status word.
   using RunKernel = std::function<std::int64_t(const kernel::Kernel&, std::span<const kernel::BoundBuffer>,
                                                std::span<const std::int64_t>)>;
-  ir::Tensors run(const ir::Tensors& arguments, const RunKernel& run_kernel) const;
+  Tensors run(const Tensors& arguments, const RunKernel& run_kernel) const;
 
  private:
   ir::Graph signature_;

@@ -7,12 +7,12 @@ namespace lathe::test {
 
 /// Runs with some arguments as inputs and the others as states: outputs by name, and every state after the run (as
 /// the interpreter names them, where it gives them).
-inline ir::Tensors run_with_states(Executable& executable, ir::Tensors arguments) {
+inline Tensors run_with_states(Executable& executable, Tensors arguments) {
   for (const Program::Slot& slot : executable.program().states) {
     executable.parameters().set(slot.name, arguments.at(slot.name));
     arguments.erase(slot.name);
   }
-  ir::Tensors results = executable.run(arguments);
+  Tensors results = executable.run(arguments);
   for (const auto& [name, value] : executable.parameters().values()) results.emplace(name, value);
   return results;
 }

@@ -11,7 +11,7 @@ namespace lathe::bench {
 
 namespace {
 
-double seconds_of_runs(Executable& executable, const ir::Tensors& inputs, int count) {
+double seconds_of_runs(Executable& executable, const Tensors& inputs, int count) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) executable.run(inputs);
   return seconds_since(start) / count;
@@ -19,7 +19,7 @@ double seconds_of_runs(Executable& executable, const ir::Tensors& inputs, int co
 
 }  // namespace
 
-Measured measure(Executable& executable, const ir::Tensors& inputs, const std::function<double()>& beside,
+Measured measure(Executable& executable, const Tensors& inputs, const std::function<double()>& beside,
                  double budget) {
   executable.run(inputs);
   const double once = std::max(seconds_of_runs(executable, inputs, 1), 1e-7);

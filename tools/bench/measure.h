@@ -14,7 +14,7 @@ struct Measured {
 
 /// Rounds of `beside` and some runs, for about `budget` seconds of runs, but 3 rounds at least, after 2 runs that do
 /// not count. Runs shorter than a millisecond go in groups, of which each gives one mean.
-Measured measure(Executable& executable, const ir::Tensors& inputs, const std::function<double()>& beside,
+Measured measure(Executable& executable, const Tensors& inputs, const std::function<double()>& beside,
                  double budget = 0.5);
 
 }  // namespace lathe::bench

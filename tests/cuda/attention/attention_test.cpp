@@ -40,13 +40,13 @@ bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
 /// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.
 void check_values(const ir::Graph& graph, const DimBindings& dims, const ProgramInterpreter& fused,
                   const ProgramInterpreter& plain, const ProgramInterpreter::RunKernel& run,
-                  const std::function<void(ir::Tensors&)>& change = {}) {
+                  const std::function<void(Tensors&)>& change = {}) {
   INFO(to_string(dims));
-  ir::Tensors arguments = random_arguments(graph, dims);
+  Tensors arguments = random_arguments(graph, dims);
   if (change) change(arguments);
-  const ir::Tensors expected = ir::interpret(graph, arguments, {.round = false});
-  const ir::Tensors by_fused = run ? fused.run(arguments, run) : fused.run(arguments);
-  const ir::Tensors by_plain = run ? plain.run(arguments, run) : plain.run(arguments);
+  const Tensors expected = ir::interpret(graph, arguments, {.round = false});
+  const Tensors by_fused = run ? fused.run(arguments, run) : fused.run(arguments);
+  const Tensors by_plain = run ? plain.run(arguments, run) : plain.run(arguments);
   for (const auto& [name, value] : expected) {
     INFO(name);
     const HostTensor exact = widened(value);
@@ -138,7 +138,7 @@ TEST_CASE("one loop over the columns on GPUs: maxima that rise, masks by -1e9 an
   for (const double fill : {-1e9, -infinity}) {
     const ir::Graph graph = masked_attention(f64, fill);
     const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
-    ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", rows}, {"T", columns}});
+    Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", rows}, {"T", columns}});
     // By row: all columns; none; the last; the first; from the third tile on; the first tile; every other tile.
     for (std::int64_t i = 0; i < rows * columns; ++i) {
       const std::int64_t row = i / columns, column = i % columns;
@@ -150,7 +150,7 @@ TEST_CASE("one loop over the columns on GPUs: maxima that rise, masks by -1e9 an
       for (const double special : {0.0, infinity, -infinity, nan})
         for (const char* where : {"k", "v"}) {
           INFO(fill << ", slope " << slope << ", " << special << " in " << where);
-          ir::Tensors given = arguments;
+          Tensors given = arguments;
           for (std::int64_t column = 0; column < columns; ++column)
             for (std::int64_t d = 0; d < 2; ++d)
               given.at("k").set(column * 2 + d, slope * static_cast<double>(column + d));
@@ -168,7 +168,7 @@ TEST_CASE("one loop over the columns on GPUs: the error in 16 and 32 bits where 
     const ProgramInterpreter fused = lowered(graph, AttentionFusion::required),
                              plain = lowered(graph, AttentionFusion::off);
     const DimBindings dims = {{"N", 1}, {"S", 40}, {"T", 300}};
-    check_values(graph, dims, fused, plain, {}, [](ir::Tensors& arguments) {
+    check_values(graph, dims, fused, plain, {}, [](Tensors& arguments) {
       HostTensor& keys = arguments.at("k");
       for (std::int64_t i = 0; i < keys.numel(); ++i) keys.set(i, static_cast<double>(i / 16) / 4);
     });
@@ -207,10 +207,10 @@ TEST_CASE("columns beyond the diagonal are left out on GPUs where that changes n
   for (const double poison : {0.5, 1e20, -infinity, std::numeric_limits<double>::quiet_NaN()})
     for (const char* where : {"k", "v"}) {
       INFO(poison << " in " << where);
-      ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", row_blocks_of_f64}});
+      Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", row_blocks_of_f64}});
       arguments.at(where).set(row_blocks_of_f64 * (where[0] == 'k' ? 4 : 6) - 1, poison);  // of the last column
       std::vector<bool> found;
-      const ir::Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
+      const Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
         if (kernel.name.find("attention_columns") != std::string::npos) found = left_out(kernel, buffers);
         return kernel::interpret(kernel, buffers, dims);
       });
@@ -226,9 +226,9 @@ TEST_CASE(
     "the gradient of a bias that batches share on GPUs: several tiles, and those beyond the diagonal left out") {
   const ir::Graph graph = build({.layout = Layout::heads, .mask = Mask::bias_then_mask, .types = Types::f64});
   const ProgramInterpreter fused = lowered(graph, AttentionFusion::required);
-  const ir::Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", row_blocks_of_f64}});
+  const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", row_blocks_of_f64}});
   std::vector<bool> found;
-  const ir::Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
+  const Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
     if (kernel.name.find("attention_outer_sums") != std::string::npos) found = left_out(kernel, buffers);
     return kernel::interpret(kernel, buffers, dims);
   });

@@ -38,12 +38,12 @@ const kernel::Kernel* columns_by_wgmma(const ProgramInterpreter& program) {
   return named(program, "attention_columns_by_wgmma");
 }
 
-void check_attention(const ir::Graph& graph, const ir::Tensors& arguments, const ProgramInterpreter& program,
+void check_attention(const ir::Graph& graph, const Tensors& arguments, const ProgramInterpreter& program,
                      const ProgramInterpreter::RunKernel& run) {
   const ProgramInterpreter plain(graph, lower_gpu, {.attention = AttentionFusion::off});
   const auto widened = [](const HostTensor& t) { return t.cast(f64); };
-  const ir::Tensors found = run ? program.run(arguments, run) : program.run(arguments);
-  const ir::Tensors by_parts = plain.run(arguments);
+  const Tensors found = run ? program.run(arguments, run) : program.run(arguments);
+  const Tensors by_parts = plain.run(arguments);
   for (const auto& [name, value] : ir::interpret(graph, arguments, {.round = false})) {
     INFO(name);
     if (!is_float(value.dtype())) continue;
@@ -78,7 +78,7 @@ void check_left_out(const ir::Graph& graph, const ProgramInterpreter& program,
   const auto host = HostCuda::build(program.program().kernels);
   if (!host) return;
   const auto run = [&](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, 4); };
-  ir::Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", length}});
+  Tensors arguments = random_arguments(graph, {{"N", 1}, {"S", length}});
   const auto mask = std::find_if(arguments.begin(), arguments.end(),
                                  [](const auto& argument) { return argument.second.dtype() == boolean; });
   REQUIRE(mask != arguments.end());
@@ -91,9 +91,9 @@ void check_left_out(const ir::Graph& graph, const ProgramInterpreter& program,
   for (const double poison : {1e20, -infinity, std::numeric_limits<double>::quiet_NaN()})
     for (const std::string& input : inputs) {
       INFO(poison << " in " << input);
-      ir::Tensors given = arguments;
+      Tensors given = arguments;
       given.at(input).set(length * head - 1, poison);
-      const ir::Tensors found = program.run(given, run);
+      const Tensors found = program.run(given, run);
       for (const auto& [name, value] : ir::interpret(graph, given)) CHECK(error_of(found.at(name), value) <= 1.6e-2);
     }
 }

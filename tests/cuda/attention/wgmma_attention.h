@@ -23,7 +23,7 @@ const kernel::Kernel* outputs_of_rows_by_wgmma(const ProgramInterpreter& program
 const kernel::Kernel* columns_by_wgmma(const ProgramInterpreter& program);
 
 /// The error is at most twice that of the products and softmax one by one, in the same dtype.
-void check_attention(const ir::Graph& graph, const ir::Tensors& arguments, const ProgramInterpreter& program,
+void check_attention(const ir::Graph& graph, const Tensors& arguments, const ProgramInterpreter& program,
                      const ProgramInterpreter::RunKernel& run = {});
 
 /// An attention of so many rows; across, of 131 columns.

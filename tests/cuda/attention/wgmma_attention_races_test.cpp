@@ -16,7 +16,7 @@ const DimBindings dims = {{"N", 1}, {"S", 330}};  // six tiles: more than a pipe
 
 const PatternVariant causal = {.layout = Layout::flat, .mask = Mask::causal_fill, .types = Types::bf16};
 
-ir::Tensors run(const ProgramInterpreter& program, RacingCuda& cuda, const ir::Tensors& arguments) {
+Tensors run(const ProgramInterpreter& program, RacingCuda& cuda, const Tensors& arguments) {
   return program.run(arguments,
                      [&](const auto& kernel, auto buffers, auto sizes) { return cuda.run(kernel, buffers, sizes); });
 }
@@ -29,7 +29,7 @@ TEST_CASE("races: none in attention by warpgroups, forward and backward, whose s
     REQUIRE((rows_by_wgmma(program) || columns_by_wgmma(program)));
     auto cuda = RacingCuda::build(program.program().kernels);
     if (!cuda) return;
-    const ir::Tensors arguments = random_arguments(graph, dims), found = run(program, *cuda, arguments);
+    const Tensors arguments = random_arguments(graph, dims), found = run(program, *cuda, arguments);
     for (const auto& [name, value] : ir::interpret(graph, arguments)) {
       INFO(name);
       CHECK(error_of(found.at(name), value) <= 1.6e-2);
@@ -40,7 +40,7 @@ TEST_CASE("races: none in attention by warpgroups, forward and backward, whose s
 TEST_CASE("races: waits that are left out of attention by warpgroups are found") {
   const ir::Graph graph = attention_with_gradients(causal, 16, 24);
   const ProgramInterpreter program = fused_by_wgmma(graph);
-  const ir::Tensors arguments = random_arguments(graph, dims);
+  const Tensors arguments = random_arguments(graph, dims);
   for (const char* wait : {"wait_barrier(barriers + at, round);", "wait_wgmma<0>();"}) {
     INFO(wait);
     std::string prelude = cuda::prelude();

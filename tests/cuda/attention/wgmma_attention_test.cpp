@@ -59,7 +59,7 @@ TEST_CASE("attention by warpgroups: maxima that rise, masks by -1e9 and -inf, in
   const auto host = HostCuda::build(kernels);
   if (!host) return;
   for (const std::size_t i : {0, 1}) {
-    ir::Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", rows}, {"T", columns}});
+    Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", rows}, {"T", columns}});
     // By row: all columns; none; the last; the first; from the third tile on; the first two tiles; two of every four.
     for (std::int64_t at = 0; at < rows * columns; ++at) {
       const std::int64_t row = at / columns, column = at % columns;
@@ -71,11 +71,11 @@ TEST_CASE("attention by warpgroups: maxima that rise, masks by -1e9 and -inf, in
       for (const double special : {0.0, infinity, -infinity, nan})
         for (const char* where : {"k", "v"}) {
           INFO(i << ", slope " << slope << ", " << special << " in " << where);
-          ir::Tensors given = arguments;
+          Tensors given = arguments;
           for (std::int64_t at = 0; at < columns * head; ++at)
             given.at("k").set(at, slope * static_cast<double>(at / head / 8 + at % 2));
           if (special != 0) given.at(where).set(140 * head, special);
-          const ir::Tensors found = programs[i].run(
+          const Tensors found = programs[i].run(
               given, [&](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, 3); });
           for (const auto& [name, value] : ir::interpret(graphs[i], given))
             CHECK(error_of(found.at(name), value) <= 1.6e-2);

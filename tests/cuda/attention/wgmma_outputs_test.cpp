@@ -91,9 +91,9 @@ TEST_CASE(
   };
   for (std::size_t i = 0; i < graphs.size(); ++i) {
     INFO(cases[i].what);
-    const ir::Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", cases[i].length}, {"T", 131}});
+    const Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", cases[i].length}, {"T", 131}});
     check_attention(graphs[i], arguments, programs[i], by(3));
-    const ir::Tensors once = programs[i].run(arguments, by(4)), again = programs[i].run(arguments, by(5));
+    const Tensors once = programs[i].run(arguments, by(4)), again = programs[i].run(arguments, by(5));
     for (const auto& [name, value] : once) CHECK(error_of(value, again.at(name)) == 0);
   }
 }

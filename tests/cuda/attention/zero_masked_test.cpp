@@ -36,8 +36,8 @@ ir::Graph attention_graph(DType dtype, bool known) {
 }
 
 /// Every third row sees no key, and one row only the last key.
-ir::Tensors arguments_of(const ir::Graph& graph) {
-  ir::Tensors arguments = random_arguments(graph, {{"S", length}});
+Tensors arguments_of(const ir::Graph& graph) {
+  Tensors arguments = random_arguments(graph, {{"S", length}});
   for (std::int64_t i = 0; i < length * length; ++i) {
     const std::int64_t row = i / length, column = i % length;
     arguments.at("mask").set(i,
@@ -52,7 +52,7 @@ struct Sample {
 };
 
 void check(const Sample& sample, const ProgramInterpreter::RunKernel& run) {
-  const ir::Tensors arguments = arguments_of(sample.graph), found = sample.fused.run(arguments, run);
+  const Tensors arguments = arguments_of(sample.graph), found = sample.fused.run(arguments, run);
   check_attention(sample.graph, arguments, sample.fused, run);
   for (const char* name : {"y", "dq"}) {
     INFO(name);
@@ -101,7 +101,7 @@ TEST_CASE("a maximum that may be -inf gives NaN on GPUs where no key is seen, wh
     g.output("y", matmul(e / maximum(e.sum({-1}, true), 0.5), v));
     const ir::Graph graph = g.finish();
     const ProgramInterpreter fused(graph, lower_gpu, {.attention = AttentionFusion::required});
-    const ir::Tensors arguments = arguments_of(graph);
+    const Tensors arguments = arguments_of(graph);
     const HostTensor found = fused.run(arguments).at("y");
     CHECK(error_of(found, ir::interpret(graph, arguments).at("y")) <= 1e-11);
     CHECK(std::isnan(found.get(depth)) == std::isinf(least));  // of the second row, which sees no key

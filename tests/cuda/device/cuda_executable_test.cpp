@@ -38,26 +38,26 @@ HostTensor counting(std::vector<std::int64_t> shape) {
   return tensor;
 }
 
-ir::Tensors inputs(std::int64_t n, std::int64_t m) {
+Tensors inputs(std::int64_t n, std::int64_t m) {
   HostTensor indices(i64, {m});
   for (std::int64_t i = 0; i < m; ++i) indices.set_int(i, i % 5);
   return {{"x", counting({n, 4})}, {"i", std::move(indices)}};
 }
 
-ir::Tensors states() { return {{"w", counting({5, 4})}, {"s", counting({4})}, {"unread", counting({2})}}; }
+Tensors states() { return {{"w", counting({5, 4})}, {"s", counting({4})}, {"unread", counting({2})}}; }
 
 /// Two runs with one size and one with another: the last results, and every state.
-ir::Tensors three_runs(const CompileOptions& options) {
+Tensors three_runs(const CompileOptions& options) {
   Executable executable = compile(graph(), options);
   executable.parameters().set(states());
   executable.run(inputs(3, 2));
   executable.run(inputs(3, 2));
-  ir::Tensors results = executable.run(inputs(7, 3));
+  Tensors results = executable.run(inputs(7, 3));
   for (const auto& [name, value] : executable.parameters().values()) results.emplace(name, value);
   return results;
 }
 
-std::string error_of_run(Executable& executable, const ir::Tensors& arguments) {
+std::string error_of_run(Executable& executable, const Tensors& arguments) {
   try {
     executable.run(arguments);
   } catch (const UserError& error) {
@@ -69,9 +69,9 @@ std::string error_of_run(Executable& executable, const ir::Tensors& arguments) {
 }  // namespace
 
 TEST_CASE("an executable for a GPU runs as one for a CPU, and each size is captured as a graph once") {
-  const ir::Tensors expected = three_runs({.threads = 1});
+  const Tensors expected = three_runs({.threads = 1});
   MockGpu gpu;
-  const ir::Tensors found = three_runs(gpu.options());
+  const Tensors found = three_runs(gpu.options());
   CHECK(found.size() == expected.size());
   for (const auto& [name, value] : expected) {
     INFO(name);
@@ -102,7 +102,7 @@ TEST_CASE("a run on a GPU is timed launch by launch") {
   Executable executable = compile(graph(), gpu.options());
   executable.parameters().set(states());
   std::vector<LaunchTime> times;
-  const ir::Tensors traced = executable.run_traced(inputs(3, 2), times), plain = executable.run(inputs(3, 2));
+  const Tensors traced = executable.run_traced(inputs(3, 2), times), plain = executable.run(inputs(3, 2));
   REQUIRE(times.size() == executable.program().launches.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     CHECK(times[i].start == static_cast<double>(i));  // the mock's second a launch
@@ -182,7 +182,7 @@ TEST_CASE(
   MockGpu gpu;
   Executable executable = compile(graph(), gpu.options());
   executable.parameters().set(states());
-  ir::Tensors wrong = inputs(3, 2);
+  Tensors wrong = inputs(3, 2);
   wrong.at("i").set_int(1, 5);
   const std::string text = error_of_run(executable, wrong);
   INFO(text);
@@ -264,7 +264,7 @@ TEST_CASE("an executable for a GPU runs products in chunks of rows as one for a 
 })",
                       "loss");
   const ir::Graph both = ir::differentiate(loss, {.outputs = {{"loss", ""}}, .wrt = {"x", "w"}});
-  const ir::Tensors arguments = lathe::test::random_arguments(both);
+  const Tensors arguments = lathe::test::random_arguments(both);
   const auto results = [&](CompileOptions options, const RowChunks& chunks) {
     options.lower.chunks = chunks;
     Executable executable = compile(both, options);

@@ -24,7 +24,7 @@ TEST_CASE("the first sample of every op, with its gradients, on a GPU") {
     ir::test::for_each_graph(dtype, {}, [&](const ir::Graph& graph, const ir::Sample& sample) {
       const std::string_view op = graph[graph.outputs[0].value].op->name.value;
       if (!seen.insert(op).second) return;
-      const ir::Tensors arguments =
+      const Tensors arguments =
           ir::test::sample_arguments(graph, sample, ir::test::Layout::contiguous, ir::test::unknown_sizes(sample));
       const test::Outcome expected = test::outcome([&] { return ir::interpret(graph, arguments); });
       const test::Outcome found = test::outcome([&] {
@@ -46,7 +46,7 @@ TEST_CASE("the first sample of every op, with its gradients, on a GPU") {
 namespace {
 
 struct Trained {
-  ir::Tensors results;
+  Tensors results;
   int on_tensor_cores = 0;  ///< kernels
 };
 

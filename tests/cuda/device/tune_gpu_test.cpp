@@ -49,9 +49,9 @@ std::vector<int> chosen(const Executable& executable) {
 }  // namespace
 
 TEST_CASE("tune: a GPU's products take the tiles that were fastest, remember them, and keep their bits") {
-  const ir::Tensors arguments = test::random_arguments(products(), sizes, 1);
+  const Tensors arguments = test::random_arguments(products(), sizes, 1);
   std::set<std::vector<int>> tried;
-  ir::Tensors expected;
+  Tensors expected;
   for (int fast = 0; fast < 3; ++fast) {
     MockGpu gpu;
     test::MemoryStore store;
@@ -63,7 +63,7 @@ TEST_CASE("tune: a GPU's products take the tiles that were fastest, remember the
     CHECK(calls > 0);
     CHECK(executable.summary().tuned->tiles.size() == 2);
     tried.insert(chosen(executable));
-    const ir::Tensors found = executable.run(arguments);
+    const Tensors found = executable.run(arguments);
     if (fast == 0) expected = found;
     for (const auto& [name, value] : expected) CHECK(found.at(name).same_bits(value));
 
@@ -81,7 +81,7 @@ TEST_CASE("tune: by a GPU's events, with one candidate of each product in a run"
   Executable executable = compile(products(), options);
   CHECK(executable.summary().tuned->tiles.size() == 2);
   CHECK(chosen(executable).size() == 2);
-  const ir::Tensors arguments = test::random_arguments(products(), sizes, 1);
+  const Tensors arguments = test::random_arguments(products(), sizes, 1);
   std::vector<LaunchTime> times;
   executable.run_traced(arguments, times);
   CHECK(times.size() == 2);

@@ -181,10 +181,10 @@ TEST_CASE("races: none in the text of any schedule") {
   if (!cuda) return;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     INFO(cases[i].what);
-    const ir::Tensors arguments =
+    const Tensors arguments =
         test::random_arguments(cases[i].graph, {{"n", 7}, {"m", 67}, {"k", 40}, {"N", 1}, {"S", 66}});
-    const ir::Tensors expected = ir::interpret(cases[i].graph, arguments);
-    const ir::Tensors found = programs[i].run(
+    const Tensors expected = ir::interpret(cases[i].graph, arguments);
+    const Tensors found = programs[i].run(
         arguments, [&](const auto& kernel, auto buffers, auto dims) { return cuda->run(kernel, buffers, dims); });
     for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= cases[i].tolerance);
   }

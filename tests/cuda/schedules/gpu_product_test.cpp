@@ -42,12 +42,12 @@ TEST_CASE("products by tiles of 128: ragged edges, both axes, an epilogue") {
     INFO(text);
     REQUIRE(kernels.size() == 1);
     CHECK(cuda::mapping_of(kernels[0]).shared_bytes == wide_tile_bytes);
-    const ir::Tensors arguments = test::random_arguments(graph, {{"m", 131}});
-    const ir::Tensors expected = ir::interpret(graph, arguments), found = program.run(arguments);
+    const Tensors arguments = test::random_arguments(graph, {{"m", 131}});
+    const Tensors expected = ir::interpret(graph, arguments), found = program.run(arguments);
     CHECK(test::error_of(found.at("y"), expected.at("y")) <= 1e-5);
     const auto host = HostCuda::build(kernels);
     if (!host) return;
-    const ir::Tensors by_text = program.run(
+    const Tensors by_text = program.run(
         arguments, [&](const auto& kernel, auto buffers, auto dims) { return host->run(kernel, buffers, dims, 1); });
     CHECK(test::error_of(by_text.at("y"), found.at("y")) <= 1e-6);
   }

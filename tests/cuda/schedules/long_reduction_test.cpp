@@ -134,8 +134,8 @@ TEST_CASE("few long reductions are cut into splits, and give what whole ones giv
       INFO(cut()[i].graph);
       CAPTURE(dims);
       const ir::Graph graph = cut()[i].parsed();
-      const ir::Tensors arguments = test::random_arguments(graph, dims);
-      const ir::Tensors found = programs[i].run(arguments);
+      const Tensors arguments = test::random_arguments(graph, dims);
+      const Tensors found = programs[i].run(arguments);
       for (const auto& [name, expected] : ir::interpret(graph, arguments))
         CHECK(test::error_of(found.at(name), expected) <= cut()[i].tolerance);
     }
@@ -149,8 +149,8 @@ TEST_CASE("the CUDA text of reductions in splits on the host") {
   const auto host = HostCuda::build(kernels);
   if (!host) return;
   const auto check = [&](const Case& c, const ProgramInterpreter& program, double tolerance) {
-    const ir::Tensors arguments = test::random_arguments(c.parsed(), c.sizes.back());
-    const ir::Tensors by_text = program.run(
+    const Tensors arguments = test::random_arguments(c.parsed(), c.sizes.back());
+    const Tensors by_text = program.run(
         arguments, [&](const auto& kernel, auto buffers, auto sizes) { return host->run(kernel, buffers, sizes); });
     for (const auto& [name, value] : program.run(arguments))
       CHECK(test::error_of(by_text.at(name), value) <= tolerance);

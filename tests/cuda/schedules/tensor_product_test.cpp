@@ -99,11 +99,11 @@ TEST_CASE("products by tensor cores: both axes of both operands, ragged edges, e
   for (std::size_t i = 0; i < std::size(cases); ++i) {
     INFO(cases[i].what);
     const ir::Graph graph = ir::parse_graph(std::string(cases[i].text), "product");
-    const ir::Tensors arguments = test::random_arguments(graph, {{"m", 131}, {"k", 333}, {"s", 10}});
-    const ir::Tensors expected = ir::interpret(graph, arguments), found = programs[i].run(arguments);
+    const Tensors arguments = test::random_arguments(graph, {{"m", 131}, {"k", 333}, {"s", 10}});
+    const Tensors expected = ir::interpret(graph, arguments), found = programs[i].run(arguments);
     CHECK(test::error_of(found.at("y"), expected.at("y")) <= 8e-3);
     if (!host) continue;
-    const ir::Tensors by_text = programs[i].run(
+    const Tensors by_text = programs[i].run(
         arguments, [&](const auto& kernel, auto buffers, auto dims) { return host->run(kernel, buffers, dims, 1); });
     CHECK(test::same_bits(by_text.at("y"), found.at("y")));
   }

@@ -122,25 +122,25 @@ TEST_CASE("products by warpgroups: both axes of both operands, ragged edges, epi
   for (std::size_t i = 0; i < std::size(cases); ++i) {
     INFO(cases[i].what);
     const ir::Graph graph = graph_of(cases[i].text);
-    const ir::Tensors arguments = test::random_arguments(graph, {{"m", 131}, {"k", 333}, {"s", 10}});
-    const ir::Tensors expected = ir::interpret(graph, arguments);
-    ir::Tensors found, by_text;
+    const Tensors arguments = test::random_arguments(graph, {{"m", 131}, {"k", 333}, {"s", 10}});
+    const Tensors expected = ir::interpret(graph, arguments);
+    Tensors found, by_text;
     if (cases[i].interprets) found = programs[i].run(arguments);
     if (host)
       by_text = programs[i].run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
         return host->run(kernel, buffers, dims, 1);
       });
-    for (const ir::Tensors* y : {&found, &by_text})
+    for (const Tensors* y : {&found, &by_text})
       if (!y->empty()) CHECK(test::error_of(y->at("y"), expected.at("y")) <= 8e-3);
     if (!found.empty() && host) CHECK(test::same_bits(by_text.at("y"), found.at("y")));
     if (i != 0 || !host) continue;
-    const ir::Tensors none = test::random_arguments(graph, {{"m", 0}});
+    const Tensors none = test::random_arguments(graph, {{"m", 0}});
     CHECK(programs[0].run(none).at("y").numel() == 0);
     CHECK(programs[0]
               .run(none, [&](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, 1); })
               .at("y")
               .numel() == 0);
-    const ir::Tensors in_turn = programs[0].run(
+    const Tensors in_turn = programs[0].run(
         arguments, [&](const auto&, auto buffers, auto dims) { return host->run(kernels.back(), buffers, dims, 2); });
     CHECK(test::same_bits(in_turn.at("y"), found.at("y")));
   }

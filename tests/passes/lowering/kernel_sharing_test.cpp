@@ -30,8 +30,8 @@ TEST_CASE("layers that differ in the stream of their draws share a kernel and dr
   const test::ProgramInterpreter program(graph);
   CHECK(program.program().regions == 2);
   CHECK(program.program().kernels.size() == 1);
-  const ir::Tensors arguments = ir::test::random_arguments(graph, {{"n", 5}, {"m", 4}});
-  const ir::Tensors wanted = ir::interpret(graph, arguments), found = program.run(arguments);
+  const Tensors arguments = ir::test::random_arguments(graph, {{"n", 5}, {"m", 4}});
+  const Tensors wanted = ir::interpret(graph, arguments), found = program.run(arguments);
   for (const char* name : {"a", "b"}) CHECK(ir::test::distance(found.at(name), wanted.at(name)) == 0);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("regions that differ in their streams are lowered once and draw their 
   const test::ProgramInterpreter program(graph);
   CHECK(program.program().launches.size() == 3);
   CHECK(program.program().kernels.size() == 2);
-  const ir::Tensors arguments = ir::test::random_arguments(graph, {{"n", 5}});
+  const Tensors arguments = ir::test::random_arguments(graph, {{"n", 5}});
   CHECK(ir::test::distance(program.run(arguments).at("y"), ir::interpret(graph, arguments).at("y")) < 1e-5);
 }
 
@@ -75,8 +75,8 @@ TEST_CASE("what reads one of many parts of a value shares its kernel with what r
   CHECK(kernels(graph(64, 60)) == kernels(graph(64, 1)));
   CHECK(kernels(graph(3, 2)) == kernels(graph(3, 1)) + 1);  // few parts: where each lies stands in the code
   const ir::Graph step = graph(16, 12);
-  const ir::Tensors arguments = ir::test::random_arguments(step, {{"n", 5}});
-  const ir::Tensors wanted = ir::interpret(step, arguments), found = test::ProgramInterpreter(step).run(arguments);
+  const Tensors arguments = ir::test::random_arguments(step, {{"n", 5}});
+  const Tensors wanted = ir::interpret(step, arguments), found = test::ProgramInterpreter(step).run(arguments);
   for (int i = 1; i <= 12; ++i)
     CHECK(ir::test::distance(found.at(fmt::format("y{}", i)), wanted.at(fmt::format("y{}", i))) < 1e-5);
 }
