@@ -1,10 +1,21 @@
 #include "frontend/nn/linear.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
+#include "frontend/nn/low_rank.h"
 #include "frontend/ops.h"
+#include "ir/support/error.h"
 
 namespace lathe::nn {
+
+struct LinearState {
+  bool in_out;
+  Parameter weight;
+  std::optional<Parameter> bias = {};
+  std::optional<LowRank> low_rank = {};
+};
 
 namespace {
 /// A flat parameter is named as its module.
@@ -20,19 +31,48 @@ Init weight_init(const LinearOptions& options, const Dim& in) {
 
 Linear::Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
                const LinearOptions& options, Where at)
-    : Module(parent, name, "Linear"),
-      in_out_(options.in_out),
-      weight_(declare(weight_name(options.flat), options.dtype, options.in_out ? Shape{in, out} : Shape{out, in},
-                      weight_init(options, in), at)) {
-  if (options.bias) bias_ = declare("bias", options.dtype, {out}, Init::zeros(), at);
+    : Module(parent, name, "Linear") {
+  set_linear_state(std::make_shared<LinearState>(LinearState{
+      .in_out = options.in_out,
+      .weight = declare(weight_name(options.flat), options.dtype, options.in_out ? Shape{in, out} : Shape{out, in},
+                        weight_init(options, in), at)}));
+  if (options.bias) linear_state()->bias = declare("bias", options.dtype, {out}, Init::zeros(), at);
+}
+
+std::optional<Linear> Linear::of(const Module& node) {
+  return node.linear_state() ? std::optional(Linear(node)) : std::nullopt;
 }
 
 Tensor Linear::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
-  const Tensor weight = weight_.as(x);
-  if (!in_out_) return bias_ ? linear(x, weight, bias_->as(x)) : linear(x, weight);
-  const Tensor y = matmul(x, weight);  // [.., out]
-  return bias_ ? y + bias_->as(x) : y;
+  const LinearState& s = *linear_state();
+  const Tensor weight = s.weight.as(x);
+  Tensor y;  // [.., out]
+  if (s.in_out)
+    y = s.bias ? matmul(x, weight) + s.bias->as(x) : matmul(x, weight);
+  else
+    y = s.bias ? lathe::linear(x, weight, s.bias->as(x)) : lathe::linear(x, weight);
+  return s.low_rank ? y + (*s.low_rank)(x) : y;
+}
+
+const Parameter& Linear::weight() const { return linear_state()->weight; }
+const std::optional<Parameter>& Linear::bias() const { return linear_state()->bias; }
+bool Linear::in_out() const { return linear_state()->in_out; }
+Dim Linear::in() const { return weight().shape()[in_out() ? 0 : 1]; }
+Dim Linear::out() const { return weight().shape()[in_out() ? 1 : 0]; }
+
+const LowRank& Linear::add_low_rank(const LowRankOptions& options, Where at) const {
+  if (low_rank())
+    throw UserError(Location(at), "low_rank", fmt::format("{} has an adapter already", path()), "parameter_name",
+                    "remove_low_rank() takes it off");
+  return linear_state()->low_rank.emplace(LowRank(*this, options, at));
+}
+
+const LowRank* Linear::low_rank() const { return linear_state()->low_rank ? &*linear_state()->low_rank : nullptr; }
+
+void Linear::remove_low_rank() const {
+  if (const LowRank* adapter = low_rank()) remove(*adapter);
+  linear_state()->low_rank.reset();
 }
 
 Embedding::Embedding(const Module& parent, std::string_view name, const Dim& count, const Dim& d,

@@ -18,20 +18,36 @@ struct LinearOptions {
   Init weight = Init::automatic();
 };
 
-/// y = x W^T + b: [.., in] -> [.., out].
+class LowRank;
+struct LowRankOptions;
+
+/// y = x W^T + b: [.., in] -> [.., out]. Copies are the same layer.
 class Linear : public Module {
  public:
   Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
          const LinearOptions& options = {}, Where at = Where::current());
+  /// The linear layer that a node of a tree is; nothing where it is another module.
+  static std::optional<Linear> of(const Module& node);
+
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
-  const Parameter& weight() const { return weight_; }
-  const std::optional<Parameter>& bias() const { return bias_; }
+  const Parameter& weight() const;  ///< [out, in], or [in, out]
+  const std::optional<Parameter>& bias() const;
+  bool in_out() const;  ///< the weight is [in, out]
+  Dim in() const;
+  Dim out() const;
+
+  /// Adds a low-rank adapter to what the layer gives (frontend/nn/low_rank.h), in every graph that is built from now
+  /// on: a sub-module with the parameters "lora_A.weight" and "lora_B.weight" below the layer's path. UserError
+  /// [parameter_name] where it has one already.
+  const LowRank& add_low_rank(const LowRankOptions& options, Where at = Where::current()) const;
+  /// The adapter; null where there is none.
+  const LowRank* low_rank() const;
+  /// Takes the adapter off the layer, and its parameters out of the tree.
+  void remove_low_rank() const;
 
  private:
-  bool in_out_;
-  Parameter weight_;
-  std::optional<Parameter> bias_;
+  explicit Linear(const Module& node) : Module(node) {}
 };
 
 struct EmbeddingOptions {

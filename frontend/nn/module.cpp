@@ -19,6 +19,7 @@ struct Module::Node {
   std::shared_ptr<std::set<std::string, std::less<>>> taken;  ///< names of all parameters of the tree
   std::vector<Parameter> parameters;                          ///< its own
   std::vector<Module> children;
+  std::shared_ptr<LinearState> linear = {};  ///< of a Linear
 };
 
 namespace {
@@ -103,6 +104,14 @@ Parameter Module::declare(std::string_view name, DType dtype, const Shape& shape
   }
   return made;
 }
+
+void Module::remove(const Module& child) const {
+  for (const Parameter& parameter : child.parameters()) node_->taken->erase(parameter.name());
+  std::erase_if(node_->children, [&](const Module& each) { return each.node_ == child.node_; });
+}
+
+const std::shared_ptr<LinearState>& Module::linear_state() const { return node_->linear; }
+void Module::set_linear_state(std::shared_ptr<LinearState> state) const { node_->linear = std::move(state); }
 
 const std::string& Module::path() const { return node_->path; }
 const std::string& Module::name() const { return node_->name; }

@@ -63,6 +63,8 @@ class Parameter {
   std::shared_ptr<Info> info_;
 };
 
+struct LinearState;  // frontend/nn/linear.cpp
+
 /// A node of the tree: its own parameters and its sub-modules, in the order in which they were made. Cheap to copy;
 /// copies are the same node. Modules of a user's own derive from it:
 ///
@@ -109,9 +111,17 @@ class Module {
   /// A parameter of its own, named below the module's path; an empty name is the path itself. UserError
   /// [parameter_name] for a name that the tree has already.
   Parameter declare(std::string_view name, DType dtype, const Shape& shape, const Init& init, const Where& at);
+  /// Takes a sub-module out of the tree, and with it the names of its parameters. The sub-module itself stays as it
+  /// is.
+  void remove(const Module& child) const;
 
  private:
+  friend class Linear;
   struct Node;
+  /// What a Linear shares with its copies; null in nodes of other kinds.
+  const std::shared_ptr<LinearState>& linear_state() const;
+  void set_linear_state(std::shared_ptr<LinearState> state) const;
+
   std::shared_ptr<Node> node_;
 };
 

@@ -52,6 +52,8 @@ class CausalLm : public nn::Module {
 
   /// The parameter that is the table of the output layer too; nothing where that has its own.
   std::optional<nn::Parameter> tied() const { return head_ ? std::nullopt : std::optional(embed_.table()); }
+  /// The output layer, where it has a table of its own.
+  const std::optional<nn::Linear>& output_layer() const { return head_; }
 
  protected:
   struct Names {

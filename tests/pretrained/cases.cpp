@@ -38,6 +38,18 @@ std::vector<HfCase> hf_cases(std::string_view task) {
   return found;
 }
 
+std::filesystem::path HfAdapterCase::folder() const { return test_data("hf/adapters") / name / "adapter"; }
+SafetensorsFile HfAdapterCase::expected() const {
+  return SafetensorsFile::open(test_data("hf/adapters") / name / "expected.safetensors");
+}
+
+std::vector<HfAdapterCase> hf_adapter_cases() {
+  std::vector<HfAdapterCase> found;
+  for (const nlohmann::json& item : all_cases().at("adapters"))
+    found.push_back({item.at("name"), {.name = item.at("base"), .task = item.at("task"), .grad_norms = {}}});
+  return found;
+}
+
 HfTraining hf_training() {
   const nlohmann::json& t = all_cases().at("training");
   return {t.at("lr"), t.at("betas")[0], t.at("betas")[1], t.at("eps"), t.at("weight_decay"), t.at("steps")};

@@ -24,6 +24,16 @@ struct HfCase {
 };
 std::vector<HfCase> hf_cases(std::string_view task);
 
+/// A case of an adapter on one of the models.
+struct HfAdapterCase {
+  std::string name;
+  HfCase base;
+
+  std::filesystem::path folder() const;
+  SafetensorsFile expected() const;
+};
+std::vector<HfAdapterCase> hf_adapter_cases();
+
 struct HfTraining {
   double lr, beta1, beta2, eps, weight_decay;
   std::int64_t steps;

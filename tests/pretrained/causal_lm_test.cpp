@@ -8,51 +8,16 @@
 #include "frontend/ops.h"
 #include "frontend/step.h"
 #include "runtime/executable.h"
-#include "tests/pretrained/cases.h"
+#include "tests/pretrained/token_case.h"
 #include "tests/support/memory_store.h"
 
 using namespace lathe;
+using test::CaseGraph;
 using test::HfCase;
+using test::load_in;
+using test::tolerance_of;
 
 namespace {
-
-struct Tolerance {
-  double forward, loss, grad, train;
-};
-Tolerance tolerance_of(DType dtype) {
-  return dtype == f64 ? Tolerance{1e-10, 1e-10, 1e-9, 1e-9} : Tolerance{2e-5, 5e-6, 1e-4, 1e-4};
-}
-
-/// The model with its weights stored in the dtype that is computed in, as training wants them.
-pretrained::Pretrained load_in(const HfCase& which, DType dtype) {
-  pretrained::Pretrained loaded = pretrained::load(which.folder());
-  for (const nn::Parameter& parameter : loaded.model->parameters()) {
-    loaded.weights.set(parameter.name(), loaded.weights.get(parameter.name()).cast(dtype));
-    parameter.store_as(dtype);
-  }
-  return loaded;
-}
-
-/// The arguments of a case as inputs of a graph.
-struct CaseGraph {
-  Graph g;
-  pretrained::TokenInputs inputs;
-  Tensor labels;
-  Tensors values;
-
-  CaseGraph(const HfCase& which, DType dtype, bool has_labels) : g(which.name) {
-    const SafetensorsFile file = which.inputs();
-    const Shape shape{Dim("B"), Dim("T")};
-    const auto take = [&](const std::string& name) {
-      values.emplace(name, file.tensor(name));
-      return g.input(name, i64, shape);
-    };
-    inputs = {.ids = take("input_ids"), .dtype = dtype};
-    if (file.contains("attention_mask")) inputs.mask = take("attention_mask");
-    if (file.contains("position_ids")) inputs.positions = take("position_ids");
-    if (has_labels) labels = take("labels");
-  }
-};
 
 void check_forward(const HfCase& which, DType dtype, ObjectStore& store) {
   const pretrained::Pretrained loaded = pretrained::load(which.folder());

@@ -10,6 +10,7 @@
 #include "frontend/models/llama.h"
 #include "frontend/pretrained/encoders/sentence_encoder.h"
 #include "frontend/pretrained/image_models/image_model.h"
+#include "frontend/pretrained/lora/lora.h"
 #include "frontend/pretrained/pretrained.h"
 #include "frontend/pretrained/seq2seq/generate.h"
 #include "ir/support/dlpack.h"

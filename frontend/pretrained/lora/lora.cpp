@@ -1,0 +1,135 @@
+#include "frontend/pretrained/lora/lora.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "frontend/initialize.h"
+#include "frontend/pretrained/lora/attach.h"
+#include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/safetensors.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+constexpr std::string_view prefix = "base_model.model.", tensors_name = "adapter_model.safetensors",
+                           config_name = "adapter_config.json";
+
+std::string file_name(const nn::Parameter& parameter) { return fmt::format("{}{}", prefix, parameter.name()); }
+
+/// A parameter takes the value that the file has.
+void take(const SafetensorsFile& file, const nn::Parameter& parameter, Parameters& weights) {
+  const std::string name = file_name(parameter);
+  if (!file.contains(name))
+    throw UserError(fmt::format("{} lacks the tensor {}", file.path().string(), name), "adapter_missing",
+                    fmt::format("it does not belong to this {} or this model", config_name));
+  const TensorInfo& info = file.info(name);
+  if (!is_float(info.dtype) || info.shape != parameter.shape().evaluate({}))
+    throw UserError(
+        fmt::format("{}: tensor {} is {}{}, the model and {} say {}", file.path().string(), name,
+                    lathe::name(info.dtype), shape_to_string(info.shape), config_name, parameter.shape().to_string()),
+        "adapter_shape", "the adapter belongs to another model");
+  parameter.store_as(info.dtype);
+  weights.set(parameter.name(), file.tensor(name));
+}
+
+/// Tensors of the file that replace frozen values of the model, as PEFT saves tables that it has made larger. What
+/// else is left is an error.
+void take_rest(const SafetensorsFile& file, const Lora& lora, Pretrained& base) {
+  std::vector<std::string> names;
+  for (const nn::Parameter& parameter : lora.parameters()) names.push_back(file_name(parameter));
+  std::string left_over;
+  for (const std::string& tensor : file.names()) {
+    if (std::find(names.begin(), names.end(), tensor) != names.end()) continue;
+    const std::string bare = tensor.starts_with(prefix) ? tensor.substr(prefix.size()) : std::string();
+    if (!base.places.contains(bare)) {
+      left_over += (left_over.empty() ? "" : ", ") + tensor;
+      continue;
+    }
+    take(file, base.model->parameter(bare), base.weights);
+  }
+  if (!left_over.empty())
+    throw UserError(fmt::format("{} has tensors that no layer of the {} has a use for: {}", file.path().string(),
+                                base.model->kind(), left_over),
+                    "adapter_left_over", fmt::format("it does not belong to this {} or this model", config_name));
+}
+
+DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
+
+}  // namespace
+
+std::vector<nn::Parameter> Lora::parameters() const {
+  std::vector<nn::Parameter> all;
+  for (const nn::Linear& layer : layers) {
+    all.push_back(layer.low_rank()->a());
+    all.push_back(layer.low_rank()->b());
+  }
+  for (const Whole& each : whole) all.push_back(each.parameter);
+  return all;
+}
+
+Lora add_lora(Pretrained& base, const LoraConfig& config, std::uint64_t seed) {
+  check_names(*base.model, config);
+  Lora lora = attach(*base.model, config);
+  for (const nn::Linear& layer : lora.layers)
+    for (const nn::Parameter& parameter : {layer.low_rank()->a(), layer.low_rank()->b()})
+      base.weights.set(parameter.name(), initial_value(parameter.init(), parameter.name(), parameter.dtype(),
+                                                       parameter.shape().evaluate({}), seed));
+  for (const Lora::Whole& each : lora.whole) {
+    const nn::Parameter& parameter = each.parameter;
+    if (each.stored == wide(each.stored)) continue;
+    parameter.store_as(f32);
+    base.weights.set(parameter.name(), base.weights.get(parameter.name()).cast(f32));
+  }
+  return lora;
+}
+
+Lora load_lora(Pretrained& base, const std::filesystem::path& folder) {
+  const LoraConfig config = read_lora_config(folder);
+  const SafetensorsFile file = SafetensorsFile::open(folder / tensors_name);
+  Lora lora = attach(*base.model, config);
+  for (const nn::Parameter& parameter : lora.parameters()) take(file, parameter, base.weights);
+  take_rest(file, lora, base);
+  return lora;
+}
+
+void save_lora(const Lora& lora, const Parameters& weights, const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    throw UserError(fmt::format("cannot make {}: {}", folder.string(), failed.message()), "file_write",
+                    "give another folder");
+  std::vector<TensorView> tensors;
+  for (const nn::Parameter& parameter : lora.parameters())
+    tensors.push_back(view_of(file_name(parameter), weights.get(parameter.name())));
+  write_safetensors(folder / tensors_name, tensors, {{"format", "pt"}});
+  const bool in_out =
+      std::any_of(lora.layers.begin(), lora.layers.end(), [](const nn::Linear& layer) { return layer.in_out(); });
+  AtomicFile config(folder / config_name);
+  config.write(lora_config_text(lora.config, in_out));
+  config.commit();
+}
+
+void merge_lora(const Lora& lora, Pretrained& base, const CompileOptions& options) {
+  Graph g("merge");
+  for (const nn::Linear& layer : lora.layers) {
+    const Tensor weight = layer.weight().in(g), sum = weight.to(wide(weight.dtype()));
+    g.update(weight, (sum + layer.low_rank()->delta(sum)).to(weight.dtype()));
+  }
+  CompileOptions merging = options;
+  merging.parameters = base.weights;
+  (void)compile(g.finish(), merging).run({});
+  for (const nn::Linear& layer : lora.layers) {
+    base.weights.erase(layer.low_rank()->a().name());
+    base.weights.erase(layer.low_rank()->b().name());
+    layer.remove_low_rank();
+  }
+  for (const Lora::Whole& each : lora.whole) {
+    base.weights.set(each.parameter.name(), base.weights.get(each.parameter.name()).cast(each.stored));
+    each.parameter.store_as(each.stored);
+  }
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "frontend/nn/low_rank.h"
+#include "frontend/pretrained/lora/lora_config.h"
+#include "frontend/pretrained/pretrained.h"
+#include "runtime/executable.h"
+
+/// Low-rank adapters (Hu et al. 2021) on a model, in the files of the library PEFT:
+///
+///   auto llama = pretrained::load("Llama-3.2-1B");
+///   const auto lora = pretrained::add_lora(llama, {.r = 16, .alpha = 32, .targets = Names{"q_proj", "v_proj"}}, 1);
+///   ...                                                // train nn::trainable(*llama.model): the adapters alone
+///   pretrained::save_lora(lora, llama.weights, "adapter");
+namespace lathe::pretrained {
+
+/// The adapters of a model.
+struct Lora {
+  LoraConfig config;
+  std::vector<nn::Linear> layers;  ///< those that have an adapter, in the order of the model
+
+  /// A parameter of the model that is trained and saved as a whole.
+  struct Whole {
+    nn::Parameter parameter;
+    DType stored;  ///< as the model's own files have it
+  };
+  std::vector<Whole> whole = {};
+
+  /// All that is trained: A and B of each layer, then those of modules_to_save.
+  std::vector<nn::Parameter> parameters() const;
+};
+
+/// Gives the layers that the configuration names an adapter, freezes everything else but modules_to_save, and sets
+/// the adapters' values as they start. Values are f32, of modules_to_save too where the model has fewer bits.
+/// UserErrors: [adapter_target] where a name is that of no module, of one that is no linear layer, or of a table that
+/// the output layer shares; [adapter_pattern]; [parameter_name] where a layer has an adapter already.
+Lora add_lora(Pretrained& base, const LoraConfig& config, std::uint64_t seed);
+
+/// The same with the values of a directory that PEFT or save_lora() wrote: adapter_config.json and
+/// adapter_model.safetensors. UserErrors of read_lora_config(), add_lora() and SafetensorsFile; [adapter_missing] for
+/// tensors that the file lacks, [adapter_left_over] for tensors that belong to no layer, [adapter_shape].
+Lora load_lora(Pretrained& base, const std::filesystem::path& folder);
+
+/// Writes adapter_config.json and adapter_model.safetensors, which PEFT reads. The folder is made where it is
+/// missing. UserErrors of write_safetensors(), [file_write].
+void save_lora(const Lora& lora, const Parameters& weights, const std::filesystem::path& folder);
+
+/// Adds the adapters to the weights of their layers, W + scale * B A, computed in f32 (f64 where W is f64), and takes
+/// them off the model: save() then writes a plain directory. No executable may work on the weights. UserErrors of
+/// compile().
+void merge_lora(const Lora& lora, Pretrained& base, const CompileOptions& options = {});
+
+}  // namespace lathe::pretrained
