@@ -59,6 +59,7 @@ Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> win
   if (cache_) return cache_->visible(g, length_, window);
   Tensor sees = g.causal_mask(length_, length_);  // [T, T]
   if (window) sees = sees & ~g.causal_mask(length_, length_, -*window);
+  if (segments_) sees = sees & (segments_->unsqueeze(1).unsqueeze(3) == segments_->unsqueeze(1).unsqueeze(2));
   if (!mask_) return sees;
   const Tensor words = (*mask_ != 0).unsqueeze(1).unsqueeze(2);                         // [B, 1, 1, T]
   const Tensor itself = g.arange(length_, i64).unsqueeze(1) == g.arange(length_, i64);  // [T, T]

@@ -16,9 +16,11 @@ namespace lathe::nn {
 /// Which tokens see which, in one call of a model.
 class AttentionContext {
  public:
-  /// mask i64 [B, T]: 0 for padding, which no other token sees; none: no padding.
-  explicit AttentionContext(const Dim& length, const std::optional<Tensor>& mask = {})
-      : length_(length), mask_(mask) {}
+  /// mask i64 [B, T]: 0 for padding, which no other token sees; none: no padding. segments i64 [B, T]: a token sees
+  /// those of its own number alone, as of several texts in one row; none: all are one text.
+  explicit AttentionContext(const Dim& length, const std::optional<Tensor>& mask = {},
+                            const std::optional<Tensor>& segments = {})
+      : length_(length), mask_(mask), segments_(segments) {}
   /// New tokens see those before them too, whose keys and values are in the cache.
   AttentionContext(const Dim& length, const KeyValueCache& cache) : length_(length), cache_(cache) {}
   /// Every query sees every key, later ones too, but for padding: mask i64 [B, S] of the keys; none: no padding.
@@ -43,7 +45,7 @@ class AttentionContext {
   Tensor weights(const Tensor& scores, std::optional<std::int64_t> window) const;
 
   Dim length_;
-  std::optional<Tensor> mask_;
+  std::optional<Tensor> mask_, segments_;
   std::optional<KeyValueCache> cache_;
   bool is_causal_ = true;
   std::optional<Tensor> bias_ = {};

@@ -12,6 +12,8 @@ namespace lathe::pretrained {
 
 namespace {
 
+constexpr std::int64_t ignored_label = -100;
+
 struct Family {
   std::string_view model_type;
   std::unique_ptr<CausalLm> (*make)(const Config&);
@@ -73,9 +75,9 @@ bool CausalLm::depends_on_length() const {
 /// [T] or [B, T]
 Tensor CausalLm::positions_of(const TokenInputs& inputs) {
   const Dim T = inputs.ids.size(1);
-  if (inputs.cache && (inputs.mask || inputs.positions))
-    throw UserError("a call with a cache takes the positions that the cache says, and no mask", "cache_inputs",
-                    "set KeyValueCache::positions where sequences have lengths of their own");
+  if (inputs.cache && (inputs.mask || inputs.positions || inputs.segments))
+    throw UserError("a call with a cache takes the positions that the cache says, no mask and no segments",
+                    "cache_inputs", "set KeyValueCache::positions where sequences have lengths of their own");
   if (inputs.cache) return inputs.cache->positions_of(inputs.ids.graph(), T);
   return inputs.positions ? *inputs.positions : inputs.ids.graph().arange(T, i64);
 }
@@ -83,7 +85,8 @@ Tensor CausalLm::positions_of(const TokenInputs& inputs) {
 std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
   const Dim T = inputs.ids.size(1);
   const Tensor positions = positions_of(inputs);
-  Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache) : nn::AttentionContext(T, inputs.mask),
+  Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
+                                    : nn::AttentionContext(T, inputs.mask, inputs.segments),
             .tables = {}};
   for (const nn::RopeOptions& rope : ropes())
     call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype));
@@ -96,7 +99,13 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
 
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
   const Dim T = inputs.ids.size(1);
-  return cross_entropy(logits(inputs).slice(1, 0, T - 1), labels.slice(1, 1, T), -100);
+  return cross_entropy(logits(inputs).slice(1, 0, T - 1), labels.slice(1, 1, T), ignored_label);
+}
+
+Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const {
+  const Tensor mean = loss(inputs, labels);
+  const Tensor count = (labels.slice(1, 1, inputs.ids.size(1)) != ignored_label).to(i64).sum().to(mean.dtype());
+  return mean * (count * weight.to(mean.dtype()));
 }
 
 MadeCausalLm make_causal_lm(const Config& config) {

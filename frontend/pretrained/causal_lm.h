@@ -19,6 +19,9 @@ struct TokenInputs {
   std::optional<Tensor> mask = {};       ///< i64 [B, T]: 0 for padding; none: no padding
   std::optional<Tensor> positions = {};  ///< i64 [B, T]; none: 0, 1, 2, ...
   DType dtype = f32;                     ///< to compute in, whatever the weights are stored in
+  /// i64 [B, T]: tokens see those of their own number alone. With positions that start anew in each segment a row
+  /// holds several texts, each computed as if it were alone. None: one text a row.
+  std::optional<Tensor> segments = {};
   /// Keys and values of the tokens before; its positions count, and a mask is not for it.
   std::optional<nn::KeyValueCache> cache = {};
 };
@@ -42,6 +45,9 @@ class CausalLm : public nn::Module {
   virtual Tensor head(const Tensor& x) const;
   /// The mean over labels i64 [B, T] other than -100, each the token at its place: logits[i] predicts labels[i + 1].
   Tensor loss(const TokenInputs& inputs, const Tensor& labels) const;
+  /// The sum over these labels, of which there is at least one, times `weight`, a float scalar: with 1 / n, n labels
+  /// in all batches of an update, the losses of these batches add up to that of one large batch.
+  Tensor loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const;
 
   /// How many positions a table holds; nothing where positions are computed.
   virtual std::optional<std::int64_t> most_positions() const { return std::nullopt; }

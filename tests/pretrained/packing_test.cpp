@@ -1,0 +1,106 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "frontend/initialize.h"
+#include "frontend/step.h"
+#include "runtime/executable.h"
+#include "runtime/text/dataset/token_batches.h"
+#include "tests/pretrained/token_case.h"
+
+/// What packing and accumulation must not change: the losses and gradients of the texts.
+using namespace lathe;
+
+namespace {
+
+pretrained::Pretrained tiny(const std::string& name) {
+  for (const test::HfCase& which : test::hf_cases("causal-lm"))
+    if (which.name == name) return test::load_in(which, f64);
+  throw InternalError("no case " + name);
+}
+
+/// Texts of different lengths, of tokens that every model of the cases has.
+std::vector<Example> texts(std::int64_t count) {
+  std::vector<Example> made;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Example example;
+    for (std::int64_t k = 0; k < 3 + i * 5 % 11; ++k) {
+      example.ids.push_back(static_cast<TokenId>((i * 31 + k * k * 7 + 3) % 90));
+      example.learned.push_back(k > i % 2);
+    }
+    made.push_back(example);
+  }
+  return made;
+}
+
+struct Inputs {
+  Graph g{"train"};
+  pretrained::TokenInputs tokens;
+  Tensor labels, weight;
+
+  explicit Inputs(bool packed) {
+    const Shape shape{Dim("B"), Dim("T")};
+    tokens = {.ids = g.input("input_ids", i64, shape), .dtype = f64};
+    labels = g.input("labels", i64, shape);
+    weight = g.input("weight", f64, {});
+    if (!packed) return;
+    tokens.positions = g.input("position_ids", i64, shape);
+    tokens.segments = g.input("segments", i64, shape);
+  }
+};
+
+/// The loss and all parameters after one update on all of the examples, by SGD, whose update is the gradient.
+Tensors after_update(const std::string& name, const BatchOptions& options, AttentionFusion fusion) {
+  pretrained::Pretrained model = tiny(name);
+  Inputs in(options.pack);
+  in.g.output("loss", model.model->loss(in.tokens, in.labels, in.weight));
+  const ir::Graph step = training_step(in.g.finish(), "loss", SGD{.lr = 0.5}, {.accumulate = options.accumulate});
+  CompileOptions compiling{.parameters = model.weights};
+  compiling.lower.attention = fusion;
+  Executable exe = compile(step, compiling);
+  for (auto& [state, value] : initial_values(step, {}, 1))
+    if (state.starts_with("optimizer.")) model.weights.set(state, std::move(value));
+  const TokenBatches batches(texts(8), options);
+  double loss = 0;
+  for (std::int64_t i = 0; i < options.accumulate; ++i)
+    loss += exe.run(batches.training(i)).at("loss").get(0) / static_cast<double>(options.accumulate);
+  Tensors found{{"loss", HostTensor::scalar(loss, f64)}};
+  for (const nn::Parameter& parameter : model.model->parameters())
+    found.emplace(parameter.name(), model.weights.get(parameter.name()));
+  return found;
+}
+
+void check_same(const Tensors& got, const Tensors& want) {
+  for (const auto& [name, value] : want) {
+    INFO(name);
+    CHECK(test::error_of(got.at(name), value) <= 1e-9);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("accumulation over ragged batches gives the loss and the gradient of one large batch") {
+  const Tensors want = after_update("llama", {.context = 64, .batch = 8}, AttentionFusion::automatic);
+  check_same(after_update("llama", {.context = 64, .batch = 2, .accumulate = 4}, AttentionFusion::automatic), want);
+  check_same(after_update("llama", {.context = 64, .batch = 1, .accumulate = 8}, AttentionFusion::automatic), want);
+}
+
+TEST_CASE("packed texts give the loss and the gradient of texts in rows of their own, with fused attention") {
+  for (const std::string name : {"llama", "gpt2", "gemma3", "mistral"}) {
+    INFO(name);
+    const Tensors want = after_update(name, {.context = 16, .batch = 8}, AttentionFusion::automatic);
+    const std::int64_t rows = TokenBatches(texts(8), {.context = 16, .pack = true}).rows();
+    CHECK(rows < 8);
+    for (const AttentionFusion fusion : {AttentionFusion::required, AttentionFusion::off})
+      check_same(after_update(name, {.context = 16, .batch = rows, .pack = true}, fusion), want);
+  }
+}
+
+TEST_CASE("a loss by weight is the mean where the weight is one by the number of labels") {
+  const pretrained::Pretrained model = tiny("llama");
+  Inputs in(false);
+  in.g.output("loss", model.model->loss(in.tokens, in.labels, in.weight));
+  in.g.output("mean", model.model->loss(in.tokens, in.labels));
+  const TokenBatches batches(texts(8), {.context = 16, .batch = 8});
+  const Tensors got = compile(in.g.finish(), {.parameters = model.weights}).run(batches.training(0));
+  CHECK(got.at("loss").get(0) == Approx(got.at("mean").get(0)).epsilon(1e-12));
+}
