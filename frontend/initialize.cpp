@@ -104,14 +104,17 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
   return value;
 }
 
-Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
-                       const DimBindings& bindings) {
+namespace {
+
+/// Of parameters too, or of the states alone.
+Tensors values_of(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
+                  const DimBindings& bindings, bool parameters) {
   std::map<std::string, const Init*> known;
   for (const Initializer& entry : initializers) known[entry.name] = &entry.init;
   Tensors values;
   for (const ir::ValueId id : graph.arguments()) {
     const ir::Node& node = graph[id];
-    if (node.op == &ir::ops::input) continue;
+    if (node.op == &ir::ops::input || (node.op == &ir::ops::parameter && !parameters)) continue;
     const auto at = known.find(node.name);
     const Init init = at == known.end() ? Init::zeros() : *at->second;
     for (const Dim& dim : node.type.shape)
@@ -127,6 +130,17 @@ Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> init
     values.emplace(node.name, std::move(value));
   }
   return values;
+}
+
+}  // namespace
+
+Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
+                       const DimBindings& bindings) {
+  return values_of(graph, initializers, seed, bindings, true);
+}
+
+Tensors initial_states(const ir::Graph& graph, std::uint64_t seed, const DimBindings& bindings) {
+  return values_of(graph, {}, seed, bindings, false);
 }
 
 }  // namespace lathe

@@ -23,4 +23,7 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                        const DimBindings& bindings = {});
 
+/// The same of the states alone: what a training step needs besides a model whose parameters have their values.
+Tensors initial_states(const ir::Graph& graph, std::uint64_t seed, const DimBindings& bindings = {});
+
 }  // namespace lathe

@@ -16,6 +16,8 @@ void add_verify(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_trace(CLI::App& app);
 void add_train(CLI::App& app);
+void add_finetune(CLI::App& app);
+void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_doctor(CLI::App& app);

@@ -49,7 +49,8 @@ Trainer::Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions opt
   Parameters parameters = train_.parameters();
   if (options_.evaluation)
     evaluate_.emplace(compile(options_.evaluation->graph, evaluation_options(options_.compile, parameters)));
-  for (const Program::Slot& slot : train_.program().states) state_names_.push_back(slot.name);
+  for (const Program::Slot& slot : train_.program().states)
+    if (slot.is_updated || options_.save_constants) state_names_.push_back(slot.name);
   if (options_.folder && options_.folder.checkpoint()) resume(*options_.folder.checkpoint());
   for (const auto& [name, value] : start)
     if (!parameters.contains(name)) parameters.set(name, value);

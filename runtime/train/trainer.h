@@ -41,6 +41,9 @@ struct TrainerOptions {
   std::optional<Evaluation> evaluation = {};
   RunFolder folder = {};          ///< for checkpoints; none: nothing is kept, and every run starts anew
   std::int64_t save_every = 200;  ///< steps
+  /// Parameters that no step changes are saved too. False: checkpoints leave them out, and whoever goes on gives them
+  /// again in compile.parameters; so a checkpoint of an adapter does not hold the model that it belongs to.
+  bool save_constants = true;
   RunSettings settings = {};
   std::string loss = "loss";  ///< the output of the step, and of the evaluation, that is the loss
   /// Of both graphs. Tuning and the memory budget are for the step alone.

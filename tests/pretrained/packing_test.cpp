@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "frontend/initialize.h"
+#include "frontend/pretrained/token_loss.h"
 #include "frontend/step.h"
 #include "runtime/executable.h"
 #include "runtime/text/dataset/token_batches.h"
@@ -32,33 +33,15 @@ std::vector<Example> texts(std::int64_t count) {
   return made;
 }
 
-struct Inputs {
-  Graph g{"train"};
-  pretrained::TokenInputs tokens;
-  Tensor labels, weight;
-
-  explicit Inputs(bool packed) {
-    const Shape shape{Dim("B"), Dim("T")};
-    tokens = {.ids = g.input("input_ids", i64, shape), .dtype = f64};
-    labels = g.input("labels", i64, shape);
-    weight = g.input("weight", f64, {});
-    if (!packed) return;
-    tokens.positions = g.input("position_ids", i64, shape);
-    tokens.segments = g.input("segments", i64, shape);
-  }
-};
-
 /// The loss and all parameters after one update on all of the examples, by SGD, whose update is the gradient.
 Tensors after_update(const std::string& name, const BatchOptions& options, AttentionFusion fusion) {
   pretrained::Pretrained model = tiny(name);
-  Inputs in(options.pack);
-  in.g.output("loss", model.model->loss(in.tokens, in.labels, in.weight));
-  const ir::Graph step = training_step(in.g.finish(), "loss", SGD{.lr = 0.5}, {.accumulate = options.accumulate});
+  const Graph g = token_loss(*model.model, "train", Dim("B"), Dim("T"), options.pack, f64);
+  const ir::Graph step = training_step(g.finish(), "loss", SGD{.lr = 0.5}, {.accumulate = options.accumulate});
   CompileOptions compiling{.parameters = model.weights};
   compiling.lower.attention = fusion;
   Executable exe = compile(step, compiling);
-  for (auto& [state, value] : initial_values(step, {}, 1))
-    if (state.starts_with("optimizer.")) model.weights.set(state, std::move(value));
+  model.weights.set(initial_states(step, 1));
   const TokenBatches batches(texts(8), options);
   double loss = 0;
   for (std::int64_t i = 0; i < options.accumulate; ++i)
@@ -97,10 +80,13 @@ TEST_CASE("packed texts give the loss and the gradient of texts in rows of their
 
 TEST_CASE("a loss by weight is the mean where the weight is one by the number of labels") {
   const pretrained::Pretrained model = tiny("llama");
-  Inputs in(false);
-  in.g.output("loss", model.model->loss(in.tokens, in.labels, in.weight));
-  in.g.output("mean", model.model->loss(in.tokens, in.labels));
+  const Shape shape{Dim("B"), Dim("T")};
+  Graph g{"loss"};
+  const pretrained::TokenInputs inputs{.ids = g.input("input_ids", i64, shape), .dtype = f64};
+  const Tensor labels = g.input("labels", i64, shape), weight = g.input("weight", f64, {});
+  g.output("loss", model.model->loss(inputs, labels, weight));
+  g.output("mean", model.model->loss(inputs, labels));
   const TokenBatches batches(texts(8), {.context = 16, .batch = 8});
-  const Tensors got = compile(in.g.finish(), {.parameters = model.weights}).run(batches.training(0));
+  const Tensors got = compile(g.finish(), {.parameters = model.weights}).run(batches.training(0));
   CHECK(got.at("loss").get(0) == Approx(got.at("mean").get(0)).epsilon(1e-12));
 }

@@ -1,12 +1,16 @@
+#include <functional>
+
 #include "tests/support/test_data.h"
 #include "tests/tools/command.h"
 
 namespace {
 
 /// The commands of a page, run in their order in one folder; how many there are. With `compare` each block of text on
-/// the page is a part of what the command before it printed.
-int run_page(const std::string& page, bool compare) {
+/// the page is a part of what the command before it printed. `prepare` puts into the folder what a reader has.
+int run_page(const std::string& page, bool compare,
+             const std::function<void(const lathe::test::Scratch&)>& prepare = {}) {
   const lathe::test::Scratch scratch;
+  if (prepare) prepare(scratch);
   std::ifstream file(lathe::test::source_path(page));
   REQUIRE(file.good());
   std::string kind, text, printed;
@@ -46,4 +50,18 @@ TEST_CASE("the commands of the tutorial print what it says", "[tools][docs]") {
 
 TEST_CASE("the commands of the page on stages work in their order", "[tools][docs]") {
   CHECK(run_page("docs/internals/stages.md", true) >= 12);
+}
+
+TEST_CASE("the commands of the page on fine-tuning work in their order", "[tools][docs]") {
+  const int commands = run_page("docs/finetuning.md", false, [](const lathe::test::Scratch& scratch) {
+    std::filesystem::copy(lathe::test::test_data("hf/models/qwen3/model"), scratch.path("model"));
+    std::string lines;
+    for (int i = 0; i < 8; ++i)
+      lines += R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "and"}, )"
+               R"({"role": "assistant", "content": "the for"}]})"
+               "\n";
+    scratch.write("chats.jsonl", lines);
+    scratch.write("book.txt", "the for the not the you and the for you and not for the him his with have");
+  });
+  CHECK(commands >= 5);
 }

@@ -111,7 +111,7 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 std::string loss_curve_svg(const std::string& title, const std::vector<LossPoint>& training,
-                           const std::vector<LossPoint>& validation) {
+                           const std::vector<LossPoint>& validation, std::string_view unit) {
   const Axes axes = fit(training, validation);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
@@ -123,8 +123,8 @@ std::string loss_curve_svg(const std::string& title, const std::vector<LossPoint
   svg += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">step</text>\n", (left + width - right) / 2,
                      height - 14);
   svg += fmt::format(
-      "<text transform=\"translate(18 {:.0f}) rotate(-90)\" text-anchor=\"middle\">loss, nats a character</text>\n",
-      (top + height - bottom) / 2);
+      "<text transform=\"translate(18 {:.0f}) rotate(-90)\" text-anchor=\"middle\">loss, nats a {}</text>\n",
+      (top + height - bottom) / 2, unit);
   svg += polyline(axes, training, "stroke=\"#1f6feb\" stroke-opacity=\"0.22\"");
   svg += polyline(axes, running_mean(training), "stroke=\"#1f6feb\" stroke-width=\"2.5\"");
   svg += polyline(axes, validation, "stroke=\"#d1480b\" stroke-width=\"2.5\"");

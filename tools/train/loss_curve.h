@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/train/loss_history.h"
@@ -8,8 +9,8 @@
 namespace lathe::tools {
 
 /// A picture of a training run: the loss of every step (faint), its running mean, and the validation losses, over the
-/// step. One self-contained SVG of 860 x 480.
+/// step. One self-contained SVG of 860 x 480. Losses are nats a `unit`.
 std::string loss_curve_svg(const std::string& title, const std::vector<LossPoint>& training,
-                           const std::vector<LossPoint>& validation);
+                           const std::vector<LossPoint>& validation, std::string_view unit = "character");
 
 }  // namespace lathe::tools

@@ -21,6 +21,7 @@
 #include "tools/train/loss_curve.h"
 #include "tools/train/model_folder.h"
 #include "tools/train/progress.h"
+#include "tools/train/stopped_run.h"
 #include "tools/train/text_codec.h"
 #include "tools/tune.h"
 
@@ -149,12 +150,13 @@ class TextTraining {
 
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
     return {
-        .evaluation =
-            Evaluation{
-                .graph = forward,
-                .batches = [this](std::int64_t i) { return Tensors{{"tokens", validation_batches_->sequential(i)}}; },
-                .count = std::min<std::int64_t>(8, validation_batch_count()),
-                .every = s_.evaluate_every},
+        .evaluation = Evaluation{.graph = forward,
+                                 .batches =
+                                     [this](std::int64_t i) {
+                                       return Tensors{{"tokens", validation_batches_->sequential(i)}};
+                                     },
+                                 .count = std::min<std::int64_t>(8, validation_batch_count()),
+                                 .every = s_.evaluate_every},
         .folder = folder_,
         .save_every = s_.save_every,
         .settings = {.fixed = fixed_settings(), .changeable = changeable_settings(s_), .kept = kept_settings()},
@@ -194,9 +196,12 @@ class TextTraining {
   void loop() {
     progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
     const bool done = trainer_->run(
-        [this](std::int64_t step) { return Tensors{{"tokens", train_batches_->random(step)}}; }, s_.optimizer.steps);
+        [this](std::int64_t step) {
+          return Tensors{{"tokens", train_batches_->random(step)}};
+        },
+        s_.optimizer.steps);
     progress_.reset();
-    if (!done) stopped();
+    if (!done) end_stopped_run(trainer_->step(), folder());
   }
 
   void after_step(const StepReport& step) {
@@ -204,18 +209,6 @@ class TextTraining {
     if (step.skipped)
       progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", step.step,
                                   step.outputs.at("loss_scale").get(0)));
-  }
-
-  /// The run ends before its last step, with all of it saved.
-  [[noreturn]] void stopped() const {
-    const int signal = StopSignals::received();
-    try {
-      print("Stopped after step {}. Checkpoint in {}; start the same command again to go on.\n", trainer_->step(),
-            folder());
-    } catch (const UserError&) {
-      if (signal == 0) throw;  // a terminal that hung up takes no more words
-    }
-    throw Stopped(signal);
   }
 
   /// Batches that hold each window of the validation text about once.
@@ -233,7 +226,7 @@ class TextTraining {
 
   void report_final() {
     const auto loss = trainer_->evaluate(validation_batch_count());
-    if (!loss) stopped();
+    if (!loss) end_stopped_run(trainer_->step(), folder());
     trainer_->save();
     print("validation loss {:.3f} nats a {} over the whole validation text\n", *loss,
           codec_->unit().substr(0, codec_->unit().size() - 1));

@@ -1,0 +1,18 @@
+#include "frontend/pretrained/token_loss.h"
+
+namespace lathe::pretrained {
+
+Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, const Dim& T, bool packed, DType dtype) {
+  Graph g(name);
+  const Shape shape{B, T};
+  TokenInputs inputs{.ids = g.input("input_ids", i64, shape), .dtype = dtype};
+  const Tensor labels = g.input("labels", i64, shape), weight = g.input("weight", f64, {});
+  if (packed) {
+    inputs.positions = g.input("position_ids", i64, shape);
+    inputs.segments = g.input("segments", i64, shape);
+  }
+  g.output("loss", model.loss(inputs, labels, weight));
+  return g;
+}
+
+}  // namespace lathe::pretrained

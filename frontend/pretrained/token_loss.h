@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "frontend/pretrained/causal_lm.h"
+
+namespace lathe::pretrained {
+
+/// The graph of a model's loss, the output "loss", on batches as TokenBatches gives them
+/// (runtime/text/dataset/token_batches.h): inputs "input_ids" and "labels" i64 [B, T], "weight" f64 [], and where
+/// rows are packed "position_ids" and "segments" i64 [B, T]. Computed in `dtype`.
+Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, const Dim& T, bool packed,
+                 DType dtype = f32);
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,71 @@
+#include "tools/finetune/example_data.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "ir/support/error.h"
+#include "runtime/files/sha256.h"
+#include "runtime/text/dataset/read_examples.h"
+
+namespace lathe::tools {
+
+namespace {
+
+/// "0.1" is a number, a file's name is none.
+std::optional<double> share_of(const std::string& text) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc() || end != text.data() + text.size() || std::filesystem::exists(text)) return std::nullopt;
+  if (!(share > 0 && share < 1))
+    throw UserError(fmt::format("--valid {}", text), "finetune_valid", "give a share above 0 and below 1, or a file");
+  return share;
+}
+
+std::string hash_of(const std::vector<Example>& examples) {
+  Sha256 hash;
+  for (const Example& example : examples) {
+    hash.update(std::as_bytes(std::span(example.ids)));
+    hash.update(std::as_bytes(std::span(example.learned)));
+  }
+  return to_hex(hash.finish());
+}
+
+}  // namespace
+
+TokenBatches ExampleData::made(std::vector<Example> examples, const std::string& what, const BatchOptions& options) {
+  const std::size_t read = examples.size();
+  FitReport report;
+  examples = fit(std::move(examples), options.context, report);
+  if (examples.empty())
+    throw UserError(fmt::format("no {} example has a token to learn within {} tokens", what, options.context),
+                    "dataset_empty", "give a larger --context");
+  TokenBatches batches(std::move(examples), options);
+  story_ += fmt::format("{}: {} examples, {} tokens, {} of them to learn, in {} rows", what, read, batches.tokens(),
+                        batches.predictions(), batches.rows());
+  if (report.split) story_ += fmt::format("; {} longer than {} are split", report.split, options.context);
+  if (report.cut) story_ += fmt::format("; {} lost their end", report.cut);
+  if (report.dropped) story_ += fmt::format("; {} with nothing to learn are left out", report.dropped);
+  story_ += "\n";
+  return batches;
+}
+
+ExampleData::ExampleData(const LoadedModel& model, const ExampleSettings& settings) {
+  const Tokenizer tokenizer = Tokenizer::load(model.folder);
+  const auto chats = chat_templates(model.folder);
+  const ExampleOptions options{.end = end_token(model, tokenizer), .chat = chats ? &chats->get() : nullptr};
+  std::vector<Example> examples = read_examples(settings.data, tokenizer, options), apart;
+  if (const auto share = share_of(settings.valid)) {
+    if (examples.size() < 2)
+      throw UserError(fmt::format("{} holds one example, of which none can be set apart", settings.data.string()),
+                      "finetune_valid", "give more examples, or a file as --valid");
+    apart = split_off(examples, *share, settings.batches.seed);
+  } else if (!settings.valid.empty()) {
+    apart = read_examples(settings.valid, tokenizer, options);
+  }
+  hash_ = hash_of(examples);
+  training_.emplace(made(std::move(examples), "training", settings.batches));
+  if (!apart.empty()) validation_.emplace(made(std::move(apart), "validation", settings.batches));
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,328 @@
+#include "tools/finetune/fine_tuning.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <optional>
+
+#include "frontend/initialize.h"
+#include "frontend/pretrained/token_loss.h"
+#include "frontend/training.h"
+#include "ir/support/visible.h"
+#include "passes/lowering/program.h"
+#include "passes/memory/memory_plan.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/sha256.h"
+#include "runtime/machine/seconds.h"
+#include "runtime/train/trainer.h"
+#include "tools/files.h"
+#include "tools/finetune/example_data.h"
+#include "tools/finetune/lora_option.h"
+#include "tools/finetune/metrics.h"
+#include "tools/finetune/model_directory.h"
+#include "tools/memory_budget.h"
+#include "tools/stop_signals.h"
+#include "tools/streams.h"
+#include "tools/target.h"
+#include "tools/train/loss_curve.h"
+#include "tools/train/progress.h"
+#include "tools/train/stopped_run.h"
+
+namespace lathe::tools {
+
+namespace {
+
+constexpr double adapter_rate = 2e-4, full_rate = 2e-5;
+
+std::int64_t bytes_of(const nn::Parameter& parameter) {
+  return parameter.shape().numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(parameter.dtype()));
+}
+
+/// A model, its examples, and the run that fits it to them. Steps of the Trainer are batches; those that a person
+/// sees are updates, of `accumulate` batches each.
+class FineTuning {
+ public:
+  explicit FineTuning(const FineTuneSettings& settings) : s_(settings), cache_(settings.cache) {}
+
+  void run() {
+    take_folder();
+    load();
+    prepare_training();
+    print_start();
+    const StopSignals signals;
+    loop();
+    finish();
+  }
+
+ private:
+  std::filesystem::path training_folder() const { return s_.output / "training"; }
+
+  /// Before any work is done that could not be kept.
+  void take_folder() {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(s_.output, s_.model, ignored))
+      throw UserError(fmt::format("{} is the directory of the model", s_.output.string()), "finetune_output",
+                      "give another --output: the model's own files are read while it is trained");
+    folder_ = RunFolder(training_folder(), s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
+    AtomicFile::remove_leftovers(curve_file());
+    if (const auto& checkpoint = folder_.checkpoint())
+      for (const std::string& warning : checkpoint->warnings) print("warning: passed over: {}\n", warning);
+  }
+
+  void load() {
+    loaded_.emplace(LoadedModel{.model = pretrained::load(s_.model), .folder = s_.model});
+    if (const auto longest = longest_context(model().config); longest && s_.context > *longest)
+      throw UserError(fmt::format("--context {}: the model has {} positions", s_.context, *longest),
+                      "finetune_context", "give a smaller --context");
+    data_.emplace(*loaded_, ExampleSettings{.data = s_.data,
+                                            .valid = s_.valid,
+                                            .batches = {.context = s_.context,
+                                                        .batch = s_.batch,
+                                                        .accumulate = s_.accumulate,
+                                                        .pack = s_.pack,
+                                                        .seed = s_.seed}});
+    print("{}", data_->story());
+    if (s_.lora) {
+      pretrained::LoraConfig config = parse_lora(*s_.lora);
+      config.base_model = std::filesystem::absolute(s_.model).lexically_normal().string();
+      loaded_->lora = pretrained::add_lora(model(), config, s_.seed);
+    } else {
+      store_wide();
+    }
+  }
+
+  /// What is trained is kept in f32 at least, whatever the files have: small updates would be lost otherwise.
+  void store_wide() {
+    for (const nn::Parameter& parameter : model().model->parameters()) {
+      if (parameter.dtype() == f32 || parameter.dtype() == f64) continue;
+      parameter.store_as(f32);
+      model().weights.set(parameter.name(), model().weights.get(parameter.name()).cast(f32));
+    }
+  }
+
+  void prepare_training() {
+    if (s_.optimizer.lr == 0) s_.optimizer.lr = s_.lora ? adapter_rate : full_rate;
+    const double updates = static_cast<double>(data_->training().updates_per_epoch());
+    if (s_.optimizer.steps == 0)
+      s_.optimizer.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(s_.epochs * updates)));
+    // Rows of padded examples are as long as the longest of their batch.
+    const Dim B("B", s_.batch), T = s_.pack ? Dim("T", s_.context) : Dim("T");
+    if (!s_.pack) sizes_.emplace("T", s_.context);
+    const ir::Graph forward = token_loss(*model().model, "finetune", B, T, s_.pack).finish();
+    const ir::Graph step = training_step(forward, "loss", optimizer(),
+                                         {.clip_norm = s_.optimizer.clip,
+                                          .accumulate = s_.accumulate,
+                                          .precision = s_.precision,
+                                          .trainable = nn::trainable(*model().model),
+                                          .decayed = matrices()});
+    CompileOptions compile = compile_options(s_.target);
+    compile.parameters = model().weights;
+    compile.reserve = sizes_;
+    compile.threads = s_.threads;
+    compile.cache = cache_.enabled() ? &cache_ : nullptr;
+    compile.lower.memory = memory_budget(s_.memory_budget, sizes_);
+    trainer_.emplace(step, initial_states(step, s_.seed), trainer_options(forward, compile));
+    metrics_.emplace(training_folder() / "metrics.jsonl", updates_done());
+  }
+
+  AdamW optimizer() const {
+    const OptimizerSettings& o = s_.optimizer;
+    const bool one = o.steps == 1;
+    if (!one && o.warmup_steps() >= o.steps)
+      throw UserError(fmt::format("{} steps of warm-up leave none of {} steps to train", o.warmup_steps(), o.steps),
+                      "train_warmup", "give more --steps or fewer --warmup");
+    // Half a cosine to the peak itself stays there.
+    const double floor = s_.schedule == "constant" ? o.lr : o.lr / 10;
+    return {.lr = one ? Schedule(o.lr) : Schedule::warmup_cosine(o.lr, o.warmup_steps(), o.steps, floor),
+            .weight_decay = o.weight_decay};
+  }
+
+  TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
+    TrainerOptions options{
+        .folder = folder_,
+        .save_every = s_.save_every * s_.accumulate,
+        .save_constants = false,
+        .settings = {.fixed = fixed_settings(), .changeable = changeable_settings()},
+        .compile = compile,
+        .after_step = [this](const StepReport& step) { after_step(step); },
+        .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss); },
+        .after_save = [this](const std::filesystem::path&) { after_save(); },
+        .stop = [this] { return StopSignals::received() != 0 || (progress_ && progress_->output_is_lost()); },
+        .advice = "with a smaller --lr, a smaller --clip or more --warmup",
+    };
+    if (const TokenBatches* valid = data_->validation()) {
+      const std::int64_t count = valid->evaluation_batches();
+      options.evaluation =
+          Evaluation{.graph = forward,
+                     .batches = [valid, count](std::int64_t i) { return valid->evaluation(i, count); },
+                     .count = count,
+                     .every = s_.evaluate_every * s_.accumulate};
+    }
+    return options;
+  }
+
+  Settings fixed_settings() const {
+    pretrained::LoraConfig lora = loaded_->lora ? loaded_->lora->config : pretrained::LoraConfig();
+    lora.base_model.clear();  // a directory may move
+    return {{"model", sha256_hex(model().config_text)},
+            {"lora", loaded_->lora ? pretrained::lora_config_text(lora, false) : "none"},
+            {"accumulate", fmt::format("{}", s_.accumulate)},
+            {"precision", std::string(name(s_.precision))}};
+  }
+
+  Settings changeable_settings() const {
+    Settings settings = s_.optimizer.to_strings();
+    settings["schedule"] = s_.schedule;
+    settings["batch"] = fmt::format("{}", s_.batch);
+    settings["context"] = fmt::format("{}", s_.context);
+    settings["pack"] = s_.pack ? "true" : "false";
+    settings["seed"] = fmt::format("{}", s_.seed);
+    settings["target"] = s_.target;
+    settings["data"] = data_->hash();
+    return settings;
+  }
+
+  /// What is trained, and what a step takes, before the first one.
+  void print_start() {
+    std::int64_t all = 0, trained = 0, weight_bytes = 0, state_bytes = 0;
+    for (const nn::Parameter& parameter : model().model->parameters()) {
+      const std::int64_t count = parameter.shape().numel().evaluate({});
+      all += count;
+      trained += parameter.is_frozen() ? 0 : count;
+      weight_bytes += bytes_of(parameter);
+    }
+    for (const Program::Slot& slot : trainer_->executable().program().states)
+      if (!slot.is_parameter)
+        state_bytes += slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
+    const MemoryPlan plan = trainer_->executable().memory_plan(sizes_);
+    print("{}: {} parameters, {} of them trained ({:.2f}%)\n", model().model->kind(),
+          format_count(static_cast<double>(all)), format_count(static_cast<double>(trained)),
+          100 * static_cast<double>(trained) / static_cast<double>(all));
+    print("memory: {} of weights, {} of optimizer states, {} of activations at the peak\n",
+          format_bytes(weight_bytes), format_bytes(state_bytes), format_bytes(plan.arena_bytes));
+    print("{} steps of {} rows of up to {} tokens; {:.1f} epochs\n", s_.optimizer.steps, s_.batch * s_.accumulate,
+          s_.context,
+          static_cast<double>(s_.optimizer.steps * s_.batch * s_.accumulate) /
+              static_cast<double>(data_->training().rows()));
+    for (const std::string& line : trainer_->changed_settings()) print("{}\n", line);
+    if (const auto& checkpoint = folder_.checkpoint())
+      print("going on after step {} of the checkpoint in {}\n", updates_done(), visible(checkpoint->folder.string()));
+  }
+
+  std::int64_t updates_done() const { return trainer_->step() / s_.accumulate; }
+
+  void loop() {
+    const TokenBatches& batches = data_->training();
+    const double tokens_per_row = static_cast<double>(batches.tokens()) / static_cast<double>(batches.rows());
+    progress_.emplace(updates_done(), s_.optimizer.steps,
+                      tokens_per_row * static_cast<double>(s_.batch * s_.accumulate));
+    started_ = std::chrono::steady_clock::now();
+    const bool done =
+        trainer_->run([&](std::int64_t step) { return batches.training(step); }, s_.optimizer.steps * s_.accumulate);
+    progress_.reset();
+    if (!done) end_stopped_run(updates_done(), visible(training_folder().string()));
+  }
+
+  void after_step(const StepReport& report) {
+    tokens_ += data_->training().tokens_of(report.step - 1);
+    if (report.skipped)
+      progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}",
+                                  updates_done(), report.outputs.at("loss_scale").get(0)));
+    if (report.step % s_.accumulate != 0) return;
+    const double loss = loss_of_update(updates_done()), rate = report.outputs.at("learning_rate").get(0);
+    const double seconds = seconds_since(started_);
+    metrics_->write(updates_done(), {{"loss", loss},
+                                     {"learning_rate", rate},
+                                     {"grad_norm", report.outputs.at("grad_norm").get(0)},
+                                     {"epoch", static_cast<double>(report.step * s_.batch) /
+                                                   static_cast<double>(data_->training().rows())},
+                                     {"tokens", static_cast<double>(std::exchange(tokens_, 0))},
+                                     {"seconds", seconds}});
+    if (!std::exchange(told_time_, true))
+      progress_->line(fmt::format("the first step took {:.2f} s: {} for the {} that are left", seconds,
+                                  format_duration(seconds * static_cast<double>(s_.optimizer.steps - updates_done())),
+                                  s_.optimizer.steps - updates_done()));
+    progress_->step(updates_done(), loss, rate);
+    started_ = std::chrono::steady_clock::now();
+  }
+
+  void after_evaluation(double loss) {
+    const std::string line =
+        fmt::format("step {:>5}  validation loss {:.4f}, perplexity {:.3f}", updates_done(), loss, std::exp(loss));
+    if (progress_)
+      progress_->line(line);
+    else
+      print("{}\n", line);
+    metrics_->write(updates_done(), {{"validation_loss", loss}, {"perplexity", std::exp(loss)}});
+    started_ = std::chrono::steady_clock::now();
+  }
+
+  void after_save() {
+    write_curve();
+    started_ = std::chrono::steady_clock::now();
+  }
+
+  /// The mean of the losses of an update's batches, which are weighted.
+  double loss_of_update(std::int64_t update) const {
+    const std::vector<LossPoint>& all = trainer_->history().training;
+    double sum = 0;
+    for (std::int64_t i = (update - 1) * s_.accumulate; i < update * s_.accumulate; ++i)
+      sum += all[static_cast<std::size_t>(i)].loss;
+    return sum / static_cast<double>(s_.accumulate);
+  }
+
+  std::filesystem::path curve_file() const { return training_folder() / "loss.svg"; }
+
+  void write_curve() const {
+    std::vector<LossPoint> training, validation = trainer_->history().evaluation;
+    for (std::int64_t i = 1; i <= updates_done(); ++i) training.push_back({i, loss_of_update(i)});
+    for (LossPoint& point : validation) point.step /= s_.accumulate;
+    write_text(curve_file().string(),
+               loss_curve_svg(fmt::format("{} on {}", model().model->kind(), s_.data.filename().string()), training,
+                              validation, "token"));
+  }
+
+  void finish() {
+    validate();
+    if (loaded_->lora)
+      pretrained::save_lora(*loaded_->lora, model().weights, s_.output);
+    else
+      save_as_stored(model(), s_.output);
+    copy_text_files(s_.model, s_.output);
+    print("{} in {}; metrics.jsonl and loss.svg in {}\n", loaded_->lora ? "adapter" : "model",
+          visible(s_.output.string()), visible(training_folder().string()));
+  }
+
+  /// At the end, unless a run before this one has done it.
+  void validate() {
+    const std::vector<LossPoint>& known = trainer_->history().evaluation;
+    if (!data_->validation() || (!known.empty() && known.back().step == trainer_->step())) return;
+    const auto loss = trainer_->evaluate();
+    if (!loss) end_stopped_run(updates_done(), visible(training_folder().string()));
+    after_evaluation(*loss);
+    trainer_->save();
+  }
+
+  pretrained::Pretrained& model() { return loaded_->model; }
+  const pretrained::Pretrained& model() const { return loaded_->model; }
+
+  FineTuneSettings s_;
+  DiskCache cache_;
+  RunFolder folder_;
+  std::optional<LoadedModel> loaded_;
+  std::optional<ExampleData> data_;
+  DimBindings sizes_;  ///< that the graph does not know
+  std::optional<Trainer> trainer_;
+  std::optional<MetricsFile> metrics_;
+  std::optional<Progress> progress_;  ///< while the loop runs
+  std::chrono::steady_clock::time_point started_;
+  std::int64_t tokens_ = 0;  ///< of the update so far
+  bool told_time_ = false;
+};
+
+}  // namespace
+
+void fine_tune(const FineTuneSettings& settings) { FineTuning(settings).run(); }
+
+}  // namespace lathe::tools

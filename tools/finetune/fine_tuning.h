@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "ir/support/dtype.h"
+#include "tools/train/language_model.h"
+
+namespace lathe::tools {
+
+struct FineTuneSettings {
+  std::filesystem::path model;  ///< a Hugging Face directory
+  std::filesystem::path data;   ///< JSONL
+  std::filesystem::path output = "finetuned";
+  std::optional<std::string> lora = {};  ///< what --lora says; nothing: all weights are trained
+  std::string valid;                     ///< a JSONL file, or a share of the data; empty: no validation
+  OptimizerSettings optimizer = {.lr = 0, .weight_decay = 0, .steps = 0};  ///< rate 0: by what is trained
+  std::string schedule = "cosine";
+  double epochs = 1;  ///< where no steps are given
+  std::int64_t batch = 8, accumulate = 1, context = 512;
+  bool pack = false;
+  DType precision = f32;
+  std::uint64_t seed = 1;
+  std::int64_t evaluate_every = 100, save_every = 200;  ///< updates
+  int threads = 0;
+  std::string target = "host";
+  std::string memory_budget;
+  bool fresh = false;
+  std::filesystem::path cache;
+};
+
+/// Trains a model on examples of its directory's own tokenizer and chat template. Writes to `output` a directory as
+/// the model's is, or an adapter as PEFT has it, and below it in training/ checkpoints, metrics.jsonl and loss.svg.
+/// Goes on from the newest good checkpoint there, to the same bits. UserErrors: those of the model, the data and the
+/// checkpoints; [finetune_context] for more tokens a row than the model has positions, [finetune_output] for the
+/// model's own directory, [finetune_valid], [lora_option]; as tools::train() where it is stopped.
+void fine_tune(const FineTuneSettings& settings);
+
+}  // namespace lathe::tools

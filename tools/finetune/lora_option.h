@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "frontend/pretrained/lora/lora_config.h"
+
+namespace lathe::tools {
+
+/// What --lora says: "r=16,alpha=32,targets=q_proj:v_proj", keys with values, lists by colons; empty: r=16 on all
+/// linear layers. Keys: r, alpha (2 r where it is not given), targets (names, or all-linear), dropout, rslora (true
+/// or false), save (modules that are trained as a whole). UserError [lora_option].
+pretrained::LoraConfig parse_lora(const std::string& option);
+
+}  // namespace lathe::tools

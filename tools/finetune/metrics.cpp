@@ -1,0 +1,52 @@
+#include "tools/finetune/metrics.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ir/support/error.h"
+#include "runtime/files/atomic_file.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+/// The "step" of a line; nothing where it is none of a metrics file.
+std::optional<std::int64_t> step_of(std::string_view line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return std::nullopt;
+  return json["step"].get<std::int64_t>();
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
+  std::string kept;
+  if (step > 0 && std::filesystem::exists(path_)) {
+    const std::string text = read_text(path_.string());
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      const std::string_view line = std::string_view(text).substr(at, end - at);
+      if (const auto of = step_of(line); of && *of <= step) kept.append(line).push_back('\n');
+      at = end + 1;
+    }
+  }
+  AtomicFile file(path_);
+  file.write(kept);
+  file.commit();
+}
+
+void MetricsFile::write(std::int64_t step, const Fields& fields) {
+  nlohmann::ordered_json json{{"step", step}};
+  for (const auto& [name, value] : fields) json[name] = value;
+  const std::string line = json.dump() + "\n";
+  const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.is_open() || !write_all(file.get(), std::as_bytes(std::span(line))))
+    throw UserError(fmt::format("cannot write to {}", path_.string()), "file_write", "is there room on the disk?");
+}
+
+}  // namespace lathe::tools
