@@ -72,8 +72,8 @@ ir::Graph pass(Table& table, std::size_t size, const ir::Graph& given) {
   ir::Pipeline pipeline = compile_pipeline(machine_of(Target::host()));
   const std::vector<std::string> names = ir::stage_names(pipeline);
   for (std::size_t i = 0; i < pipeline.size(); ++i)
-    pipeline[i].run = [&table, size, row = "  " + names[i], run = pipeline[i].run](const ir::Graph& g) {
-      return table.time(row, size, [&] { return run(g); });
+    pipeline[i].run = [&table, size, row = "  " + names[i], run = pipeline[i].run](ir::Graph g) {
+      return table.time(row, size, [&] { return run(std::move(g)); });
     };
   return table.time("passes", size, [&] { return ir::run_pipeline(given, pipeline).graph; });
 }

@@ -120,7 +120,7 @@ ir::Graph slices(int count) {
 
 std::vector<ScalingCase> scaling_cases() {
   return {
-      {"gpt2", "layers", {24, 48, 96, 192}, gpt2},
+      {"gpt2", "layers", {12, 24, 48, 96, 192}, gpt2},
       {"unrolled", "steps", {64, 128, 256, 512}, unrolled, unrolled_inputs},
       {"chain", "ops", {1250, 2500, 5000, 10000}, chain, vector_inputs},
       {"row_sums", "reductions", {250, 500, 1000, 2000}, row_sums, vector_inputs},

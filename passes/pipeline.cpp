@@ -31,15 +31,16 @@ namespace lathe::ir {
 Pipeline all_passes(const RowChunks& chunks) {
   return {
       {"canonicalize", "one form for what can be written in several ways",
-       [](const Graph& g) { return canonicalize(g); }},
-      {"expand", "composites become primitives", [](const Graph& g) { return expand(g); }},
+       [](Graph g) { return canonicalize(std::move(g)); }},
+      {"expand", "composites become primitives", [](Graph g) { return expand(std::move(g)); }},
       {"decompose-complex", "complex values become pairs of reals",
-       [](const Graph& g) { return decompose_complex(g); }},
-      {"constant-fold", "small results of constants are computed", [](const Graph& g) { return constant_fold(g); }},
-      {"cse", "equal computations become one", [](const Graph& g) { return cse(g); }},
-      {"dce", "what nothing needs is dropped", [](const Graph& g) { return dce(g); }},
+       [](Graph g) { return decompose_complex(std::move(g)); }},
+      {"constant-fold", "small results of constants are computed",
+       [](Graph g) { return constant_fold(std::move(g)); }},
+      {"cse", "equal computations become one", [](Graph g) { return cse(std::move(g)); }},
+      {"dce", "what nothing needs is dropped", [](Graph g) { return dce(std::move(g)); }},
       {"chunk-rows", "large products that only fold their columns go over rows in chunks",
-       [chunks](const Graph& g) { return chunk_rows(g, chunks); }},
+       [chunks](Graph g) { return chunk_rows(std::move(g), chunks); }},
   };
 }
 

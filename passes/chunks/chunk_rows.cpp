@@ -218,7 +218,7 @@ class Chunker {
 
 }  // namespace
 
-Graph chunk_rows(const Graph& graph, const RowChunks& options) {
+Graph chunk_rows(Graph graph, const RowChunks& options) {
   std::vector<ChunkedRegion> regions = find_row_chunks(graph, options);
   std::erase_if(regions, [](const ChunkedRegion& found) { return !found.region.holds(); });
   return regions.empty() ? graph : Chunker(graph, std::move(regions)).run();

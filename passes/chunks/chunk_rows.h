@@ -36,6 +36,6 @@ std::vector<ChunkedRegion> find_row_chunks(const ir::Graph& graph, const RowChun
 ///                                          %18 = contract %16, %10 {"nv,nd->vd"}
 ///                                          %19 = add %18, %9
 ///                                          %20 = concat %8, %17 {dim=0}
-ir::Graph chunk_rows(const ir::Graph& graph, const RowChunks& options = {});
+ir::Graph chunk_rows(ir::Graph graph, const RowChunks& options = {});
 
 }  // namespace lathe

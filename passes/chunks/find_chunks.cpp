@@ -51,32 +51,35 @@ struct Cut {
 
 class ChunkSearch {
  public:
-  ChunkSearch(const Graph& graph, const RowChunks& options, bool all)
-      : graph_(graph), readers_(graph), options_(options), all_(all) {}
+  ChunkSearch(const Graph& graph, const RowChunks& options, bool all) : graph_(graph), options_(options), all_(all) {}
 
   std::vector<ChunkedRegion> run() {
     for (const ValueId id : all_values(graph_))
-      if (graph_[id].op->as<Contraction>()) look_at(id);
+      if (graph_[id].op->as<Contraction>() && (all_ || is_large(id))) look_at(id);
     return std::move(found_);
   }
 
  private:
-  void look_at(ValueId id) {
+  bool is_large(ValueId id) const {
     const TensorType& type = graph_[id].type;
     const auto elements = type.shape.numel().value();
-    const bool large = elements && *elements * size_of(type) >= std::max<std::int64_t>(options_.least_saved, 1);
-    if (!large && !all_) return;
+    return elements && *elements * size_of(type) >= std::max<std::int64_t>(options_.least_saved, 1);
+  }
+
+  void look_at(ValueId id) {
+    const TensorType& type = graph_[id].type;
+    if (!readers_) readers_.emplace(graph_);
     std::optional<ChunkedRegion> first;
     for (const Matrix& matrix : matrices(graph_[id]))
       for (const Cut& cut : cuts(type.shape, matrix)) {
-        ChunkedRegion found{row_region(graph_, readers_, id, cut.dim, matrix.columns), cut.dim, cut.chunks};
+        ChunkedRegion found{row_region(graph_, *readers_, id, cut.dim, matrix.columns), cut.dim, cut.chunks};
         if (found.region.holds()) {
           judge(found, cut, matrix);
           return keep(std::move(found));
         }
         if (!first) first = std::move(found);
       }
-    if (first && large) keep(std::move(*first));
+    if (first && is_large(id)) keep(std::move(*first));
   }
 
   static std::int64_t size_of(const TensorType& type) { return static_cast<std::int64_t>(size_in_bytes(type.dtype)); }
@@ -137,7 +140,7 @@ class ChunkSearch {
   }
 
   const Graph& graph_;
-  const Readers readers_;
+  std::optional<Readers> readers_;  // once a product asks for them
   const RowChunks& options_;
   const bool all_;
   std::vector<ChunkedRegion> found_;

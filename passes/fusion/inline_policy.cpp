@@ -79,39 +79,58 @@ bool feeds_a_join(const Graph& graph, const Uses& uses) {
 }
 
 /// By node: the contractions, reductions and other nodes with loops of their own that its elements wait for, through
-/// point-wise nodes; sorted. Nothing where they are many.
-using Sources = std::vector<std::optional<std::vector<ValueId>>>;
-
-Sources find_sources(const Graph& graph) {
-  constexpr std::size_t most = 8;
-  Sources sources(graph.nodes.size(), std::vector<ValueId>{});
-  for (const ValueId id : all_values(graph)) {
-    const Node& node = graph[id];
-    auto& of_node = sources[static_cast<std::size_t>(id.index)];
-    if (node.op->as<Argument>() || node.op == &ops::constant) continue;
-    if (!is_alias(node) && !computes_point_wise(graph, node)) {
-      of_node->push_back(id);
-      continue;
-    }
-    for (const ValueId operand : node.operands) {
-      const auto& from = sources[static_cast<std::size_t>(operand.index)];
-      std::vector<ValueId> both;
-      if (from)
-        std::set_union(of_node->begin(), of_node->end(), from->begin(), from->end(), std::back_inserter(both));
-      of_node = std::move(both);
-      if (from && of_node->size() <= most) continue;
-      of_node.reset();
-      break;
+/// point-wise nodes.
+class Sources {
+ public:
+  explicit Sources(const Graph& graph) : set_of_(graph.nodes.size(), none) {
+    for (const ValueId id : all_values(graph)) {
+      const Node& node = graph[id];
+      int& set = set_of_[static_cast<std::size_t>(id.index)];
+      if (node.op->as<Argument>() || node.op == &ops::constant) continue;
+      if (is_alias(node) || computes_point_wise(graph, node))
+        for (const ValueId operand : node.operands)
+          set = joined(set, set_of_[static_cast<std::size_t>(operand.index)]);
+      else
+        set = add({id});
     }
   }
-  return sources;
-}
+
+  /// Sorted; null where they are many.
+  const std::vector<ValueId>* of(ValueId id) const {
+    const int set = set_of_[static_cast<std::size_t>(id.index)];
+    return set == many ? nullptr : &sets_[static_cast<std::size_t>(set)];
+  }
+
+ private:
+  static constexpr int none = 0, many = -1;  // sets
+
+  int add(std::vector<ValueId> set) {
+    sets_.push_back(std::move(set));
+    return static_cast<int>(sets_.size()) - 1;
+  }
+
+  int joined(int a, int b) {
+    constexpr std::size_t most = 8;
+    if (a == many || b == many) return many;
+    if (a == b || b == none) return a;
+    if (a == none) return b;
+    const auto &x = sets_[static_cast<std::size_t>(a)], &y = sets_[static_cast<std::size_t>(b)];
+    if (std::includes(x.begin(), x.end(), y.begin(), y.end())) return a;
+    if (std::includes(y.begin(), y.end(), x.begin(), x.end())) return b;
+    std::vector<ValueId> both;
+    std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
+    return both.size() <= most ? add(std::move(both)) : many;
+  }
+
+  std::vector<int> set_of_;                        // by node
+  std::vector<std::vector<ValueId>> sets_ = {{}};  // shared by the nodes that have the same; the first is empty
+};
 
 /// Decides where an operand of a product is better stored than computed there.
 class StoredInstead {
  public:
   StoredInstead(const Graph& graph, const std::vector<Uses>& uses)
-      : graph_(graph), uses_(uses), sources_(find_sources(graph)), dependence_(graph) {}
+      : graph_(graph), uses_(uses), sources_(graph), dependence_(graph) {}
 
   /// Whether one of the value's operands is stored only because the value is not: then it is the value that is better
   /// stored, for its readers find it in place and no memory is saved by computing it there.
@@ -136,7 +155,7 @@ class StoredInstead {
 
   /// Whether what `id` is made of has been computed when the loops behind `than` have been.
   bool waits_for_no_more(ValueId id, ValueId than) const {
-    const auto &a = sources_[static_cast<std::size_t>(id.index)], &b = sources_[static_cast<std::size_t>(than.index)];
+    const std::vector<ValueId>*a = sources_.of(id), *b = sources_.of(than);
     return a && b && std::all_of(a->begin(), a->end(), [&](ValueId source) {
              return std::binary_search(b->begin(), b->end(), source) || dependence_.needs(than, source);
            });

@@ -60,9 +60,18 @@ std::vector<OperandRead> reads_in_place(const Graph& graph, const OperandRead& r
   return reads;
 }
 
+bool is_in_place(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
+  return inlined[static_cast<std::size_t>(id.index)] || is_alias(graph[id]) || is_splat(graph[id]);
+}
+
 /// Adds what is read in the end, through views and through the nodes that `inlined` marks.
 void look_through(const Graph& graph, OperandRead first, const std::vector<bool>& inlined, std::vector<Read>& found) {
-  std::vector<OperandRead> work = {std::move(first)};  // the next one last
+  if (!is_in_place(graph, first.operand, inlined)) {
+    found.push_back({first.operand, std::move(first.index), first.affine});
+    return;
+  }
+  std::vector<OperandRead> work;  // the next one last
+  work.push_back(std::move(first));
   while (!work.empty()) {
     OperandRead read = std::move(work.back());
     work.pop_back();
@@ -100,6 +109,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   if (node.op == &ops::pad) return {pad_read(node)};
   if (node.op == &ops::gather) return gather_reads(graph, node);
   std::vector<OperandRead> reads;
+  reads.reserve(node.operands.size());
   // The state of a random draw is two integers read at fixed places.
   const bool whole = node.op == &ops::random_uniform || node.op == &ops::scatter_add || node.op == &ops::update_rows;
   for (const ValueId operand : node.operands)
@@ -111,10 +121,11 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
 std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
   const Node& node = graph[id];
   std::vector<Read> found;
+  found.reserve(node.operands.size());
   if (node.op->as<Contraction>() || node.op == &ops::scatter_add || node.op == &ops::update_rows) {
     for (const ValueId operand : node.operands) look_through(graph, {operand, {}, false}, inlined, found);
   } else {
-    for (const OperandRead& read : operand_reads(graph, node)) look_through(graph, read, inlined, found);
+    for (OperandRead& read : operand_reads(graph, node)) look_through(graph, std::move(read), inlined, found);
   }
   return found;
 }

@@ -119,9 +119,9 @@ std::optional<Graph> run_once(const Graph& graph) {
 
 }  // namespace canonical
 
-Graph canonicalize(const Graph& graph) {
+Graph canonicalize(Graph graph) {
   constexpr int rounds = 10;  // each run goes through every chain; more than three are rare
-  Graph before = dce(graph);
+  Graph before = dce(std::move(graph));
   for (int i = 0; i < rounds; ++i) {
     std::optional<Graph> after = canonical::run_once(before);
     if (!after || structurally_equal(before, *after)) return after ? std::move(*after) : before;

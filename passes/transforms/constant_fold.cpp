@@ -55,7 +55,7 @@ std::optional<Value> as_constant(GraphBuilder& builder, const Node& node, const 
 
 }  // namespace
 
-Graph constant_fold(const Graph& graph, std::int64_t limit) {
+Graph constant_fold(Graph graph, std::int64_t limit) {
   const auto known = constant_nodes(graph, limit);
   GraphBuilder constants_builder(graph.name);
   Rebuilder constants(constants_builder, graph);

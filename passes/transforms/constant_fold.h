@@ -10,6 +10,6 @@ namespace lathe::ir {
 ///   %1 = constant {values=[2.0]}; %2 = sqrt %1   ->   %2 = constant {values=[1.4142135623730951]}
 /// Views of constants and bare iotas stay as they are, and so does what has more than `limit` elements, such as the
 /// masks made of iotas: those are cheaper to compute where they are needed than to load.
-Graph constant_fold(const Graph& graph, std::int64_t limit = 64);
+Graph constant_fold(Graph graph, std::int64_t limit = 64);
 
 }  // namespace lathe::ir

@@ -1,33 +1,82 @@
 #include "passes/transforms/cse.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
+#include "ir/support/hash.h"
 #include "ir/tensor/matcher.h"
+#include "ir/tensor/node_table.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {
 
-Graph cse(const Graph& graph) {
-  // By op, operands and the hash of the attributes, which are compared one by one.
-  std::map<std::tuple<const Op*, std::vector<ValueId>, std::size_t>, std::vector<ValueId>> seen;
-  const auto find_equal = [&](GraphBuilder& builder, const Node& node,
-                              std::span<const Value> operands) -> std::optional<Value> {
-    std::vector<ValueId> ids;
-    for (const Value& operand : operands) ids.push_back(operand.id());
-    if (is_commutative(*node.op)) std::sort(ids.begin(), ids.end());
-    auto& candidates = seen[{node.op, std::move(ids), node.attrs.hash()}];
-    for (const ValueId id : candidates) {
-      const Node& other = builder.graph()[id];
-      if (other.attrs == node.attrs && other.type.shape == node.type.shape) return Value(builder, id);
+namespace {
+
+std::vector<ValueId> operands_in_order(const Node& node) {
+  std::vector<ValueId> operands = node.operands;
+  if (is_commutative(*node.op)) std::sort(operands.begin(), operands.end());
+  return operands;
+}
+
+/// The first of equal nodes over operands that are the first of theirs.
+class FirstNodes {
+ public:
+  /// The node of `graph` seen before that is equal to `node` over these operands, which are in order; invalid where
+  /// there is none.
+  ValueId find(const Graph& graph, const Node& node, const std::vector<ValueId>& operands) {
+    hash_ = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
+    for (const ValueId id : operands) hash_ = mix_hash(hash_, static_cast<std::size_t>(id.index));
+    return nodes_.find(hash_, [&](ValueId id) {
+      const Node& other = graph[id];
+      return other.op == node.op && other.attrs == node.attrs && other.type.shape == node.type.shape &&
+             operands_in_order(other) == operands;
+    });
+  }
+  /// Adds what find() has just looked for.
+  void add(ValueId id) { nodes_.add(hash_, id); }
+
+ private:
+  NodeTable nodes_;
+  std::size_t hash_ = 0;
+};
+
+bool has_equal_nodes(const Graph& graph) {
+  FirstNodes first;
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    if (node.op->as<Argument>()) continue;
+    if (first.find(graph, node, operands_in_order(node)).valid()) return true;
+    first.add(id);
+  }
+  return false;
+}
+
+}  // namespace
+
+Graph cse(Graph graph) {
+  if (!has_equal_nodes(graph)) return dce(std::move(graph));
+  GraphBuilder builder(graph.name);
+  builder.add_checks(graph.checks);
+  Rebuilder to(builder, graph);
+  FirstNodes first;
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    if (node.op->as<Argument>()) {
+      to.set(id, to.copy(node));
+      continue;
     }
-    const Value copied = builder.copy(node, operands);
-    candidates.push_back(copied.id());
-    return copied;
-  };
-  return dce(rebuild(graph, find_equal));
+    std::vector<ValueId> operands;
+    for (const ValueId operand : node.operands) operands.push_back(to[operand].id());
+    if (is_commutative(*node.op)) std::sort(operands.begin(), operands.end());
+    if (const ValueId equal = first.find(builder.graph(), node, operands); equal.valid()) {
+      to.set(id, Value(builder, equal));
+      continue;
+    }
+    to.set(id, to.copy(node));
+    first.add(to[id].id());
+  }
+  to.close();
+  return dce(builder.finish());
 }
 
 }  // namespace lathe::ir

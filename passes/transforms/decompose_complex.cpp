@@ -145,11 +145,11 @@ class Decomposer {
 
 }  // namespace
 
-Graph decompose_complex(const Graph& graph) {
+Graph decompose_complex(Graph graph) {
   const auto complex = [&](const Node& node) { return is_complex(node.type.dtype); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), complex)) return graph;
-  const Graph primitive = expand_complex(graph);
-  GraphBuilder builder(graph.name);
+  const Graph primitive = expand_complex(std::move(graph));
+  GraphBuilder builder(primitive.name);
   Decomposer(builder, primitive).run();
   return dce(builder.finish());
 }

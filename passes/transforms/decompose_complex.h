@@ -13,6 +13,6 @@ namespace lathe::ir {
 /// side by side are what a complex buffer holds), but not its type, which is now the pair's. So a caller takes the
 /// types that the user sees from the graph before this pass, and binds the same buffers to the graph after it. A
 /// graph without complex values is returned as it is.
-Graph decompose_complex(const Graph& graph);
+Graph decompose_complex(Graph graph);
 
 }  // namespace lathe::ir

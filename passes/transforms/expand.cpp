@@ -7,21 +7,20 @@
 
 namespace lathe::ir {
 
-Graph expand(const Graph& graph, std::span<const Op* const> keep) {
+Graph expand(Graph graph, std::span<const Op* const> keep) {
   const auto expandable = [&](const Node& node) {
     return node.op->as<Composite>() && std::find(keep.begin(), keep.end(), node.op) == keep.end();
   };
-  Graph result = graph;
   // One level a round: an expansion may hold composites again.
-  while (std::any_of(result.nodes.begin(), result.nodes.end(), expandable)) {
+  while (std::any_of(graph.nodes.begin(), graph.nodes.end(), expandable)) {
     const auto once = [&](GraphBuilder& builder, const Node& node,
                           std::span<const Value> operands) -> std::optional<Value> {
       if (!expandable(node)) return std::nullopt;
       return node.op->as<Composite>()->expand(builder, node, operands);
     };
-    result = dce(rebuild(result, once));
+    graph = dce(rebuild(graph, once));
   }
-  return result;
+  return graph;
 }
 
 }  // namespace lathe::ir

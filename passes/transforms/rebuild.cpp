@@ -29,7 +29,9 @@ std::vector<Value> Rebuilder::operands(const Node& node) const {
 }
 
 Value Rebuilder::copy(const Node& node) const {
-  auto now = operands(node);
+  std::vector<Value>& now = scratch_;
+  now.clear();
+  for (const ValueId id : node.operands) now.push_back((*this)[id]);
   bool as_typed = true;
   for (std::size_t i = 0; as_typed && i < now.size(); ++i)
     as_typed = now[i].type().looks_like(from_[node.operands[i]].type);

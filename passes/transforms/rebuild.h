@@ -42,6 +42,7 @@ class Rebuilder {
   GraphBuilder& builder_;
   const Graph& from_;
   std::vector<std::optional<Value>> map_;
+  mutable std::vector<Value> scratch_;  // operands of the node that is copied
 };
 
 /// What should stand for `node` over its new operands; nothing: the node itself. It runs at the node's location.

@@ -34,7 +34,7 @@ bool AttentionGrower::sums_weights() {
   for (const ValueId id : region_.members) {
     const std::vector<ValueId> exponentials = exponentials_in_sum(graph_, id);
     if (std::any_of(exponentials.begin(), exponentials.end(), is_member)) return true;
-    for (const Read& r : s_.reads[static_cast<std::size_t>(id.index)])
+    for (const Read& r : s_.reads(id))
       if (!is_member(r.value)) read.insert(r.value);
   }
   return std::any_of(read.begin(), read.end(),

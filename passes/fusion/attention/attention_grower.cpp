@@ -195,7 +195,7 @@ bool AttentionGrower::scan() {
 
 void AttentionGrower::visit(ValueId id) {
   const Node& node = graph_[id];
-  const auto& reads = s_.reads[static_cast<std::size_t>(id.index)];
+  const auto& reads = s_.reads(id);
   const bool reads_member =
       std::any_of(reads.begin(), reads.end(), [&](const Read& read) { return state(read.value) == State::member; });
   if (const auto seed = seeds_.find(id); seed != seeds_.end()) {
@@ -239,7 +239,7 @@ bool AttentionGrower::join(ValueId id) {
   if (node.op->as<Contraction>()) return join_consumer(id);
   if (node.op == &ops::scatter_add || node.op == &ops::update_rows) return reject(id, "it scatters");
   const Shape& space = index_space(graph_, node);
-  const auto dims = align(graph_, notes_.plan, region_, space, s_.reads[static_cast<std::size_t>(id.index)]);
+  const auto dims = align(graph_, notes_.plan, region_, space, s_.reads(id));
   if (!dims) return reject(id, "it reads the scores in another arrangement than they are made in");
   if (node.op->as<Reduce>()) return join_reduction(id, *dims);
   if (covers_domain(region_, *dims) && !pull(id, *dims))
@@ -329,7 +329,7 @@ bool AttentionGrower::join_consumer(ValueId id) {
 /// Takes in, or inlines, what `reader` reads over rows and columns and no member is. False where that comes from a
 /// copy of the group's own scores, which is there for another group.
 bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
-  for (const Read& read : s_.reads[static_cast<std::size_t>(reader.index)]) {
+  for (const Read& read : s_.reads(reader)) {
     if (state(read.value) == State::member || !read.affine) continue;
     Dims dims;
     bool direct = true;
@@ -371,7 +371,7 @@ bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
   if (!enter(value, dims)) return false;
   while (!open.empty() && !grew_) {
     Opened& now = open.back();
-    const std::vector<Read>& reads = s_.reads[static_cast<std::size_t>(now.value.index)];
+    const std::vector<Read>& reads = s_.reads(now.value);
     if (now.next == reads.size()) {
       const int cost = cost_in_place(now.value);
       if (cost <= inline_limit && inline_.insert(now.value).second) arithmetic_ += cost;

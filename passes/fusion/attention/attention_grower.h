@@ -14,15 +14,19 @@ struct AttentionSubject {
   explicit AttentionSubject(const ir::Graph& graph);
   const ir::Graph& graph;
   std::vector<std::vector<ir::ValueId>> users;
-  std::vector<bool> inlined;             ///< by node: masks, iotas, draws: what readers compute for themselves
-  std::vector<std::vector<Read>> reads;  ///< by node, through views and what is inlined; empty for those themselves
-  std::vector<std::int64_t> in_place;    ///< by node: arithmetic_in_place
-  std::vector<bool> in_memory;           ///< by node: an output, an update, or what a reshape shows
+  std::vector<bool> inlined;           ///< by node: masks, iotas, draws: what readers compute for themselves
+  std::vector<std::int64_t> in_place;  ///< by node: arithmetic_in_place
+  std::vector<bool> in_memory;         ///< by node: an output, an update, or what a reshape shows
   Dependence dependence;
 
   const ir::Node& node(ir::ValueId id) const { return graph[id]; }
+  /// What a node reads, through views and what is inlined; nothing for those themselves.
+  const std::vector<Read>& reads(ir::ValueId id) const;
   /// A view, or inlined: it has no place of its own.
   bool is_transparent(ir::ValueId id) const;
+
+ private:
+  mutable std::vector<std::optional<std::vector<Read>>> reads_;  // by node, once it is asked for
 };
 
 /// What growers note of nodes, by node: one grower after the other uses it, and clears what it has noted.

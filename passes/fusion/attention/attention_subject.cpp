@@ -11,20 +11,15 @@ AttentionSubject::AttentionSubject(const Graph& g)
     : graph(g),
       users(g.users()),
       inlined(choose_inlined(g)),
-      reads(g.nodes.size()),
       in_memory(g.nodes.size(), false),
-      dependence(g) {
+      dependence(g),
+      reads_(g.nodes.size()) {
   const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
   for (const ValueId id : all_values(g)) {
     const Node& node = g[id];
     const bool generated = node.type.dtype == boolean || is_integer(node.type.dtype) || is_splat(node) ||
                            node.op == &ops::random_uniform || node.op == &ops::iota;
     inlined[at(id)] = inlined[at(id)] && generated;
-  }
-  for (const ValueId id : all_values(g)) {
-    const Node& node = g[id];
-    const bool own = !is_alias(node) && !inlined[at(id)] && !node.op->as<Argument>() && node.op != &ops::constant;
-    if (own) reads[at(id)] = reads_of(g, id, inlined);
   }
   in_place = arithmetic_in_place(g, inlined);
   for (const ValueId id : g.results()) in_memory[at(id)] = true;
@@ -34,6 +29,16 @@ AttentionSubject::AttentionSubject(const Graph& g)
     if (in_memory[static_cast<std::size_t>(i)] || node.op->as<View>()->map(g, node).reshape)
       in_memory[at(node.operands[0])] = true;
   }
+}
+
+const std::vector<Read>& AttentionSubject::reads(ValueId id) const {
+  auto& found = reads_[static_cast<std::size_t>(id.index)];
+  if (!found) {
+    const Node& node = graph[id];
+    const bool own = !is_transparent(id) && !node.op->as<Argument>() && node.op != &ops::constant;
+    found = own ? reads_of(graph, id, inlined) : std::vector<Read>();
+  }
+  return *found;
 }
 
 bool AttentionSubject::is_transparent(ValueId id) const {

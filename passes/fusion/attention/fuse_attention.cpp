@@ -310,7 +310,7 @@ Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
   return own_results(sums_from_results(graph, is_result));
 }
 
-Graph copy_for_late_readers(const Graph& graph, const AttentionOptions& options) {
+Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
   const AttentionSubject subject(graph);
   const AttentionSearch forward = FusionSearch(subject, options).run();
   std::vector<Recomputation> wanted;
@@ -339,7 +339,7 @@ Pipeline attention_passes(const AttentionOptions& options) {
     passes.push_back({"sums-from-results", "row sums of weight times gradient come from results",
                       [options](const Graph& g) { return sums_of_attentions(g, options); }});
   passes.push_back({"recompute-attention", "the backward pass computes attention weights again",
-                    [options](const Graph& g) { return copy_for_late_readers(g, options); }});
+                    [options](Graph g) { return copy_for_late_readers(std::move(g), options); }});
   return passes;
 }
 

@@ -169,22 +169,24 @@ std::optional<ValueId> result_without_node(const Graph& graph) {
 
 Graph own_results(Graph graph) {
   if (!result_without_node(graph)) return graph;
-  GraphBuilder builder(graph.name);
-  Rebuilder to(builder, graph);
-  to.copy_rest();
+  GraphBuilder builder(std::move(graph));
   std::set<ValueId> taken;
-  const auto own = [&](ValueId old) {
-    Value value = to[old];
+  const auto own = [&](ValueId id) {
+    Value value(builder, id);
     while (!is_computed(value.node()) || !taken.insert(value.id()).second) {
       const GraphBuilder::At at(builder, value.node().loc);
       value = builder.add(ops::contiguous, {value});
     }
-    return value;
+    return value.id();
   };
-  for (const Output& output : graph.outputs) builder.output(output.name, own(output.value));
-  for (const Update& update : graph.updates) builder.update(to[update.state], own(update.value));
-  builder.add_checks(graph.checks);
-  return builder.finish();
+  std::vector<Output> outputs = builder.graph().outputs;
+  std::vector<Update> updates = builder.graph().updates;
+  for (Output& output : outputs) output.value = own(output.value);
+  for (Update& update : updates) update.value = own(update.value);
+  Graph result = builder.finish();
+  result.outputs = std::move(outputs);
+  result.updates = std::move(updates);
+  return result;
 }
 
 void verify_prepared(const Graph& graph) {

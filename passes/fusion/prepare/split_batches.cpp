@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ir/ops/functional.h"
@@ -25,10 +26,11 @@ class BatchSplitter {
     for (const ValueId id : graph.results()) kept_.insert(id);
   }
 
-  Graph run() {
+  /// Nothing where nothing is split.
+  std::optional<Graph> run() {
     for (const ValueId id : all_values(graph_))
       if (is_split(id)) find_products(id);
-    if (wanted_.empty()) return graph_;
+    if (wanted_.empty()) return std::nullopt;
     GraphBuilder builder(graph_.name);
     Rebuilder to(builder, graph_);
     for (const ValueId id : all_values(graph_)) {
@@ -221,6 +223,9 @@ class BatchSplitter {
 
 }  // namespace
 
-Graph split_batches(const Graph& graph) { return BatchSplitter(graph).run(); }
+Graph split_batches(Graph graph) {
+  std::optional<Graph> split = BatchSplitter(graph).run();
+  return split ? std::move(*split) : graph;
+}
 
 }  // namespace lathe

@@ -14,6 +14,6 @@ namespace lathe {
 ///   %5 = contract %3, %4 {"abd,acd->abc"}                    ->   %4 = mul %3, %scale          : [N, h, S, T]
 ///   %6 = mul %5, %scale
 ///   %7 = view %6 {N, h, S, T}
-ir::Graph split_batches(const ir::Graph& graph);
+ir::Graph split_batches(ir::Graph graph);
 
 }  // namespace lathe
