@@ -49,7 +49,8 @@ Tensor RelativeBias::operator()(const Graph& g, const Dim& T, const Dim& S, DTyp
   const Tensor ahead = g.arange(T + S - 1, i64, at) - (g.dim_value(T, i64, at) - 1);
   const CallSite line(ahead, at, path());
   const Tensor behind = bucket(maximum(-ahead, 0));
-  const Tensor buckets = options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, behind) : behind;
+  const Tensor buckets =
+      options_.bidirectional ? where(ahead > 0, bucket(maximum(ahead, 0)) + side_, behind) : behind;
   const Tensor values = table_(buckets).to(dtype);  // [T+S-1, h]
   const Tensor place = g.arange(S, i64) - g.arange(T, i64).unsqueeze(1) + (g.dim_value(T) - 1);
   return gather(values, place).permute({2, 0, 1});  // [T, S, h] -> [h, T, S]

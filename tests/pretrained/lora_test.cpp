@@ -344,9 +344,7 @@ TEST_CASE("adapters that do not fit a model are refused by name") {
   const std::string a = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
   CHECK(loading([](Tensors&) {}).empty());
   CHECK_THAT(loading([&](Tensors& t) { t.erase(a); }), Contains(a) && Contains("[adapter_missing]"));
-  CHECK_THAT(loading([&](Tensors& t) {
-               t.at(a) = HostTensor(f32, {3, 32});
-             }),
+  CHECK_THAT(loading([&](Tensors& t) { t.at(a) = HostTensor(f32, {3, 32}); }),
              Contains(a) && Contains("[adapter_shape]"));
   CHECK_THAT(loading([](Tensors& t) { t.emplace("base_model.model.other.weight", HostTensor(f32, {1})); }),
              Contains("base_model.model.other.weight") && Contains("[adapter_left_over]"));

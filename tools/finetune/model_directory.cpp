@@ -97,12 +97,8 @@ void copy_text_files(const fs::path& from, const fs::path& to) {
 
 void save_as_stored(const pretrained::Pretrained& model, const fs::path& folder) {
   const TensorFolder files = TensorFolder::open(model.folder);
-  pretrained::Pretrained stored{.folder = model.folder,
-                                .config = model.config,
-                                .config_text = model.config_text,
-                                .model = nullptr,
-                                .weights = Parameters(),
-                                .places = model.places};
+  pretrained::ModelFiles stored = model;
+  stored.weights = Parameters();
   for (const auto& [name, place] : model.places) {
     const HostTensor& value = model.weights.get(name);
     const DType dtype = files.info(place.tensor).dtype;

@@ -150,13 +150,12 @@ class TextTraining {
 
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
     return {
-        .evaluation = Evaluation{.graph = forward,
-                                 .batches =
-                                     [this](std::int64_t i) {
-                                       return Tensors{{"tokens", validation_batches_->sequential(i)}};
-                                     },
-                                 .count = std::min<std::int64_t>(8, validation_batch_count()),
-                                 .every = s_.evaluate_every},
+        .evaluation =
+            Evaluation{
+                .graph = forward,
+                .batches = [this](std::int64_t i) { return Tensors{{"tokens", validation_batches_->sequential(i)}}; },
+                .count = std::min<std::int64_t>(8, validation_batch_count()),
+                .every = s_.evaluate_every},
         .folder = folder_,
         .save_every = s_.save_every,
         .settings = {.fixed = fixed_settings(), .changeable = changeable_settings(s_), .kept = kept_settings()},
@@ -196,10 +195,7 @@ class TextTraining {
   void loop() {
     progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
     const bool done = trainer_->run(
-        [this](std::int64_t step) {
-          return Tensors{{"tokens", train_batches_->random(step)}};
-        },
-        s_.optimizer.steps);
+        [this](std::int64_t step) { return Tensors{{"tokens", train_batches_->random(step)}}; }, s_.optimizer.steps);
     progress_.reset();
     if (!done) end_stopped_run(trainer_->step(), folder());
   }

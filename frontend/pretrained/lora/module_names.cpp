@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view all_linear = "all-linear";
 
 /// Where the pattern, as a part of `whole`, first matches the path.
-std::optional<text::Regex::Match> first_match(std::string_view pattern, const std::string& whole, std::string_view path) {
+std::optional<text::Regex::Match> first_match(std::string_view pattern, const std::string& whole,
+                                              std::string_view path) {
   try {
     text::MatchMemory memory;
     text::Regex::Match match;

@@ -135,7 +135,8 @@ TEST_CASE("fusion: updates of a table are added where the rest of its gradient l
 }
 
 TEST_CASE("fusion: updates of a table that is read twice are added where the rest of its gradient lies") {
-  const FusionPlan plan = plan_fusion(parse(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32],
+  const FusionPlan plan =
+      plan_fusion(ir::parse_graph(R"(graph @g(input %i: i64[n], input %u: f32[n, 8], input %a: f32[k, 32],
                                               input %b: f32[k, 8]) {
   %1 = contract %a, %b {spec="kv,kd->vd"}
   %2 = scatter_add %i, %u {size=32, dim=0}
@@ -146,7 +147,7 @@ TEST_CASE("fusion: updates of a table that is read twice are added where the res
   %7 = mul %6, %6
   output "y" %7
 })"),
-                                      in_place);
+                  in_place);
   const auto base = [&](std::size_t id) { return plan.placement[id].base.index; };
   CHECK(base(4) == 9);
   CHECK(base(6) == 9);
