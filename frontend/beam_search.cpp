@@ -15,7 +15,7 @@ namespace {
 /// What stands for a sequence that is none, and what is taken off the score of one that does not count.
 constexpr double nothing = -1e9;
 
-struct Candidate {
+struct Extension {
   std::vector<std::int64_t> tokens;
   double score = nothing;  // the sum of log-probabilities; over the length where it has ended
   bool ended = false;
@@ -40,8 +40,8 @@ std::vector<double> log_softmax(const std::vector<double>& logits) {
 }
 
 /// The best `count` of all, the best first; the first of equals.
-void keep_best(std::vector<Candidate>& all, std::size_t count) {
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+void keep_best(std::vector<Extension>& all, std::size_t count) {
+  std::stable_sort(all.begin(), all.end(), [](const Extension& a, const Extension& b) { return a.score > b.score; });
   if (all.size() > count) all.resize(count);
 }
 
@@ -56,11 +56,11 @@ class Search {
 
   std::vector<Beam> run(const NextLogits& next) {
     for (bool goes_on = true; goes_on;) {
-      std::vector<Candidate> candidates = extended(next);
+      std::vector<Extension> candidates = extended(next);
       ++added_;
       const bool all_end = mark_ended(candidates);
       const bool searching = may_improve_;
-      std::vector<Candidate> best(candidates.begin(),
+      std::vector<Extension> best(candidates.begin(),
                                   candidates.begin() + std::min(std::ssize(candidates), options_.width));
       go_on_with(std::move(candidates));
       if (searching && !(is_full() && options_.early_stopping == BeamOptions::EarlyStopping::yes))
@@ -70,16 +70,16 @@ class Search {
       goes_on = may_improve_ && !stops && !all_end;
     }
     std::vector<Beam> found;
-    for (Candidate& each : ended_)
+    for (Extension& each : ended_)
       if (each.ended && std::ssize(found) < options_.results) found.push_back({std::move(each.tokens), each.score});
     return found;
   }
 
  private:
   /// The best continuations by one token, as many as leave enough where all end tokens are among them.
-  std::vector<Candidate> extended(const NextLogits& next) const {
+  std::vector<Extension> extended(const NextLogits& next) const {
     std::vector<std::vector<std::int64_t>> sequences;
-    for (const Candidate& each : going_) sequences.push_back(each.tokens);
+    for (const Extension& each : going_) sequences.push_back(each.tokens);
     const std::vector<std::vector<double>> rows = next(sequences);
     if (rows.size() != sequences.size())
       throw UserError(fmt::format("beam search: {} rows of logits for {} sequences", rows.size(), sequences.size()),
@@ -102,7 +102,7 @@ class Search {
       return std::pair(a.from, a.token) < std::pair(b.from, b.token);
     };
     std::partial_sort(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(wanted), steps.end(), better);
-    std::vector<Candidate> best;
+    std::vector<Extension> best;
     for (std::size_t i = 0; i < wanted; ++i) {
       best.push_back({going_[steps[i].from].tokens, steps[i].score});
       best.back().tokens.push_back(steps[i].token);
@@ -111,16 +111,16 @@ class Search {
   }
 
   /// Marks those that an end token or their length ends; whether that is all of them.
-  bool mark_ended(std::vector<Candidate>& candidates) const {
+  bool mark_ended(std::vector<Extension>& candidates) const {
     const auto& ends = options_.end_tokens;
-    for (Candidate& each : candidates)
+    for (Extension& each : candidates)
       each.ended =
           added_ >= options_.longest || std::find(ends.begin(), ends.end(), each.tokens.back()) != ends.end();
-    return std::all_of(candidates.begin(), candidates.end(), [](const Candidate& each) { return each.ended; });
+    return std::all_of(candidates.begin(), candidates.end(), [](const Extension& each) { return each.ended; });
   }
 
-  void go_on_with(std::vector<Candidate> candidates) {
-    for (Candidate& each : candidates) {
+  void go_on_with(std::vector<Extension> candidates) {
+    for (Extension& each : candidates) {
       if (each.ended) each.score += nothing;
       each.ended = false;
     }
@@ -129,8 +129,8 @@ class Search {
   }
 
   /// Of the best that were extended, those that have ended come in where they are better.
-  void take_ended(std::vector<Candidate> best) {
-    for (Candidate& each : best) {
+  void take_ended(std::vector<Extension> best) {
+    for (Extension& each : best) {
       if (!each.ended) continue;
       each.score /= std::pow(static_cast<double>(added_), options_.length_penalty);
       ended_.push_back(std::move(each));
@@ -139,7 +139,7 @@ class Search {
   }
 
   bool is_full() const {
-    return std::all_of(ended_.begin(), ended_.end(), [](const Candidate& each) { return each.ended; });
+    return std::all_of(ended_.begin(), ended_.end(), [](const Extension& each) { return each.ended; });
   }
   /// The score that the best that goes on can have.
   double best_possible() const {
@@ -151,7 +151,7 @@ class Search {
 
   const BeamOptions& options_;
   std::size_t width_;
-  std::vector<Candidate> going_, ended_;  // `width` of each, the best first; those ended may be none
+  std::vector<Extension> going_, ended_;  // `width` of each, the best first; those ended may be none
   std::int64_t added_ = 0;
   bool may_improve_ = true;
 };

@@ -17,7 +17,6 @@ namespace lathe {
 namespace {
 
 using Kind = CachedLm::Kind;
-using TokenId = CachedLm::TokenId;
 
 DType logits_type(DType dtype) { return dtype == f64 ? f64 : f32; }
 
@@ -49,11 +48,13 @@ BuiltGraph build(const pretrained::CausalLm& model, Kind kind, DType dtype, cons
   return {g.finish(), *cache.widest_window};
 }
 
-bool is_ragged(std::span<const std::vector<TokenId>> prompts) {
+bool is_ragged(std::span<const std::vector<CachedLm::TokenId>> prompts) {
   return std::any_of(prompts.begin(), prompts.end(), [&](const auto& p) { return p.size() != prompts[0].size(); });
 }
 
-std::int64_t size_of(const std::vector<TokenId>& prompt) { return static_cast<std::int64_t>(prompt.size()); }
+std::int64_t size_of(const std::vector<CachedLm::TokenId>& prompt) {
+  return static_cast<std::int64_t>(prompt.size());
+}
 
 /// Copies the rows of [B, kv, rows, d] that both have.
 void copy_rows(const HostTensor& from, HostTensor& to) {
@@ -152,7 +153,7 @@ void CachedLm::make_room(std::int64_t length, bool keep) {
   }
 }
 
-const HostTensor& CachedLm::start(std::span<const std::vector<TokenId>> prompts) {
+const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>> prompts) {
   if (prompts.empty()) throw UserError("there is no prompt", "generation_prompt", "give one or more");
   for (std::size_t i = 0; i < prompts.size(); ++i)
     if (prompts[i].empty())
@@ -179,12 +180,12 @@ const HostTensor& CachedLm::start(std::span<const std::vector<TokenId>> prompts)
 
 /// Tokens first .. first + count - 1 of each prompt. One that has ended is given its last token again, at its own
 /// place, which writes what is there.
-void CachedLm::read_chunk(std::span<const std::vector<TokenId>> prompts, std::int64_t first, std::int64_t count,
-                          bool ragged) {
+void CachedLm::read_chunk(std::span<const std::vector<CachedLm::TokenId>> prompts, std::int64_t first,
+                          std::int64_t count, bool ragged) {
   const std::int64_t B = batch();
   HostTensor ids(i64, {B, count}), positions(i64, {B, count}), last(i64, {B});
   for (std::int64_t b = 0; b < B; ++b) {
-    const std::vector<TokenId>& prompt = prompts[static_cast<std::size_t>(b)];
+    const std::vector<CachedLm::TokenId>& prompt = prompts[static_cast<std::size_t>(b)];
     const std::int64_t end = size_of(prompt) - 1;
     for (std::int64_t t = 0; t < count; ++t) {
       const std::int64_t at = std::min(first + t, end);
@@ -209,7 +210,7 @@ void CachedLm::read_chunk(std::span<const std::vector<TokenId>> prompts, std::in
   }
 }
 
-const HostTensor& CachedLm::step(std::span<const TokenId> tokens, const std::vector<bool>& done) {
+const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, const std::vector<bool>& done) {
   if (tokens.size() != lengths_.size() || lengths_.empty() || (!done.empty() && done.size() != tokens.size()))
     throw UserError(
         fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(), lengths_.size()),
