@@ -207,10 +207,14 @@ TEST_CASE("what a killed training left goes when it starts again", "[tools][trai
   fs::create_directories(scratch.path("run/checkpoints/.work-00000009-step-9"));
   scratch.write("run/checkpoints/.work-00000009-step-9/.tensors.safetensors.17-0.lathe-tmp", "half");
   scratch.write("run/.loss.svg.17-0.lathe-tmp", "half");
+  scratch.write("run/.tokenizer.json.17-0.lathe-tmp", "half");
+  scratch.write("run/model/.config.json.17-0.lathe-tmp", "half");
   scratch.write("run/notes.txt", "mine");
   REQUIRE(run_lathe(scratch, train + "--steps 2").status == 0);
-  CHECK(names_in(scratch.path("run")) == std::set<std::string>{".lock", "checkpoints", "loss.svg", "notes.txt"});
+  CHECK(names_in(scratch.path("run")) ==
+        std::set<std::string>{".lock", "checkpoints", "loss.svg", "model", "notes.txt"});
   CHECK_FALSE(fs::exists(scratch.path("run/checkpoints/.work-00000009-step-9")));
+  CHECK_FALSE(fs::exists(scratch.path("run/model/.config.json.17-0.lathe-tmp")));
 }
 
 TEST_CASE("a checkpoint that is not of this program is an error by name", "[tools][train]") {

@@ -103,4 +103,10 @@ void write_model_folder(const std::filesystem::path& folder, const ModelSettings
         json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", model.context}}.dump(2) + "\n");
 }
 
+void remove_model_leftovers(const std::filesystem::path& folder) {
+  for (const char* name :
+       {"model.safetensors", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"})
+    AtomicFile::remove_leftovers(folder / name);
+}
+
 }  // namespace lathe::tools

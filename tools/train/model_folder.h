@@ -13,4 +13,7 @@ namespace lathe::tools {
 void write_model_folder(const std::filesystem::path& folder, const ModelSettings& model, const TextCodec& codec,
                         const Parameters& weights);
 
+/// Removes what a process that was killed left half-written there.
+void remove_model_leftovers(const std::filesystem::path& folder);
+
 }  // namespace lathe::tools
