@@ -68,17 +68,18 @@ TextCodec TextCodec::make(const std::string& option, std::string_view text) {
   return TextCodec(learn_byte_level_bpe(replace_invalid_utf8(text), {.vocabulary_size = size_of(option)}));
 }
 
-TextCodec TextCodec::resumed(const Settings& kept, const std::filesystem::path& folder) {
+TextCodec TextCodec::resumed(const Settings& kept, const std::filesystem::path& checkpoint,
+                             const std::filesystem::path& run) {
   if (const auto characters = kept.find("characters"); characters != kept.end())
     return TextCodec(text::Vocabulary::from_characters(characters->second));
   const auto hash = kept.find("tokenizer_sha256");
   if (hash == kept.end())
-    throw UserError(fmt::format("the checkpoint in {} has no vocabulary: its state.json lacks config.characters",
-                                folder.string()),
+    throw UserError(fmt::format("the checkpoint {} has no vocabulary: its state.json lacks config.characters",
+                                checkpoint.string()),
                     "train_resume", "give another --output, or --fresh to start anew");
-  Tokenizer tokenizer = Tokenizer::load(folder / "tokenizer.json");
+  Tokenizer tokenizer = Tokenizer::load(run / "tokenizer.json");
   if (sha256_hex(tokenizer.json()) != hash->second)
-    throw UserError(fmt::format("{} is not the tokenizer of the checkpoint", (folder / "tokenizer.json").string()),
+    throw UserError(fmt::format("{} is not the tokenizer of the checkpoint", (run / "tokenizer.json").string()),
                     "train_resume", "bring the file back, or give --fresh to start anew");
   return TextCodec(std::move(tokenizer));
 }

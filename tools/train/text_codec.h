@@ -24,8 +24,10 @@ class TextCodec {
   /// By --tokenizer: "" for characters, "bpe:SIZE" to learn a byte-level BPE from the text, else a tokenizer.json or
   /// a folder with one. UserErrors [tokenizer_size], those of Tokenizer.
   static TextCodec make(const std::string& option, std::string_view text);
-  /// The one of a run that goes on: what kept() gave, and tokenizer.json in its folder. UserError [train_resume].
-  static TextCodec resumed(const Settings& kept, const std::filesystem::path& folder);
+  /// The one of a run that goes on: what kept() gave, as the checkpoint has it, and tokenizer.json in the run's
+  /// folder. UserError [train_resume].
+  static TextCodec resumed(const Settings& kept, const std::filesystem::path& checkpoint,
+                           const std::filesystem::path& run);
 
   std::int64_t size() const;      ///< ids
   std::string_view unit() const;  ///< "characters" or "tokens"

@@ -109,11 +109,7 @@ class TextTraining {
     if (!s_.text.empty() && config.count("text") && config.at("text") != text_hash_)
       throw UserError(fmt::format("the checkpoint in {} was trained on another text", s_.output.string()),
                       "train_resume", "give another --output, or --fresh to start anew");
-    if (!config.count("characters") && !config.count("tokenizer_sha256"))
-      throw UserError(fmt::format("the checkpoint {} has no vocabulary: its state.json lacks config.characters",
-                                  checkpoint.folder.string()),
-                      "train_resume", "give another --output, or --fresh to start anew");
-    return TextCodec::resumed(config, s_.output);
+    return TextCodec::resumed(config, checkpoint.folder, s_.output);
   }
 
   void prepare_model() {
