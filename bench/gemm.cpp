@@ -103,16 +103,15 @@ double worst_error(const GemmCase& c, const Operands& data) {
 
 cpu::GemmPlan plan_of(const GemmCase& c, const Options& options) {
   cpu::GemmQuery query{.compute = f32,
-                       .vector_bits = options.target.vector_bits,
+                       .cpu = cpu_info(options.target),
                        .batch = c.batch,
                        .m = c.m,
                        .n = c.n,
                        .k = c.k,
                        .lhs_axis = c.lhs,
                        .rhs_axis = c.rhs,
-                       .sliced = vector_target(options.target).tiles,
-                       .epilogue_small = true,
-                       .far_l3 = vector_target(options.target).far_l3};
+                       .sliced = cpu_info(options.target).tiles,
+                       .epilogue_small = true};
   if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
   cpu::GemmPlan plan = cpu::plan_gemm(query);
   const std::map<std::string, Source> sources = {

@@ -22,11 +22,10 @@ using namespace lathe;
 
 void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
             const RowChunks& chunks = {}) {
-  const Program program = lower_cpu(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, {512});
+  const Program program = lower_cpu(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, CpuInfo{});
   const MemoryPlan plan = plan_memory(program, dims);
   int copies = 0;
-  for (const Launch& launch : program.launches)
-    copies += !launch.names.empty() && launch.names[0].starts_with("copy ") ? 1 : 0;
+  for (const Launch& launch : program.launches) copies += launch.info.role == KernelRole::copy ? 1 : 0;
   constexpr double mega = 1e-6;
   fmt::print("{:<34} {:>8.1f} {:>8.1f} {:>6.3f} {:>9.1f} {:>9.1f} MB  {} states copied back\n", title,
              static_cast<double>(plan.arena_bytes) * mega, static_cast<double>(plan.lower_bound) * mega,
@@ -40,7 +39,7 @@ void budgets(const std::string& title, const ir::Graph& step, const DimBindings&
   const ir::Graph graph = ir::run_pipeline(step, ir::default_pipeline()).graph;
   std::string peak;
   const auto took = [&](std::int64_t budget) {
-    const Program program = lower_cpu(graph, {512}, {.memory = MemoryBudget{budget, dims}});
+    const Program program = lower_cpu(graph, CpuInfo{}, {.memory = MemoryBudget{budget, dims}});
     const MemoryPlan plan = plan_memory(program, dims);
     peak = most > 0 ? describe(plan, program, most) : "";
     return plan.arena_bytes + plan.argument_bytes;

@@ -16,7 +16,7 @@
 #include "bench/memory_cases.h"
 #include "bench/op_cases.h"
 #include "runtime/executable.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/seconds.h"
 

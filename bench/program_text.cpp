@@ -21,7 +21,7 @@ void write_text(const std::filesystem::path& file, const Program& program) {
     for (const int b : launch.buffers) out << fmt::format(" b{}", b);
     for (const Dim& dim : launch.dims) out << " " << dim.to_string();
     for (const std::string& check : launch.checks) out << " check " << check;
-    for (const std::string& op : launch.names) out << " | " << op;
+    for (const std::string& op : launch.names()) out << " | " << op;
     out << "\n";
   }
 }

@@ -32,7 +32,7 @@
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/seconds.h"
 #include "runtime/trace/trace.h"

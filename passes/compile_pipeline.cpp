@@ -16,7 +16,7 @@ ir::Pipeline compile_pipeline(const Machine& machine, const LowerOptions& option
 
 ir::Graph as_fused(const ir::Graph& graph) {
   const ir::Graph primitives = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
-  return recompute_attention(prepare_for_fusion(primitives), {.blocks = true});
+  return recompute_attention(prepare_for_fusion(primitives), {.block_bytes = CpuInfo{}.l2.share()});
 }
 
 const std::vector<Stage>& lowering_stages() {

@@ -13,8 +13,8 @@
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/chunks/chunk_rows.h"
-#include "passes/fusion/attention/explain_attention.h"
 #include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/attention/require_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/transforms/canonicalize.h"
@@ -111,8 +111,8 @@ void insert_before(Pipeline& pipeline, std::string_view name, Pass pass) {
 
 Pipeline parse_pipeline(std::string_view names, const RowChunks& chunks) {
   Pipeline known = all_passes(chunks);
-  for (const Pipeline& more :
-       {mode_passes(), gpu_machine(false).passes, prepare_passes(), attention_passes({.blocks = true})})
+  for (const Pipeline& more : {mode_passes(), gpu_machine({}).passes, prepare_passes(),
+                               attention_passes({.block_bytes = CpuInfo{}.l2.share()})})
     known.insert(known.end(), more.begin(), more.end());
   known.push_back(require_attention_pass());
   Pipeline pipeline;

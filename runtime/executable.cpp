@@ -17,7 +17,7 @@
 #include "runtime/compile_options.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/seconds.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/target_machine.h"
@@ -182,7 +182,7 @@ std::unique_ptr<ProgramRunner> gpu_runner(const CompileOptions& options, const G
 }
 
 TuneMachine cpu_to_tune(const CompileOptions& options) {
-  return {.name = fmt::format("{}\n{} threads", cpu_info().model, threads_of(options)),
+  return {.name = fmt::format("{}\n{} threads", host_cpu().model, threads_of(options)),
           .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, options.target.cpu); },
           .make_runner =
               [&](const Program& program, const std::vector<bool>& skipped) {

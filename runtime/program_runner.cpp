@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/list.h"
 #include "ir/support/error.h"
 
 namespace lathe {
@@ -10,12 +11,12 @@ void check_status(const Launch& launch, std::int64_t code) {
   if (code == 0) return;
   const auto at = static_cast<std::size_t>(code - 1);
   const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
-  const auto looks_up = [](const std::string& name) {
-    const auto has = [&](const char* op) { return name.find(op) != std::string::npos; };
-    return has(" gather") || has(" scatter_add") || has(" update_rows");
+  const auto looks_up = [](const LaunchOp& op) {
+    return op.op == &ir::ops::gather || op.op == &ir::ops::scatter_add || op.op == &ir::ops::update_rows;
   };
-  const auto named = std::find_if(launch.names.begin(), launch.names.end(), looks_up);
-  throw UserError(launch.loc, named == launch.names.end() ? "an op that looks up elements" : *named, message,
+  const std::vector<LaunchOp>& ops = launch.info.ops;
+  const auto named = std::find_if(ops.begin(), ops.end(), looks_up);
+  throw UserError(launch.loc, named == ops.end() ? "an op that looks up elements" : named->to_string(), message,
                   "index_range", "look at the integers that are passed in");
 }
 

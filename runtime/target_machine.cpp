@@ -5,17 +5,17 @@
 
 namespace lathe {
 
-VectorTarget vector_target(const codegen::TargetCpu& cpu) {
-  const bool pairs = cpu.has("avx512bf16") && cpu.cpu.starts_with("znver");
-  return {.bits = cpu.vector_bits,
-          .dot_pairs = cpu.vector_bits == 512 && pairs,
-          .far_l3 = cpu.has("amx-tile"),
-          .tiles = cpu.vector_bits == 512 && cpu.has_tiles()};
+CpuInfo cpu_info(const codegen::TargetCpu& cpu) { return cpu_info_for(cpu.cpu, cpu.features, cpu.vector_bits); }
+
+MachineInfo machine_info(const Target& target) {
+  if (target.kind == Target::Kind::cpu) return cpu_info(target.cpu);
+  return target.arch ? gpu_info(target.arch->name()) : GpuInfo{};
 }
 
 Machine machine_of(const Target& target) {
-  if (target.kind == Target::Kind::cpu) return cpu_machine(vector_target(target.cpu));
-  return gpu_machine(target.arch && target.arch->has_warpgroups());
+  const MachineInfo info = machine_info(target);
+  if (const auto* const cpu = std::get_if<CpuInfo>(&info)) return cpu_machine(*cpu);
+  return gpu_machine(std::get<GpuInfo>(info));
 }
 
 }  // namespace lathe

@@ -7,7 +7,7 @@
 
 #include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/seconds.h"
 #include "tools/arguments.h"
@@ -79,7 +79,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
     const Launch& launch = program.launches[static_cast<std::size_t>(total.example)];
     const double rate = total.seconds > 0 ? total.gflops / total.seconds : 0;
     std::string names;
-    for (const std::string& name : launch.names) names += (names.empty() ? "" : ", ") + name;
+    for (const std::string& name : launch.names()) names += (names.empty() ? "" : ", ") + name;
     constexpr std::size_t widest = 60;
     if (names.size() > widest) names = names.substr(0, widest) + "...";
     text += fmt::format("{:>9.3f} {:>5.1f}% {:>8} {:>9} {:>6}  {} at {}\n", total.seconds * 1e3,

@@ -11,11 +11,13 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
+#include "runtime/target_machine.h"
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/target.h"
 
 namespace lathe::tools {
 
@@ -80,8 +82,18 @@ std::string measured(int threads) {
   return text + row("core to core", fmt::format("{:.0f} ns there and back", measure_core_round_trip() * 1e9));
 }
 
+/// What schedules and estimates are told of a target.
+std::string described(const std::string& target) {
+  const MachineInfo info = machine_info(Target::named(target));
+  return std::visit(
+      [&](const auto& is) {
+        return fmt::format("schedules for {} count on {}:\n{}", target, is.name, to_string(is));
+      },
+      info);
+}
+
 void run(bool measure) {
-  const CpuInfo cpu = cpu_info();
+  const HostCpu cpu = host_cpu();
   const VectorUnit unit = widest_vector_unit();
   const codegen::TargetCpu target = codegen::TargetCpu::host();
   std::string text = cpu.to_string();
@@ -98,6 +110,7 @@ void run(bool measure) {
   text += row("NVRTC", nvrtc_text());
   text += row("driver", driver_text());
   text += row("cache", cache_text());
+  text += described("host");
   if (measure) text += measured(usable_cpus());
   write_text("-", text);
 }
@@ -106,9 +119,12 @@ void run(bool measure) {
 
 void add_doctor(CLI::App& app) {
   auto measure = std::make_shared<bool>(false);
+  auto target = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("doctor", "Tell what this machine offers: CPU, LLVM, NVRTC, driver, cache");
-  command->add_flag("--measure", *measure, "Measure arithmetic and memory, about 2 seconds");
-  command->callback([measure] { run(*measure); });
+  CLI::Option* measured = command->add_flag("--measure", *measure, "Measure arithmetic and memory, about 2 seconds");
+  add_target_option(*command, *target)->excludes(measured);
+  command->footer("With --target: what code for it counts on, this machine or not.");
+  command->callback([measure, target] { target->empty() ? run(*measure) : write_text("-", described(*target)); });
 }
 
 }  // namespace lathe::tools

@@ -114,9 +114,11 @@ void add_dump(CLI::App& app) {
   command->add_option("--after", options->after,
                       "Show it after this stage of compilation (lathe opt --list tells them); all shows each");
   command
-      ->add_option("--target,--cpu", options->target,
-                   "What it is compiled for: host, x86-64-v2, x86-64-v3 or x86-64-v4, with features such as "
-                   ",-amx-bf16; cuda, or cuda: and the exact chip")
+      ->add_option(
+          "--target,--cpu", options->target,
+          fmt::format("What it is compiled for: {}, with features such as ,-amx-bf16; cuda, or cuda: and the "
+                      "exact chip",
+                      list_of(codegen::TargetCpu::names())))
       ->capture_default_str();
   command->add_option("--dim", options->dims, "For memory-plan and --memory-budget: the size of a dim, as NAME=SIZE")
       ->allow_extra_args(false)

@@ -3,16 +3,12 @@
 #include <CLI/CLI.hpp>
 
 #include "passes/chunks/explain_chunks.h"
-#include "passes/cpu/explain_cpu_attention.h"
-#include "passes/cpu/explain_memory.h"
-#include "passes/cpu/lower_cpu.h"
-#include "passes/fusion/attention/explain_attention.h"
-#include "passes/fusion/attention/fuse_attention.h"
-#include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "passes/gpu/attention/explain_gpu_attention.h"
+#include "passes/explain/explain_attention.h"
+#include "passes/explain/explain_memory.h"
+#include "passes/fusion/attention/require_attention.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/known_sizes.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/target.h"
 #include "runtime/target_machine.h"
 #include "tools/commands.h"
@@ -38,20 +34,29 @@ std::string chunks_text(const ir::Graph& from, const ExplainOptions& options) {
   return explain_row_chunks(passed, options.row_chunks.value_or(RowChunks{}));
 }
 
-std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
-  const ir::Graph graph = ir::run_pipeline(from, ir::default_pipeline()).graph;
-  MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(graph, options.dims));
-  budget.threads = options.threads > 0 ? options.threads : usable_cpus();
-  return explain_memory(graph, vector_target(Target::host().cpu), budget);
+/// The graph on its way through compilation for a target, up to its kernels.
+Lowered lowered_for(const ir::Graph& graph, const Machine& machine, const LowerOptions& options) {
+  // What is not fused is told of first.
+  ir::PipelineOptions passes;
+  if (options.attention == AttentionFusion::required) passes.disable = {require_attention_pass().name};
+  return lower_prepared(ir::run_pipeline(graph, compile_pipeline(machine, options), passes).graph, machine, options);
 }
 
-std::string fusion_text(const ir::Graph& graph, const ExplainOptions& options) {
-  const Target target = Target::named(options.target);
-  if (target.kind == Target::Kind::cuda)
-    return explain_gpu_attention(graph, target.arch && target.arch->has_warpgroups());
-  const VectorTarget vectors = vector_target(target.cpu);
-  return explain_cpu_attention(graph, vectors,
-                               options.require_fused ? AttentionCosts::none : attention_costs(vectors));
+std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
+  const Machine machine = machine_of(Target::host());
+  const ir::Graph prepared = ir::run_pipeline(from, compile_pipeline(machine)).graph;
+  MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(from, options.dims));
+  budget.threads = options.threads > 0 ? options.threads : usable_cpus();
+  return explain_memory(prepared, machine, budget);
+}
+
+void tell_fusion(const ir::Graph& graph, const ExplainOptions& options) {
+  const Machine machine = machine_of(Target::named(options.target));
+  LowerOptions lower;
+  if (options.require_fused) lower.attention = AttentionFusion::required;
+  const Lowered lowered = lowered_for(graph, machine, lower);
+  write_text(options.output, explain_fusion(lowered, machine.info));
+  if (options.require_fused) require_fused_attention(lowered.graph);
 }
 
 }  // namespace
@@ -96,9 +101,7 @@ void add_explain(CLI::App& app) {
       return;
     }
     if (options->fusion) {
-      const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
-      write_text(options->output, fusion_text(passed, *options));
-      if (options->require_fused) require_fused_attention(recompute_attention(prepare_for_fusion(passed)));
+      tell_fusion(graph, *options);
       return;
     }
     write_text(options->output, ir::explain(graph, {.collapse_layers = !options->all}));

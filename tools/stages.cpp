@@ -24,7 +24,7 @@ std::string launches_text(const Program& program) {
     for (const Dim& dim : launch.dims) dims.push_back(dim.to_string());
     text += fmt::format("// launch {}: kernel {} @{}({}){}{}  from {} at {}\n", i, launch.kernel,
                         program.kernels[static_cast<std::size_t>(launch.kernel)].name, fmt::join(buffers, ", "),
-                        dims.empty() ? "" : " for ", fmt::join(dims, ", "), fmt::join(launch.names, ", "),
+                        dims.empty() ? "" : " for ", fmt::join(dims, ", "), fmt::join(launch.names(), ", "),
                         launch.loc.to_string());
   }
   return text;

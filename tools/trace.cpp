@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/execute.h"

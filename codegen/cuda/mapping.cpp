@@ -7,6 +7,7 @@
 
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/structure_rules.h"
+#include "ir/machine/gpu_info.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -46,13 +47,15 @@ std::int64_t trips(std::int64_t lo, std::int64_t hi, std::int64_t step) {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel.name, text, label));
 }
 
+constexpr int most_threads = GpuInfo{}.most_block_threads;
+
 class Reader {
  public:
   explicit Reader(const Kernel& kernel) : kernel_(kernel), depth_(kernel.buffers.size(), 0) {}
 
   Mapping run() {
     sizes(kernel_.body);
-    if (mapping_.block_size() > 1024)
+    if (mapping_.block_size() > most_threads)
       fail(kernel_, fmt::format("{} threads in a block", mapping_.block_size()), "thread_bounds");
     block(kernel_.body);
     return mapping_;
@@ -69,8 +72,8 @@ class Reader {
       if (loop->kind == LoopKind::parallel) fail(kernel_, "a parallel loop", "mapped");
       if (is_thread(loop->kind)) {
         const std::int64_t count = constant_trip_count(kernel_, *loop);
-        if (count < 0 || count > 1024)
-          fail(kernel_, "a thread loop without constant bounds up to 1024", "thread_bounds");
+        if (count < 0 || count > most_threads)
+          fail(kernel_, fmt::format("a thread loop without constant bounds up to {}", most_threads), "thread_bounds");
         int& longest = mapping_.threads[axis_of(loop->kind)];
         longest = std::max(longest, static_cast<int>(count));
       }

@@ -6,6 +6,7 @@
 
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/structure_rules.h"
+#include "ir/machine/gpu_info.h"
 
 namespace lathe::cuda {
 
@@ -16,7 +17,7 @@ using kernel::ValueId;
 
 namespace {
 
-constexpr std::int64_t most_blocks = INT32_MAX, most_threads = 1024;
+constexpr std::int64_t most_blocks = INT32_MAX, most_threads = GpuInfo{}.most_block_threads;
 
 class Analysis {
  public:

@@ -14,6 +14,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include "codegen/llvm/amx_permission.h"
+#include "ir/machine/cpu_info.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 
@@ -21,19 +22,13 @@ namespace lathe::codegen {
 
 namespace {
 
-constexpr std::string_view v2_features = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3";
-constexpr std::string_view v3_features = ",+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave";
-constexpr std::string_view v4_features = ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl";
-
 /// What may be added to a named CPU, or taken away.
 constexpr std::string_view optional_features[] = {"avx512bf16", "amx-tile", "amx-bf16"};
 
 TargetCpu base_of(std::string_view name) {
-  const std::string cpu(name), v2(v2_features), v3 = v2 + std::string(v3_features);
   if (name == "host") return TargetCpu::host();
-  if (name == "x86-64-v2") return {cpu, v2, 128};
-  if (name == "x86-64-v3") return {cpu, v3, 256};
-  if (name == "x86-64-v4") return {cpu, v3 + std::string(v4_features), 512};
+  if (const CpuInfo* const info = find_cpu_info(name))
+    return {std::string(name), cpu_features(*info), info->vectors.bits};
   throw UserError(fmt::format("there is no target CPU named \"{}\"", name), "unknown_cpu",
                   fmt::format("give one of {}", list_of(TargetCpu::names())));
 }
@@ -75,7 +70,11 @@ TargetCpu TargetCpu::host() {
 }
 
 std::span<const std::string_view> TargetCpu::names() {
-  static constexpr std::string_view all[] = {"host", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  static const std::vector<std::string_view> all = [] {
+    std::vector<std::string_view> names{"host"};
+    for (const CpuInfo& info : cpu_infos()) names.push_back(info.name);
+    return names;
+  }();
   return all;
 }
 
@@ -94,6 +93,8 @@ TargetCpu TargetCpu::named(std::string_view name) {
 bool TargetCpu::runs_here() const {
   const TargetCpu here = host();
   if (*this == here) return true;
+  // LLVM may use all that a model has, and more than Lathe asks for.
+  if (!cpu.starts_with("x86-64-") && cpu != here.cpu) return false;
   return std::ranges::all_of(at_commas(features), [&](std::string_view feature) {
     return !feature.starts_with('+') || here.has(feature.substr(1));
   });

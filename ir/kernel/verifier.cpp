@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/kernel/arithmetic_rules.h"
+#include "ir/kernel/limits.h"
 #include "ir/kernel/machine_rules.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/kernel/sums_rules.h"
@@ -37,7 +38,7 @@ class Verifier {
     block(kernel_.body);
     verify_pipelines(kernel_);
     verify_sums(kernel_);
-    require(scratch_bytes_ <= 256 * 1024, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
+    require(scratch_bytes_ <= most_stack_bytes, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);
   }
 
  private:

@@ -8,6 +8,9 @@
 /// What a CPU makes of each kind of region.
 namespace lathe::cpu {
 
+/// Elements of f32 that a task of element-wise code goes through: as many as L1 holds.
+inline std::int64_t task_elements(const CpuInfo& cpu) { return cpu.l1.share() / size_in_bytes(f32); }
+
 /// Element-wise nodes and reductions over inner dims: one kernel, a loop over rows (or over chunks of the flattened
 /// domain), and in it as many loops over the row as its reductions depend on each other. Reductions over the rows are
 /// summed up on the way, chunk by chunk; a second kernel adds the chunks. Rows of one large tensor, and rows that are

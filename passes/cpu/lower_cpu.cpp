@@ -1,6 +1,5 @@
 #include "passes/cpu/lower_cpu.h"
 
-#include <iterator>
 #include <set>
 
 #include "ir/ops/list.h"
@@ -44,31 +43,23 @@ std::vector<KernelContext::Built> scatter_kernels(const LoweringContext& context
   return replaces ? lower_update_rows(context, region) : lower_scatter(context, region);
 }
 
-std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
+/// Positions of the updates that a region sums for itself.
+std::vector<KernelContext::Built> sort_positions(const LoweringContext& context, const Region& region) {
   std::vector<KernelContext::Built> built;
   for (const ValueId scatter : row_sums(context, region))
     built.push_back(scatter_positions(context, scatter, context.buffer_of(scatter)));
-  const auto append = [&](std::vector<KernelContext::Built> kernels) {
-    built.insert(built.end(), std::make_move_iterator(kernels.begin()), std::make_move_iterator(kernels.end()));
-  };
-  switch (region.kind) {
-    case RegionKind::rows: append(row_kernels(context, region)); break;
-    case RegionKind::columns: append(lower_columns(context, region)); break;
-    case RegionKind::scatter: append(scatter_kernels(context, region)); break;
-    case RegionKind::product: append(lower_product(context, region)); break;
-    case RegionKind::attention: append(lower_attention(context, region)); break;
-  }
   return built;
 }
 
-KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements) {
-  constexpr int chunk = 8192;
-  KernelContext context("copy");
+KernelContext::Built copy_kernel(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements) {
+  const auto& cpu = std::get<CpuInfo>(machine);
+  const std::int64_t chunk = task_elements(cpu);
+  KernelContext context("copy", KernelRole::copy);
   context.declare(from, dtype, true, false);
   context.declare(to, dtype, false, true);
   kernel::Builder& b = context.builder;
   const kernel::Value n = context.dim(elements);
-  const int lanes = target.lanes(dtype);
+  const int lanes = cpu.vectors.lanes(dtype);
   b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
     vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](kernel::Value i, kernel::Value mask) {
       b.store(context.buffer(to), i, b.load(context.buffer(from), i, lanes, mask), mask);
@@ -85,24 +76,25 @@ KernelContext::Built copy_kernel(const VectorTarget& target, DType dtype, int fr
 
 namespace lathe {
 
-AttentionCosts attention_costs(const VectorTarget& target) {
-  return target.tiles && target.bits == 512 ? AttentionCosts::tiles : AttentionCosts::vectors;
-}
-
-Machine cpu_machine(const VectorTarget& target, AttentionCosts costs) {
-  return {.vectors = target,
-          .region = cpu::region_kernels,
+Machine cpu_machine(const CpuInfo& cpu) {
+  return {.info = cpu,
+          .schedules = {{RegionKind::rows, cpu::row_kernels},
+                        {RegionKind::product, cpu::lower_product},
+                        {RegionKind::columns, cpu::lower_columns},
+                        {RegionKind::scatter, cpu::scatter_kernels},
+                        {RegionKind::attention, cpu::lower_attention}},
+          .before = cpu::sort_positions,
           .copy = cpu::copy_kernel,
           .fusion = {.attention_sums = OuterSums::wide,
-                     .attention_costs = costs,
-                     .attention_blocks = true,
-                     .columns = true,
+                     .attention_costs = cpu,
+                     .attention_block_bytes = cpu.l2.share(),
+                     .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true}};
 }
 
-Program lower_cpu(const ir::Graph& graph, const VectorTarget& target, const LowerOptions& options) {
-  return lower(graph, cpu_machine(target), options);
+Program lower_cpu(const ir::Graph& graph, const CpuInfo& cpu, const LowerOptions& options) {
+  return lower(graph, cpu_machine(cpu), options);
 }
 
 }  // namespace lathe

@@ -89,7 +89,7 @@ class Planner {
     }
     merge_regions(plan_, graph_, reads_, options_.recomputed);
     absorb_output_products(plan_);
-    if (options_.columns) join_columns(plan_, graph_, reads_);
+    if (options_.most_columns > 0) join_columns(plan_, graph_, reads_, options_.most_columns);
     mark_stored();
     order_regions(plan_, graph_, reads_);
     return std::move(plan_);

@@ -1,23 +1,18 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ir/machine/cpu_info.h"
 #include "passes/fusion/affine.h"
+#include "passes/fusion/region_kind.h"
 
 namespace lathe {
 
-/// What a fused region computes.
-enum class RegionKind {
-  rows,       ///< element-wise nodes over one domain, with reductions over its innermost dims
-  product,    ///< a contraction and the element-wise nodes over its result
-  columns,    ///< a reduction over outer dims
-  scatter,    ///< a scatter_add or an update_rows
-  attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
-};
-/// "rows", "product", "columns", "scatter" or "attention".
-std::string_view name(RegionKind kind);
+struct AttentionSearch;  // passes/fusion/attention/fuse_attention.h
 
 /// Nodes that become one kernel (a product also packs its operands first). The domain is the index space that the
 /// kernel runs over: the shape of the element-wise nodes, of the contraction's result, or of the reduced operand.
@@ -49,6 +44,7 @@ struct FusionPlan {
   std::vector<std::vector<int>> space;  ///< the same for its index space, which is its operand's for a reduction
   std::vector<Placement> placement;     ///< by node
   std::vector<bool> last_reader_first;  ///< by update: all readers of the old state run before the new one is written
+  std::shared_ptr<const AttentionSearch> attentions;  ///< what was found of them; null where none were looked for
 
   int region(ir::ValueId id) const { return region_of[static_cast<std::size_t>(id.index)]; }
   bool is_inlined(ir::ValueId id) const { return inlined[static_cast<std::size_t>(id.index)]; }
@@ -61,19 +57,16 @@ struct FusionPlan {
 /// that add to what they store round wide floats alone as the graph does.
 enum class OuterSums : std::uint8_t { none, wide, all };
 
-/// Whose measured speed decides which attentions are fused: nobody's, so that all are; a CPU's with vectors alone, or
-/// with tile_mma too. See attention_cost.h.
-enum class AttentionCosts : std::uint8_t { none, vectors, tiles };
-
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare/prepare_for_fusion.h sees to
 /// that; InternalError where it is not so).
 struct FusionOptions {
   bool attention = false;  ///< make attention regions
   OuterSums attention_sums = OuterSums::none;
-  AttentionCosts attention_costs = AttentionCosts::none;  ///< but not where that is slower
-  bool attention_blocks = false;  ///< attentions of long rows go over blocks of columns: see AttentionOptions
-  bool columns = false;           ///< let rows regions sum over their rows on the way: see join_columns.h
+  std::optional<CpuInfo> attention_costs = {};  ///< but not where that is slower there: see attention_cost.h
+  std::int64_t attention_block_bytes =
+      0;                          ///< attentions of long rows go over blocks of columns: see AttentionOptions
+  std::int64_t most_columns = 0;  ///< rows regions sum so many over their rows on the way: see join_columns.h
   bool scatter_in_place = false;  ///< let a scatter_add add to a value where it lies: see scatter_base.h
   bool row_sums = false;          ///< let readers of a scatter_add sum its updates: see row_sums.h
   bool copied_operands = false;   ///< store what products of bf16 and f16 multiply: see copied_operands.h

@@ -12,15 +12,16 @@ using ir::ValueId;
 
 namespace {
 
-constexpr std::int64_t most_columns = 8192;
 constexpr std::int64_t few_rows = 64;  // columns are enough to run in parallel then
 
 class ColumnJoiner {
  public:
-  ColumnJoiner(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads)
+  ColumnJoiner(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
+               std::int64_t most_columns)
       : plan_(plan),
         graph_(graph),
         reads_(reads),
+        most_columns_(most_columns),
         region_graph_(plan, reads),
         sizes_(graph, plan, reads),
         readers_(graph.nodes.size()) {
@@ -42,7 +43,7 @@ class ColumnJoiner {
 
   void join(int c) {
     const ValueId sum = region(c).members[0];
-    const int inner = column_dims(graph_, sum);
+    const int inner = column_dims(graph_, sum, most_columns_);
     if (inner == 0) return;
     for (const int p : candidates(sum)) {
       Region& rows = region(p);
@@ -127,6 +128,7 @@ class ColumnJoiner {
   FusionPlan& plan_;
   const ir::Graph& graph_;
   const std::vector<std::vector<Read>>& reads_;
+  std::int64_t most_columns_;
   RegionGraph region_graph_;
   RegionSizes sizes_;
   std::vector<std::vector<ValueId>> readers_;  // by node
@@ -134,7 +136,7 @@ class ColumnJoiner {
 
 }  // namespace
 
-int column_dims(const ir::Graph& graph, ValueId sum) {
+int column_dims(const ir::Graph& graph, ValueId sum, std::int64_t most_columns) {
   const Shape& domain = graph[graph[sum].operands[0]].type.shape;
   const std::vector<int> folded = reduced_dims(graph, graph[sum]);
   const auto is_folded = [&](int d) { return std::find(folded.begin(), folded.end(), d) != folded.end(); };
@@ -154,8 +156,9 @@ int column_dims(const ir::Graph& graph, ValueId sum) {
   return columns < 2 || columns > most_columns || few ? 0 : domain.rank() - first;
 }
 
-void join_columns(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads) {
-  ColumnJoiner(plan, graph, reads).run();
+void join_columns(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
+                  std::int64_t most_columns) {
+  ColumnJoiner(plan, graph, reads, most_columns).run();
 }
 
 }  // namespace lathe

@@ -5,8 +5,8 @@ namespace lathe::gpu {
 using kernel::LoopKind;
 using kernel::Value;
 
-void for_threads(kernel::Builder& b, Value n, int width, const std::function<void(Value)>& body) {
-  const int step = block_threads * width;
+void for_threads(kernel::Builder& b, const GpuInfo& gpu, Value n, int width, const std::function<void(Value)>& body) {
+  const int step = gpu.block_threads * width;
   const auto block = [&](Value first) {
     const auto thread = [&](Value offset) {
       const Value at = first + offset;
@@ -21,7 +21,8 @@ void unmasked_or_masked(kernel::Builder& b, Value at, Value end, int lanes, cons
                         const std::function<void(Value)>& body) {
   const auto known = size.value();
   if (lanes == 1 || (known && *known % lanes == 0)) return body({});
-  b.if_(at + lanes <= end, [&] { body({}); }, [&] { body(b.tail_mask(end - at, lanes)); });
+  b.if_(
+      at + lanes <= end, [&] { body({}); }, [&] { body(b.tail_mask(end - at, lanes)); });
 }
 
 void set_inside(kernel::Builder& b, kernel::Var into, Value at, Value end, const Dim& size,
@@ -105,14 +106,15 @@ std::vector<Value> SharedTree::reduce(const std::vector<std::size_t>& which, con
   return values;
 }
 
-KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements) {
-  KernelContext context("copy");
+KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements) {
+  const auto& gpu = std::get<GpuInfo>(machine);
+  KernelContext context("copy", KernelRole::copy);
   context.declare(from, dtype, true, false);
   context.declare(to, dtype, false, true);
   kernel::Builder& b = context.builder;
-  const int lanes = target.lanes(dtype);
+  const int lanes = gpu.vectors.lanes(dtype);
   const Value n = context.dim(elements);
-  for_threads(b, n, lanes, [&](Value at) {
+  for_threads(b, gpu, n, lanes, [&](Value at) {
     unmasked_or_masked(b, at, n, lanes, elements, [&](Value mask) {
       b.store(context.buffer(to), at, b.load(context.buffer(from), at, lanes, mask), mask);
     });

@@ -8,10 +8,6 @@
 
 namespace lathe::gpu {
 
-/// The vectors that one thread loads and stores at once: 16 bytes of f32.
-inline constexpr VectorTarget vectors{128};
-inline constexpr int block_threads = 256;
-
 /// Element-wise nodes without reductions: a vector a thread, over all points of the domain.
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region);
 /// Reductions over inner dims: some threads a row (by its length), some rows a block; each loop over the row strides
@@ -31,23 +27,21 @@ std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& conte
 /// them a thread.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 /// The same by tensor cores, for operands of bf16 or f16; long sums of few tiles in splits, which a second kernel
-/// adds. `warpgroups`: the GPU has wgmma, which is used where it ends first.
-std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
-                                                       bool warpgroups);
+/// adds. Where the GPU has wgmma, it is used where it ends first.
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region);
 bool suits_tensor_cores(const LoweringContext& context, const Region& region);
 /// An attention region: blocks of rows, and where products sum over rows, then blocks of columns: attention.h. Where
-/// the GPU has wgmma and the rows' kernel does not use it, its notes say why.
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
-                                                  bool warpgroups);
-inline const std::string not_by_wgmma = "not by warpgroups: ";
+/// the GPU has wgmma and a launch does not use it, it says why.
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region);
 /// Copies one buffer to another.
-KernelContext::Built lower_copy(const VectorTarget& target, DType dtype, int from, int to, const Dim& elements);
+KernelContext::Built lower_copy(const MachineInfo& machine, DType dtype, int from, int to, const Dim& elements);
 
 // What the schedules are built of.
 
-/// for i in 0..n step s @block.x { for t in 0..threads @thread.x { body(i + t * width) } }, s = threads * width:
-/// every thread gets the first of `width` indices; those at and beyond n get none.
-void for_threads(kernel::Builder& b, kernel::Value n, int width, const std::function<void(kernel::Value)>& body);
+/// for i in 0..n step s @block.x { for t in 0..threads @thread.x { body(i + t * width) } }, s = threads * width, with
+/// the GPU's block_threads: every thread gets the first of `width` indices; those at and beyond n get none.
+void for_threads(kernel::Builder& b, const GpuInfo& gpu, kernel::Value n, int width,
+                 const std::function<void(kernel::Value)>& body);
 
 /// body({}) where all of [at, at + lanes) lies below `end`, else body(mask of those that do). Where `size` (end is a
 /// multiple of it or it itself) is known to be a multiple of the lanes, only the first is written.

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "ir/ops/list.h"
+#include "ir/support/error.h"
 #include "passes/fusion/prepare/narrow_views.h"
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/gpu/gpu_kernels.h"
@@ -15,46 +16,37 @@ namespace lathe {
 
 namespace {
 
-std::vector<KernelContext::Built> one(KernelContext::Built built) {
-  std::vector<KernelContext::Built> result;
-  result.push_back(std::move(built));
-  return result;
+std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region) {
+  const bool reduces = std::any_of(region.members.begin(), region.members.end(),
+                                   [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
+  if (reduces) return gpu::lower_rows(context, region);
+  std::vector<KernelContext::Built> built;
+  built.push_back(gpu::lower_points(context, region));
+  return built;
 }
 
-bool reduces(const LoweringContext& context, const Region& region) {
-  return std::any_of(region.members.begin(), region.members.end(),
-                     [&](ir::ValueId id) { return context.graph[id].op->as<ir::Reduce>() != nullptr; });
+/// Rows are summed where updates say, or replaced.
+std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region) {
+  return context.graph[region.members[0]].op == &ir::ops::update_rows ? gpu::lower_update_rows(context, region)
+                                                                      : gpu::lower_scatter(context, region);
 }
 
-template <bool warpgroups>
-std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) {
-  if (region.kind == RegionKind::product)
-    return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region, warpgroups)
-                                                    : gpu::lower_product(context, region);
-  if (region.kind == RegionKind::columns) return gpu::lower_columns(context, region);
-  if (region.kind == RegionKind::scatter)
-    return context.graph[region.members[0]].op == &ir::ops::update_rows ? gpu::lower_update_rows(context, region)
-                                                                        : gpu::lower_scatter(context, region);
-  if (region.kind == RegionKind::attention) return gpu::lower_attention(context, region, warpgroups);
-  LATHE_ASSERT(region.kind == RegionKind::rows);
-  if (reduces(context, region)) return gpu::lower_rows(context, region);
-  return one(gpu::lower_points(context, region));
+std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region) {
+  return gpu::suits_tensor_cores(context, region) ? gpu::lower_tensor_product(context, region)
+                                                  : gpu::lower_product(context, region);
 }
 
 /// The last few ops of a launch, and the line of the last: "_softmax_mul_mha_cpp_14".
 std::string origin(const Launch& launch) {
   constexpr std::size_t most = 3;
-  std::vector<std::string> ops;
-  for (const std::string& described : launch.names) {  // "%5 softmax", "%5 softmax weights", "copy W"
-    const auto start = described.find(' ') + 1;
-    const std::string op = described.substr(start, described.find(' ', start) - start);
-    if (described[0] == '%' && (ops.empty() || ops.back() != op)) ops.push_back(op);
-  }
+  std::vector<std::string_view> ops;
+  for (const LaunchOp& op : launch.info.ops)
+    if (op.value.valid() && (ops.empty() || ops.back() != op.op_name())) ops.push_back(op.op_name());
   if (ops.size() > most) ops.erase(ops.begin(), ops.end() - most);
   std::string text;
-  for (const std::string& op : ops) text += "_" + op;
-  const std::string place = launch.loc.to_string();
-  if (!ops.empty() && !place.empty()) text += "_" + place;
+  for (const std::string_view op : ops) text += fmt::format("_{}", op);
+  const std::string line = launch.loc.to_string();
+  if (!ops.empty() && !line.empty()) text += "_" + line;
   return text;
 }
 
@@ -72,9 +64,14 @@ void name_kernels(Program& program) {
 
 }  // namespace
 
-Machine gpu_machine(bool warpgroups) {
-  return {.vectors = gpu::vectors,
-          .region = warpgroups ? region_kernels<true> : region_kernels<false>,
+Machine gpu_machine(const GpuInfo& gpu) {
+  LATHE_ASSERT(gpu.warp_threads == kernel::warp_threads);  // of mma and of what a warp exchanges
+  return {.info = gpu,
+          .schedules = {{RegionKind::rows, lower_rows},
+                        {RegionKind::product, lower_product},
+                        {RegionKind::columns, gpu::lower_columns},
+                        {RegionKind::scatter, lower_scatter},
+                        {RegionKind::attention, gpu::lower_attention}},
           .copy = gpu::lower_copy,
           .fusion = {.attention_sums = OuterSums::all, .copied_operands = true},
           .chunks = RowChunks::gpu(),
@@ -84,11 +81,11 @@ Machine gpu_machine(bool warpgroups) {
 }
 
 Program lower_gpu(const ir::Graph& graph, const LowerOptions& options) {
-  return lower(graph, gpu_machine(false), options);
+  return lower(graph, gpu_machine({}), options);
 }
 
 Program lower_gpu_sm_90a(const ir::Graph& graph, const LowerOptions& options) {
-  return lower(graph, gpu_machine(true), options);
+  return lower(graph, gpu_machine(gpu_info("sm_90a")), options);
 }
 
 }  // namespace lathe

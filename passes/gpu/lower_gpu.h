@@ -4,8 +4,8 @@
 
 namespace lathe {
 
-/// An NVIDIA GPU; with `warpgroups` an sm_90a. Its own passes are narrow_views and pad_products.
-Machine gpu_machine(bool warpgroups);
+/// An NVIDIA GPU. Its own passes are narrow_views and pad_products.
+Machine gpu_machine(const GpuInfo& gpu);
 
 /// Turns a graph of primitives into kernels for blocks and threads, as lower_cpu does for CPUs: the same fused
 /// regions and the same point programs, under the schedules of gpu_kernels.h. Kernels are named after their ops and

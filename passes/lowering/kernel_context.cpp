@@ -6,8 +6,6 @@
 
 namespace lathe {
 
-int VectorTarget::lanes(DType dtype) const { return std::max(1, bits / (dtype == f64 || dtype == i64 ? 64 : 32)); }
-
 void KernelContext::declare(int buffer, DType dtype, bool reads, bool writes) {
   using kernel::Access;
   const Access access = reads && writes ? Access::read_write : writes ? Access::write : Access::read;
@@ -38,6 +36,8 @@ KernelContext::Built KernelContext::finish() {
   launch.buffers = order_;
   launch.dims = dims_;
   launch.checks = checks_;
+  launch.info.role = role_;
+  launch.info.multiplier = multiplier_;
   for (std::size_t p = 0; p < order_.size(); ++p)
     if (in_part_.contains(order_[p])) launch.partial.push_back(static_cast<int>(p));
   return {builder.finish(), std::move(launch), touched_};

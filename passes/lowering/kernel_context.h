@@ -7,7 +7,6 @@
 
 #include "ir/kernel/builder.h"
 #include "passes/lowering/program.h"
-#include "passes/lowering/vector_target.h"
 
 namespace lathe {
 
@@ -15,7 +14,7 @@ namespace lathe {
 /// arguments, known ones constants.
 class KernelContext {
  public:
-  explicit KernelContext(std::string name) : builder(std::move(name)) {}
+  KernelContext(std::string name, KernelRole role) : builder(std::move(name)), role_(role) {}
 
   kernel::Builder builder;
 
@@ -38,6 +37,9 @@ class KernelContext {
   /// Says that the kernel writes a part of a buffer and leaves the rest as it was.
   void writes_part_of(int buffer) { in_part_.insert(buffer); }
 
+  /// What multiplies in it.
+  void multiplies_by(Multiplier multiplier) { multiplier_ = multiplier; }
+
   /// The kernel and the launch that runs it.
   struct Built {
     kernel::Kernel kernel;
@@ -50,6 +52,8 @@ class KernelContext {
  private:
   kernel::Value run_time(const Dim& value);
 
+  KernelRole role_;
+  Multiplier multiplier_ = Multiplier::none;
   std::map<int, kernel::Buffer> parameters_;
   std::vector<int> order_;
   std::vector<Dim> dims_;

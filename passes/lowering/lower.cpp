@@ -9,8 +9,8 @@
 #include "ir/kernel/printer.h"
 #include "ir/ops/list.h"
 #include "ir/support/visible.h"
-#include "passes/fusion/attention/explain_attention.h"
 #include "passes/fusion/attention/fuse_attention.h"
+#include "passes/fusion/attention/require_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/lowering/in_place.h"
 #include "passes/lowering/region_kernels.h"
@@ -40,11 +40,12 @@ class Lowering {
     place_outputs();
     place_updates();
     place_temporaries();
-    verify_placement(graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
+    verify_placement(
+        graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
     const LoweringContext context{
         .graph = graph_,
         .plan = plan_,
-        .target = machine_.vectors,
+        .machine = machine_.info,
         .buffer_of = [this](ValueId id) { return buffer(id); },
         .workspace =
             [this](DType dtype, const Dim& elements, std::string name) {
@@ -55,8 +56,9 @@ class Lowering {
               return workspace(ProgramBuffer::Kind::scratch, dtype, elements, std::move(name));
             },
         .tiles = tiles_ ? &*tiles_ : nullptr};
-    for (const Region& region : plan_.regions) lower_region(context, region);
-    for (const auto& [state, value] : copies_) copy_back(state, value);
+    for (int r = 0; r < program_.regions; ++r) lower_region(context, r);
+    int copies = 0;
+    for (const auto& [state, value] : copies_) copy_back(state, value, copies);
     return std::move(program_);
   }
 
@@ -93,10 +95,11 @@ class Lowering {
                        .has_room = true});
   }
 
-  std::string describe(ValueId id) const {
+  LaunchOp launch_op(ValueId id) const {
     const Node& node = graph_[id];
-    return fmt::format("%{} {}{}", id.index, node.op->name.value, node.name.empty() ? "" : " " + visible(node.name));
+    return {id, node.op, visible(node.name), node.loc};
   }
+  std::string describe(ValueId id) const { return launch_op(id).to_string(); }
 
   void place_arguments() {
     for (const ValueId id : graph_.arguments()) {
@@ -184,7 +187,8 @@ class Lowering {
       if (first[at(id)] != id) buffer_of_[at(id)] = buffer_of_[at(first[at(id)])];
   }
 
-  void lower_region(const LoweringContext& context, const Region& region) {
+  void lower_region(const LoweringContext& context, int number) {
+    const Region& region = plan_.regions[static_cast<std::size_t>(number)];
     const RegionKey key = region_key(context, region);
     auto launches = memo_.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
     if (!launches) {
@@ -193,10 +197,12 @@ class Lowering {
       memo_.keep(key, *launches, program_.buffers, first_workspace);
     }
     verify_stores(region, *launches);
-    std::vector<std::string> names;
-    for (const ValueId id : region.members) names.push_back(describe(id));
+    std::vector<LaunchOp> ops;
+    for (const ValueId id : region.members) ops.push_back(launch_op(id));
     for (Launch& launch : *launches) {
-      launch.names = names;
+      launch.info.kind = region.kind;
+      launch.info.region = number;
+      launch.info.ops = ops;
       launch.loc = graph_[region.members.back()].loc;
       program_.launches.push_back(std::move(launch));
     }
@@ -215,10 +221,21 @@ class Lowering {
                                         graph_.name, describe(id), graph_[id].loc.to_string()));
   }
 
+  std::vector<KernelContext::Built> region_kernels(const LoweringContext& context, const Region& region) const {
+    const auto schedule = machine_.schedules.find(region.kind);
+    if (schedule == machine_.schedules.end())
+      throw InternalError(
+          fmt::format("lowering of @{}: the machine has no schedule for {} regions", graph_.name, name(region.kind)));
+    std::vector<KernelContext::Built> built;
+    if (machine_.before) built = machine_.before(context, region);
+    for (KernelContext::Built& each : schedule->second(context, region)) built.push_back(std::move(each));
+    return built;
+  }
+
   /// The kernels of a region with the tile that the choices say; with `all`, those of every candidate.
   std::vector<KernelContext::Built> region_in_tiles(LoweringContext context, const Region& region) {
     const std::size_t first_workspace = program_.buffers.size();
-    std::vector<KernelContext::Built> built = machine_.region(context, region);
+    std::vector<KernelContext::Built> built = region_kernels(context, region);
     if (!tiles_ || built.back().candidates.size() < 2) return built;
     const auto tile = std::make_shared<Tile>();
     tile->candidates = built.back().candidates;
@@ -234,7 +251,7 @@ class Lowering {
     for (int c = 1; c < count; ++c) {
       if (!tiles_->all && c != chosen) continue;
       context.candidate = c;
-      for (KernelContext::Built& each : machine_.region(context, region)) built.push_back(std::move(each));
+      for (KernelContext::Built& each : region_kernels(context, region)) built.push_back(std::move(each));
     }
     for (KernelContext::Built& each : built) each.launch.tile = tile;
     return built;
@@ -245,6 +262,7 @@ class Lowering {
     std::vector<Launch> launches;
     for (auto& [kernel, launch, touched, candidates] : region_in_tiles(context, region)) {
       launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
+      for (const MissedPath& missed : launch.info.missed) kernel.notes.push_back(missed.to_string());
       for (const ValueId id : region.members)
         kernel.notes.push_back(fmt::format("{} {}", describe(id), graph_[id].loc.to_string()));
       launch.kernel = kernel_id(std::move(kernel));
@@ -264,11 +282,12 @@ class Lowering {
     return known->second;
   }
 
-  void copy_back(ValueId state, ValueId value) {
-    auto [kernel, launch, touched, candidates] = machine_.copy(
-        machine_.vectors, graph_[state].type.dtype, buffer(value), buffer(state), graph_[state].type.shape.numel());
+  void copy_back(ValueId state, ValueId value, int& copies) {
+    auto [kernel, launch, touched, candidates] = machine_.copy(machine_.info, graph_[state].type.dtype, buffer(value),
+                                                               buffer(state), graph_[state].type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
-    launch.names = {"copy " + visible(graph_[state].name)};
+    launch.info.region = program_.regions + copies++;
+    launch.info.ops = {{.name = visible(graph_[state].name), .loc = graph_[value].loc}};
     launch.loc = graph_[value].loc;
     launch.kernel = kernel_id(std::move(kernel));
     program_.launches.push_back(std::move(launch));
@@ -289,8 +308,8 @@ class Lowering {
 bool fuses_attention(const LowerOptions& options) { return options.attention != AttentionFusion::off; }
 
 /// A memory budget must not change bits, so it decides nothing here.
-AttentionCosts costs_of(const Machine& machine, const LowerOptions& options) {
-  return options.attention == AttentionFusion::automatic ? machine.fusion.attention_costs : AttentionCosts::none;
+std::optional<CpuInfo> costs_of(const Machine& machine, const LowerOptions& options) {
+  return options.attention == AttentionFusion::automatic ? machine.fusion.attention_costs : std::nullopt;
 }
 
 }  // namespace
@@ -302,7 +321,8 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
   };
   append(prepare_passes());
   if (fuses_attention(options))
-    append(attention_passes({.costs = costs_of(machine, options), .blocks = machine.fusion.attention_blocks}));
+    append(
+        attention_passes({.costs = costs_of(machine, options), .block_bytes = machine.fusion.attention_block_bytes}));
   if (options.attention == AttentionFusion::required) passes.push_back(require_attention_pass());
   return passes;
 }
@@ -331,8 +351,12 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
   return lowered;
 }
 
+Lowered lower_graph(const Graph& graph, const Machine& machine, const LowerOptions& options) {
+  return lower_prepared(apply_passes(machine_passes(machine, options), graph), machine, options);
+}
+
 Program lower(const Graph& graph, const Machine& machine, const LowerOptions& options) {
-  return lower_prepared(apply_passes(machine_passes(machine, options), graph), machine, options).program;
+  return lower_graph(graph, machine, options).program;
 }
 
 }  // namespace lathe

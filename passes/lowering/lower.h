@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/lowered.h"
 #include "passes/lowering/options.h"
@@ -9,12 +11,16 @@
 
 namespace lathe {
 
+/// What a machine makes of a region: kernels, and a launch of each.
+using RegionSchedule = std::vector<KernelContext::Built> (*)(const LoweringContext&, const Region&);
+
 /// A kind of machine: the passes of its own, and what it makes of regions and of a copy of one program buffer to
 /// another.
 struct Machine {
-  VectorTarget vectors;
-  std::vector<KernelContext::Built> (*region)(const LoweringContext&, const Region&);
-  KernelContext::Built (*copy)(const VectorTarget&, DType, int from, int to, const Dim& elements);
+  MachineInfo info;
+  std::map<RegionKind, RegionSchedule> schedules;  ///< one for each kind that its fusion makes
+  RegionSchedule before = nullptr;                 ///< what goes before the kernels of any region
+  KernelContext::Built (*copy)(const MachineInfo&, DType, int from, int to, const Dim& elements);
   FusionOptions fusion = {};           ///< regions that it can make something of
   RowChunks chunks = {};               ///< that suit it
   ir::Pipeline passes = {};            ///< before those of fusion
@@ -30,6 +36,8 @@ ir::Pipeline machine_passes(const Machine& machine, const LowerOptions& options 
 Lowered lower_prepared(ir::Graph prepared, const Machine& machine, const LowerOptions& options = {});
 
 /// Turns a graph of primitives into kernels: machine_passes() and lower_prepared().
+Lowered lower_graph(const ir::Graph& graph, const Machine& machine, const LowerOptions& options = {});
+/// Of that the program.
 Program lower(const ir::Graph& graph, const Machine& machine, const LowerOptions& options = {});
 
 }  // namespace lathe

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
-#include <fmt/core.h>
-
 namespace lathe {
 
 bool Launch::runs(ir::ValueId id) const {
-  const std::string start = fmt::format("%{} ", id.index);
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(start); });
+  return std::any_of(info.ops.begin(), info.ops.end(), [&](const LaunchOp& op) { return op.value == id; });
+}
+
+std::vector<std::string> Launch::names() const {
+  std::vector<std::string> found;
+  for (const LaunchOp& op : info.ops) found.push_back(op.to_string());
+  return found;
 }
 
 bool Launch::leaves_remainder(int parameter) const {

@@ -7,6 +7,7 @@
 
 #include "ir/kernel/kernel.h"
 #include "ir/tensor/graph.h"
+#include "passes/lowering/launch_info.h"
 
 namespace lathe {
 
@@ -43,14 +44,15 @@ struct Launch {
   Dim work = 1;                     ///< rough scalar operations in one iteration of the parallel loop, to size chunks
   Dim flops = 0;                    ///< multiply-adds count two; products and reductions only
   Dim bytes = 0;                    ///< that must be read and written at least once
-  std::vector<std::string> names;   ///< ops it came from: "%5 softmax"
+  LaunchInfo info = {};             ///< what it does, and for which ops
   Location loc;                     ///< of the last of them
   std::vector<std::string> checks;  ///< what to say when the kernel's check i + 1 fails
   std::vector<int> partial = {};    ///< parameters of which it writes a part and leaves the rest as it was
   std::shared_ptr<const Tile> tile = nullptr;  ///< of products, where LowerOptions::tiles asks for it
   int candidate = 0;                           ///< of the tile
 
-  bool runs(ir::ValueId id) const;             ///< whether the node is among what it came from
+  bool runs(ir::ValueId id) const;             ///< whether the node is among its ops
+  std::vector<std::string> names() const;      ///< of its ops: "%5 softmax"
   bool leaves_remainder(int parameter) const;  ///< whether it is one of `partial`
 };
 

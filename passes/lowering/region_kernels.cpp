@@ -53,16 +53,19 @@ kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& red
                         low ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max());
 }
 
-bool outgrows_caches(const ir::TensorType& type) {
-  constexpr std::int64_t caches = 32 << 20;  // bytes: the last level of large servers
-  const auto elements = type.shape.numel().value();
-  return elements && *elements * size_in_bytes(type.dtype) > caches;
+const VectorRegisters& LoweringContext::vectors() const {
+  return std::visit([](const auto& info) -> const VectorRegisters& { return info.vectors; }, machine);
 }
 
-int program_lanes(const PointProgram& program, const VectorTarget& target) {
+bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu) {
+  const auto elements = type.shape.numel().value();
+  return elements && *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype)) > cpu.last_level.bytes;
+}
+
+int program_lanes(const PointProgram& program, const VectorRegisters& vectors) {
   const bool wide =
       std::any_of(program.code.begin(), program.code.end(), [](const PointInstruction& i) { return i.dtype == f64; });
-  return target.lanes(wide ? f64 : f32);
+  return vectors.lanes(wide ? f64 : f32);
 }
 
 void vector_loop(kernel::Builder& b, kernel::Value lo, kernel::Value hi, int lanes,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/machine/machine_info.h"
 #include "passes/lowering/elementwise/point_emitter.h"
 #include "passes/lowering/kernel_context.h"
 #include "passes/lowering/options.h"
@@ -14,7 +15,7 @@ namespace lathe {
 struct LoweringContext {
   const ir::Graph& graph;
   const FusionPlan& plan;
-  VectorTarget target;
+  const MachineInfo& machine;
   BufferOf buffer_of;
   /// A fresh temporary of that many elements.
   std::function<int(DType, const Dim& elements, std::string name)> workspace;
@@ -22,6 +23,12 @@ struct LoweringContext {
   std::function<int(DType, const Dim& elements, std::string name)> scratch;
   const TileChoices* tiles = nullptr;  ///< where given, products tell their candidates
   int candidate = 0;                   ///< that a product takes
+
+  const CpuInfo& cpu() const { return std::get<CpuInfo>(machine); }
+  const GpuInfo& gpu() const { return std::get<GpuInfo>(machine); }
+  /// Null for a GPU.
+  const CpuInfo* if_cpu() const { return std::get_if<CpuInfo>(&machine); }
+  const VectorRegisters& vectors() const;
 };
 
 /// Marks the kernels of a product as made by plan number `context.candidate`, and where tiles are chosen tells all
@@ -44,9 +51,9 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
 /// The identity of a reduction in the type it is computed in; infinities become the ends of an integer's range.
 kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce);
 /// Whether a tensor is known to be larger than the caches: what is written there is gone from them when it is read.
-bool outgrows_caches(const ir::TensorType& type);
+bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu);
 /// How many lanes the instructions of a program want: the widest type among them decides.
-int program_lanes(const PointProgram& program, const VectorTarget& target);
+int program_lanes(const PointProgram& program, const VectorRegisters& vectors);
 
 /// Runs `body(index, lanes, mask)` over [lo, hi) in vectors of `lanes`: unmasked as far as they fit, then once with a
 /// mask. `size` is hi - lo where it is known.

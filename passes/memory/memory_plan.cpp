@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "ir/machine/memory_units.h"
 #include "ir/support/error.h"
 #include "passes/memory/placement.h"
 
@@ -13,7 +14,7 @@ namespace lathe {
 
 namespace {
 
-constexpr std::int64_t alignment = 64, page = 4096;
+constexpr std::int64_t alignment = cache_line_bytes, page = page_bytes;
 
 using Block = MemoryPlan::Block;
 
@@ -137,8 +138,8 @@ std::string describe(const MemoryPlan& plan, const Program& program, int most) {
                   format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
   if (plan.peak_launch < 0) return text;
   const Launch& peak = program.launches[static_cast<std::size_t>(plan.peak_launch)];
-  text +=
-      fmt::format("  at the peak, in {} ({}):\n", peak.names.empty() ? "?" : peak.names.back(), peak.loc.to_string());
+  text += fmt::format("  at the peak, in {} ({}):\n", peak.info.ops.empty() ? "?" : peak.info.ops.back().to_string(),
+                      peak.loc.to_string());
   std::vector<const Block*> live;
   for (const Block& block : plan.blocks)
     if (block.first <= plan.peak_launch && plan.peak_launch <= block.last) live.push_back(&block);

@@ -109,16 +109,10 @@ class Rematerializer {
     return std::nullopt;
   }
 
-  /// The region that the launch at the peak belongs to: launches of one region follow each other, and are named after
-  /// its members.
+  /// The region that the launch at the peak belongs to.
   static int peak_region(const Stage& now) {
-    int region = 0;
-    for (int l = 1; l <= now.plan.peak_launch; ++l) {
-      const auto& launches = now.program.launches;
-      const auto at = static_cast<std::size_t>(l);
-      region += launches[at].names != launches[at - 1].names ? 1 : 0;
-    }
-    return region;
+    const int peak = now.plan.peak_launch;
+    return peak < 0 ? 0 : now.program.launches[static_cast<std::size_t>(peak)].info.region;
   }
 
   /// The old origins, with those of the copies between them, without what nobody reads any more.

@@ -9,13 +9,14 @@
 #include <string>
 #include <system_error>
 
+#include "ir/machine/memory_units.h"
 #include "ir/support/error.h"
 
 namespace lathe {
 
 namespace {
 
-constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+constexpr std::size_t page = page_bytes, huge_page = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 

@@ -12,7 +12,7 @@
 
 #include "ir/support/error.h"
 #include "runtime/machine/arena.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak_kernels.h"
 #include "runtime/machine/seconds.h"
 
@@ -177,9 +177,9 @@ double measure_core_round_trip(double seconds) {
 }
 
 std::int64_t bandwidth_probe_bytes() {
-  const CpuInfo info = cpu_info();
+  const HostCpu info = host_cpu();
   std::int64_t largest = 0;
-  for (const CpuCache& cache : info.caches) largest = std::max(largest, cache.bytes);
+  for (const HostCache& cache : info.caches) largest = std::max(largest, cache.bytes);
   const std::int64_t wanted = std::max<std::int64_t>(largest * 4, std::int64_t{128} << 20);
   const std::int64_t available = memory_info().available;
   return available > 0 ? std::min(wanted, available / 4) : wanted;

@@ -91,11 +91,21 @@ class Writer {
     }
   }
 
+  /// Faster paths that were not taken, and why.
+  static std::vector<std::string> missed_of(const Launch& launch) {
+    std::vector<std::string> texts;
+    for (const MissedPath& missed : launch.info.missed) texts.push_back(missed.to_string());
+    return texts;
+  }
+
   Json launch_args(const Launch& launch, const LaunchTime& time, const Role& role) const {
     const Reached reached{time.seconds, time.gflops, gigabytes_of(launch, trace_.dims)};
-    return {{"ops", launch.names},
+    return {{"ops", launch.names()},
             {"source", role.source},
             {"module", launch.loc.scope()},
+            {"region", launch.info.kind ? std::string(name(*launch.info.kind)) : std::string()},
+            {"multiplies by", std::string(words(launch.info.multiplier))},
+            {"missed", missed_of(launch)},
             {"kernel", trace_.program.kernels[static_cast<std::size_t>(launch.kernel)].name},
             {"launch", time.launch},
             {"tasks", time.tasks},

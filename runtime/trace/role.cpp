@@ -1,54 +1,23 @@
 #include "runtime/trace/role.h"
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <vector>
 
-#include "ir/ops/list.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/op.h"
 
 namespace lathe {
 
 namespace {
 
-/// "k12_product" -> "product".
-std::string_view stem(std::string_view kernel) {
-  const auto underscore = kernel.find('_');
-  return underscore == std::string_view::npos ? kernel : kernel.substr(underscore + 1);
-}
-
-/// "%12 softmax weights" -> "softmax"; "copy wte" -> "copy".
-std::string op_of(std::string_view name) {
-  if (name.starts_with('%')) name.remove_prefix(std::min(name.size(), name.find(' ') + 1));
-  return std::string(name.substr(0, name.find(' ')));
-}
-
-std::vector<std::string> distinct_ops(const Launch& launch) {
-  std::vector<std::string> ops;
-  for (const std::string& name : launch.names) {
-    std::string op = op_of(name);
-    if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(std::move(op));
-  }
+std::vector<std::string_view> distinct_ops(const Launch& launch) {
+  std::vector<std::string_view> ops;
+  for (const LaunchOp& op : launch.info.ops)
+    if (std::find(ops.begin(), ops.end(), op.op_name()) == ops.end()) ops.push_back(op.op_name());
   return ops;
-}
-
-std::string what_of(std::string_view kernel, const std::vector<std::string>& ops) {
-  static const std::map<std::string_view, std::string> words{
-      {"product", "matrix product"},   {"pack_lhs", "pack left operand"}, {"pack_rhs", "pack right operand"},
-      {"columns", "column reduction"}, {"scatter_add", "scatter add"},    {"copy", "copy"}};
-  if (const auto known = words.find(kernel); known != words.end()) return known->second;
-  if (kernel == "rows") {
-    const bool reduces = std::any_of(ops.begin(), ops.end(), [](const std::string& name) {
-      const ir::Op* op = ir::find_op(name);
-      return op && op->as<ir::Reduce>();
-    });
-    return reduces ? "row reduction" : "element-wise";
-  }
-  std::string words_of(kernel);
-  std::replace(words_of.begin(), words_of.end(), '_', ' ');
-  return words_of;
 }
 
 /// The parameter that the launch writes, if it writes one.
@@ -81,9 +50,10 @@ std::string without_layer_numbers(std::string_view path) {
 Role role_of(const Program& program, const Launch& launch) {
   constexpr std::size_t most = 4;
   Role role;
-  const std::vector<std::string> ops = distinct_ops(launch);
-  role.what = what_of(stem(program.kernels[static_cast<std::size_t>(launch.kernel)].name), ops);
-  for (std::size_t i = 0; i < std::min(ops.size(), most); ++i) role.ops += (i ? ", " : "") + ops[i];
+  const std::vector<std::string_view> ops = distinct_ops(launch);
+  role.what = words(launch.info.role);
+  role.ops = fmt::format(
+      "{}", fmt::join(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(std::min(ops.size(), most)), ", "));
   if (ops.size() > most) role.ops += ", ...";
   const std::string updated = updated_parameter(program, launch);
   role.where = visible(updated.empty() ? without_layer_numbers(launch.loc.scope())

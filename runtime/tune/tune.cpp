@@ -35,7 +35,7 @@ Places places_of(const Program& program) {
   for (std::size_t l = 0; l < launches.size(); ++l) {
     if (!launches[l].tile) continue;
     const bool goes_on =
-        l > 0 && launches[l - 1].tile == launches[l].tile && launches[l - 1].names == launches[l].names;
+        l > 0 && launches[l - 1].tile == launches[l].tile && launches[l - 1].info.region == launches[l].info.region;
     std::vector<Place>& found = places[launches[l].tile->problem];
     if (goes_on)
       found.back().last = l;

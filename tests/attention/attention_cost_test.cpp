@@ -7,11 +7,12 @@
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/cpu/lower_cpu.h"
-#include "passes/fusion/attention/explain_attention.h"
+#include "passes/explain/explain_attention.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/support/compare.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/run_with_states.h"
 
 using namespace lathe;
@@ -59,7 +60,7 @@ std::string code(const Program& program) {
 }
 
 /// Whether lowering chooses the fused code; else it must be the plain code.
-bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const VectorTarget& target = {512}) {
+bool fuses(const Case& c, const std::optional<MemoryBudget>& memory = {}, const CpuInfo& target = {}) {
   const ir::Graph graph = attention(c);
   const std::string chosen = code(lower_cpu(graph, target, {.memory = memory}));
   const bool fused =
@@ -105,7 +106,7 @@ TEST_CASE("of a window the columns count that rows look at") {
 
 TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
   for (const bool pairs : {true, false}) {
-    const VectorTarget target{.bits = 512, .dot_pairs = pairs};
+    const CpuInfo target = cpu_with(512, {.dot_pairs = pairs});
     CHECK(fuses({.rows = 128, .causal = true, .dtype = bf16}, {}, target));
     CHECK(fuses({.rows = 1024, .dtype = bf16}, {}, target));
     CHECK_FALSE(fuses({.rows = 128, .dtype = bf16}, {}, target));
@@ -113,7 +114,7 @@ TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
 }
 
 TEST_CASE("on a machine with tiles attention of f32 is fused where its products go by slices") {
-  constexpr VectorTarget tiles{.bits = 512, .tiles = true};
+  const CpuInfo tiles = cpu_with(512, {.tiles = true});
   for (const Case& c : {Case{.rows = 256, .depth = 128}, Case{.rows = 160}, Case{.rows = 512, .depth = 256}}) {
     CHECK(fuses(c, {}, tiles));
     CHECK_FALSE(fuses(c));
@@ -126,7 +127,7 @@ TEST_CASE("on a machine with tiles attention of f32 is fused where its products 
 }
 
 TEST_CASE("on a machine with tiles attention of bf16 goes by what they cost") {
-  constexpr VectorTarget tiles{.bits = 512, .tiles = true};
+  const CpuInfo tiles = cpu_with(512, {.tiles = true});
   CHECK(fuses({.rows = 256, .causal = true, .dtype = bf16}, {}, tiles));
   CHECK(fuses({.rows = 512, .dtype = bf16}, {}, tiles));
   CHECK_FALSE(fuses({.rows = 64, .causal = true, .dtype = bf16}, {}, tiles));
@@ -142,7 +143,7 @@ TEST_CASE("a memory budget does not change which attentions are fused") {
   CHECK_FALSE(fuses({.rows = 128}, plenty));
   CHECK(fuses({.rows = 1024}, plenty));
   const ir::Graph graph = attention({.rows = 128});
-  const Program free = lower_cpu(graph, {512}), bound = lower_cpu(graph, {512}, {.memory = plenty});
+  const Program free = lower_cpu(graph, CpuInfo{}), bound = lower_cpu(graph, CpuInfo{}, {.memory = plenty});
   CHECK(code(free) == code(bound));
 }
 
@@ -153,11 +154,15 @@ TEST_CASE("GPUs do not go by what is faster on a CPU") {
 
 TEST_CASE("explain tells that plain code is faster, by how much, and where") {
   using Catch::Matchers::Contains;
-  const std::string text = explain_attention(attention({.rows = 128}));
+  const auto told = [](const Case& c) {
+    const Machine machine = cpu_machine({});
+    return explain_attention(lower_graph(attention(c), machine), machine.info);
+  };
+  const std::string text = told({.rows = 128});
   CHECK_THAT(text, Contains(": not fused"));
   CHECK_THAT(text, Contains("plain is faster: estimated at ") && Contains(" multiply-adds a score, fused at ") &&
                        Contains("contract at") && Contains("attention_cost_test.cpp:"));
-  CHECK_THAT(explain_attention(attention({.rows = 1024})), !Contains("plain is faster"));
+  CHECK_THAT(told({.rows = 1024}), !Contains("plain is faster"));
 }
 
 TEST_CASE("an attention that is left alone gives what the interpreter gives") {

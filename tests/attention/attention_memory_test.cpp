@@ -19,7 +19,7 @@ using namespace lathe::test;
 namespace {
 
 Program program_of(const ir::Graph& graph, AttentionFusion attention) {
-  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, {512}, {.attention = attention});
+  return lower_cpu(ir::run_pipeline(graph, ir::default_pipeline()).graph, CpuInfo{}, {.attention = attention});
 }
 
 void check_linear(const Program& program) {

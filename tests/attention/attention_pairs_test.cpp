@@ -7,6 +7,7 @@
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "tests/support/compare.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 
 using namespace lathe;
@@ -38,7 +39,7 @@ ir::Graph attention(const Case& c) {
   return ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
 }
 
-std::string code(const Case& c, const VectorTarget& target) {
+std::string code(const Case& c, const CpuInfo& target) {
   std::string text;
   for (const kernel::Kernel& kernel :
        lower_cpu(attention(c), target, {.attention = AttentionFusion::required}).kernels)
@@ -46,14 +47,14 @@ std::string code(const Case& c, const VectorTarget& target) {
   return text;
 }
 
-constexpr VectorTarget with_pairs = {.bits = 128, .dot_pairs = true};
+const CpuInfo with_pairs = cpu_with(128, {.dot_pairs = true});
 
 }  // namespace
 
 TEST_CASE("fused attention of bf16 multiplies pairs where the machine does") {
   using Catch::Matchers::Contains;
   CHECK_THAT(code({}, with_pairs), Contains("dot_pairs") && !Contains("= fma"));
-  CHECK_THAT(code({}, {128}), !Contains("dot_pairs") && Contains("= fma"));
+  CHECK_THAT(code({}, cpu_with(128)), !Contains("dot_pairs") && Contains("= fma"));
   CHECK_THAT(code({.dtype = f32}, with_pairs), !Contains("dot_pairs"));
   CHECK_THAT(code({.dtype = f16}, with_pairs), !Contains("dot_pairs"));
 }

@@ -3,14 +3,15 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
-#include "passes/cpu/explain_cpu_attention.h"
 #include "passes/cpu/lower_cpu.h"
+#include "passes/explain/explain_attention.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/variant.h"
 #include "tests/support/compare.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
@@ -22,9 +23,9 @@ using namespace lathe::test;
 
 namespace {
 
-constexpr VectorTarget with_tiles = {.bits = 512, .dot_pairs = true, .tiles = true};
+const CpuInfo with_tiles = cpu_with(512, {.dot_pairs = true, .tiles = true});
 
-std::string code(const ir::Graph& graph, const VectorTarget& target = with_tiles) {
+std::string code(const ir::Graph& graph, const CpuInfo& target = with_tiles) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::string text;
   for (const kernel::Kernel& kernel : lower_cpu(passed, target, {.attention = AttentionFusion::required}).kernels)
@@ -64,15 +65,16 @@ void check_kernels(const PatternVariant& variant, const std::vector<DimBindings>
 
 TEST_CASE("explain tells what multiplies in an attention's kernel") {
   using Catch::Matchers::Contains;
-  const auto told = [](DType dtype, const VectorTarget& target) {
+  const auto told = [](DType dtype, const CpuInfo& target) {
     const ir::Graph graph = build({.mask = Mask::causal_fill, .depth = 32}, dtype);
-    return explain_cpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, target,
-                                 attention_costs(target));
+    const Machine machine = cpu_machine(target);
+    const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
+    return explain_attention(lower_graph(passed, machine), machine.info);
   };
-  CHECK_THAT(told(f32, with_tiles), Contains("by k0_attention: tile_mma, f32 as slices of bf16\n"));
+  CHECK_THAT(told(f32, with_tiles), Contains("by k0_attention: tile_mma, f32 as split bf16\n"));
   CHECK_THAT(told(bf16, with_tiles), Contains("_attention: tile_mma\n"));
-  CHECK_THAT(told(bf16, {.bits = 512, .dot_pairs = true}), Contains("_attention: dot products of pairs of bf16\n"));
-  CHECK_THAT(told(f32, {512}), Contains("_attention: fma\n"));
+  CHECK_THAT(told(bf16, cpu_with(512, {.dot_pairs = true})), Contains("_attention: dot products of pairs of bf16\n"));
+  CHECK_THAT(told(f32, CpuInfo{}), Contains("_attention: fma\n"));
 }
 
 TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles") {
@@ -80,9 +82,9 @@ TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles"
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep)), Contains("in slices"));
   CHECK(sums_by_fma(code(build(deep))));  // those that overflow as slices
-  CHECK(sums_by_fma(code(build(deep), {512})));
-  CHECK_THAT(code(build(deep), {512}), !Contains("tile_mma"));
-  CHECK_THAT(code(build(deep), {.bits = 256, .tiles = true}), !Contains("tile_mma"));
+  CHECK(sums_by_fma(code(build(deep), CpuInfo{})));
+  CHECK_THAT(code(build(deep), CpuInfo{}), !Contains("tile_mma"));
+  CHECK_THAT(code(build(deep), cpu_with(256, {.tiles = true})), !Contains("tile_mma"));
   CHECK_THAT(code(build({.depth = 31})), !Contains("tile_mma"));
   CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("in slices"));
 }
@@ -92,7 +94,7 @@ TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has the
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
   CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("in slices") && !Contains("dot_pairs"));
   CHECK_FALSE(sums_by_fma(code(build(deep, bf16))));
-  CHECK_THAT(code(build(deep, bf16), {.bits = 512, .dot_pairs = true}), !Contains("tile_mma"));
+  CHECK_THAT(code(build(deep, bf16), cpu_with(512, {.dot_pairs = true})), !Contains("tile_mma"));
   for (const DType dtype : {f64, f16}) CHECK_THAT(code(build(deep, dtype)), !Contains("tile_mma"));
   CHECK_THAT(code(build({.depth = 15}, bf16)), !Contains("tile_mma"));
   CHECK_THAT(code(build({.depth = 16}, bf16)), Contains("tile_mma"));

@@ -5,8 +5,9 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/ops.h"
 #include "frontend/training.h"
-#include "passes/fusion/attention/explain_attention.h"
-#include "passes/gpu/attention/explain_gpu_attention.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/explain/explain_attention.h"
+#include "passes/gpu/lower_gpu.h"
 #include "tests/attention/attention_search.h"
 #include "tests/support/small_models.h"
 
@@ -22,8 +23,8 @@ std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
   for (const AttentionOptions& options :
-       {AttentionOptions{.sums = OuterSums::wide, .blocks = true},
-        AttentionOptions{.sums = OuterSums::wide, .costs = AttentionCosts::vectors, .blocks = true},
+       {AttentionOptions{.sums = OuterSums::wide, .block_bytes = CpuInfo{}.l2.share()},
+        AttentionOptions{.sums = OuterSums::wide, .costs = CpuInfo{}, .block_bytes = CpuInfo{}.l2.share()},
         AttentionOptions{.sums = OuterSums::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));
   return found;
@@ -97,9 +98,10 @@ TEST_CASE("weights without a softmax are no attention") {
 
 TEST_CASE("explain tells of exponentials that are no attention's, and why") {
   const ir::Graph graph = ir::run_pipeline(feed_forward(swiglu), ir::default_pipeline()).graph;
-  for (const std::string& text : {explain_attention(graph), explain_gpu_attention(graph, true)})
-    CHECK_THAT(text, Contains("this graph has no softmax\nexponentials at ") && Contains("gates_test.cpp:") &&
-                         Contains(": no attention\n  no row is divided by their sum, as in a softmax"));
+  for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_90a"))})
+    CHECK_THAT(explain_attention(lower_graph(graph, machine), machine.info),
+               Contains("this graph has no softmax\nexponentials at ") && Contains("gates_test.cpp:") &&
+                   Contains(": no attention\n  no row is divided by their sum, as in a softmax"));
 }
 
 TEST_CASE("the attentions of training steps on a GPU are those of the models alone") {

@@ -7,6 +7,7 @@
 #include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
 #include "tests/support/compare.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 
@@ -111,8 +112,8 @@ TEST_CASE("queries that see no key give zeros: by the kernel interpreter, with p
     const Case c{.dtype = dtype, .causal = dtype == f32, .known = true};
     const ir::Graph graph = attention_graph(c, length);
     const Tensors arguments = arguments_of(graph, c, length), expected = ir::interpret(graph, arguments);
-    for (const VectorTarget& target : {VectorTarget{.bits = 128}, VectorTarget{.bits = 512, .dot_pairs = true},
-                                       VectorTarget{.bits = 512, .tiles = true}}) {
+    for (const CpuInfo& target :
+         {cpu_with(128), cpu_with(512, {.dot_pairs = true}), cpu_with(512, {.tiles = true})}) {
       const auto lowered = [&](const ir::Graph& passed, const LowerOptions& options) {
         return lower_cpu(passed, target, options);
       };

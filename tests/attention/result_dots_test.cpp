@@ -4,6 +4,7 @@
 
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/pass_text.h"
 #include "tests/support/program_interpreter.h"
 
@@ -19,7 +20,8 @@ const std::string signature =
 /// The pass where all sums, or none, are wanted.
 test::PassText dots(bool wanted = true) {
   const auto pass = [=](const ir::Graph& graph) {
-    return sums_from_results(graph, [=](ir::ValueId) { return wanted; });
+    return sums_from_results(
+        graph, [=](ir::ValueId) { return wanted; }, CpuInfo{}.l2.share());
   };
   return {pass, signature, {{"N", 2}, {"S", 4}, {"T", 7}}, 1e-13};
 }
@@ -161,13 +163,13 @@ TEST_CASE("result_dots: sums that are outputs or new states stay computed nodes 
   output "dropped" %13
   update %m <- %13
 })");
-  const ir::Graph now = recompute_attention(prepare_for_fusion(graph), {.blocks = true});
+  const ir::Graph now = recompute_attention(prepare_for_fusion(graph), {.block_bytes = CpuInfo{}.l2.share()});
   CHECK_NOTHROW(verify_prepared(now));
   Tensors arguments = test::random_arguments(graph, {{"B", 2}, {"S", 5}});
   const Tensors expected = ir::interpret(graph, arguments), found = ir::interpret(now, arguments);
   for (const auto& [name, value] : expected) CHECK(test::error_of(found.at(name), value) <= 1e-13);
   for (const int bits : {128, 512}) {
-    const test::ProgramInterpreter program(graph, {bits});
+    const test::ProgramInterpreter program(graph, test::cpu_with(bits));
     const Tensors run = program.run(arguments);
     for (const auto& [name, value] : expected) CHECK(test::error_of(run.at(name), value) <= 1e-11);
   }

@@ -9,6 +9,7 @@
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
 #include "tests/support/compare.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 
@@ -78,8 +79,7 @@ TEST_CASE("the gradient of a bias that no batch shares is stored as zeros") {
   const ir::Graph late = build({.mask = Mask::bias_shared});
   const DimBindings dims = {{"N", 0}, {"S", 5}};
   const Tensors arguments = random_arguments(late, dims), expected = ir::interpret(late, arguments);
-  const ProgramInterpreter program(late, VectorTarget{256}),
-      known(ir::with_sizes(late, {{"N", 3}}), VectorTarget{256});
+  const ProgramInterpreter program(late, cpu_with(256)), known(ir::with_sizes(late, {{"N", 3}}), cpu_with(256));
   const Tensors found = program.run(arguments);
   for (const auto& [name, value] : expected) {
     INFO(name);

@@ -4,6 +4,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "tests/support/compare.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 
 /// Sliding windows, however they are written: columns outside them are left out.
@@ -67,7 +68,7 @@ TEST_CASE("columns outside a sliding window are left out, however it is written"
   for (const Case& c : cases) {
     INFO(c.name);
     const ir::Graph graph = attention(c.mask);
-    const ProgramInterpreter program(graph, VectorTarget{256});
+    const ProgramInterpreter program(graph, cpu_with(256));
     CHECK(2 * flops(program) == 7 * forward_flops(c.columns));  // two products forward, five backward
     const Tensors arguments = random_arguments(graph);
     const Tensors found = program.run(arguments);
@@ -81,7 +82,7 @@ TEST_CASE("columns outside a sliding window are left out, however it is written"
 TEST_CASE("what is left outside a window counts as always") {
   const auto all = [](const MakeMask& mask) {
     const ir::Graph graph = attention(mask);
-    const ProgramInterpreter program(graph, VectorTarget{256});
+    const ProgramInterpreter program(graph, cpu_with(256));
     const Tensors arguments = random_arguments(graph), found = program.run(arguments);
     for (const auto& [name, value] : ir::interpret(graph, arguments)) CHECK(error_of(found.at(name), value) <= 1e-5);
     return flops(program) >= 3 * forward_flops(length);

@@ -9,6 +9,10 @@
 namespace lathe::testing {
 namespace {
 
+CpuInfo info_of(const codegen::TargetCpu& target) {
+  return cpu_info_for(target.cpu, target.features, target.vector_bits);
+}
+
 /// Compiled kernels by their key, so that the second way of cutting the range compiles nothing.
 using Compiled = std::map<std::string, codegen::CompiledKernels>;
 
@@ -37,7 +41,7 @@ void check(const GemmProblem& p, const GemmPlan& plan, const codegen::TargetCpu&
 
 TEST_CASE("compiled product: every source and lane axis, sizes around the tile") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
-  const cpu::GemmTile tile = cpu::choose_tile(f32, target.vector_bits);
+  const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target).vectors);
   const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, tile.mr + 1, tile.n_step() - 1, 19}, {1, 2 * tile.mr, 100, 64}};
   for (const auto& [batch, m, n, k] : sizes)
     for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
@@ -61,7 +65,7 @@ TEST_CASE("compiled product: dtypes and targets") {
     if (!target.runs_here()) continue;
     for (const DType dtype : {f32, f64, i32, i64, bf16}) {
       const GemmProblem p{.storage = dtype, .batch = 2, .m = 9, .n = 45, .k = 37, .rhs = LaneAxis::row};
-      check(p, {.tile = cpu::choose_tile(p.compute(), target.vector_bits)}, target);
+      check(p, {.tile = cpu::choose_tile(p.compute(), info_of(target).vectors)}, target);
     }
   }
 }
@@ -69,7 +73,7 @@ TEST_CASE("compiled product: dtypes and targets") {
 TEST_CASE("compiled product: pairs of bf16, with the instruction and without") {
   for (const codegen::TargetCpu& target : {codegen::TargetCpu::host(), codegen::TargetCpu::named("x86-64-v3")}) {
     if (!target.runs_here()) continue;
-    cpu::GemmTile tile = cpu::choose_tile(f32, target.vector_bits);
+    cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target).vectors);
     tile.pairs = true;
     for (const std::int64_t k : {36, 37, 130})
       for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
@@ -89,7 +93,7 @@ TEST_CASE("compiled product: the plans of known sizes") {
         for (const LaneAxis rhs : {LaneAxis::k, LaneAxis::row}) {
           const GemmProblem p{.batch = batch, .m = m, .n = 75, .k = 41, .lhs = lhs, .rhs = rhs, .known = true};
           check(p,
-                cpu::plan_gemm({.vector_bits = target.vector_bits,
+                cpu::plan_gemm({.cpu = info_of(target),
                                 .batch = batch,
                                 .m = m,
                                 .n = 75,
@@ -106,8 +110,8 @@ TEST_CASE("compiled product: pieces of k") {
     if (!target.runs_here()) continue;
     for (const std::int64_t m : {1, 4}) {
       const GemmProblem p{.m = m, .n = 1003, .k = 1020, .rhs = LaneAxis::row, .known = true};
-      const GemmPlan plan = cpu::plan_gemm(
-          {.vector_bits = target.vector_bits, .batch = 1, .m = m, .n = p.n, .k = p.k, .rhs_axis = LaneAxis::row});
+      const GemmPlan plan =
+          cpu::plan_gemm({.cpu = info_of(target), .batch = 1, .m = m, .n = p.n, .k = p.k, .rhs_axis = LaneAxis::row});
       CHECK(plan.splits > 1);
       check(p, plan, target);
     }
@@ -122,13 +126,8 @@ TEST_CASE("compiled product: the last columns apart") {
       for (const LaneAxis lhs : {LaneAxis::k, LaneAxis::row})
         for (const LaneAxis rhs : {LaneAxis::k, LaneAxis::row}) {
           const GemmProblem p{.m = m, .n = 49, .k = 131, .lhs = lhs, .rhs = rhs, .known = true};
-          const GemmPlan plan = cpu::plan_gemm({.vector_bits = target.vector_bits,
-                                                .batch = 1,
-                                                .m = m,
-                                                .n = p.n,
-                                                .k = p.k,
-                                                .lhs_axis = lhs,
-                                                .rhs_axis = rhs});
+          const GemmPlan plan = cpu::plan_gemm(
+              {.cpu = info_of(target), .batch = 1, .m = m, .n = p.n, .k = p.k, .lhs_axis = lhs, .rhs_axis = rhs});
           const bool dots = plan.strategy == cpu::GemmStrategy::skinny_dot;
           CHECK(plan.rest == (dots || (lhs == LaneAxis::row && m <= target.vector_bits / 32) ? 0 : 1));
           check(p, plan, target);
@@ -138,7 +137,7 @@ TEST_CASE("compiled product: the last columns apart") {
 
 TEST_CASE("compiled product: many blocks") {
   const codegen::TargetCpu target = codegen::TargetCpu::host();
-  const cpu::GemmTile tile = cpu::choose_tile(f32, target.vector_bits);
+  const cpu::GemmTile tile = cpu::choose_tile(f32, info_of(target).vectors);
   Compiled compiled;
   const GemmProblem p{.m = tile.mc + 5, .n = tile.nc + 9, .k = 2 * tile.kc + 3, .whole = false};
   const std::string whole = GemmRun(p, {.tile = tile}).run(jit(target, 1 << 20, compiled));

@@ -2,6 +2,7 @@
 
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
@@ -54,16 +55,15 @@ Complaint targets(const Case& from) {
 }
 
 Complaint kernels(const Case& from) {
-  static constexpr VectorTarget targets[] = {
-      {128}, {256}, {512}, {.bits = 512, .dot_pairs = true, .far_l3 = true, .tiles = true}};
-  for (const VectorTarget& target : targets) {
+  for (const CpuInfo& target : {test::cpu_with(128), test::cpu_with(256), test::cpu_with(512),
+                                test::cpu_with(512, {.dot_pairs = true, .slow_last_level = true, .tiles = true})}) {
     const test::ProgramInterpreter program(from.graph, target);
     for (const DimBindings& dims : from.sizes) {
       Reference reference(from, dims, true);
       const Outcome found = outcome([&] { return program.run(reference.arguments()); });
       if (const auto wrong = reference.complaint(found))
-        return fmt::format("{} bits{}, {}: {}", target.bits, target.tiles ? " and tiles" : "", test::to_string(dims),
-                           *wrong);
+        return fmt::format("{} bits{}, {}: {}", target.vectors.bits, target.tiles ? " and tiles" : "",
+                           test::to_string(dims), *wrong);
     }
   }
   return std::nullopt;

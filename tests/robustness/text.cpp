@@ -52,7 +52,7 @@ void check_printed(const ir::Graph& graph) {
 void compile(const ir::Graph& graph, std::uint64_t seed) {
   const ir::Graph simple = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   const codegen::TargetCpu cpu = codegen::TargetCpu::named("x86-64-v3");
-  const Program program = lower_cpu(simple, vector_target(cpu));
+  const Program program = lower_cpu(simple, cpu_info(cpu));
   if (seed % 4 == 0) static_cast<void>(lower_gpu(simple));
   if (seed % 16 != 0) return;
   constexpr std::size_t most = 4;  // kernels: LLVM takes its time

@@ -5,6 +5,7 @@
 #include "ir/tensor/parser.h"
 #include "ir/tensor/printer.h"
 #include "ir/tensor/verifier.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 
@@ -23,8 +24,7 @@ void check_compiled(const Graph& graph, const CheckOptions& options) {
   Executable executable = compile(graph, {.threads = 2, .cache = options.store, .poison = true});
   std::vector<ProgramInterpreter> programs;
   if (options.interpret_kernels)
-    for (const VectorTarget& target : {VectorTarget{.bits = 128}, VectorTarget{.bits = 256, .dot_pairs = true},
-                                       VectorTarget{.bits = 512, .tiles = true}})
+    for (const CpuInfo& target : {cpu_with(128), cpu_with(256, {.dot_pairs = true}), cpu_with(512, {.tiles = true})})
       programs.emplace_back(graph, target);
   for (const DimBindings& dims : options.sizes) {
     INFO(to_string(dims));

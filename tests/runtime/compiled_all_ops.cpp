@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/check_compiled.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
@@ -76,7 +77,7 @@ TEST_CASE("kernels of every op stay inside their buffers and lean on no order of
       for_each_graph(f64, {.layout = layout, .sizes = sizes}, [&](const Graph& graph, const Sample& sample) {
         bits = bits == 512 ? 128 : bits * 2;
         const Tensors arguments = sample_arguments(graph, sample, layout, unknown_sizes(sample));
-        const ProgramInterpreter program(graph, {bits});
+        const ProgramInterpreter program(graph, lathe::test::cpu_with(bits));
         check_close(program.run(arguments), interpret(graph, arguments), 1e-12);
       });
 }

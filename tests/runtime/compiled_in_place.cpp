@@ -25,15 +25,15 @@ void check(std::string_view text, const std::vector<DimBindings>& sizes) {
 }
 
 int copies(std::string_view text) {
-  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512});
+  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, CpuInfo{});
   int count = 0;
-  for (const Launch& launch : program.launches) count += launch.names[0].starts_with("copy ") ? 1 : 0;
+  for (const Launch& launch : program.launches) count += launch.info.role == KernelRole::copy ? 1 : 0;
   return count;
 }
 
 /// How many values lie in the arena, when no attention is fused: those that share a place count once.
 int places(std::string_view text) {
-  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, {512}, unfused);
+  const Program program = lower_cpu(ir::run_pipeline(parse(text), ir::default_pipeline()).graph, CpuInfo{}, unfused);
   std::set<int> found;
   for (const Launch& launch : program.launches)
     for (const int b : launch.buffers) {
@@ -49,7 +49,7 @@ void check_unfused(std::string_view text) {
   const ir::Graph graph = parse(text);
   Executable executable = compile(graph, {.threads = 2, .lower = unfused});
   const auto lower_wide = [](const ir::Graph& g, const LowerOptions& options) {
-    return lower_cpu(g, {512}, options);
+    return lower_cpu(g, CpuInfo{}, options);
   };
   const lathe::test::ProgramInterpreter kernels(graph, lower_wide, unfused);
   for (const std::int64_t n : {1, 5, 19}) {

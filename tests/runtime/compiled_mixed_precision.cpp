@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "passes/fusion/attention/explain_attention.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/explain/explain_attention.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/check_compiled.h"
@@ -74,7 +75,9 @@ TEST_CASE("attention fuses in mixed precision, in one op and spelled out") {
           "  %4 = matmul %3, %v\n  output \"o\" %4\n}";
       INFO(text);
       const ir::Graph graph = ir::mixed_precision(test::parse(text), narrow);
-      const std::string told = explain_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph);
+      const Machine machine = cpu_machine({});
+      const std::string told = explain_attention(
+          lower_graph(ir::run_pipeline(graph, ir::default_pipeline()).graph, machine), machine.info);
       INFO(told);
       CHECK_THAT(told, Contains(": fused") && !Contains("not fused"));
       test::check_compiled(graph, {.sizes = {{{"b", 2}, {"s", 9}}, {{"b", 1}, {"s", 40}}},

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "tests/runtime/check_compiled.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 
 /// Products by slices whose k is gone through in panels, each against the interpreter. On a CPU without AMX the
@@ -34,7 +35,7 @@ TEST_CASE("panels of one product share their kernels") {
         "graph @g(input %a: f32[96, {0}], input %b: f32[{0}, 96]) {{\n  %1 = contract %a, %b {{spec=\"mk,kn->mn\"}}\n"
         "  output \"y\" %1\n}}",
         k));
-    return test::ProgramInterpreter(graph, VectorTarget{.bits = 512, .tiles = true}).program();
+    return test::ProgramInterpreter(graph, test::cpu_with(512, {.tiles = true})).program();
   };
   const Program three = lowered(3 * 4096), twenty = lowered(20 * 4096 - 5);
   CHECK(three.launches.size() == 9);

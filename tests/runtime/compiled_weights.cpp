@@ -10,6 +10,7 @@
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/runtime/check_compiled.h"
+#include "tests/support/cpu_infos.h"
 
 /// The weights of a softmax, which are made without a division for each, are rounded as divisions are.
 using namespace lathe;
@@ -59,7 +60,7 @@ bool are_quotients(const Tensors& results) {
 bool divides(const std::string& text, int bits) {
   const ir::Graph graph = ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph;
   bool found = false;
-  for (const kernel::Kernel& code : lower_cpu(graph, {bits}).kernels)
+  for (const kernel::Kernel& code : lower_cpu(graph, test::cpu_with(bits)).kernels)
     for (const kernel::Instruction& i : code.values)
       found = found || (i.op == kernel::Opcode::scalar && i.scalar_op == ScalarOp::div && i.type.lanes > 1);
   return found;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "runtime/machine/arena.h"
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "runtime/machine/peak.h"
 #include "runtime/machine/peak_kernels.h"
 #include "tests/runtime/files_scratch.h"

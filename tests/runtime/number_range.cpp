@@ -14,6 +14,7 @@
 #include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 
@@ -34,7 +35,7 @@ struct Path {
 };
 
 /// The kernels of a program, run by the kernel interpreter.
-Path interpreted(const ir::Graph& graph, const VectorTarget& target) {
+Path interpreted(const ir::Graph& graph, const CpuInfo& target) {
   const auto lowered = [&](const ir::Graph& g, const LowerOptions& options) { return lower_cpu(g, target, options); };
   const auto program = std::make_shared<ProgramInterpreter>(graph, lowered);
   std::string code;
@@ -49,7 +50,7 @@ Path compiled(const ir::Graph& graph, const std::string& cpu) {
   const codegen::TargetCpu target = codegen::TargetCpu::named(cpu);
   const auto executable =
       std::make_shared<Executable>(compile(graph, {.target = {.cpu = target}, .threads = 2, .cache = &store}));
-  const VectorTarget machine = vector_target(target);
+  const CpuInfo machine = cpu_info(target);
   return {cpu, machine.tiles, machine.dot_pairs,
           [executable](const Tensors& arguments) { return executable->run(arguments); }};
 }
@@ -59,8 +60,8 @@ Path compiled(const ir::Graph& graph, const std::string& cpu) {
 std::vector<Path> paths(const ir::Graph& graph, bool interpreter = true) {
   std::vector<Path> found;
   if (interpreter) {
-    found.push_back(interpreted(graph, {.bits = 512, .tiles = true}));
-    found.push_back(interpreted(graph, {.bits = 512, .dot_pairs = true}));
+    found.push_back(interpreted(graph, test::cpu_with(512, {.tiles = true})));
+    found.push_back(interpreted(graph, test::cpu_with(512, {.dot_pairs = true})));
   }
   found.push_back(compiled(graph, "host"));
   const codegen::TargetCpu host = codegen::TargetCpu::host();

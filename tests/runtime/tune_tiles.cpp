@@ -111,12 +111,11 @@ TEST_CASE("tune: another size, number of threads or instruction set is measured 
   int calls = 0;
   const ir::Graph graph = ir::run_pipeline(products(), ir::default_pipeline()).graph;
   const auto for_target = [&](const codegen::TargetCpu& cpu) {
-    return tune_tiles(
-        graph, {}, {.dims = sizes, .timer = timer(1, calls)},
-        {.name = "a machine",
-         .lower = [&](const LowerOptions& options) { return lower_cpu(graph, vector_target(cpu), options); },
-         .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
-         .store = &store});
+    return tune_tiles(graph, {}, {.dims = sizes, .timer = timer(1, calls)},
+                      {.name = "a machine",
+                       .lower = [&](const LowerOptions& options) { return lower_cpu(graph, cpu_info(cpu), options); },
+                       .code_key = [&](const kernel::Kernel& kernel) { return codegen::object_key(kernel, cpu); },
+                       .store = &store});
   };
   for_target(Target::named("x86-64-v2").cpu);
   for_target(Target::named("x86-64-v3").cpu);

@@ -20,6 +20,7 @@ struct Layer {
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> all{
       {"ir/support/", {"ir/support/"}},
+      {"ir/machine/", {"ir/machine/", "ir/support/"}},
       {"ir/kernel/", {"ir/kernel/", "ir/support/"}},
       {"ir/tensor/", {"ir/tensor/", "ir/support/"}},
       {"ir/ops/", {"ir/ops/", "ir/tensor/", "ir/support/"}},
@@ -35,7 +36,7 @@ const std::vector<Layer>& layers() {
        {"passes/remat/", "passes/memory/", "passes/lowering/", "passes/fusion/", "passes/transforms/", "ir/"}},
       {"passes/lowering/",
        {"passes/lowering/", "passes/remat/", "passes/fusion/", "passes/chunks/", "passes/pass.h", "ir/"}},
-      {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/memory/", "passes/fusion/", "ir/"}},
+      {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/fusion/", "ir/"}},
       {"passes/", {"passes/", "ir/"}},
       {"frontend/generation/", {"frontend/", "runtime/", "ir/support/", "ir/tensor/"}},
@@ -45,8 +46,8 @@ const std::vector<Layer>& layers() {
       {"frontend/",
        {"frontend/", "ir/ops/", "ir/tensor/", "ir/support/", "passes/autodiff/autodiff.h",
         "passes/transforms/mixed_precision.h", "passes/transforms/rebuild.h"}},
-      {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/support/"}},
-      {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/support/"}},
+      {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/machine/", "ir/support/"}},
+      {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/machine/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
       {"runtime/text/", {"runtime/text/", "runtime/files/", "ir/support/"}},
       {"runtime/", {"runtime/", "codegen/", "passes/", "ir/"}},

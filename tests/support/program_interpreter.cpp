@@ -68,9 +68,9 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
 
 }  // namespace
 
-ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target)
+ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const CpuInfo& cpu)
     : ProgramInterpreter(graph, [&](const ir::Graph& primitives, const LowerOptions& options) {
-        return lower_cpu(primitives, target, options);
+        return lower_cpu(primitives, cpu, options);
       }) {}
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph,

@@ -4,10 +4,10 @@
 #include <span>
 
 #include "ir/kernel/interpreter.h"
+#include "ir/machine/cpu_info.h"
 #include "ir/tensor/interpreter.h"
 #include "passes/lowering/options.h"
 #include "passes/lowering/program.h"
-#include "passes/lowering/vector_target.h"
 
 namespace lathe::test {
 
@@ -17,7 +17,7 @@ namespace lathe::test {
 /// shows in the result. The iterations of parallel loops run last half first: they may not lean on their order.
 class ProgramInterpreter {
  public:
-  explicit ProgramInterpreter(const ir::Graph& graph, const VectorTarget& target = {});
+  explicit ProgramInterpreter(const ir::Graph& graph, const CpuInfo& cpu = {});
   /// With what `lower` makes of the graph after the default pipeline.
   ProgramInterpreter(const ir::Graph& graph,
                      const std::function<Program(const ir::Graph&, const LowerOptions&)>& lower,

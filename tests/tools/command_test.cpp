@@ -344,7 +344,14 @@ TEST_CASE("bench measures a graph, doctor the machine", "[tools]") {
   const auto doctor = run_lathe(scratch, "doctor");
   CHECK(doctor.status == 0);
   CHECK_THAT(doctor.out, Contains("LLVM") && Contains("NVRTC") && Contains("driver") && Contains("threads"));
-  CHECK_THAT(doctor.out, Contains(scratch.path("cache")));
+  CHECK_THAT(doctor.out, Contains(scratch.path("cache")) && Contains("schedules for host count on "));
+  const auto xeon = run_lathe(scratch, "doctor --target sapphirerapids");
+  CHECK(xeon.status == 0);
+  CHECK_THAT(xeon.out, Contains("count on sapphirerapids:") && Contains("AMX tiles of bf16") &&
+                           Contains("L2           2048 KiB, shared by 2 threads"));
+  const auto gpu = run_lathe(scratch, "doctor --target cuda:sm_90a");
+  CHECK_THAT(gpu.out, Contains("count on sm_90a:") && Contains("227 KiB on demand") && Contains("wgmma"));
+  CHECK(run_lathe(scratch, "doctor --target sapphirerapids --measure").status != 0);
 }
 
 TEST_CASE("commands run on a GPU, or say what is missing for it", "[tools]") {
@@ -361,7 +368,8 @@ TEST_CASE("commands run on a GPU, or say what is missing for it", "[tools]") {
   }
   check_refused(
       run_lathe(scratch, "run --random " + file + " --target=tpu"),
-      "give one of host, x86-64-v2, x86-64-v3, x86-64-v4, cuda, or cuda: and the exact chip, such as cuda:sm_90a");
+      "give one of host, x86-64-v2, x86-64-v3, x86-64-v4, sapphirerapids, znver4, znver5, cuda, or cuda: and the "
+      "exact chip, such as cuda:sm_90a");
   check_refused(run_lathe(scratch, "run --random " + file + " --target=cuda:sm_1"), "[unknown_arch]");
   check_refused(run_lathe(scratch, "run --random " + file + " --target=host,-amx9"), "[unknown_cpu]");
   CHECK(run_lathe(scratch, "run --random " + file + " --target=host,-amx-bf16").status == 0);

@@ -22,7 +22,6 @@ namespace {
 /// RowBlocks of a task: with tiles so many that the columns, which each task packs for itself, take little of its
 /// time.
 constexpr int usual_row_blocks = 4, tiled_row_blocks = 16;
-constexpr int fewest_tasks = 8;
 constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
 class AttentionKernel {
@@ -30,24 +29,21 @@ class AttentionKernel {
   AttentionKernel(const LoweringContext& lowering, const Region& region, OutputProducts ends)
       : lowering_(lowering),
         domain_(region.domain),
-        context_("attention"),
+        context_("attention", KernelRole::attention),
         b_(context_.builder),
         attention_(attention_program(lowering, region, ends)),
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
-        lanes_(program_lanes(program_, lowering.target)),
-        vectors_(lowering.target.bits < 512 ? 3 : 4),
-        tile_rows_(attention_.tiled             ? tile_block
-                   : lowering.target.bits < 512 ? 4
-                                                : 24 / vectors_),
+        lanes_(program_lanes(program_, lowering.vectors())),
+        vectors_(lowering.vectors().count < 32 ? 3 : 4),
+        tile_rows_(attention_.tiled ? tile_block : accumulators(lowering.vectors()) / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
               narrow_results()),
-        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_)) {
+        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_, lowering.cpu())) {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
     for (const AttentionParts::OutputProduct& part : parts_.outputs)
-      ends_.push_back(
-          std::make_unique<AttentionOutput>(context_, lowering, part, end_tile(), bounds_, attention_.tiled));
+      ends_.push_back(std::make_unique<AttentionOutput>(context_, lowering, part, tile(), bounds_, attention_.tiled));
   }
 
   KernelContext::Built run() {
@@ -84,13 +80,10 @@ class AttentionKernel {
     const auto rows = (parts_.parallel * parts_.serial * row_count().unnamed()).value();
     if (!rows) return tiled_row_blocks / 2;
     const auto each =
-        static_cast<int>(std::min<std::int64_t>(*rows / (fewest_tasks * block_rows()), tiled_row_blocks));
+        static_cast<int>(std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), tiled_row_blocks));
     return std::max(each, usual_row_blocks);
   }
   RegisterTile tile() const { return {parts_.compute, lanes_, tile_rows_, vectors_}; }
-  RegisterTile end_tile() const {
-    return lowering_.target.bits >= 512 && !attention_.tiled ? RegisterTile{parts_.compute, lanes_, 6, 4} : tile();
-  }
   int bytes() const { return lanes_ * static_cast<int>(size_in_bytes(parts_.compute)); }
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
   const Dim& column_count() const { return domain_[parts_.columns_dim]; }
@@ -108,6 +101,15 @@ class AttentionKernel {
   bool splits_bf16() const {
     const auto sliced = [](const auto& product) { return product->tiled()->sliced(); };
     return std::any_of(scores_.begin(), scores_.end(), sliced) || std::any_of(ends_.begin(), ends_.end(), sliced);
+  }
+
+  Multiplier multiplier() const {
+    if (attention_.tiled) return splits_bf16() ? Multiplier::split_bf16 : Multiplier::tile_mma;
+    const auto pairs = [](const auto& product) { return product.pairs; };
+    return std::any_of(parts_.scores.begin(), parts_.scores.end(), pairs) ||
+                   std::any_of(parts_.outputs.begin(), parts_.outputs.end(), pairs)
+               ? Multiplier::dot_pairs
+               : Multiplier::fma;
   }
 
   void declare() {
@@ -300,7 +302,8 @@ class AttentionKernel {
     const int rows = vectors * lanes_;
     if (vectors >= vectors_ || (known && *known <= rows)) return with(std::min(vectors, vectors_));
     if (known && *known % block_rows() == 0) return with(vectors_);
-    b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
+    b_.if_(
+        count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
@@ -354,6 +357,7 @@ class AttentionKernel {
     for (const auto& score : scores_) depths = depths + score->part().depth;
     for (const auto& end : ends_) depths = depths + end->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
+    context_.multiplies_by(multiplier());
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
     const int chunk = row_blocks_of_a_task() * block_rows();

@@ -1,12 +1,12 @@
 #include "passes/cpu/attention/clear_sums.h"
 
+#include "passes/cpu/cpu_kernels.h"
+
 namespace lathe::cpu {
 
 using kernel::Value;
 
 namespace {
-
-constexpr int chunk = 8192;
 
 struct DomainDims {
   std::vector<int> kept, summed;
@@ -24,14 +24,15 @@ DomainDims dims_of(const PointProgram& program, int sum) {
 KernelContext::Built clear(const LoweringContext& lowering, const PointProgram& program, const PointStore& sum,
                            const DomainDims& dims) {
   const DType dtype = program[sum.value].dtype;
-  KernelContext context("clear");
+  KernelContext context("clear", KernelRole::clear);
   context.declare(lowering.buffer_of(sum.node), dtype, false, true);
   context.touches({{lowering.buffer_of(sum.node), Dim(0)}});
   PointEmitter emitter(context, program, lowering.buffer_of);
   kernel::Builder& b = context.builder;
   const Value nothing = kernel::equal(context.dim(program.points(dims.summed)), b.index(0));
   const Value n = b.select(nothing, context.dim(program.points(dims.kept)), b.index(0));
-  const int lanes = lowering.target.lanes(dtype);
+  const int lanes = lowering.vectors().lanes(dtype);
+  const std::int64_t chunk = task_elements(lowering.cpu());
   b.parallel_for(0, n, chunk, [&](Value lo) {
     vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](Value i, Value mask) {
       PointEmitter::Scope scope(emitter, {{dims.kept, i, lanes}}, mask);

@@ -5,13 +5,11 @@
 namespace lathe::cpu {
 
 namespace {
-constexpr std::int64_t usual_depth = 64;       // where it is unknown
-constexpr std::int64_t block_bytes = 1 << 20;  // of the 1 or 2 MiB of L2 that cores have
-constexpr std::int64_t most_bytes = 2 << 20;   // of all columns, where they are not split
+constexpr std::int64_t usual_depth = 64;  // where it is unknown
 }  // namespace
 
 int block_columns(const AttentionParts& parts, const RowBlockPlan& plan, const Dim& columns, int block_rows,
-                  int multiple) {
+                  int multiple, const CpuInfo& cpu) {
   const bool whole_rows = std::any_of(plan.loops().begin(), plan.loops().end(),
                                       [](const auto& loop) { return !loop.reductions.empty(); });
   if (whole_rows || !parts.sums_over_rows()) return 0;
@@ -22,7 +20,8 @@ int block_columns(const AttentionParts& parts, const RowBlockPlan& plan, const D
   numbers += static_cast<std::int64_t>(plan.slots()) * block_rows;
   const std::int64_t bytes = numbers * static_cast<std::int64_t>(size_in_bytes(parts.compute));
   const auto known = columns.value();
-  if (known && *known * bytes <= most_bytes) return 0;
+  const std::int64_t block_bytes = cpu.l2.share();
+  if (known && *known * bytes <= 2 * block_bytes) return 0;
   const int fit = static_cast<int>(block_bytes / bytes) / multiple * multiple;
   return std::max(fit, multiple);
 }

@@ -13,11 +13,12 @@ Value block_size(Builder& b, Value size, Value limit, int step) {
   return max(b.round_up(b.ceil_div(size, blocks), step), step);
 }
 
-Value rows_for_tasks(Builder& b, const GemmSizes& sizes, Value column_blocks, int most, int unit) {
+Value rows_for_tasks(Builder& b, const GemmSizes& sizes, Value column_blocks, const GemmPlan& plan, int unit) {
+  const int most = plan.tile.mc;
   Value rows = b.index(floor_to(most, unit));
   for (int part = 2; part <= 4; part *= 2) {
     const Value tasks = sizes.batch * column_blocks * b.ceil_div(sizes.m, rows);
-    rows = b.select(tasks < 24, b.index(floor_to(most / part, unit)), rows);
+    rows = b.select(tasks < plan.fewest_tasks, b.index(floor_to(most / part, unit)), rows);
   }
   return rows;
 }

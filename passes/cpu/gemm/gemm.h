@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/kernel/builder.h"
+#include "ir/machine/cpu_info.h"
 #include "passes/lowering/load_operand.h"
 
 /// Schedules of the matrix product as loop IR: c[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, n, k], with any
@@ -14,7 +15,7 @@
 /// through callbacks that emit loads and stores.
 ///
 /// How lowering uses them:
-///   GemmPlan plan = plan_gemm({.compute = f32, .vector_bits = 512, .n = 384, .k = 384, ...});
+///   GemmPlan plan = plan_gemm({.compute = f32, .cpu = cpu, .n = 384, .k = 384, ...});
 ///   if (plan.lhs == Source::packed) one kernel by emit_pack_lhs into a workspace of packed_lhs_elements
 ///   if (plan.rhs == Source::packed) one kernel by emit_pack_rhs into a workspace of packed_rhs_elements
 ///   one kernel by emit_gemm, whose operands carry what the plan asks for; or, if (plan.splits > 1), one by
@@ -50,8 +51,8 @@ struct GemmTile {
 };
 
 /// The register tile for a machine, with blocks for a packed right operand. The scratch of a task, mc * nc sums and
-/// what it packs itself (mr or lanes, times kc; nc * kc), stays within the 256 KiB that kernels may have.
-GemmTile choose_tile(DType compute, int vector_bits);
+/// what it packs itself (mr or lanes, times kc; nc * kc), stays within what kernels may have.
+GemmTile choose_tile(DType compute, const VectorRegisters& vectors);
 
 /// Asks for the memory of rows row .. row + tile.lanes at one step of k, which may lie beyond the last row.
 using OperandPrefetch = std::function<void(kernel::Value batch, kernel::Value row, kernel::Value k)>;
@@ -108,13 +109,15 @@ struct GemmPlan {
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
   int rest = 0;
+  int fewest_tasks = 24;   ///< else row blocks become smaller
+  bool rows_near = false;  ///< of dot products: the left operand lies in L1, so that columns come one after the other
 };
 
 /// What is known when a product is compiled. Where `lhs_loadable` or `rhs_loadable`, the operand is plain loads of
 /// compute-typed elements, so that loading one element several times costs little; others convert or compute.
 struct GemmQuery {
   DType compute = f32;
-  int vector_bits = 512;
+  CpuInfo cpu{};
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_loadable = true, rhs_loadable = true;
@@ -124,8 +127,6 @@ struct GemmQuery {
   bool sliced = false;          ///< operands of f32, on a machine with tile_mma
   bool lhs_in_lines = false;    ///< bf16 in memory, k side by side and rows at one distance
   bool epilogue_small = false;  ///< a few instructions
-  /// An L3 too far away to read lines from it one by one while they are multiplied.
-  bool far_l3 = false;
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);

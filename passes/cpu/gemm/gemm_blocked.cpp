@@ -56,7 +56,7 @@ class BlockedGemm {
   /// At most mc; less where there would be few tasks, unless each task packs the right operand for its rows.
   Value rows_of_task(Value column_blocks) {
     if (plan_.rhs == Source::loaded || plan_.prefetch_right) return b_.index(most_rows());
-    return rows_for_tasks(b_, sizes_, column_blocks, tile_.mc, left_rows_);
+    return rows_for_tasks(b_, sizes_, column_blocks, plan_, left_rows_);
   }
 
   void task(const GemmTask& t) {
@@ -121,7 +121,8 @@ class BlockedGemm {
     const auto known = b_.constant_value(sizes_.m);
     const auto last = static_cast<int>(known ? *known % tile_.mr : 0);
     if (last == 0) return body(tile_.mr);
-    b_.if_(m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
+    b_.if_(
+        m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
@@ -138,7 +139,9 @@ class BlockedGemm {
       known_rows(m, tiles);
     };
     const bool copies = remainder_ && plan_.rhs == Source::direct;
-    copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
+    copies ? b_.if_(
+                 kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); })
+           : all(false);
     if (register_epilogue()) return;
     // What is finished while the next row block is summed needs no turn of its own.
     const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;

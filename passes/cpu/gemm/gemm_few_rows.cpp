@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/machine/memory_units.h"
 #include "passes/cpu/gemm/gemm_fit.h"
 
 namespace lathe::cpu {
@@ -9,8 +10,7 @@ namespace {
 
 /// Whether L2 has the right operand anyway.
 bool is_near(const GemmQuery& query) {
-  constexpr std::int64_t most = 1 << 17;
-  return query.n && query.k && *query.n * *query.k <= most;
+  return query.n && query.k && *query.n * *query.k <= elements_of_l2(query.cpu) / 2;
 }
 
 /// Very few rows: the right operand comes from memory, once, and all that counts is how it is read. A task goes
@@ -21,22 +21,23 @@ void fit_streamed(GemmTile& tile, const GemmQuery& query) {
   tile.nv = std::min(tile.nv, 6);
   tile.kc = 16;
   const std::int64_t quarter = (query.n.value_or(2048) + 3) / 4;
-  const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), 4096 / bytes);
+  const std::int64_t columns = std::clamp<std::int64_t>(quarter, tile.n_step(), page_bytes / bytes);
   tile.nc = static_cast<int>((columns + tile.n_step() - 1) / tile.n_step()) * tile.n_step();
 }
 
 }  // namespace
 
 void fit_splits(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t least = 1 << 15, most = 16;  // elements of a split; tasks that cutting is to make
+  constexpr std::int64_t least = 1 << 15;         // elements of a split
+  const std::int64_t most = 2 * query.cpu.cores;  // tasks that cutting is to make
   if (!query.n || !query.k || *query.n * *query.k < 8 * least) return;
   GemmTile tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   // The sums of a step and its vectors of the right operand are in registers together.
-  const int registers = query.vector_bits >= 512 ? 32 : 16;
-  tile.nv = std::clamp((registers - 1) / (tile.mr + 1), 1, tile.mr == 1 ? 12 : 8);
+  tile.nv = std::clamp((query.cpu.vectors.count - 1) / (tile.mr + 1), 1, tile.mr == 1 ? 12 : 8);
   tile.kc = 8 * tile.mr;
-  tile.nc = floor_to(std::min(16384, 32768 / tile.mr) / bytes, tile.n_step());
+  const auto l1 = static_cast<int>(query.cpu.l1.share());
+  tile.nc = floor_to(std::min(l1 / 2, l1 / tile.mr) / bytes, tile.n_step());
   const std::int64_t blocks = (*query.n + tile.nc - 1) / tile.nc;
   std::int64_t splits = std::min(*query.n * *query.k / least, most / std::min(blocks, most));
   while (*query.k % splits != 0) --splits;
@@ -45,14 +46,14 @@ void fit_splits(GemmPlan& plan, const GemmQuery& query) {
 }
 
 void fit_prefetch(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t streamed = 1 << 20;  // elements that splits read as fast
+  const std::int64_t streamed = 4 * elements_of_l2(query.cpu);  // that splits read as fast
   if (!query.n || !query.k || plan.lhs != Source::direct || is_near(query)) return;
   const std::int64_t m = *query.m;
   GemmTile tile = plan.tile;
   fit_rows(tile, query);
   if (m <= 4) {
     // Down all of k, one register tile of columns in a task.
-    tile.nv = accumulators(query.vector_bits) / std::max(tile.mr, 3);
+    tile.nv = accumulators(query.cpu.vectors) / std::max(tile.mr, 3);
     tile.nc = tile.n_step();
     tile.kc = static_cast<int>(*query.k);
     if (m == 1 || *query.n * *query.k > streamed || *query.n < 4 * tile.nc) return;
@@ -68,9 +69,10 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const bool again = m > 2 * tile.mr;
   const bool few_whole = query.n && (*query.n == 4 * tile.lanes || *query.n == 8 * tile.lanes);
-  if (few_whole && query.vector_bits >= 512 && m > tile.mr) tile.mr = 6;  // 4 vectors, not 2 or 3 and 2
+  if (few_whole && query.cpu.vectors.count >= 32 && m > tile.mr)
+    tile.mr = accumulators(query.cpu.vectors) / 4;  // 4 vectors, not 2 or 3 and 2
   tile.mr = equal_share(m, tile.mr);
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, 8);
+  tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, 8);
   if (query.n && *query.n > 0) tile.nv = equal_share((*query.n + tile.lanes - 1) / tile.lanes, tile.nv);
   const bool narrow = at_most(query.n, 128) && (at_most(query.k, 512) || is_near(query));
   tile.kc = again && !narrow ? 256 * 4 / bytes : 4096;
@@ -85,11 +87,12 @@ void fit_rows(GemmTile& tile, const GemmQuery& query) {
 void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
-  const bool near = query.n && query.k && *query.n * *query.k * bytes <= 512 * 1024;
+  const bool near = query.n && query.k && *query.n * *query.k * bytes <= query.cpu.l2.share() / 2;
   tile.mr = equal_share(*query.m, !near ? tile.mr : at_most(query.m, 6) ? 6 : 4);
-  tile.nv = std::clamp(accumulators(query.vector_bits) / tile.mr, 1, std::min(4, tile.lanes));
+  tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, std::min(4, tile.lanes));
   tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
-  tile.kc = *query.m > 1 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : 1 << 20;
+  constexpr int all_of_k = 1'048'576;
+  tile.kc = *query.m > 1 ? depth(query.k, 1024 * 4 / bytes, tile.lanes) : all_of_k;
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= 2048;
   tile.nc = floor_to(wide ? 96 : 64, columns);

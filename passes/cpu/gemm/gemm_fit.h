@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "ir/kernel/limits.h"
 #include "passes/cpu/gemm/gemm.h"
+#include "passes/cpu/gemm/register_tile.h"
 
 /// Parts of choosing a plan that several files share.
 namespace lathe::cpu {
@@ -15,8 +17,13 @@ inline int floor_to(int size, int step) { return std::max(size / step * step, st
 
 inline bool at_most(const Size& size, std::int64_t limit) { return size && *size <= limit; }
 
-/// Accumulators that stay in registers beside the operands.
-inline int accumulators(int vector_bits) { return vector_bits >= 512 ? 24 : 12; }
+/// Bytes of scratch that a task takes at most: a kernel has a little besides.
+inline constexpr std::int64_t most_scratch = kernel::most_stack_bytes / 128 * 125;
+/// So many 16ths of what kernels may have.
+constexpr int scratch(int sixteenths) { return static_cast<int>(kernel::most_stack_bytes / 16 * sixteenths); }
+
+/// Elements of f32 that fill what a thread has of L2.
+inline std::int64_t elements_of_l2(const CpuInfo& cpu) { return cpu.l2.share() / size_in_bytes(f32); }
 
 /// Depth of the blocks of k: equal shares of a known k, at most `limit`.
 inline int depth(const Size& k, int limit, int lanes) {

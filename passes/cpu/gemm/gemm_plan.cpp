@@ -28,8 +28,10 @@ void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(96, tile.mr);
 }
 
-/// A right operand that no cache holds.
-bool large_right(const GemmQuery& query) { return query.n && query.k && *query.n * *query.k > 8'000'000; }
+/// A right operand that no cache holds, of f32.
+bool large_right(const GemmQuery& query) {
+  return query.n && query.k && *query.n * *query.k >= query.cpu.last_level.bytes / 4;
+}
 
 /// The blocks of a task that packs its part of the right operand itself, once for all of its rows. A known k of one
 /// block needs sums for one row block only, so that a task may have many rows. Blocks are deep and one register tile
@@ -40,11 +42,11 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const bool rows = query.lhs_axis == LaneAxis::row;
   const bool near = query.n && query.k && !large_right(query);
   const bool deep = (rows || query.rhs_axis == LaneAxis::k || near) && !at_most(query.m, 128);
-  const int row_block = 144 * 1024 / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
+  const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // at most this deep
   tile.kc = depth(query.k, std::min((!deep ? 256 : rows ? 512 : 768) * 4 / bytes, row_block), tile.lanes);
-  const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= 96 * 1024;
+  const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
   tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
-  const int sums = 240 * 1024 / bytes - tile.nc * tile.kc;
+  const int sums = scratch(15) / bytes - tile.nc * tile.kc;
   tile.mc = floor_to(single ? 1024 : std::min(sums / tile.nc, deep ? 1024 : 336), tile.mr);
 }
 
@@ -55,15 +57,15 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   tile.kc = depth(query.k, (query.lhs_axis == LaneAxis::k ? 1024 : 512) * 4 / bytes, tile.lanes);
   tile.nc = tile.n_step();
-  tile.mc = floor_to(std::min(1024, 192 * 1024 / bytes / tile.nc), tile.mr);
+  tile.mc = floor_to(std::min(1024, scratch(12) / bytes / tile.nc), tile.mr);
 }
 
 /// Few columns: one register tile is as wide as they are, so that rows are read once and no tile is mostly empty.
 void fit_columns(GemmTile& tile, const GemmQuery& query) {
-  const int most = query.vector_bits >= 512 ? 5 : 3;
+  const int most = query.cpu.vectors.count / 8 + 1;
   if (!query.n || *query.n <= 0 || *query.n > most * tile.lanes || !query.lhs_loadable) return;
   tile.nv = static_cast<int>((*query.n + tile.lanes - 1) / tile.lanes);
-  tile.mr = std::min(accumulators(query.vector_bits) / tile.nv, 12);
+  tile.mr = std::min(accumulators(query.cpu.vectors) / tile.nv, 12);
 }
 
 /// One right operand, for all rows.
@@ -72,7 +74,8 @@ bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.b
 /// Whether a packed copy of the right operand may pay: one that no cache holds is written to memory and read from
 /// there, and each task rather packs its part; unless so many rows share it that this traffic counts for little.
 bool may_pack_right(const GemmQuery& query) {
-  const bool many = query.m && *query.m >= 2048 && query.n && query.k && *query.n * *query.k <= 32'000'000;
+  const bool many =
+      query.m && *query.m >= 2048 && query.n && query.k && *query.n * *query.k <= query.cpu.last_level.bytes;
   return reused(query) && (many || !large_right(query));
 }
 
@@ -80,7 +83,8 @@ bool may_pack_right(const GemmQuery& query) {
 /// That of a weight's gradient was made just before; weights come from memory.
 bool stays_near(const GemmQuery& query) {
   const bool fresh = query.lhs_axis == LaneAxis::row && at_most(query.m, 128);
-  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= 1 << (fresh ? 20 : 16);
+  const std::int64_t l2 = elements_of_l2(query.cpu);
+  return at_most(query.m, 512) && query.n && query.k && *query.n * *query.k <= (fresh ? 4 * l2 : l2 / 4);
 }
 
 /// Whether a left operand that is not plain is better computed ahead, into a packed copy: where many blocks of
@@ -101,9 +105,9 @@ bool scattered_left(const GemmQuery& query) {
 }
 
 /// Whether a plain left operand that is read along its rows, another line at each step of k, is better copied first:
-/// where L3 is far, and the steps and the columns are many.
+/// where the last level of caches is slow, and the steps and the columns are many.
 bool distant_left(const GemmQuery& query) {
-  if (!query.far_l3 || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
+  if (!query.cpu.slow_last_level || query.lhs_axis != LaneAxis::row || !at_most(query.batch, 1)) return false;
   return query.m && *query.m > 128 && !at_most(query.n, 256) && !at_most(query.k, 256);
 }
 
@@ -121,10 +125,9 @@ std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
 
 /// Makes blocks smaller until a task's scratch fits: rows first, then columns, then the depth.
 void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
-  constexpr std::int64_t most = 250 * 1024;
   GemmTile& tile = plan.tile;
   if (plan.strategy != GemmStrategy::blocked) return;
-  while (scratch_bytes(plan, query) > most) {
+  while (scratch_bytes(plan, query) > most_scratch) {
     if (tile.mc > 8 * tile.mr) {
       tile.mc = floor_to(tile.mc / 2, tile.mr);
     } else if (tile.nc > tile.n_step()) {
@@ -138,7 +141,7 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 /// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
 /// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the rest.
 int remainder_columns(const GemmQuery& query) {
-  const int lanes = query.vector_bits / (8 * static_cast<int>(size_in_bytes(query.compute)));
+  const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
   constexpr std::int64_t most_vectors = 12, most_copied = 4096;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
@@ -167,13 +170,13 @@ GemmPlan choose_plan(const GemmQuery& query);
 
 }  // namespace
 
-GemmTile choose_tile(DType compute, int vector_bits) {
+GemmTile choose_tile(DType compute, const VectorRegisters& vectors) {
   LATHE_ASSERT(compute == f32 || compute == f64 || compute == i64 || compute == i32);
   const int bytes = static_cast<int>(size_in_bytes(compute));
-  // 512 bits: 24 of 32 registers accumulate. Else 12 of 16, with three columns and one broadcast beside them.
+  // A quarter of the registers is for three columns and one broadcast.
   return {.compute = compute,
-          .lanes = vector_bits / (8 * bytes),
-          .mr = vector_bits >= 512 ? 8 : 4,
+          .lanes = vectors.lanes(compute),
+          .mr = accumulators(vectors) / 3,
           .nv = 3,
           .kc = 384 * 4 / bytes,
           .mc = 192,
@@ -192,6 +195,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
+    plan.fewest_tasks = 3 * q.cpu.cores;
     plan.register_epilogue = q.epilogue_small && at_most(q.k, q.pairs ? 256 : 512);
     return plan;
   };
@@ -205,7 +209,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
 namespace {
 
 GemmPlan choose_plan(const GemmQuery& query) {
-  GemmTile tile = choose_tile(query.compute, query.vector_bits);
+  GemmTile tile = choose_tile(query.compute, query.cpu.vectors);
   GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
@@ -214,13 +218,15 @@ GemmPlan choose_plan(const GemmQuery& query) {
   if (few && at_most(query.m, deep ? 32 : 8) && !row && query.lhs_axis == LaneAxis::k) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
     fit_dot(plan, query);
+    const auto bytes = static_cast<std::int64_t>(size_in_bytes(query.compute));
+    plan.rows_near = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) {
     plan.rhs = Source::direct;
     fit_rows(plan.tile, query);
     if (*query.m <= 4) fit_splits(plan, query);
-    if (query.far_l3) fit_prefetch(plan, query);
+    if (query.cpu.slow_last_level) fit_prefetch(plan, query);
     // A row block of the left operand that is packed into scratch, in whole vectors of rows, has to fit there.
     const int rows = (plan.tile.mr + tile.lanes - 1) / tile.lanes * tile.lanes;
     if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, 4096 / rows);
@@ -316,7 +322,7 @@ std::vector<GemmPlan> candidate_plans(GemmQuery query, GemmQuery sizes) {
     const auto same = [&](const GemmPlan& other) { return same_plan(plan, other, sizes); };
     if (std::none_of(plans.begin(), plans.end(), same)) plans.push_back(plan);
   };
-  const GemmTile standard = choose_tile(query.compute, query.vector_bits);
+  const GemmTile standard = choose_tile(query.compute, query.cpu.vectors);
   const bool plain = first.tile.mr == standard.mr && first.tile.nv == standard.nv && !first.tile.pairs;
   if (plain) {
     for (const GemmPlan& plan : with_other_sources(first, query)) add(plan);

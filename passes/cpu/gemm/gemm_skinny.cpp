@@ -22,6 +22,7 @@ class SkinnyDot {
       : b_(b),
         tile_(plan.tile),
         columns_in_turn_(plan.columns_in_turn),
+        rows_near_(plan.rows_near),
         sizes_(sizes),
         lhs_(lhs),
         rhs_(rhs),
@@ -73,7 +74,7 @@ class SkinnyDot {
     b_.for_loop(0, passes_, 1, [&](Value pass) {
       const Value k0 = pass * tile_.kc;
       const auto over_columns = [&](const Builder::Body& body) { b_.for_loop(block.n0, whole, tile_.nv, body); };
-      if (rows_are_near()) {
+      if (rows_near_) {
         over_columns([&](Value n) {
           row_blocks(block, tile_.mr, [&](Value m, int rows, bool rows_known) {
             dots(block, tile(rows, tile_.nv), {m, n, k0, rows_known, known.has_value()});
@@ -93,11 +94,6 @@ class SkinnyDot {
         });
       });
     });
-  }
-
-  bool rows_are_near() const {
-    const auto m = b_.constant_value(sizes_.m), k = b_.constant_value(sizes_.k);
-    return m && k && *m * *k * static_cast<std::int64_t>(size_in_bytes(tile_.compute)) <= 32 * 1024;
   }
 
   /// body(m, rows, known) for every `step` rows: whether all of them exist.
@@ -180,6 +176,7 @@ class SkinnyDot {
   Builder& b_;
   const GemmTile& tile_;
   bool columns_in_turn_;
+  bool rows_near_;
   const GemmSizes& sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;

@@ -32,7 +32,8 @@ void fit_packed(GemmTile& t, const GemmQuery& query) {
 void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
   t.kc = pairs_deep(query.k, single ? 512 : 192);
-  t.nc = single ? floor_to(200 * 1024 / bytes_of_pair / t.kc, t.n_step()) : 64;
+  t.nc =
+      single ? floor_to(static_cast<int>(kernel::most_stack_bytes * 25 / 32) / bytes_of_pair / t.kc, t.n_step()) : 64;
   t.mc = single ? 384 : 256;
 }
 

@@ -16,9 +16,10 @@ struct GemmTask {
 };
 /// The size of blocks of about equal size, multiples of `step` and at most `limit`, that cover `size`.
 kernel::Value block_size(kernel::Builder& b, kernel::Value size, kernel::Value limit, int step);
-/// Rows of a task in whole units: `most`, or half or a quarter of that where there would be fewer than 24 tasks.
-kernel::Value rows_for_tasks(kernel::Builder& b, const GemmSizes& sizes, kernel::Value column_blocks, int most,
-                             int unit);
+/// Rows of a task in whole units: mc, or half or a quarter of that where there would be fewer tasks than the plan
+/// wants.
+kernel::Value rows_for_tasks(kernel::Builder& b, const GemmSizes& sizes, kernel::Value column_blocks,
+                             const GemmPlan& plan, int unit);
 /// A parallel loop over blocks of rows x columns of all batches, those of the same rows side by side.
 void for_each_task(kernel::Builder& b, const GemmSizes& sizes, kernel::Value rows, kernel::Value columns,
                    const std::function<void(const GemmTask&)>& body);

@@ -6,8 +6,6 @@ namespace lathe::cpu {
 
 namespace {
 
-constexpr std::int64_t most_scratch_bytes = 250 * 1024;
-
 /// Bytes of scratch of a task: sums, of one row block where k is one block, and what it packs itself.
 std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& t = plan.tile;
@@ -48,7 +46,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
                 .lhs = Source::loaded,
                 .rhs = Source::loaded};
   const bool shared = query.rhs_shared || at_most(query.batch, 1);
-  constexpr std::int64_t near = 1 << 20;  // elements that stay in L2
+  const std::int64_t near = query.cpu.l2.bytes / size_in_bytes(bf16);  // elements that stay in L2
   if (query.lhs_in_lines && query.k && *query.k % kernel::tile_depth == 0) {
     plan.lhs = Source::direct;
   } else if (shared && !(query.lhs_axis == LaneAxis::row && query.m && *query.m >= 256)) {
@@ -65,7 +63,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
   }
   GemmTile& t = plan.tile;
   fit_sizes(t, query);
-  while (scratch_of(plan, query) > most_scratch_bytes) {
+  while (scratch_of(plan, query) > most_scratch) {
     if (t.mc > 256)
       t.mc = floor_to(t.mc / 2, t.mr);
     else if (t.nc > 256)

@@ -47,6 +47,11 @@ class PartOfK {
   bool last_ = false;
 };
 
+Multiplier multiplier_of(const GemmTile& tile) {
+  if (tile.tiles) return tile.sliced ? Multiplier::split_bf16 : Multiplier::tile_mma;
+  return tile.pairs ? Multiplier::dot_pairs : Multiplier::fma;
+}
+
 class ProductKernels {
  public:
   ProductKernels(const LoweringContext& lowering, const Region& region)
@@ -57,7 +62,7 @@ class ProductKernels {
   std::vector<KernelContext::Built> run() {
     const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
     const GemmQuery query{.compute = operands_.compute,
-                          .vector_bits = lowering_.target.bits,
+                          .cpu = lowering_.cpu(),
                           .batch = batch.value(),
                           .m = m.value(),
                           .n = n.value(),
@@ -66,12 +71,11 @@ class ProductKernels {
                           .rhs_axis = operands_.right.axis,
                           .lhs_loadable = operands_.left.plain,
                           .rhs_loadable = operands_.right.plain,
-                          .pairs = lowering_.target.dot_pairs && operands_.dtype == bf16,
-                          .tiles = lowering_.target.tiles && operands_.dtype == bf16,
-                          .sliced = lowering_.target.tiles && operands_.dtype == f32,
+                          .pairs = lowering_.cpu().dot_pairs && operands_.dtype == bf16,
+                          .tiles = lowering_.cpu().tiles && operands_.dtype == bf16,
+                          .sliced = lowering_.cpu().tiles && operands_.dtype == f32,
                           .lhs_in_lines = operands_.left.in_lines,
-                          .epilogue_small = epilogue_.size() <= 6,
-                          .far_l3 = lowering_.target.far_l3};
+                          .epilogue_small = epilogue_.size() <= 6};
     const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
                                        : std::vector{plan_gemm(query)};
     const GemmPlan& plan = plans[static_cast<std::size_t>(lowering_.candidate)];
@@ -128,7 +132,7 @@ class ProductKernels {
               : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(extent.unit_of_k - 1)) * Dim(extent.slices);
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
-    KernelContext context(left ? "pack_lhs" : "pack_rhs");
+    KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
     context.touches(share_of(part, s, rows));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
@@ -172,7 +176,8 @@ class ProductKernels {
 
   /// The product, or its split or panel, of which only the last panel has the epilogue.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
-    KernelContext context("product");
+    KernelContext context("product", KernelRole::product);
+    context.multiplies_by(multiplier_of(plan.tile));
     static const PointProgram none;
     const bool ends = with.sums < 0 || part.is_last_panel();
     declare_buffers(context,
@@ -227,7 +232,7 @@ class ProductKernels {
 
   /// Adds up the sums of splits.
   KernelContext::Built join(const GemmPlan& plan, int sums) const {
-    KernelContext context("reduce_split_k");
+    KernelContext context("reduce_split_k", KernelRole::combine_splits);
     declare_buffers(context, {&epilogue_}, lowering_);
     context.declare(sums, operands_.compute, true, false);
     PointEmitter emitter(context, epilogue_, lowering_.buffer_of);

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "ir/kernel/builder.h"
+#include "ir/machine/vector_registers.h"
 
 namespace lathe::cpu {
 
@@ -12,6 +13,9 @@ struct RegisterTile {
   int lanes = 16;
   int rows = 6, vectors = 4;
 };
+
+/// Accumulators that stay in registers beside the operands.
+inline int accumulators(const VectorRegisters& vectors) { return vectors.count * 3 / 4; }
 
 /// An element for every lane of the sums; two elements, for every pair of lanes.
 kernel::Value in_every_lane(kernel::Builder& b, kernel::Value element, int lanes);

@@ -19,13 +19,13 @@ constexpr std::int64_t chain_limit = 256;  // rows added one after the other bef
 class ColumnKernel {
  public:
   ColumnKernel(const LoweringContext& lowering, const Region& region)
-      : context_("columns"),
+      : context_("columns", KernelRole::column_reduction),
         program_(region_program(lowering.graph, lowering.plan, region)),
         dims_(lowering, region, program_),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder) {
     declare_buffers(context_, {&program_}, lowering);
-    lanes_ = program_lanes(program_, lowering.target);
+    lanes_ = program_lanes(program_, lowering.vectors());
     reduce_ = program_.size() - 1;
     LATHE_ASSERT(program_[reduce_].kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
   }
@@ -97,7 +97,7 @@ class ColumnKernel {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region) {
-  if (const int columns = column_dims(context.graph, region.members[0]); columns > 0) {
+  if (const int columns = column_dims(context.graph, region.members[0], task_elements(context.cpu())); columns > 0) {
     Region by_rows = region;
     by_rows.kind = RegionKind::rows;
     by_rows.inner = columns;

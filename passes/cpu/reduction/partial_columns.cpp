@@ -6,10 +6,6 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-namespace {
-constexpr std::int64_t most_chunks = 32;
-}
-
 PartialColumns::PartialColumns(const LoweringContext& lowering, PointProgram& program, std::vector<int> outer,
                                std::vector<int> inner)
     : lowering_(lowering), program_(program), outer_(std::move(outer)), inner_(std::move(inner)) {
@@ -18,7 +14,7 @@ PartialColumns::PartialColumns(const LoweringContext& lowering, PointProgram& pr
   };
   for (const PointStore& store : program.stores) {
     if (!is_sum(store)) continue;
-    const Dim elements = Dim(most_chunks) * program.points(inner_);
+    const Dim elements = Dim(most_chunks()) * program.points(inner_);
     const int partial = lowering.workspace(compute_type(program[store.value].dtype), elements, "partial sums");
     sums_.push_back({store, partial});
   }
@@ -32,7 +28,7 @@ void PartialColumns::declare(KernelContext& context) const {
 PartialColumns::Chunks PartialColumns::chunks(KernelContext& context) const {
   kernel::Builder& b = context.builder;
   const Value rows = context.dim(program_.points(outer_));
-  const Value each = kernel::max(b.ceil_div(rows, most_chunks), least_rows);
+  const Value each = kernel::max(b.ceil_div(rows, most_chunks()), least_rows);
   return {rows, each, b.ceil_div(rows, each)};
 }
 
@@ -63,7 +59,7 @@ void PartialColumns::add(KernelContext& context, int instruction, Value value, V
 }
 
 KernelContext::Built PartialColumns::finish(int lanes) const {
-  KernelContext context("sums");
+  KernelContext context("sums", KernelRole::combine_columns);
   kernel::Builder& b = context.builder;
   for (const Sum& sum : sums_) context.declare(sum.partial, compute_type(instruction(sum).dtype), true, false);
   for (const Sum& sum : sums_) {
@@ -89,7 +85,7 @@ KernelContext::Built PartialColumns::finish(int lanes) const {
     }
   });
   auto built = context.finish();
-  built.launch.work = Dim(most_chunks * lanes * static_cast<std::int64_t>(sums_.size()));
+  built.launch.work = Dim(most_chunks() * lanes * static_cast<std::int64_t>(sums_.size()));
   return built;
 }
 

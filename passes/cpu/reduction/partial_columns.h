@@ -38,6 +38,8 @@ class PartialColumns {
   struct Chunks {
     kernel::Value rows, each, count;
   };
+  /// Of the rows: some for each core.
+  std::int64_t most_chunks() const { return std::int64_t{4} * lowering_.cpu().cores; }
   Chunks chunks(KernelContext& context) const;
   const PointInstruction& instruction(const Sum& sum) const { return program_[sum.store.value]; }
 

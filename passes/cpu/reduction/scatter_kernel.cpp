@@ -24,7 +24,7 @@ class ScatterKernel {
  public:
   ScatterKernel(const LoweringContext& lowering, const Region& region)
       : lowering_(lowering),
-        context_("scatter_add"),
+        context_("scatter_add", KernelRole::scatter_add),
         b_(context_.builder),
         node_(lowering.graph[region.members[0]]),
         clears_(region.members.size() == 1) {
@@ -48,7 +48,7 @@ class ScatterKernel {
     if (!clears_) context_.writes_part_of(out_);
     const Dim added = updates_.program.points(all);
     context_.touches({{out_, clears_ ? node_.type.shape.numel().unnamed() : added + added}});
-    lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.target);
+    lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.vectors());
     const auto columns = updates_.program.points(post_).value();
     row_blocks_ = columns ? std::max<std::int64_t>((*columns + width() - 1) / width(), 1) : 1;
     choose_prefetch();
@@ -129,7 +129,7 @@ class ScatterKernel {
         b_.set(sum, b_.get(sum) + b_.broadcast(updates.emit(updates_.result, scope), lanes_));
       }
     });
-    const bool streams = clears_ && !mask && outgrows_caches(node_.type);
+    const bool streams = clears_ && !mask && outgrows_caches(node_.type, lowering_.cpu());
     for (std::int64_t v = 0; v < vectors; ++v) {
       const Value sum = b_.cast(b_.get(sums[static_cast<std::size_t>(v)]), node_.type.dtype);
       const Value at = start + column + v * lanes_;

@@ -19,7 +19,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   for (int d = 0; d < dim; ++d) outer = outer * updates[d].unnamed();
   const Dim count = outer.is(0) ? Dim(0) : indices.program.points(index);
 
-  KernelContext context("sort_positions");
+  KernelContext context("sort_positions", KernelRole::scatter_sort);
   kernel::Builder& b = context.builder;
   declare_buffers(context, {&indices.program}, lowering);
   context.declare(to, i64, true, true);
@@ -41,7 +41,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   // A counting sort. Counts stand two places late, so that after the sums each row's start stands one late, where it
   // becomes its end, the start of the next row, as positions are put in place.
   b.parallel_for(0, 1, 1, [&](Value) {
-    const int lanes = lowering.target.lanes(i64);
+    const int lanes = lowering.vectors().lanes(i64);
     vector_loop(b, b.index(0), order, lanes,
                 [&](Value at, Value mask) { b.store(positions, at, b.constant_int(i64, 0, lanes), mask); });
     each_position([&](Value, Value row) { b.store(positions, row + 2, b.load(positions, row + 2) + 1); });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/machine/memory_units.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/reduction/partial_columns.h"
 #include "passes/cpu/rows/row_pick.h"
@@ -16,25 +17,28 @@ using IndexGroups = std::vector<IndexGroup>;
 
 namespace {
 
-constexpr std::int64_t flat_chunk = 8192;
 constexpr int most_chains = 4;  // accumulators of one reduction, which wait for each other less
-// Bytes of what a row reads that are worth asking for ahead, those that fit beside a row into the second level of
-// caches, and those on their way at least.
-constexpr std::int64_t least_prefetched = 1024, most_prefetched = 512 << 10, enough_prefetched = 12 << 10;
-// Where L3 is far: bytes from what a loop reads to what it asks for there, of a flat region and of a row; of how many
-// elements, for fewer may lie in L2.
-constexpr std::int64_t further_flat = 4096, further_in_row = 1024, many_elements = 1 << 20;
+constexpr std::int64_t few_lines = 16 * cache_line_bytes;  // less of a row is not worth a prefetch
+// Where the last level of caches is slow: bytes from what a loop reads to what it asks for there, of a flat region
+// and of a row.
+constexpr std::int64_t further_flat = page_bytes, further_in_row = few_lines;
+
+KernelRole role_of(const ir::Graph& graph, const Region& region) {
+  const bool reduces = std::any_of(region.members.begin(), region.members.end(),
+                                   [&](ir::ValueId id) { return graph[id].op->as<ir::Reduce>() != nullptr; });
+  return reduces ? KernelRole::row_reduction : KernelRole::elementwise;
+}
 
 /// Emits the body of one rows region.
 class RowKernel {
  public:
   RowKernel(const LoweringContext& lowering, const Region& region)
       : lowering_(lowering),
-        context_("rows"),
+        context_("rows", role_of(lowering.graph, region)),
         program_(region_program(lowering.graph, lowering.plan, region)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
-        space_(program_, region.inner, lowering.target) {
+        space_(program_, region.inner, lowering.vectors()) {
     columns_.emplace(lowering, program_, space_.outer, space_.inner);
     declare_buffers(context_, {&program_}, lowering);
     columns_->declare(context_);
@@ -60,17 +64,19 @@ class RowKernel {
     }
     std::vector<KernelContext::Built> built;
     built.push_back(context_.finish());
-    const Dim width = is_flat ? Dim(flat_chunk) : program_.points(space_.inner);
+    const Dim width = is_flat ? Dim(flat_chunk()) : program_.points(space_.inner);
     built[0].launch.work = width * Dim(program_.work() * (sums ? PartialColumns::least_rows : 1));
     if (sums) built.push_back(columns_->finish(space_.lanes));
     return built;
   }
 
  private:
+  std::int64_t flat_chunk() const { return task_elements(lowering_.cpu()); }
+
   void flat(Scope& top) {
     const Value n = context_.dim(program_.points(space_.inner));
-    b_.parallel_for(0, n, flat_chunk, [&](Value lo) {
-      const Value hi = kernel::min(lo + flat_chunk, n);
+    b_.parallel_for(0, n, flat_chunk(), [&](Value lo) {
+      const Value hi = kernel::min(lo + flat_chunk(), n);
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
         ask_for_further({}, at, further_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
@@ -80,11 +86,14 @@ class RowKernel {
     });
   }
 
-  /// Where L3 is far, asks for what the loop will read so many bytes on. The machine follows a stream up to the end
+  /// Where the last level of caches is slow, asks for what the loop will read so many bytes on, unless it may all lie
+  /// in L2. The machine follows a stream up to the end
   /// of a page, and of a loop that computes much it has few reads under way.
   void ask_for_further(const IndexGroups& row, Value at, std::int64_t bytes) {
     const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
-    if (!lowering_.target.far_l3 || elements.value_or(many_elements) < many_elements) return;
+    const CpuInfo& cpu = lowering_.cpu();
+    const std::int64_t many = 4 * cpu.l2.share() / size_in_bytes(f32);
+    if (!cpu.slow_last_level || elements.value_or(many) < many) return;
     const auto varies = [&](int i, std::uint64_t dims) {
       return (program_.depends[static_cast<std::size_t>(i)] & dims) != 0;
     };
@@ -162,9 +171,10 @@ class RowKernel {
     }
     if (reads.size() != 1) return;
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
-    if (bytes < least_prefetched || bytes > most_prefetched) return;
+    // Beside the row itself it has to fit into L2.
+    if (bytes < few_lines || bytes > lowering_.cpu().l2.share() / 2) return;
     ahead_ = reads[0];
-    prefetch_rows_ = std::max<std::int64_t>(1, enough_prefetched / bytes);
+    prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
 
   /// The row to ask for in the loop over this one.
@@ -274,7 +284,7 @@ class RowKernel {
       return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
     });
     const bool last = loops_->level(store.value) + 1 == static_cast<int>(loops_->loops().size());
-    return last && !reads && outgrows_caches(lowering_.graph[store.node].type);
+    return last && !reads && outgrows_caches(lowering_.graph[store.node].type, lowering_.cpu());
   }
 
   /// What would be parked where a result streams lies in scratch of the thread instead, by column.

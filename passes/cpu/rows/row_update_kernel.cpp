@@ -73,10 +73,10 @@ class RowUpdateKernel {
       : lowering_(lowering),
         program_(program),
         update_(update),
-        context_("row_update"),
+        context_("row_update", KernelRole::row_update),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
-        lanes_(program_lanes(program, lowering.target)) {
+        lanes_(program_lanes(program, lowering.vectors())) {
     split_dims();
     Dim written(1);
     for (const auto& dims : {before_, after_, inner_}) written = written * program_.points(dims);

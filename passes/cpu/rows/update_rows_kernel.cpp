@@ -19,7 +19,7 @@ class UpdateRowsKernels {
       : lowering_(lowering),
         operands_(lowering, id),
         out_(lowering.buffer_of(id)),
-        lanes_(operands_.post.empty() ? 1 : program_lanes(operands_.rows.program, lowering.target)) {}
+        lanes_(operands_.post.empty() ? 1 : program_lanes(operands_.rows.program, lowering.vectors())) {}
 
   std::vector<KernelContext::Built> run() {
     std::vector<KernelContext::Built> built;
@@ -30,13 +30,13 @@ class UpdateRowsKernels {
 
  private:
   KernelContext::Built copy() {
-    KernelContext context("copy_rows");
+    KernelContext context("copy_rows", KernelRole::copy_rows);
     kernel::Builder& b = context.builder;
     const OperandProgram old = operands_.old();
     declare_buffers(context, {&old.program}, lowering_);
     context.declare(out_, operands_.node.type.dtype, false, true);
     PointEmitter emitter(context, old.program, lowering_.buffer_of);
-    const int last = old.program.domain.rank() - 1, lanes = program_lanes(old.program, lowering_.target);
+    const int last = old.program.domain.rank() - 1, lanes = program_lanes(old.program, lowering_.vectors());
     std::vector<int> outer;
     for (int d = 0; d < last; ++d) outer.push_back(d);
     const Value columns = context.dim(old.program.points({last}));
@@ -53,7 +53,7 @@ class UpdateRowsKernels {
   }
 
   KernelContext::Built update() {
-    KernelContext context("update_rows");
+    KernelContext context("update_rows", KernelRole::row_update);
     kernel::Builder& b = context.builder;
     const PointProgram &rows = operands_.rows.program, &positions = operands_.positions.program;
     declare_buffers(context, {&rows, &positions}, lowering_);

@@ -15,28 +15,7 @@ using namespace ir;
 
 namespace {
 
-/// Time for one score, in multiply-adds of fma; by tiles in hundredths of what a plain score costs beside its
-/// products.
-struct Rates {
-  double fused_scores, fused_sums;  ///< products of a fused attention as deep as q and k, as v
-  double plain_products;            ///< of each depth
-  double fused_points;              ///< what becomes of a score
-  double plain_points, far_points;  ///< the same through memory, within the caches and beyond
-  double row;                       ///< of a fused row, for each element of its depth: packing, loading, storing
-  double diagonal;                  ///< columns beyond half of them that causal rows are computed with
-};
-constexpr Rates forward = {1, 1, 1, 124, 193, 198, 9, 12};
-constexpr Rates training = {4, 3, 3, 148, 190, 275, 30, 20};
-/// On a CPU with AMX: fused by fma, where plain products of bf16 go by tile_mma.
-constexpr Rates narrow_beside_tiles = {1, 1, 0.5, 124, 160, 160, 9, 12};
-constexpr Rates training_beside_tiles = {4, 3, 3, 148, 190, 275, 30, 14};
-/// There, of bf16 by tile_mma, in hundredths.
-constexpr Rates forward_by_tiles = {0.34, 0.34, 0.32, 75, 100, 112, 25, 30};
-constexpr Rates training_by_tiles = {4.1, 4.1, 5, 118, 100, 112, 182, 40};
-constexpr double slower = 1.1;                ///< fused products, in time
-constexpr double lanes = 16;                  ///< rows of a vector
-constexpr double cache = 8 << 20;             ///< bytes of scores
-constexpr std::int64_t most_for_a_depth = 4;  ///< columns
+constexpr std::int64_t most_for_a_depth = 4;  // columns
 
 /// How many elements a product sums over.
 Dim depth_of(const Graph& graph, const Node& product) {
@@ -153,30 +132,27 @@ double share_of_columns(const AttentionSubject& subject, const AttentionGroup& g
   return *least < *most ? std::min(causal, (*most - *least + 2 * beyond) / columns) : causal;
 }
 
-const Rates& rates_of(AttentionCosts costs, DType dtype, bool tiled, bool differentiated) {
-  if (tiled) return differentiated ? training_by_tiles : forward_by_tiles;
-  if (costs == AttentionCosts::tiles && differentiated) return training_beside_tiles;
-  if (costs == AttentionCosts::tiles && dtype == bf16) return narrow_beside_tiles;
-  return differentiated ? training : forward;
+const AttentionRates& rates_of(const AttentionCosts& costs, DType dtype, bool tiled, bool differentiated) {
+  if (tiled) return differentiated ? costs.training_by_tiles : costs.forward_by_tiles;
+  if (differentiated) return costs.training;
+  return dtype == bf16 ? costs.forward_bf16 : costs.forward;
 }
 
 }  // namespace
 
-bool is_faster_by_tiles(DType dtype, const AttentionSizes& sizes) {
-  constexpr std::int64_t block = 32, sliced_rows = 128, sliced_columns = 160;
+bool is_faster_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes) {
   const auto at_least = [](const std::optional<std::int64_t>& size, std::int64_t least) {
     return size.value_or(least) >= least;
   };
   if (dtype == bf16)
-    return sizes.least_depth >= block / 2 && at_least(sizes.rows, block / 2 + 1) &&
-           at_least(sizes.columns, block / 2 + 1);
-  return dtype == f32 && sizes.least_depth >= block && at_least(sizes.rows, sliced_rows) &&
-         at_least(sizes.columns_of_row, sliced_columns);
+    return sizes.least_depth >= cpu.tile_rows / 2 && at_least(sizes.rows, cpu.tile_rows / 2 + 1) &&
+           at_least(sizes.columns, cpu.tile_rows / 2 + 1);
+  return dtype == f32 && sizes.least_depth >= cpu.tile_rows && at_least(sizes.rows, cpu.split_rows) &&
+         at_least(sizes.columns_of_row, cpu.split_columns);
 }
 
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
-                                            AttentionCosts costs) {
-  if (costs == AttentionCosts::none) return std::nullopt;
+                                            const CpuInfo& cpu) {
   const Graph& graph = subject.graph;
   const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
              scores = group.domain.numel().value();
@@ -201,18 +177,18 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   const auto dq = static_cast<double>(*q), dv = static_cast<double>(*v), width = static_cast<double>(*columns),
              height = static_cast<double>(*rows);
   const auto of_row = static_cast<std::int64_t>(width * share_of_columns(subject, group, width, 0));
-  const bool tiled =
-      costs == AttentionCosts::tiles && is_faster_by_tiles(dtype, {rows, columns, of_row, std::min(*q, *v)});
+  const bool tiled = cpu.tiles && is_faster_by_tiles(cpu, dtype, {rows, columns, of_row, std::min(*q, *v)});
   if (tiled && dtype == f32) return std::nullopt;
-  const Rates& rates = rates_of(costs, dtype, tiled, differentiated);
+  const AttentionRates& rates = rates_of(cpu.attention, dtype, tiled, differentiated);
   const double share = share_of_columns(subject, group, width, rates.diagonal);
-  const double filled = height / (std::ceil(height / lanes) * lanes);
+  const double lanes = cpu.vectors.lanes(f32), filled = height / (std::ceil(height / lanes) * lanes);
   const double bytes = static_cast<double>(size_in_bytes(dtype)) * static_cast<double>(*scores);
-  const double points = bytes > cache ? rates.far_points : rates.plain_points;
-  return AttentionCost{
-      .fused = slower * share / filled * (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
-               rates.row * (dq + dv) / 2 / width,
-      .plain = rates.plain_products * (dq + dv) + points};
+  // Scores, weights and what is made of them lie in the last level of caches together.
+  const double points = bytes > static_cast<double>(cpu.last_level.bytes / 4) ? rates.far_points : rates.plain_points;
+  return AttentionCost{.fused = cpu.attention.fused_factor * share / filled *
+                                    (rates.fused_scores * dq + rates.fused_sums * dv + rates.fused_points) +
+                                rates.row * (dq + dv) / 2 / width,
+                       .plain = rates.plain_products * (dq + dv) + points};
 }
 
 }  // namespace lathe

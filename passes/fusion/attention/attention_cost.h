@@ -19,7 +19,7 @@ struct AttentionCost {
 /// belongs to a backward pass, which follows its forward pass, or its products are made by tile_mma in slices, which
 /// was faster in all that was measured.
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
-                                            AttentionCosts costs);
+                                            const CpuInfo& cpu);
 
 /// Sizes of an attention; those that are not known count as large.
 struct AttentionSizes {
@@ -28,6 +28,6 @@ struct AttentionSizes {
 };
 /// Whether tile_mma makes the products of operands of this type faster than fma does: of bf16 where they fill more
 /// than half a block, of f32 where so many rows and columns share what is cut into slices that it pays.
-bool is_faster_by_tiles(DType dtype, const AttentionSizes& sizes);
+bool is_faster_by_tiles(const CpuInfo& cpu, DType dtype, const AttentionSizes& sizes);
 
 }  // namespace lathe

@@ -7,7 +7,8 @@ namespace lathe {
 using ir::ValueId;
 
 AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, const AttentionOptions& options) {
-  for (AttentionGroup& group : find_attention(graph, options).groups) {
+  plan.attentions = std::make_shared<const AttentionSearch>(find_attention(graph, options));
+  for (AttentionGroup group : plan.attentions->groups) {
     const int r = static_cast<int>(plan.regions.size());
     const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
     group.members.insert(group.members.end(), group.sums.begin(), group.sums.end());

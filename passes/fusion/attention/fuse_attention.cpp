@@ -59,7 +59,7 @@ class FusionSearch {
       if (free.find(*columns) == std::string::npos) continue;
       AttentionGrower grower(subject_, notes_, scores, *columns, options_.sums);
       const auto group = grower.run();
-      const auto cost = group ? attention_cost(subject_, *group, options_.costs) : std::nullopt;
+      const auto cost = group && options_.costs ? attention_cost(subject_, *group, *options_.costs) : std::nullopt;
       if (cost && cost->plain < cost->fused) {
         const std::string reason = fmt::format(
             "plain is faster: estimated at {:.0f} multiply-adds a score, fused at {:.0f}", cost->plain, cost->fused);
@@ -307,7 +307,7 @@ Graph sums_of_attentions(const Graph& graph, const AttentionOptions& options) {
     if (!results) results = consumers_of(find_attention(graph, options));
     return results->contains(product);
   };
-  return own_results(sums_from_results(graph, is_result));
+  return own_results(sums_from_results(graph, is_result, options.block_bytes));
 }
 
 Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
@@ -335,7 +335,7 @@ Graph copy_for_late_readers(Graph graph, const AttentionOptions& options) {
 
 Pipeline attention_passes(const AttentionOptions& options) {
   Pipeline passes;
-  if (options.blocks)
+  if (options.block_bytes > 0)
     passes.push_back({"sums-from-results", "row sums of weight times gradient come from results",
                       [options](const Graph& g) { return sums_of_attentions(g, options); }});
   passes.push_back({"recompute-attention", "the backward pass computes attention weights again",

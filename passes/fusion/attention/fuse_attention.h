@@ -46,8 +46,8 @@ struct AttentionSearch {
 
 struct AttentionOptions {
   OuterSums sums = OuterSums::none;
-  AttentionCosts costs = AttentionCosts::none;  ///< leave alone what is faster one by one
-  bool blocks = false;                          ///< take the sums of long rows from results: see result_dots.h
+  std::optional<CpuInfo> costs = {};  ///< leave alone what is faster one by one there
+  std::int64_t block_bytes = 0;       ///< not 0: take the sums of rows longer than this from results: result_dots.h
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});
@@ -64,7 +64,7 @@ std::optional<MemberOperand> member_operand(const ir::Graph& graph, const Attent
                                             ir::ValueId consumer);
 
 /// The passes that get the attentions of a prepared graph ready for fusion:
-///   sums-from-results    with `blocks`: sums_from_results (result_dots.h) for the products of attentions
+///   sums-from-results    with `block_bytes`: sums_from_results (result_dots.h) for the products of attentions
 ///   recompute-attention  lets the backward pass compute scores and weights again from what the forward pass keeps of
 ///                        each row, so that neither stores them: copies of the forward group's members for the
 ///                        readers that come after the group. Only where these readers form groups of their own

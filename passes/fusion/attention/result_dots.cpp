@@ -21,8 +21,6 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t most_factors = 32;
-constexpr std::int64_t most_depth_values =
-    128 << 10;  // of a batch: as many of keys and of both gradients, in a cache of 2 MiB
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// How often each value is a factor of a point-wise product, negative where it divides.
@@ -74,8 +72,12 @@ struct Dot {
 
 class ResultDotFinder {
  public:
-  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted)
-      : graph_(graph), users_(graph.users()), dependence_(graph), wanted_(wanted) {}
+  ResultDotFinder(const Graph& graph, const std::function<bool(ValueId)>& wanted, std::int64_t block_bytes)
+      : graph_(graph),
+        users_(graph.users()),
+        dependence_(graph),
+        wanted_(wanted),
+        most_values_(2 * block_bytes / (4 * size_in_bytes(f32))) {}
 
   std::optional<Dot> find(ValueId sum) const {
     const Node& node = graph_[sum];
@@ -154,19 +156,21 @@ class ResultDotFinder {
       if (!has(result.other_labels, result.own_labels[i]) || !has(result.out, result.own_labels[i]))
         count = count * graph_[result.own].type.shape[static_cast<int>(i)].unnamed();
     const auto known = count.value();
-    return !known || *known > most_depth_values;
+    return !known || *known > most_values_;
   }
 
   const Graph& graph_;
   std::vector<std::vector<ValueId>> users_;
   Dependence dependence_;
   const std::function<bool(ValueId)>& wanted_;
+  std::int64_t most_values_;  ///< of a batch
 };
 
 }  // namespace
 
-Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId product)>& wanted) {
-  const ResultDotFinder finder(graph, wanted);
+Graph sums_from_results(const Graph& graph, const std::function<bool(ValueId product)>& wanted,
+                        std::int64_t block_bytes) {
+  const ResultDotFinder finder(graph, wanted, block_bytes);
   std::map<ValueId, Dot> dots;
   for (const ValueId id : all_values(graph))
     if (const auto dot = finder.find(id)) dots[id] = *dot;

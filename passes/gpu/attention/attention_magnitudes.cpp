@@ -7,10 +7,10 @@ using kernel::LoopKind;
 using kernel::Value;
 
 KernelContext::Built lower_attention_magnitudes(const AttentionPlan& plan) {
-  KernelContext context("attention_magnitudes");
+  KernelContext context("attention_magnitudes", KernelRole::attention_bounds);
   kernel::Builder& b = context.builder;
   const DType compute = plan.tile.compute;
-  const int lanes = plan.tile.own(), span = plan.tile.span();
+  const int lanes = plan.tile.own(), span = plan.tile.span(), block_threads = plan.lowering.gpu().block_threads;
   std::vector<const PointProgram*> programs;
   for (const auto& m : plan.magnitudes) programs.push_back(&m.operand->code.program);
   declare_buffers(context, programs, plan.lowering);

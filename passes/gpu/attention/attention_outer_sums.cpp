@@ -20,7 +20,7 @@ class OuterSums {
       : plan_(plan),
         sums_(sums),
         values_(summed_values(plan.attention.program, sums)),
-        block_(plan, {}, sums, "attention_outer_sums"),
+        block_(plan, {}, sums, "attention_outer_sums", KernelRole::attention_outer_sums),
         known_(plan, block_, values_),
         b_(block_.b),
         span_(plan.tile.span()),

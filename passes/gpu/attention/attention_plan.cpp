@@ -129,13 +129,13 @@ const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand&
   return *found;
 }
 
-std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region,
-                                                  bool warpgroups) {
+std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+  const bool warpgroups = context.gpu().wgmma;
   AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
   if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
   const auto note = [&](const std::string& why_not) {
-    if (!why_not.empty()) built.back().kernel.notes.push_back(not_by_wgmma + why_not);
+    if (!why_not.empty()) built.back().launch.info.missed.push_back({Multiplier::wgmma, why_not});
   };
   const auto rows = warpgroups ? plan_group_attention(plan) : WgmmaPlan<WgmmaAttentionTile>{};
   const auto ends = [&](bool over_rows) {
@@ -157,7 +157,7 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
     sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
   for (const auto& [kept, of_one_kind] : sums) {
     built.push_back(lower_attention_outer_sums(plan, of_one_kind));
-    if (warpgroups) built.back().kernel.notes.push_back(not_by_wgmma + "it sums over outer dims, tile by tile");
+    if (warpgroups) note("it sums over outer dims, tile by tile");
   }
   return built;
 }

@@ -13,14 +13,16 @@ constexpr int band_rows = 8;  // rows of tiles
 ProductParts::ProductParts(const LoweringContext& lowering, const Region& region)
     : lowering_(lowering),
       operands(lowering, lowering.graph[region.members[0]]),
-      context_("product"),
+      context_("product", KernelRole::product),
       program_(region_program(lowering.graph, lowering.plan, region)),
       epilogue_(context_, program_, lowering.buffer_of),
       left_loads_(context_, operands.left.operand.program, lowering.buffer_of),
       right_loads_(context_, operands.right.operand.program, lowering.buffer_of),
       top_(epilogue_, {}),
       left{operands.left, left_loads_, {left_loads_, {}}, operands.m},
-      right{operands.right, right_loads_, {right_loads_, {}}, operands.n} {}
+      right{operands.right, right_loads_, {right_loads_, {}}, operands.n} {
+  context_.multiplies_by(Multiplier::fma);
+}
 
 void ProductParts::start(const std::vector<const PointProgram*>& programs) {
   declare_buffers(context_, programs, lowering_);
@@ -98,12 +100,12 @@ KernelContext::Built ProductParts::tiles_of_splits(int rows, int columns, const 
 }
 
 KernelContext::Built ProductParts::combine(const Partial& partial) {
-  constexpr int lanes = 4;
   kernel::Builder& b = builder();
+  const int lanes = lowering_.gpu().vectors.lanes(f32);
   context_.declare(partial.buffer, f32, true, false);
   start({&program_});
   const Value across = b.ceil_div(n, lanes), split = context_.dim(operands.batch) * (partial.rows * partial.columns);
-  for_threads(b, context_.dim(operands.batch) * m * across, 1, [&](Value at) {
+  for_threads(b, lowering_.gpu(), context_.dim(operands.batch) * m * across, 1, [&](Value at) {
     const Value column = at % across * lanes, row = at / across % m, batch = at / across / m;
     const Value first = (batch * partial.rows + row) * partial.columns + column;
     const kernel::Var sum = b.var({f32, lanes}, b.constant(f32, 0));
@@ -112,7 +114,10 @@ KernelContext::Built ProductParts::combine(const Partial& partial) {
     });
     finish(batch, row, column, rounded(b, b.get(sum), operands.dtype));
   });
-  return context_.finish();
+  auto built = context_.finish();
+  built.launch.info.role = KernelRole::combine_splits;
+  built.launch.info.multiplier = Multiplier::none;
+  return built;
 }
 
 void ProductParts::bring(Side& side, Value batch, Value row, Value at_k, kernel::Var into) {

@@ -13,12 +13,12 @@ using Scope = PointEmitter::Scope;
 
 namespace {
 
-/// The threads of a block: side by side, a vector of columns each, and as many lines as make 256, down the rows.
+/// The threads of a block: side by side, a vector of columns each, a warp at most, and the others down the rows.
 struct Threads {
-  Threads(const std::optional<std::int64_t>& columns, int lanes) {
-    const std::int64_t wanted = columns ? (*columns + lanes - 1) / lanes : 32;
-    across = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(wanted, 1, 32))));
-    down = block_threads / across;
+  Threads(const GpuInfo& gpu, const std::optional<std::int64_t>& columns, int lanes) {
+    const std::int64_t warp = gpu.warp_threads, wanted = columns ? (*columns + lanes - 1) / lanes : warp;
+    across = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(wanted, 1, warp))));
+    down = gpu.block_threads / across;
   }
   int across, down;
 };
@@ -29,7 +29,7 @@ class ColumnsKernel {
       : lowering_(lowering),
         program_(region_program(lowering.graph, lowering.plan, region)),
         dims_(lowering, region, program_),
-        lanes_(program_lanes(program_, vectors)) {
+        lanes_(program_lanes(program_, lowering.vectors())) {
     LATHE_ASSERT(reduce().kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
     choose_splits();
   }
@@ -48,7 +48,7 @@ class ColumnsKernel {
     Dim width;
     int lanes;
     Value columns, rows, outer, splits, length;
-    Threads threads() const { return {width.value(), lanes}; }
+    Threads threads;
   };
   struct At {
     Value outer, split, row, column;
@@ -61,21 +61,23 @@ class ColumnsKernel {
   DType type() const { return compute_type(reduce().dtype); }
   Dim kept() const { return program_.points(dims_.outer) * program_.points(dims_.columns); }
 
+  Threads threads_of(const Dim& columns, int lanes) const { return {lowering_.gpu(), columns.value(), lanes}; }
+
   void choose_splits() {
     std::int64_t bytes = 0;
     for (const PointInstruction& i : program_.code)
       if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
-    const Threads threads(program_.points(dims_.columns).value(), lanes_);
+    const Threads threads = threads_of(program_.points(dims_.columns), lanes_);
     const double down = static_cast<double>(threads.down) / lanes_;
-    splits_ = splits_of({.results = kept().value(),
-                         .length = program_.points(dims_.reduced).value(),
-                         .bytes = bytes,
-                         .threads = down,
-                         .split_threads = down});
+    splits_ = splits_of(lowering_.gpu(), {.results = kept().value(),
+                                          .length = program_.points(dims_.reduced).value(),
+                                          .bytes = bytes,
+                                          .threads = down,
+                                          .split_threads = down});
   }
 
   KernelContext::Built first() {
-    KernelContext context("columns");
+    KernelContext context("columns", KernelRole::column_reduction);
     kernel::Builder& b = context.builder;
     PointEmitter emitter(context, program_, lowering_.buffer_of);
     declare(context);
@@ -83,14 +85,15 @@ class ColumnsKernel {
     emitter.hoist(top);
     const Dim width = program_.points(dims_.columns);
     const Value rows = context.dim(program_.points(dims_.reduced));
-    const Splits splits = cut(b, rows, splits_, Threads(width.value(), lanes_).down, 1);
+    const Splits splits = cut(b, rows, splits_, threads_of(width, lanes_).down, 1);
     const Space space{.width = width,
                       .lanes = lanes_,
                       .columns = context.dim(width),
                       .rows = rows,
                       .outer = context.dim(program_.points(dims_.outer)),
                       .splits = splits.count,
-                      .length = splits.length};
+                      .length = splits.length,
+                      .threads = threads_of(width, lanes_)};
     const auto element = [&](const At& at, Value mask) {
       Scope scope(emitter,
                   {{dims_.outer, at.outer, 1}, {dims_.reduced, at.row, 1}, {dims_.columns, at.column, lanes_}}, mask,
@@ -111,7 +114,7 @@ class ColumnsKernel {
 
   /// The splits are rows of all that is kept.
   KernelContext::Built second() {
-    KernelContext context("join_columns");
+    KernelContext context("join_columns", KernelRole::combine_columns);
     kernel::Builder& b = context.builder;
     PointEmitter emitter(context, program_, lowering_.buffer_of);
     context.declare(partial_, type(), true, false);
@@ -119,7 +122,7 @@ class ColumnsKernel {
     context.declare(lowering_.buffer_of(node), lowering_.graph[node].type.dtype, false, true);
     Scope top(emitter, {});
     const Value all = context.dim(kept()), columns = context.dim(program_.points(dims_.columns));
-    const int down = Threads(program_.points(dims_.columns).value(), lanes_).down;
+    const int down = threads_of(program_.points(dims_.columns), lanes_).down;
     const Value count = cut(b, context.dim(program_.points(dims_.reduced)), splits_, down, 1).count;
     const Space space{.width = kept(),
                       .lanes = 1,
@@ -127,7 +130,8 @@ class ColumnsKernel {
                       .rows = count,
                       .outer = b.index(1),
                       .splits = b.index(1),
-                      .length = count};
+                      .length = count,
+                      .threads = threads_of(kept(), 1)};
     const auto element = [&](const At& at, Value) {
       return b.load(context.buffer(partial_), at.row * all + at.column);
     };
@@ -139,7 +143,7 @@ class ColumnsKernel {
   }
 
   void blocks(kernel::Builder& b, const Space& space, const Element& element, const Result& result) const {
-    const Threads threads = space.threads();
+    const Threads& threads = space.threads;
     const int width = threads.across * space.lanes;
     const Value across = b.ceil_div(space.columns, width);
     const auto block = [&](Value i) {
@@ -165,7 +169,10 @@ class ColumnsKernel {
       };
       b.for_loop(
           0, threads.down, 1,
-          [&](Value y) { b.for_loop(0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x); },
+          [&](Value y) {
+            b.for_loop(
+                0, threads.across, 1, [&](Value x) { thread(y, x); }, LoopKind::thread_x);
+          },
           LoopKind::thread_y);
     };
     b.for_loop(0, space.outer * space.splits * across, 1, block, LoopKind::block_x);
@@ -185,7 +192,7 @@ class ColumnsKernel {
     const kernel::Var sum = b.var({type(), space.lanes}, reduction_identity(b, reduce()));
     const Value lo = first.split * space.length;
     const Value hi = b.select(first.column < space.columns, kernel::min(lo + space.length, space.rows), lo);
-    b.for_loop(lo + first.row, hi, space.threads().down, [&](Value row) {
+    b.for_loop(lo + first.row, hi, space.threads.down, [&](Value row) {
       unmasked_or_masked(b, first.column, space.columns, space.lanes, space.width, [&](Value mask) {
         const Value value = b.broadcast(element({first.outer, first.split, row, first.column}, mask), space.lanes);
         b.set(sum, b.apply(reduce().op, {b.get(sum), value}));

@@ -7,14 +7,15 @@ namespace lathe::gpu {
 namespace {
 
 constexpr int most_splits = 512;
-constexpr double many = 1 << 20;
-constexpr double vector_bytes = 16, thread_rate = 2 * vector_bytes / 0.6e-6, memory = 3e12, launch = 3e-6;
+constexpr double many = 1'048'576;
 constexpr double partial_bytes = 16;  // written and read, 8 bytes at most
 
 }  // namespace
 
-int splits_of(const LongReduction& r) {
+int splits_of(const GpuInfo& gpu, const LongReduction& r) {
   if (!r.results || *r.results == 0) return 1;
+  const double vector_bytes = gpu.vectors.bits / 8, thread_rate = 2 * vector_bytes / gpu.load_seconds;
+  const double memory = gpu.bytes_per_second;
   const auto results = static_cast<double>(*r.results);
   const double each = (r.length ? static_cast<double>(*r.length) : many) * static_cast<double>(r.bytes);
   const auto seconds = [&](double threads) {
@@ -24,8 +25,8 @@ int splits_of(const LongReduction& r) {
   double least = seconds(r.threads);
   for (int splits = 2; splits <= most_splits; splits *= 2) {
     if (splits * r.split_threads * vector_bytes > each) break;
-    const double time =
-        seconds(splits * r.split_threads) + r.kernels * launch + splits * results * partial_bytes / memory;
+    const double time = seconds(splits * r.split_threads) + r.kernels * gpu.launch_seconds +
+                        splits * results * partial_bytes / memory;
     if (time < least) best = splits, least = time;
   }
   return best;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/kernel/builder.h"
+#include "ir/machine/gpu_info.h"
 
 namespace lathe::gpu {
 
@@ -20,9 +21,8 @@ struct LongReduction {
 };
 
 /// Into how many splits at most each is cut: as many as end first by an estimate from the sizes alone, 1 where one
-/// block is as good. A machine of 3e12 bytes a second is taken, whose threads get two vectors of 16 bytes in 0.6 us.
-/// Not measured.
-int splits_of(const LongReduction& reduction);
+/// block is as good. Not measured.
+int splits_of(const GpuInfo& gpu, const LongReduction& reduction);
 
 /// A reduction of `n` elements is cut into `count` splits of `length`, `most` at most (1: it is not cut), each but
 /// the last a multiple of `least` long where it would be shorter, else of `unit`.

@@ -7,11 +7,11 @@ using kernel::Value;
 using Scope = PointEmitter::Scope;
 
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region) {
-  KernelContext context("points");
+  KernelContext context("points", KernelRole::elementwise);
   const PointProgram program = region_program(lowering.graph, lowering.plan, region);
   PointEmitter emitter(context, program, lowering.buffer_of);
   declare_buffers(context, {&program}, lowering);
-  const RowSpace space(program, region.inner, vectors);
+  const RowSpace space(program, region.inner, lowering.vectors());
   kernel::Builder& b = context.builder;
   Scope top(emitter, {});
   emitter.hoist(top);
@@ -26,12 +26,13 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
     });
   };
   if (space.outer.empty()) {
-    for_threads(b, n, space.lanes, [&](Value at) { store_row({}, at); });
+    for_threads(b, lowering.gpu(), n, space.lanes, [&](Value at) { store_row({}, at); });
   } else {
     // Vectors are counted row by row, so that short rows fill the blocks too.
     const Value a_row = b.ceil_div(n, space.lanes);
-    for_threads(b, context.dim(program.points(space.outer)) * a_row, 1,
-                [&](Value i) { store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });
+    for_threads(b, lowering.gpu(), context.dim(program.points(space.outer)) * a_row, 1, [&](Value i) {
+      store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes);
+    });
   }
   return context.finish();
 }

@@ -16,9 +16,11 @@ class RowsKernel {
   RowsKernel(const LoweringContext& lowering, const RowsPlan& plan, const RowsPlan::Step& step)
       : plan_(plan),
         step_(step),
-        context_(!plan.is_cut()            ? "rows"
-                 : step.first == step.last ? "join_rows"
-                                           : "row_splits"),
+        context_(
+            !plan.is_cut()            ? "rows"
+            : step.first == step.last ? "join_rows"
+                                      : "row_splits",
+            plan.is_cut() && step.first == step.last ? KernelRole::combine_row_splits : KernelRole::row_reduction),
         program_(plan.part(step)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),

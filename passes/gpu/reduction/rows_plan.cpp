@@ -15,25 +15,25 @@ bool works(const RowLoop& loop) { return !loop.reductions.empty() || !loop.store
 
 RowsPlan::RowsPlan(const LoweringContext& lowering, const Region& region)
     : program(region_program(lowering.graph, lowering.plan, region)),
-      space(program, region.inner, vectors),
+      space(program, region.inner, lowering.vectors()),
       loops(lowering, program, space.inner_bits) {
-  choose_threads();
+  choose_threads(lowering.gpu());
   choose_splits(lowering);
   if (!is_cut()) steps = {{0, static_cast<int>(loops.loops().size()), true}};
 }
 
-/// About four vectors of a row a thread, 32 to 256 threads a row where it is long enough; one row of all a block of
-/// 1024. An unknown length counts as long.
-void RowsPlan::choose_threads() {
+/// About four vectors of a row a thread, a warp to a block of threads a row where it is long enough; one row of all
+/// the largest block. An unknown length counts as long.
+void RowsPlan::choose_threads(const GpuInfo& gpu) {
   const auto width = program.points(space.inner).value();
   const std::int64_t count = width ? (*width + space.lanes - 1) / space.lanes : 512;
-  const auto enough =
-      static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, 32, 256))));
-  const auto most =
-      static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, 1024))));
+  const auto enough = static_cast<int>(std::bit_ceil(
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(count / 4, gpu.warp_threads, gpu.block_threads))));
+  const auto most = static_cast<int>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, gpu.most_block_threads))));
   const bool alone = program.points(space.outer).is(1);
   threads = alone ? most : std::min(enough, most);
-  rows = alone ? 1 : std::max(1, block_threads / threads);
+  rows = alone ? 1 : std::max(1, gpu.block_threads / threads);
 }
 
 void RowsPlan::choose_splits(const LoweringContext& lowering) {
@@ -42,14 +42,14 @@ void RowsPlan::choose_splits(const LoweringContext& lowering) {
   for (int i = 0; i < program.size(); ++i)
     if (program[i].buffer.valid() && loops.varies(i)) bytes += size_in_bytes(program[i].dtype);
   bytes *= std::count_if(loops.loops().begin(), loops.loops().end(), works);
-  splits = splits_of({.results = program.points(space.outer).value(),
-                      .length = program.points(space.inner).value(),
-                      .bytes = bytes,
-                      .threads = static_cast<double>(threads),
-                      .split_threads = block_threads,
-                      .kernels = static_cast<int>(separate.size()) - 1});
+  splits = splits_of(lowering.gpu(), {.results = program.points(space.outer).value(),
+                                      .length = program.points(space.inner).value(),
+                                      .bytes = bytes,
+                                      .threads = static_cast<double>(threads),
+                                      .split_threads = static_cast<double>(lowering.gpu().block_threads),
+                                      .kernels = static_cast<int>(separate.size()) - 1});
   if (!is_cut()) return;
-  threads = block_threads, rows = 1;
+  threads = lowering.gpu().block_threads, rows = 1;
   steps = separate;
   for (const RowLoop& loop : loops.loops())
     for (const int i : loop.reductions)

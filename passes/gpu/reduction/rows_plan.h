@@ -39,7 +39,7 @@ struct RowsPlan {
   std::vector<int> joined(const PointProgram& part, int loop) const;
 
  private:
-  void choose_threads();
+  void choose_threads(const GpuInfo& gpu);
   void choose_splits(const LoweringContext& lowering);
   std::vector<Step> separate_steps() const;
   bool has_singles() const;

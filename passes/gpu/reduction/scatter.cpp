@@ -27,7 +27,7 @@ class ScatterKernels {
     indices_ = operand_program(graph, lowering.plan, node_.operands[0], index_, updates);
     size_ = node_.type.shape[dim].unnamed();
     count_ = updates_.program.points(index_);
-    lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, vectors);
+    lanes_ = post_.empty() ? 1 : program_lanes(updates_.program, lowering.vectors());
     next_ = lowering.workspace(i64, count_, "next equal index");
     first_ = lowering.workspace(boolean, count_, "first of equal indices");
   }
@@ -42,13 +42,13 @@ class ScatterKernels {
 
  private:
   KernelContext::Built clear() {
-    KernelContext context("clear");
+    KernelContext context("clear", KernelRole::clear);
     context.declare(out_, node_.type.dtype, false, true);
     kernel::Builder& b = context.builder;
     const Dim elements = node_.type.shape.numel();
-    const int lanes = vectors.lanes(node_.type.dtype);
+    const int lanes = lowering_.vectors().lanes(node_.type.dtype);
     const Value n = context.dim(elements);
-    for_threads(b, n, lanes, [&](Value at) {
+    for_threads(b, lowering_.gpu(), n, lanes, [&](Value at) {
       const Value zero = b.cast(b.constant(compute_type(node_.type.dtype), 0, lanes), node_.type.dtype);
       unmasked_or_masked(b, at, n, lanes, elements,
                          [&](Value mask) { b.store(context.buffer(out_), at, zero, mask); });
@@ -64,7 +64,7 @@ class ScatterKernels {
   /// next[t] is the next position with the same index, or their count; first[t] says whether there is none before.
   /// An index out of range is no position's first.
   KernelContext::Built link() {
-    KernelContext context("link_indices");
+    KernelContext context("link_indices", KernelRole::scatter_link);
     kernel::Builder& b = context.builder;
     PointEmitter indices(context, indices_.program, lowering_.buffer_of);
     declare_buffers(context, {&indices_.program}, lowering_);
@@ -74,7 +74,7 @@ class ScatterKernels {
     Scope top(indices, {});
     const Value count = context.dim(count_);
     const Dim around = updates_.program.points(pre_) * updates_.program.points(post_);
-    for_threads(b, count, 1, [&](Value t) {
+    for_threads(b, lowering_.gpu(), count, 1, [&](Value t) {
       const Value own = index_at(indices, t, top);
       const Value inside = b.index(0) <= own && own < context.dim(size_);
       // Where there is nothing to add, nobody asks for the row.
@@ -105,7 +105,7 @@ class ScatterKernels {
 
   /// A thread for each position and vector of columns; only those of first positions have work.
   KernelContext::Built add() {
-    KernelContext context("scatter_add");
+    KernelContext context("scatter_add", KernelRole::scatter_add);
     kernel::Builder& b = context.builder;
     PointEmitter updates(context, updates_.program, lowering_.buffer_of);
     PointEmitter indices(context, indices_.program, lowering_.buffer_of);
@@ -116,7 +116,7 @@ class ScatterKernels {
     Scope top(updates, {}), indices_top(indices, {});
     const Dim width = updates_.program.points(post_);
     const Value columns = context.dim(width), count = context.dim(count_), across = b.ceil_div(columns, lanes_);
-    for_threads(b, context.dim(updates_.program.points(pre_)) * count * across, 1, [&](Value i) {
+    for_threads(b, lowering_.gpu(), context.dim(updates_.program.points(pre_)) * count * across, 1, [&](Value i) {
       const Value column = i % across * lanes_, t = i / across % count, pre = i / across / count;
       b.if_(b.load(context.buffer(first_), t), [&] {
         unmasked_or_masked(b, column, columns, lanes_, width, [&](Value mask) {

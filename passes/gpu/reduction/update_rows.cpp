@@ -10,7 +10,7 @@ namespace {
 
 /// An element a thread, which is written unless a later row has the same position.
 KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOperands& operands) {
-  KernelContext context("update_rows");
+  KernelContext context("update_rows", KernelRole::row_update);
   kernel::Builder& b = context.builder;
   const int out = lowering.buffer_of(operands.id);
   const PointProgram &rows = operands.rows.program, &positions = operands.positions.program;
@@ -26,7 +26,7 @@ KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOper
     Scope scope(places, {{operands.pre, pre, 1}, {{operands.dim}, t, 1}});
     return b.cast(places.emit(operands.positions.result, scope), i64);
   };
-  for_threads(b, context.dim(rows.domain.numel()), 1, [&](Value i) {
+  for_threads(b, lowering.gpu(), context.dim(rows.domain.numel()), 1, [&](Value i) {
     const Value column = i % columns, t = i / columns % count, pre = i / columns / count;
     const Value at = position(pre, t);
     const Value inside = b.index(0) <= at && at < size;
@@ -46,7 +46,7 @@ KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOper
 }
 
 KernelContext::Built copy(const LoweringContext& lowering, const RowUpdateOperands& operands) {
-  KernelContext context("copy_rows");
+  KernelContext context("copy_rows", KernelRole::copy_rows);
   kernel::Builder& b = context.builder;
   const OperandProgram old = operands.old();
   const int out = lowering.buffer_of(operands.id);
@@ -55,7 +55,7 @@ KernelContext::Built copy(const LoweringContext& lowering, const RowUpdateOperan
   PointEmitter emitter(context, old.program, lowering.buffer_of);
   std::vector<int> all;
   for (int d = 0; d < old.program.domain.rank(); ++d) all.push_back(d);
-  for_threads(b, context.dim(old.program.domain.numel()), 1, [&](Value i) {
+  for_threads(b, lowering.gpu(), context.dim(old.program.domain.numel()), 1, [&](Value i) {
     Scope scope(emitter, {{all, i, 1}});
     b.store(context.buffer(out), i, b.cast(emitter.emit(old.result, scope), operands.node.type.dtype));
   });

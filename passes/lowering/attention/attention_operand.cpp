@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/machine/memory_units.h"
+
 namespace lathe {
 
 using Kind = PointInstruction::Kind;
@@ -98,7 +100,7 @@ void OperandLoader::prefetch(kernel::Value outer, kernel::Value position) {
   kernel::Builder& b = context().builder;
   for (const PointInstruction& i : operand_.code.program.code) {
     if (i.kind != Kind::load || !i.args.empty()) continue;
-    const int line = 64 / static_cast<int>(size_in_bytes(i.dtype));
+    const auto line = static_cast<int>(cache_line_bytes / size_in_bytes(i.dtype));
     b.for_loop(0, context().dim(operand_.size), line, [&](kernel::Value d) {
       PointEmitter::Scope scope(
           emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},

@@ -70,9 +70,11 @@ class Parts {
     }
     const auto depth = score.depth.value();
     score.narrow = score.rows.dtype() == bf16 && score.columns.dtype() == bf16;
-    score.pairs = score.narrow && lowering_.target.dot_pairs && depth && *depth % 2 == 0;
+    score.pairs = score.narrow && has_dot_pairs() && depth && *depth % 2 == 0;
     parts_.scores.push_back(std::move(score));
   }
+
+  bool has_dot_pairs() const { return lowering_.if_cpu() && lowering_.cpu().dot_pairs; }
 
   void add_end(const Region& region) {
     const ir::ValueId id = region.members[0];
@@ -100,7 +102,7 @@ class Parts {
     end.depth = end.other.size;
     const bool scores = program_[end.value].kind == PointInstruction::Kind::accumulator;
     end.narrow = !scores && graph_[own->member].type.dtype == bf16 && end.other.dtype() == bf16;
-    end.pairs = end.narrow && lowering_.target.dot_pairs && end.depth.value();
+    end.pairs = end.narrow && has_dot_pairs() && end.depth.value();
     end.epilogue = region_program(graph_, lowering_.plan, region);
     const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
     for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)

@@ -18,9 +18,9 @@ std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
   return all && bounds.any() ? *all / 2 : all;
 }
 
-bool is_tiled(const AttentionProgram& attention, const VectorTarget& target) {
+bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
   const AttentionParts& parts = attention.parts;
-  if (!target.tiles || target.bits != 512 || parts.compute != f32 || parts.scores.empty()) return false;
+  if (!cpu || !cpu->tiles || parts.compute != f32 || parts.scores.empty()) return false;
   const bool narrow = parts.scores[0].narrow;
   const DType dtype = narrow ? bf16 : f32;
   std::int64_t least_depth = parts.scores[0].rows.size.value().value_or(0);
@@ -33,7 +33,8 @@ bool is_tiled(const AttentionProgram& attention, const VectorTarget& target) {
          std::all_of(parts.outputs.begin(), parts.outputs.end(),
                      [&](const auto& end) { return end.narrow == narrow && fits(end.other); }) &&
          is_faster_by_tiles(
-             dtype, {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
+             *cpu, dtype,
+             {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ AttentionProgram attention_program(const LoweringContext& lowering, const Region
   found.rows = region.domain[found.parts.row_dim].unnamed();
   found.column_count = region.domain[found.parts.columns_dim].unnamed();
   found.bounds = find_column_bounds(found.program, found.parts.row_dim, found.parts.columns_dim, found.results());
-  found.tiled = is_tiled(found, lowering.target);
+  found.tiled = is_tiled(found, lowering.if_cpu());
   return found;
 }
 

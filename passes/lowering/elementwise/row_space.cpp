@@ -20,7 +20,7 @@ bool merges(const PointProgram& program, int first) {
 
 }  // namespace
 
-RowSpace::RowSpace(const PointProgram& program, int inner_count, const VectorTarget& target) {
+RowSpace::RowSpace(const PointProgram& program, int inner_count, const VectorRegisters& vectors) {
   const int rank = program.domain.rank();
   if (inner_count == 0) {
     inner_count = std::min(rank, 1);
@@ -28,7 +28,7 @@ RowSpace::RowSpace(const PointProgram& program, int inner_count, const VectorTar
   }
   for (int d = 0; d < rank; ++d) (d < rank - inner_count ? outer : inner).push_back(d);
   for (const int d : inner) inner_bits |= 1ULL << d;
-  lanes = program_lanes(program, target);
+  lanes = program_lanes(program, vectors);
   if (const auto size = program.points(inner).value(); size && *size < lanes)
     lanes = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(*size, 1))));
 }

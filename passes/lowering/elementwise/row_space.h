@@ -15,7 +15,7 @@ struct RowSpace {
 
   /// Reductions fix the inner dims. Without any (`inner` is 0), as many trailing dims are inner as every access
   /// merges into one stride: all of them for plain element-wise code.
-  RowSpace(const PointProgram& program, int inner, const VectorTarget& target);
+  RowSpace(const PointProgram& program, int inner, const VectorRegisters& vectors);
 };
 
 }  // namespace lathe

@@ -69,7 +69,7 @@ class Verifier {
     if (launch_ >= 0) {
       const bool known = launch().kernel >= 0 && launch().kernel < count(program_.kernels);
       text += fmt::format(", in launch {} of {}", launch_, known ? kernel().name : "no kernel");
-      if (!launch().names.empty()) text += fmt::format(" ({})", launch().names.back());
+      if (!launch().info.ops.empty()) text += fmt::format(" ({})", launch().info.ops.back().to_string());
       if (const std::string at = launch().loc.to_string(); !at.empty()) text += " at " + at;
     }
     throw InternalError(fmt::format("{}  [{}]", text, label));
@@ -127,11 +127,11 @@ class Verifier {
     }
   }
 
-  /// Launches of a region follow each other, and are named after its members.
+  /// Launches of a region follow each other.
   int end_of_region(int first) const {
     int last = first;
-    const auto names = [&](int l) -> const auto& { return program_.launches[static_cast<std::size_t>(l)].names; };
-    while (last + 1 < count(program_.launches) && names(last + 1) == names(first)) ++last;
+    const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
+    while (last + 1 < count(program_.launches) && region(last + 1) == region(first)) ++last;
     return last;
   }
 

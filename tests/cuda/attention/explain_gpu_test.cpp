@@ -1,4 +1,5 @@
-#include "passes/gpu/attention/explain_gpu_attention.h"
+#include "passes/explain/explain_attention.h"
+#include "passes/gpu/lower_gpu.h"
 
 #include <catch2/catch.hpp>
 
@@ -17,6 +18,11 @@ using Catch::Contains;
 namespace {
 
 /// Scores in one dtype, softmax in f32, weights and values in another.
+std::string explained(const ir::Graph& graph, bool warpgroups) {
+  const Machine machine = gpu_machine(gpu_info(warpgroups ? "sm_90a" : "sm_80"));
+  return explain_fusion(lower_graph(graph, machine), machine.info);
+}
+
 std::string told(const std::string& scores, const std::string& weights, int depth = 16, bool warpgroups = false) {
   const ir::Graph graph = ir::parse_graph("graph @a(input %q: " + scores + "[S, d=" + std::to_string(depth) +
                                               "], input %v: " + weights + "[S, 16]) {" + R"(
@@ -28,7 +34,7 @@ std::string told(const std::string& scores, const std::string& weights, int dept
   output "y" %y
 })",
                                           "a");
-  return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, warpgroups);
+  return explained(ir::run_pipeline(graph, ir::default_pipeline()).graph, warpgroups);
 }
 
 }  // namespace
@@ -70,14 +76,14 @@ TEST_CASE("slices of a value in f32 that are all cast to bf16 are stored as such
   output "y" %y
 })",
                                           "a");
-  CHECK_THAT(explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true),
+  CHECK_THAT(explained(ir::run_pipeline(graph, ir::default_pipeline()).graph, true),
              Contains("attention_by_wgmma_") && !Contains("not by warpgroups"));
 }
 
 TEST_CASE("the backward pass of an attention on sm_90a is told with which of its kernels warpgroups run") {
   const auto told_of = [](std::int64_t depth) {
     const ir::Graph graph = test::attention_with_gradients({.types = test::Types::bf16}, depth, 16);
-    return explain_gpu_attention(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
+    return explained(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
   };
   const std::string text = told_of(16);
   INFO(text);
@@ -95,7 +101,7 @@ TEST_CASE("an attention that no GPU kernel takes is told with the condition that
   CHECK_THAT(text, Contains("softmax at net.cpp:9: not fused") && Contains("600 elements") && Contains("net.cpp:7") &&
                        !Contains("_attention_"));
   const ir::Graph none = ir::parse_graph("graph @n(input %x: f32[n]) {\n  %1 = exp %x\n  output \"y\" %1\n}", "n");
-  CHECK(explain_gpu_attention(none, false) == "this graph has no softmax\n");
+  CHECK(explained(none, false) == "this graph has no softmax\n");
 }
 
 TEST_CASE("the products of a step in mixed precision are told, and what keeps one from warpgroups") {
@@ -104,7 +110,7 @@ TEST_CASE("the products of a step in mixed precision are told, and what keeps on
     config.vocab = Dim("vocab", words);
     config.d_model = Dim("d_model", 192);
     const ir::Graph step = training_step(models::loss_graph(config).graph, "loss", AdamW{}, {.precision = bf16});
-    return explain_gpu_attention(ir::run_pipeline(step, ir::default_pipeline()).graph, true);
+    return explained(ir::run_pipeline(step, ir::default_pipeline()).graph, true);
   };
   // Lines of 1001 words are padded; those of 201 are short.
   for (const std::int64_t words : {1000, 1001}) CHECK_THAT(told_of(words), !Contains("is computed where it is read"));

@@ -239,8 +239,9 @@ TEST_CASE("targets by name") {
   CHECK_THROWS_WITH(Target::named("cuda:"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("cuda:sm_70"), Catch::Contains("[unknown_arch]"));
   CHECK_THROWS_WITH(Target::named("rocm"), Catch::Contains("[unknown_target]"));
-  CHECK_THROWS_WITH(Target::named("gpu"),
-                    Catch::Contains("\"gpu\"") && Catch::Contains("x86-64-v3, x86-64-v4, cuda, or "));
+  CHECK_THROWS_WITH(
+      Target::named("gpu"),
+      Catch::Contains("\"gpu\"") && Catch::Contains("x86-64-v4, sapphirerapids, znver4, znver5, cuda, or "));
 }
 
 TEST_CASE("without a driver or NVRTC an executable for a GPU says what is missing") {

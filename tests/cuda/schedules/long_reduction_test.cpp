@@ -169,7 +169,7 @@ TEST_CASE("reductions that are short, or many, are not cut") {
 TEST_CASE("into how many splits long reductions are cut") {
   const auto splits = [](std::optional<std::int64_t> results, std::optional<std::int64_t> length) {
     return gpu::splits_of(
-        {.results = results, .length = length, .bytes = 4, .threads = 1024, .split_threads = 256, .kernels = 1});
+        {}, {.results = results, .length = length, .bytes = 4, .threads = 1024, .split_threads = 256, .kernels = 1});
   };
   CHECK(splits(1, 0) == 1);
   CHECK(splits(0, 1 << 20) == 1);

@@ -19,7 +19,7 @@ std::string plan(std::string_view text, const FusionOptions& options = {}) {
   return to_string(plan_fusion(graph, options), graph);
 }
 
-constexpr FusionOptions columns = {.columns = true}, in_place = {.scatter_in_place = true},
+constexpr FusionOptions columns = {.most_columns = 8192}, in_place = {.scatter_in_place = true},
                         row_sums = {.scatter_in_place = true, .row_sums = true};
 
 /// The gradient of x * w over the last dim of x[n, 8], and of w: rows with a reduction, and a sum over the rows.

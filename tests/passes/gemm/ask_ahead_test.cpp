@@ -7,6 +7,7 @@
 #include "ir/tensor/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
+#include "tests/support/cpu_infos.h"
 
 /// Which kernels of rows ask for the memory of a later row, and which products for that of their operands.
 using namespace lathe;
@@ -14,7 +15,7 @@ using namespace lathe;
 namespace {
 
 /// How many buffers the kernels ask for.
-std::size_t asked(std::string_view text, const VectorTarget& target = {512}) {
+std::size_t asked(std::string_view text, const CpuInfo& target = {}) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "ahead.lathe"), ir::default_pipeline()).graph;
   std::size_t count = 0;
   for (const kernel::Kernel& code : lower_cpu(graph, target).kernels) {
@@ -54,8 +55,8 @@ TEST_CASE("rows of one tensor are asked for ahead, and rows that are looked up",
 })"));
 }
 
-TEST_CASE("where L3 is far, what one loop reads in order is asked for too", "[lowering]") {
-  constexpr VectorTarget far{.bits = 512, .far_l3 = true};
+TEST_CASE("where the last level of caches is slow, what one loop reads in order is asked for too", "[lowering]") {
+  const CpuInfo far = lathe::test::cpu_with(512, {.slow_last_level = true});
   const auto squares = [](const std::string& shape) {
     return "graph @g(input %x: f32" + shape + ", input %w: f32[1024]) {\n  %1 = mul %x, %x\n  %2 = mul %1, %w\n" +
            "  output \"y\" %2\n}";

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/passes/gemm/schedule_gemm_case.h"
+#include "tests/support/cpu_infos.h"
 
 namespace lathe::testing {
 namespace {
@@ -111,8 +112,12 @@ TEST_CASE("plans pack a right operand that no cache holds ahead for very many ro
   CHECK(plan_gemm(query).rhs == Source::loaded);
 }
 
-TEST_CASE("plans copy a left operand first that is read along its rows, where L3 is far") {
-  cpu::GemmQuery query{.batch = 1, .n = 768, .lhs_axis = LaneAxis::row, .rhs_axis = LaneAxis::row, .far_l3 = true};
+TEST_CASE("plans copy a left operand first that is read along its rows, where the last level of caches is slow") {
+  cpu::GemmQuery query{.cpu = test::cpu_with(512, {.slow_last_level = true}),
+                       .batch = 1,
+                       .n = 768,
+                       .lhs_axis = LaneAxis::row,
+                       .rhs_axis = LaneAxis::row};
   const auto left = [&](std::int64_t m) {
     query.m = m;
     return plan_gemm(query).lhs;
@@ -127,7 +132,7 @@ TEST_CASE("plans copy a left operand first that is read along its rows, where L3
   CHECK(left(3072) == Source::direct);
   query.batch = 1, query.lhs_axis = LaneAxis::k;
   CHECK(left(3072) == Source::direct);
-  query.lhs_axis = LaneAxis::row, query.far_l3 = false;
+  query.lhs_axis = LaneAxis::row, query.cpu = {};
   CHECK(left(3072) == Source::direct);
 }
 
@@ -197,7 +202,8 @@ TEST_CASE("every plan of plan_gemm works, whatever is known") {
         for (const bool known : {false, true})
           for (const int bits : {128, 512}) {
             const GemmProblem p{.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = known};
-            cpu::GemmQuery query{.vector_bits = bits, .lhs_axis = lhs, .rhs_axis = rhs, .lhs_loadable = k % 2 == 0};
+            cpu::GemmQuery query{
+                .cpu = test::cpu_with(bits), .lhs_axis = lhs, .rhs_axis = rhs, .lhs_loadable = k % 2 == 0};
             if (known) query.batch = batch, query.m = m, query.n = n, query.k = k;
             check(p, cpu::plan_gemm(query));
           }
@@ -208,7 +214,7 @@ TEST_CASE("candidate plans: the default first, no two alike, each right") {
     for (const LaneAxis rhs : axes)
       for (const bool known : {false, true}) {
         const GemmProblem p{.m = 9, .n = 100, .k = 270, .lhs = lhs, .rhs = rhs, .known = known};
-        cpu::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k};
+        cpu::GemmQuery query{.cpu = test::cpu_with(128), .batch = 1, .n = p.n, .k = p.k};
         query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_loadable = !known;
         if (known) query.m = p.m;
         const std::vector<GemmPlan> plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
@@ -279,7 +285,8 @@ TEST_CASE("plans: scratch fits, blocks are whole tiles") {
           for (const std::int64_t k : {0, 64, 768, 3072, 50257})
             for (int which = 0; which < 16; ++which) {
               const auto size = [](std::int64_t s) { return s == 0 ? std::optional<std::int64_t>{} : s; };
-              cpu::GemmQuery q{.compute = compute, .vector_bits = bits, .m = size(m), .n = size(n), .k = size(k)};
+              cpu::GemmQuery q{
+                  .compute = compute, .cpu = test::cpu_with(bits), .m = size(m), .n = size(n), .k = size(k)};
               q.lhs_axis = axes[which & 1], q.rhs_axis = axes[which >> 1 & 1];
               q.lhs_loadable = (which & 4) == 0, q.rhs_shared = (which & 8) == 0;
               const GemmPlan plan = cpu::plan_gemm(q);
@@ -358,7 +365,7 @@ TEST_CASE("blocked product: one right operand for all batches") {
 TEST_CASE("blocked product: the tiles of real machines") {
   for (const int bits : {128, 256, 512})
     for (const DType compute : {f32, f64, i32, i64}) {
-      const cpu::GemmTile tile = cpu::choose_tile(compute, bits);
+      const cpu::GemmTile tile = cpu::choose_tile(compute, test::cpu_with(bits).vectors);
       check({.storage = compute, .m = tile.mr + 1, .n = tile.n_step() + 1, .k = tile.lanes + 1}, {.tile = tile});
     }
 }

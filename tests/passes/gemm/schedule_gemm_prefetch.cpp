@@ -1,8 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "tests/passes/gemm/schedule_gemm_case.h"
+#include "tests/support/cpu_infos.h"
 
-/// Products of few rows whose right operand comes from an L3 that is far away.
+/// Products of few rows whose right operand comes from a last level of caches that is slow.
 namespace lathe::testing {
 namespace {
 
@@ -29,8 +30,13 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is far") {
-  const cpu::GemmQuery weights{.batch = 1, .m = 24, .n = 768, .k = 3072, .rhs_axis = LaneAxis::row, .far_l3 = true};
+TEST_CASE("plans ask for weights ahead that few rows read along n, where the last level of caches is slow") {
+  const cpu::GemmQuery weights{.cpu = test::cpu_with(512, {.slow_last_level = true}),
+                               .batch = 1,
+                               .m = 24,
+                               .n = 768,
+                               .k = 3072,
+                               .rhs_axis = LaneAxis::row};
   CHECK(plan_gemm(weights).prefetch_right);
   CHECK_THAT(to_string(plan_gemm(weights)), Catch::Contains("right asked for ahead"));
   const auto with = [&](const auto& change) {
@@ -52,7 +58,7 @@ TEST_CASE("plans ask for weights ahead that few rows read along n, where L3 is f
   CHECK(!with([](auto& q) { q.n = {}; }));
   CHECK(!with([](auto& q) { q.rhs_axis = LaneAxis::k; }));
   CHECK(!with([](auto& q) { q.lhs_loadable = false; }));
-  CHECK(!with([](auto& q) { q.far_l3 = false; }));
+  CHECK(!with([](auto& q) { q.cpu = {}; }));
 }
 
 TEST_CASE(
@@ -75,7 +81,12 @@ TEST_CASE("plans that ask for weights ahead give right results, and so do the ca
   const std::int64_t sizes[][3] = {{16, 300, 500}, {20, 1000, 133}, {7, 513, 260},
                                    {2, 530, 400},  {3, 530, 400},   {4, 530, 700}};
   for (const auto& [m, n, k] : sizes) {
-    const cpu::GemmQuery query{.batch = 1, .m = m, .n = n, .k = k, .rhs_axis = LaneAxis::row, .far_l3 = true};
+    const cpu::GemmQuery query{.cpu = test::cpu_with(512, {.slow_last_level = true}),
+                               .batch = 1,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .rhs_axis = LaneAxis::row};
     CHECK(plan_gemm(query).prefetch_right);
     for (const GemmPlan& plan : candidate_plans(query, query))
       check({.m = m, .n = n, .k = k, .rhs = LaneAxis::row, .known = true, .prefetch = true}, plan);

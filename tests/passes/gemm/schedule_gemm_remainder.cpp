@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/passes/gemm/schedule_gemm_case.h"
+#include "tests/support/cpu_infos.h"
 
 namespace lathe::testing {
 namespace {
@@ -94,7 +95,7 @@ TEST_CASE("plans sum few last columns apart, and only where that is faster") {
   CHECK(with([](Query q) { q.k = {}; }) == 0);
   CHECK(with([](Query q) { q.lhs_loadable = false; }) == 0);
   CHECK(with([](Query q) { q.compute = f64; }) == 1);
-  CHECK(with([](Query q) { q.vector_bits = 256; }) == 1);
+  CHECK(with([](Query q) { q.cpu = test::cpu_with(256); }) == 1);
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 5000; }) == 0);  // packed by tasks
   // With lanes along the rows of the left operand nothing is added up or copied.
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.k = {}; }) == 1);
@@ -105,7 +106,7 @@ TEST_CASE("plans sum few last columns apart, and only where that is faster") {
 TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
   for (const LaneAxis lhs : axes) {
     const GemmProblem p{.m = 30, .n = 17, .k = 96, .lhs = lhs, .known = true, .open = "m", .whole = false};
-    const cpu::GemmQuery query{.vector_bits = 128, .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
+    const cpu::GemmQuery query{.cpu = test::cpu_with(128), .batch = 1, .n = p.n, .k = p.k, .lhs_axis = lhs};
     const auto plans = cpu::candidate_plans(query, {.batch = 1, .m = p.m, .n = p.n, .k = p.k});
     CHECK(plans.size() > 1);
     const std::string first = GemmRun(p, plans[0]).run(interpret_whole);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/passes/gemm/schedule_gemm_case.h"
+#include "tests/support/cpu_infos.h"
 
 /// Products of f32 by tile_mma of slices.
 namespace lathe::testing {
@@ -17,7 +18,8 @@ using cpu::GemmStrategy;
 std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
                             std::int64_t n, std::int64_t k, bool sliced) {
   GemmPlan plan{GemmStrategy::tiles, small_amx_tile(true), Source::loaded, Source::loaded};
-  if (!sliced) plan = {GemmStrategy::blocked, cpu::choose_tile(f32, 512), Source::direct, Source::loaded};
+  if (!sliced)
+    plan = {GemmStrategy::blocked, cpu::choose_tile(f32, CpuInfo{}.vectors), Source::direct, Source::loaded};
   Builder b("product");
   const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
                out = b.buffer("out", f32, Access::write);
@@ -177,7 +179,13 @@ TEST_CASE("product by slices: a sum is the same whatever else its block has, whe
 }
 
 TEST_CASE("plans of slices: by the sizes that are known") {
-  const GemmQuery y{.batch = 1, .m = 1024, .n = 2304, .k = 768, .rhs_axis = LaneAxis::row, .sliced = true};
+  const GemmQuery y{.cpu = test::cpu_with(512, {.tiles = true}),
+                    .batch = 1,
+                    .m = 1024,
+                    .n = 2304,
+                    .k = 768,
+                    .rhs_axis = LaneAxis::row,
+                    .sliced = true};
   const auto sources = [](const GemmQuery& query) {
     const GemmPlan plan = plan_gemm(query);
     return plan.tile.sliced ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
@@ -226,8 +234,14 @@ TEST_CASE("plans of slices: by the sizes that are known") {
 
 TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
   const auto sliced = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
-    const GemmPlan plan = cpu::plan_gemm(
-        {.batch = 12, .m = m, .n = n, .k = k, .lhs_axis = lhs, .rhs_axis = LaneAxis::row, .sliced = true});
+    const GemmPlan plan = cpu::plan_gemm({.cpu = test::cpu_with(512, {.tiles = true}),
+                                          .batch = 12,
+                                          .m = m,
+                                          .n = n,
+                                          .k = k,
+                                          .lhs_axis = lhs,
+                                          .rhs_axis = LaneAxis::row,
+                                          .sliced = true});
     if (plan.tile.sliced) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
     return plan.tile.sliced;
   };
@@ -244,7 +258,14 @@ TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
   CHECK(!sliced(1024, 32, 1024));
   for (const LaneAxis lhs : axes)
     for (const LaneAxis rhs : axes) {
-      const GemmQuery heads{.batch = 2, .m = 256, .n = 90, .k = 75, .lhs_axis = lhs, .rhs_axis = rhs, .sliced = true};
+      const GemmQuery heads{.cpu = test::cpu_with(512, {.tiles = true}),
+                            .batch = 2,
+                            .m = 256,
+                            .n = 90,
+                            .k = 75,
+                            .lhs_axis = lhs,
+                            .rhs_axis = rhs,
+                            .sliced = true};
       CHECK(plan_gemm(heads).tile.sliced);
       check({.batch = 2, .m = 256, .n = 90, .k = 75, .lhs = lhs, .rhs = rhs, .known = true}, plan_gemm(heads));
     }

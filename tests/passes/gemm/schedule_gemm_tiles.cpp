@@ -2,6 +2,7 @@
 
 #include "ir/kernel/printer.h"
 #include "tests/passes/gemm/schedule_gemm_case.h"
+#include "tests/support/cpu_infos.h"
 
 namespace lathe::testing {
 namespace {
@@ -38,7 +39,13 @@ TEST_CASE("product by tiles: a left operand that is read in place") {
 }
 
 TEST_CASE("plans of tiles: what reads in place, what is packed, what is too small") {
-  const GemmQuery y{.batch = 1, .m = 256, .n = 2304, .k = 768, .tiles = true, .lhs_in_lines = true};
+  const GemmQuery y{.cpu = test::cpu_with(512, {.tiles = true}),
+                    .batch = 1,
+                    .m = 256,
+                    .n = 2304,
+                    .k = 768,
+                    .tiles = true,
+                    .lhs_in_lines = true};
   const GemmPlan plan = plan_gemm(y);
   CHECK(plan.strategy == GemmStrategy::tiles);
   CHECK((plan.lhs == Source::direct && plan.rhs == Source::loaded));

@@ -9,7 +9,7 @@ namespace {
 
 void check_plan(std::optional<std::int64_t> m, std::optional<std::int64_t> n, std::optional<std::int64_t> k, int rows,
                 int columns, int splits) {
-  const gpu::TensorPlan plan = plan_tensor_product(1, m, n, k).front();
+  const gpu::TensorPlan plan = plan_tensor_product({}, 1, m, n, k).front();
   INFO(m.value_or(-1) << " x " << n.value_or(-1) << " x " << k.value_or(-1));
   CHECK(plan.tile.rows == rows);
   CHECK(plan.tile.columns == columns);
@@ -32,13 +32,13 @@ TEST_CASE("long sums of few tiles are cut into splits, short ones and those of u
   check_plan(2304, 768, std::nullopt, 128, 128, 1);
   check_plan(768, 768, 256, 64, 64, 1);
   check_plan(std::nullopt, 64, std::nullopt, 64, 64, 1);
-  CHECK(plan_tensor_product(std::nullopt, 128, 128, std::nullopt).front().splits == 1);
+  CHECK(plan_tensor_product({}, std::nullopt, 128, 128, std::nullopt).front().splits == 1);
 }
 
 TEST_CASE("tensor core tiles to choose from are of one kind and number of splits, which give the same bits") {
   const auto names = [](std::optional<std::int64_t> m, std::int64_t n, std::optional<std::int64_t> k, bool groups) {
     std::string text;
-    for (const gpu::TensorPlan& plan : plan_tensor_product(1, m, n, k, groups)) text += to_string(plan) + "; ";
+    for (const gpu::TensorPlan& plan : plan_tensor_product({}, 1, m, n, k, groups)) text += to_string(plan) + "; ";
     return text;
   };
   CHECK(names(16, 768, 768, false) == "16 x 64 by 4 warps; 64 x 64 by 4 warps; 128 x 128 by 8 warps; ");

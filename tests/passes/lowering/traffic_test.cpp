@@ -3,6 +3,7 @@
 #include "ir/tensor/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
+#include "tests/support/cpu_infos.h"
 
 /// The bytes that each launch says it must move.
 using namespace lathe;
@@ -12,7 +13,7 @@ namespace {
 /// A graph's launches as "name bytes", in order.
 std::string launches(const std::string& text, int vector_bits = 512) {
   const ir::Graph graph = ir::run_pipeline(ir::parse_graph(text, "traffic.lathe"), ir::default_pipeline()).graph;
-  const Program program = lower_cpu(graph, {vector_bits});
+  const Program program = lower_cpu(graph, lathe::test::cpu_with(vector_bits));
   std::string found;
   for (const Launch& launch : program.launches)
     found += program.kernels[static_cast<std::size_t>(launch.kernel)].name.substr(3) + ": " +

@@ -1,4 +1,5 @@
 #include "passes/lowering/verify/verify_program.h"
+#include "ir/ops/list.h"
 
 #include <catch2/catch.hpp>
 
@@ -14,6 +15,7 @@
 #include "passes/lowering/verify/verify_placement.h"
 #include "passes/pipeline.h"
 #include "tests/passes/support.h"
+#include "tests/support/cpu_infos.h"
 #include "tests/support/small_models.h"
 
 /// Programs made by hand, each wrong in one way.
@@ -62,17 +64,18 @@ Program good() {
   buffer(Kind::temporary, "%1 exp");
   program.inputs = {{"x", f32, Shape({n}), 0}};
   program.outputs = {{"y", f32, Shape({n}), 1}};
-  const auto launch = [&](int from, int to, std::string name, int line) {
+  const auto launch = [&](int from, int to, int region, const ir::Op& op, int line) {
     Launch made;
     made.kernel = 0;
     made.buffers = {from, to};
     made.dims = {n};
-    made.names = {std::move(name)};
+    made.info.region = region;
+    made.info.ops = {{.value = {region + 1}, .op = &op}};
     made.loc = Location("model.cpp", line);
     program.launches.push_back(std::move(made));
   };
-  launch(0, 2, "%1 exp", 7);
-  launch(2, 1, "%2 log", 8);
+  launch(0, 2, 0, ir::ops::exp, 7);
+  launch(2, 1, 1, ir::ops::log, 8);
   return program;
 }
 
@@ -90,7 +93,8 @@ Launch& add_launch(Program& program, kernel::Kernel kernel, std::vector<int> buf
   Launch launch = program.launches.back();
   launch.kernel = static_cast<int>(program.kernels.size());
   launch.buffers = std::move(buffers);
-  launch.names = {"%3 add"};
+  launch.info.region = 2;
+  launch.info.ops = {{.value = {3}, .op = &ir::ops::add}};
   launch.loc = Location("model.cpp", 9);
   program.kernels.push_back(std::move(kernel));
   program.launches.push_back(std::move(launch));
@@ -135,10 +139,16 @@ TEST_CASE("verify program: launches and their kernels' parameters", "[program]")
 }
 
 TEST_CASE("verify program: what may not be written", "[program]") {
-  refused([](Program& p) { add_launch(p, copy(), {1, 0}); },
-          "input x: f32[n]: it is written, in launch 2 of copy (%3 add) at model.cpp:9", "program_constant");
-  refused([](Program& p) { add_launch(p, copy(), {1, add_buffer(p, Kind::constant)}); }, "it has 0 elements",
-          "program_constant");
+  refused(
+      [](Program& p) {
+        add_launch(p, copy(), {1, 0});
+      },
+      "input x: f32[n]: it is written, in launch 2 of copy (%3 add) at model.cpp:9", "program_constant");
+  refused(
+      [](Program& p) {
+        add_launch(p, copy(), {1, add_buffer(p, Kind::constant)});
+      },
+      "it has 0 elements", "program_constant");
 }
 
 TEST_CASE("verify program: scratch belongs to one launch, which writes it", "[program]") {
@@ -168,8 +178,11 @@ TEST_CASE("verify program: nothing is read or handed back that nothing wrote", "
   refused([](Program& p) { std::swap(p.launches[0], p.launches[1]); }, "nothing wrote it before",
           "program_unwritten");
   refused([](Program& p) { p.launches.pop_back(); }, "output y: f32[n]: nothing writes it", "program_unwritten");
-  refused([](Program& p) { p.states = {{"s", f32, Shape({Dim("n")}), add_buffer(p, Kind::state), false, true}}; },
-          "state more: f32[n]: nothing writes its new value", "program_unwritten");
+  refused(
+      [](Program& p) {
+        p.states = {{"s", f32, Shape({Dim("n")}), add_buffer(p, Kind::state), false, true}};
+      },
+      "state more: f32[n]: nothing writes its new value", "program_unwritten");
 }
 
 TEST_CASE("verify program: what a region writes it writes whole", "[program]") {
@@ -208,7 +221,7 @@ TEST_CASE("verify program: launches of one region write parts of a buffer togeth
   program.launches.insert(program.launches.begin() + 1, rest);
   program.launches[2].kernel = 1;
   CHECK_NOTHROW(verify_program(program));
-  program.launches[1].names = {"%9 other"};
+  program.launches[1].info.region = 9;
   CHECK_THROWS_WITH(verify_program(program), Contains("[program_partial]"));
 }
 
@@ -275,8 +288,8 @@ TEST_CASE("verify program: every model's step is accepted, for each kind of mach
   for (const DType dtype : {f32, bf16})
     for (const ir::Graph& graph :
          {step(test::small_gpt(dtype)), step(test::small_llama(dtype)), step(test::small_encoder_decoder(dtype))}) {
-      for (const VectorTarget& target : {VectorTarget{128}, VectorTarget{256}, VectorTarget{512},
-                                         VectorTarget{.bits = 512, .dot_pairs = true, .far_l3 = true, .tiles = true}})
+      for (const CpuInfo& target : {test::cpu_with(128), test::cpu_with(256), test::cpu_with(512),
+                                    test::cpu_with(512, {.dot_pairs = true, .slow_last_level = true, .tiles = true})})
         CHECK_NOTHROW(verify_program(lower_cpu(graph, target)));
       CHECK_NOTHROW(verify_program(lower_gpu(graph)));
       CHECK_NOTHROW(verify_program(lower_gpu_sm_90a(graph)));
@@ -292,7 +305,7 @@ TEST_CASE("verify program: what has no elements needs no writer, and what is sum
   output "s" %2
   output "t" %3
 })");
-  Program program = lower_cpu(graph, VectorTarget{256});
+  Program program = lower_cpu(graph, test::cpu_with(256));
   CHECK_NOTHROW(verify_program(lower_gpu(graph)));
   program.launches.clear();
   CHECK_THROWS_WITH(verify_program(program), Contains("output t: f32[n]: nothing writes it"));

@@ -22,8 +22,8 @@ int most_groups(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4;
 }  // namespace
 
 AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> which,
-                               std::vector<PointStore> stores, std::string name)
-    : context(std::move(name)),
+                               std::vector<PointStore> stores, std::string name, KernelRole role)
+    : context(std::move(name), role),
       b(context.builder),
       program(program_with(plan, std::move(stores))),
       emitter(context, program, plan.lowering.buffer_of),
@@ -32,6 +32,7 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputPr
       plan_(plan),
       tile_(plan.tile),
       top_(emitter, {}) {
+  context.multiplies_by(tile_.tensor_cores() ? Multiplier::mma : Multiplier::fma);
   const auto& ends = plan.attention.parts.outputs;
   const auto wanted = [&](const AttentionParts::OutputProduct& end) {
     return which && end.over_rows == (*which == OutputProducts::over_rows);

@@ -18,7 +18,7 @@ class AttentionBlock {
 
   /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the point program.
   AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> ends, std::vector<PointStore> stores,
-                 std::string name);
+                 std::string name, KernelRole role);
 
   KernelContext context;
   kernel::Builder& b;

@@ -18,7 +18,7 @@ class RowBlocks {
       : plan_(plan),
         bounds_(plan.attention.bounds),
         block_(plan, plan.outputs_over_columns_taken ? std::nullopt : std::optional(OutputProducts::over_columns),
-               plan.attention.program.stores, "attention"),
+               plan.attention.program.stores, "attention", KernelRole::attention),
         b_(block_.b),
         span_(plan.tile.span()),
         own_(plan.tile.own()) {}

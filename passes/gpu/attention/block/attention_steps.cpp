@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "ir/machine/gpu_info.h"
+
 namespace lathe::gpu {
 
 using kernel::Value;
 
 namespace {
-constexpr std::int64_t slot_elements = 2560;  // so that a block of heads of 64 stays within 48 KiB
+/// Of one slot: a block of heads of 64 has eight, and tiles of scores beside them.
+constexpr std::int64_t slot_elements = GpuInfo{}.static_shared_bytes * 5 / 96;
 }  // namespace
 
 int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& count) {
@@ -94,7 +97,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
         if (goes(product)) follow(after, thread, other);
       };
       const auto known = product.count.value();
-      known && *known <= steps ? last() : b_.if_(later < count, others, last);
+      known&&* known <= steps ? last() : b_.if_(later < count, others, last);
       b_.commit_copies();
       b_.set(*turn_, other);
     }

@@ -22,7 +22,7 @@ class WgmmaAttention {
         bounds_(plan.attention.bounds),
         score_(plan.attention.parts.scores[0]),
         tile_(tile),
-        context_("attention_by_wgmma"),
+        context_("attention_by_wgmma", KernelRole::attention),
         b_(context_.builder),
         emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
         top_(emitter_, {}),
@@ -41,6 +41,7 @@ class WgmmaAttention {
       this->block(i / row_blocks, row_block * WgmmaAttentionTile::rows);
     };
     b_.for_loop(0, context_.dim(plan_.outer()) * row_blocks, 1, block, LoopKind::block_x);
+    context_.multiplies_by(Multiplier::wgmma);
     auto built = context_.finish();
     built.launch.flops = plan_.attention.flops(score_.depth + result_.part().depth);
     return built;

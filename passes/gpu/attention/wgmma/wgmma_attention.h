@@ -36,7 +36,7 @@ struct WgmmaPlan {
 };
 WgmmaPlan<WgmmaAttentionTile> plan_group_attention(const AttentionPlan& plan);
 /// How many stages of so many elements shared memory has room for beside what rests there: 2 to 4, or 0.
-int stages_beside(std::int64_t stationary, std::int64_t of_stage);
+int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_stage);
 
 /// The kernel of the rows.
 KernelContext::Built lower_group_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile);

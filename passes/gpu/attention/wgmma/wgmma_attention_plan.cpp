@@ -8,7 +8,7 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr std::int64_t most_shared_bytes = 227 * 1024, for_barriers = 1024;  // and what joins the rows' checks
+constexpr std::int64_t for_barriers = 1024;  // and what joins the rows' checks
 constexpr int most_stages = 4, least_stages = 2;
 
 std::string why_not(const AttentionPlan& plan) {
@@ -32,8 +32,8 @@ std::string why_not(const AttentionPlan& plan) {
 
 }  // namespace
 
-int stages_beside(std::int64_t stationary, std::int64_t of_stage) {
-  constexpr std::int64_t size = 2, left = most_shared_bytes - for_barriers;
+int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_stage) {
+  const std::int64_t size = 2, left = gpu.most_shared_bytes - for_barriers;
   const std::int64_t stages = std::min<std::int64_t>(most_stages, (left - size * stationary) / (size * of_stage));
   return stages < least_stages ? 0 : static_cast<int>(stages);
 }
@@ -45,7 +45,7 @@ WgmmaPlan<WgmmaAttentionTile> plan_group_attention(const AttentionPlan& plan) {
   // Of 128 columns ptxas spills some registers; of 64 none.
   WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
                           static_cast<int>(*parts.outputs[0].depth.value()), 64, 0};
-  tile.stages = stages_beside(tile.queries(), tile.keys() + tile.value_elements());
+  tile.stages = stages_beside(plan.lowering.gpu(), tile.queries(), tile.keys() + tile.value_elements());
   if (tile.stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else

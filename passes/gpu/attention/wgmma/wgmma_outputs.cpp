@@ -22,7 +22,8 @@ class WgmmaOutputs {
         parts_(wgmma_output_parts(plan, over_rows)),
         program_(plan.attention.program),
         tile_(tile),
-        context_(over_rows ? "attention_columns_by_wgmma" : "attention_rows_by_wgmma"),
+        context_(over_rows ? "attention_columns_by_wgmma" : "attention_rows_by_wgmma",
+                 over_rows ? KernelRole::attention_columns : KernelRole::attention_rows),
         b_(context_.builder),
         emitter_(context_, program_, plan.lowering.buffer_of),
         top_(emitter_, {}),
@@ -54,6 +55,7 @@ class WgmmaOutputs {
     b_.for_loop(0, outer * row_blocks, 1, block, kernel::LoopKind::block_x);
     Dim depth(0);
     for (const auto* end : parts_.outputs) depth = depth + end->depth;
+    context_.multiplies_by(Multiplier::wgmma);
     auto built = context_.finish();
     built.launch.flops = attention.flops(depth);
     return built;

@@ -118,7 +118,7 @@ WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool ov
     stationary += StationaryOperand::elements(WgmmaOutputTile::stationary, static_cast<int>(known(score->depth)));
   for (const AttentionOperand* operand : parts.streamed)
     of_stage += StationaryOperand::elements(WgmmaOutputTile::streamed, static_cast<int>(known(operand->size)));
-  const int stages = stages_beside(stationary, of_stage);
+  const int stages = stages_beside(plan.lowering.gpu(), stationary, of_stage);
   if (stages == 0)
     found.why_not = "its tiles are too large for shared memory";
   else

@@ -33,7 +33,9 @@ class TensorProduct {
         plan_(plan),
         tile_(plan_.tile),
         left_(operand(parts_.left, tile_.rows)),
-        right_(operand(parts_.right, tile_.columns)) {}
+        right_(operand(parts_.right, tile_.columns)) {
+    parts_.context().multiplies_by(Multiplier::mma);
+  }
 
   std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
@@ -238,17 +240,19 @@ std::string why_not_by_wgmma(const TensorParts& parts) {
 
 }  // namespace
 
-std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region,
-                                                       bool warpgroups) {
+std::vector<KernelContext::Built> lower_tensor_product(const LoweringContext& context, const Region& region) {
+  const bool warpgroups = context.gpu().wgmma;
   const TensorParts parts(context, region);
   const ProductOperands& o = parts.product.operands;
   const bool suits =
       warpgroups && !o.k.is(0) && parts.copies(parts.product.left) && parts.copies(parts.product.right);
-  const auto plans = plan_tensor_product(o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
+  const auto plans =
+      plan_tensor_product(context.gpu(), o.batch.value(), o.m.value(), o.n.value(), o.k.value(), suits);
   const TensorPlan& plan = plans[static_cast<std::size_t>(context.candidate)];
   auto built = plan.tile.of_groups ? lower_group_product(context, region, plan)
                                    : TensorProduct(context, region, plan).run(context, region);
-  if (warpgroups && !plan.tile.of_groups) built[0].kernel.notes.push_back(not_by_wgmma + why_not_by_wgmma(parts));
+  if (warpgroups && !plan.tile.of_groups)
+    built[0].launch.info.missed.push_back({Multiplier::wgmma, why_not_by_wgmma(parts)});
   name_candidates(context, plans, built);
   return built;
 }

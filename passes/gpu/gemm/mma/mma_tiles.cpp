@@ -8,20 +8,13 @@ namespace lathe::gpu {
 
 namespace {
 
-/// Smaller tiles read more for each product: estimates from the bytes that a block reads from shared and from global
-/// memory; mma reaches 64% of what the tensor cores can on large tiles, wgmma is taken to reach 85% and 75%. Not
-/// measured.
-constexpr TensorTile tiles[] = {{128, 128, 2, 4, 1.0},
-                                {64, 64, 2, 2, 0.36},
-                                {16, 64, 1, 4, 0.2},
-                                {128, 256, 8, 1, 1.5, true},
-                                {128, 128, 8, 1, 0.85, true}};
+constexpr TensorTile tiles[] = {{128, 128, 2, 4, &TensorTileCosts::mma_128x128},
+                                {64, 64, 2, 2, &TensorTileCosts::mma_64x64},
+                                {16, 64, 1, 4, &TensorTileCosts::mma_16x64},
+                                {128, 256, 8, 1, &TensorTileCosts::wgmma_128x256, true},
+                                {128, 128, 8, 1, &TensorTileCosts::wgmma_128x128, true}};
 constexpr int cuts[] = {1, 2, 3, 4, 6, 8, 12, 16};
-constexpr std::int64_t multiprocessors = 128;
 constexpr std::int64_t large = 16384;
-// In times of the largest tile, 2^20 products at 4.5e12 a second and multiprocessor: 0.23 us.
-constexpr double launch = 13;              // 3 us
-constexpr double bytes_at_a_time = 700e3;  // at 3e12 a second
 
 std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
 
@@ -37,19 +30,22 @@ std::string to_string(const TensorPlan& plan) {
   return text;
 }
 
-std::vector<TensorPlan> plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
-                                            std::optional<std::int64_t> n, std::optional<std::int64_t> k,
-                                            bool warpgroups) {
+std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<std::int64_t> batch,
+                                            std::optional<std::int64_t> m, std::optional<std::int64_t> n,
+                                            std::optional<std::int64_t> k, bool warpgroups) {
   const std::int64_t batches = batch.value_or(large), rows = m.value_or(large), columns = n.value_or(large),
-                     depth = k.value_or(large);
+                     depth = k.value_or(large), multiprocessors = gpu.estimated_multiprocessors;
+  // Times are counted in that of the largest tile by mma, which is 32 products deep.
+  const double unit = 2.0 * 128 * 128 * 32 / gpu.tensor_flops;
   std::vector<std::pair<double, TensorPlan>> plans;
   for (const TensorTile& tile : tiles)
     for (const int splits : cuts) {
       if ((splits > 1 && !(batch && m && n)) || (tile.of_groups && !warpgroups)) continue;
       const std::int64_t blocks = batches * parts(rows, tile.rows) * parts(columns, tile.columns) * splits;
-      double time = static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * splits)) * tile.time;
+      double time =
+          static_cast<double>(parts(blocks, multiprocessors) * parts(depth, 32 * splits)) * gpu.tiles.*tile.time;
       const double bytes = 8.0 * splits * static_cast<double>(batches * rows * columns);  // written and read
-      if (splits > 1) time += launch + bytes / bytes_at_a_time;
+      if (splits > 1) time += gpu.launch_seconds / unit + bytes / (gpu.bytes_per_second * unit);
       plans.push_back({time, {tile, splits}});
     }
   std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/machine/gpu_info.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe::gpu {
@@ -12,7 +13,7 @@ namespace lathe::gpu {
 /// The sums of a block of threads, by warps below each other and side by side.
 struct TensorTile {
   int rows, columns, warps_down, warps_across;
-  double time;  ///< of 32 products deep on one multiprocessor, for many blocks; that of mma of 128 x 128 is 1
+  double TensorTileCosts::*time;
   bool of_groups = false;  ///< by wgmma: warps below each other, four a group
 
   int threads() const { return warps_down * warps_across * kernel::warp_threads; }
@@ -35,12 +36,12 @@ std::vector<KernelContext::Built> lower_group_product(const LoweringContext& con
 std::string to_string(const TensorPlan& plan);
 
 /// Plans, the one first that ends first by an estimate, then those with other tiles of the same kind and as many
-/// splits, which give the same bits, as they are estimated. A machine of 128 multiprocessors takes as many blocks at
-/// a time, and a second kernel costs a launch and the traffic of the splits. It depends on the sizes alone, so that
-/// results do not depend on the machine. Sizes that are known only at run time count as large; a product with rows or
-/// columns of unknown number is not cut into splits. Tiles of warpgroups are thought of where they may be.
-std::vector<TensorPlan> plan_tensor_product(std::optional<std::int64_t> batch, std::optional<std::int64_t> m,
-                                            std::optional<std::int64_t> n, std::optional<std::int64_t> k,
-                                            bool warpgroups = false);
+/// splits, which give the same bits, as they are estimated: so many blocks as it has multiprocessors run at a time,
+/// and a second kernel costs a launch and the traffic of the splits. Sizes that are known only at run time count as
+/// large; a product with rows or columns of unknown number is not cut into splits. Tiles of warpgroups are thought of
+/// where they may be.
+std::vector<TensorPlan> plan_tensor_product(const GpuInfo& gpu, std::optional<std::int64_t> batch,
+                                            std::optional<std::int64_t> m, std::optional<std::int64_t> n,
+                                            std::optional<std::int64_t> k, bool warpgroups = false);
 
 }  // namespace lathe::gpu

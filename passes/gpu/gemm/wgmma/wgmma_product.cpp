@@ -18,8 +18,7 @@ using ResultTiling = ProductParts::Tiling;
 namespace {
 
 constexpr int wgmma_k_step = kernel::wgmma_depth;
-constexpr int multiprocessors = 132;  // of an H100 or H200; results do not depend on it
-constexpr int most_shared_bytes = 227 * 1024, most_stages = 6;
+constexpr int most_stages = 6;
 constexpr int chunk = TensorParts::chunk;
 
 /// A block a multiprocessor takes tile after tile. Two warpgroups multiply, 64 rows each, what is copied to a
@@ -29,7 +28,14 @@ constexpr int chunk = TensorParts::chunk;
 class WgmmaProduct {
  public:
   WgmmaProduct(const LoweringContext& lowering, const Region& region, const TensorPlan& plan)
-      : tensor_(lowering, region), parts_(tensor_.product), b_(parts_.builder()), plan_(plan), tile_(plan.tile) {}
+      : gpu_(lowering.gpu()),
+        tensor_(lowering, region),
+        parts_(tensor_.product),
+        b_(parts_.builder()),
+        plan_(plan),
+        tile_(plan.tile) {
+    parts_.context().multiplies_by(Multiplier::wgmma);
+  }
 
   std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
@@ -53,13 +59,15 @@ class WgmmaProduct {
   int stages() const {
     const int sums = tile_.rows * TensorParts::line(tile_), one = stage(tile_.rows) + stage(tile_.columns);
     constexpr int for_barriers = 16 * most_stages, size = 2;
-    return std::min(most_stages, (most_shared_bytes - for_barriers - size * sums) / (size * one));
+    const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
+    return std::min(most_stages, left / (size * one));
   }
 
   KernelContext::Built kernel(const Partial* partial) {
     return parts_.tiles_in_turn(tile_.rows, tile_.columns, partial, [&](const ResultTiling& tiling) {
-      const Value blocks = kernel::min(tiling.count, b_.index(multiprocessors));
-      b_.for_loop(0, blocks, 1, [&](Value first) { block(tiling, first, partial); }, LoopKind::block_x);
+      const Value blocks = kernel::min(tiling.count, b_.index(gpu_.multiprocessors));
+      b_.for_loop(
+          0, blocks, 1, [&](Value first) { block(tiling, first, partial); }, LoopKind::block_x);
     });
   }
 
@@ -82,7 +90,7 @@ class WgmmaProduct {
     if (!partial) sums_ = shared(tile_.rows * TensorParts::line(tile_), "sums");
     const auto thread = [&](Value t) {
       b_.pipeline(stages(), consumers(), [&] {
-        b_.for_loop(first, tiling.count, multiprocessors, [&](Value i) {
+        b_.for_loop(first, tiling.count, gpu_.multiprocessors, [&](Value i) {
           const auto [at, number] = parts_.unit(tiling, i);
           one_tile(at, number, t, partial);
         });
@@ -152,6 +160,7 @@ class WgmmaProduct {
     }
   }
 
+  const GpuInfo& gpu_;
   TensorParts tensor_;
   ProductParts& parts_;
   Builder& b_;

@@ -1,12 +1,13 @@
-#include "passes/fusion/attention/explain_attention.h"
+#include "passes/explain/explain_attention.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/list.h"
-#include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "ir/tensor/op.h"
+#include "passes/explain/explain_products.h"
+#include "passes/fusion/attention/fuse_attention.h"
 
 namespace lathe {
 
@@ -18,15 +19,39 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+std::int64_t shared_bytes(const kernel::Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (const kernel::BufferInfo& buffer : kernel.buffers)
+    if (buffer.space == kernel::Space::shared)
+      bytes += buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
+  return bytes;
+}
+
+/// The first product whose factors are not of the one narrow dtype that all have where tensor cores multiply.
+std::string why_not_on_tensor_cores(const Graph& graph, const AttentionGroup& group) {
+  std::vector<ValueId> products;
+  for (const ValueId id : group.members)
+    if (graph[id].op->as<Contraction>()) products.push_back(id);
+  products.insert(products.end(), group.consumers.begin(), group.consumers.end());
+  const DType first = graph[graph[products.front()].operands[0]].type.dtype;
+  for (const ValueId id : products) {
+    const Node& product = graph[id];
+    const DType left = graph[product.operands[0]].type.dtype, right = graph[product.operands[1]].type.dtype;
+    if (left == right && left == first && (first == bf16 || first == f16)) continue;
+    return fmt::format("%{} {} multiplies {} and {} ({})", id.index, product.op->name.value, lathe::name(left),
+                       lathe::name(right), product.loc.to_string());
+  }
+  return "";
+}
+
 class Explanation {
  public:
-  Explanation(const Graph& graph, const AttentionMachine& machine)
-      : graph_(graph),
-        machine_(machine),
-        search_(find_attention(graph, {.sums = machine.search.sums, .costs = machine.search.costs})),
-        plan_(plan_fusion(
-            graph,
-            {.attention = true, .attention_sums = machine.search.sums, .attention_costs = machine.search.costs})) {}
+  Explanation(const Lowered& lowered, bool gpu)
+      : graph_(lowered.graph),
+        plan_(lowered.regions),
+        search_(*lowered.regions.attentions),
+        program_(lowered.program),
+        gpu_(gpu) {}
 
   std::string run() {
     if (search_.reports.empty()) text_ = "this graph has no softmax\n";
@@ -86,7 +111,30 @@ class Explanation {
       text_ += "    nothing over rows and columns is stored\n";
     else
       text_ += fmt::format("    stored over rows and columns, because something else reads it: {}\n", squares);
-    if (machine_.tell) text_ += machine_.tell(graph_, group);
+    tell_kernels(group);
+  }
+
+  /// The kernels that run a group, and what multiplies in them.
+  void tell_kernels(const AttentionGroup& group) {
+    bool by_tensor_cores = false;
+    for (const Launch& launch : program_.launches) {
+      if (!launch.runs(group.consumers.front())) continue;
+      const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
+      if (!gpu_) {
+        text_ += fmt::format("    by {}: {}\n", kernel.name, words(launch.info.multiplier));
+        continue;
+      }
+      const bool tensor_cores = is_tensor_core(launch.info.multiplier);
+      by_tensor_cores = by_tensor_cores || tensor_cores;
+      text_ += fmt::format("    by {}: {}{}{} bytes of shared memory a block\n", kernel.name,
+                           launch.info.multiplier == Multiplier::wgmma ? "warpgroups, " : "",
+                           tensor_cores ? "tensor cores, " : "", shared_bytes(kernel));
+      if (!tensor_cores) continue;
+      for (const MissedPath& missed : launch.info.missed) text_ += fmt::format("    {}\n", missed.to_string());
+    }
+    if (gpu_ && !by_tensor_cores)
+      text_ += fmt::format("    not by tensor cores, which take bf16 or f16 alone: {}\n",
+                           why_not_on_tensor_cores(graph_, group));
   }
 
   bool sums_exp(ValueId id) const {
@@ -101,42 +149,24 @@ class Explanation {
   }
 
   const Graph& graph_;
-  const AttentionMachine& machine_;
-  AttentionSearch search_;
-  FusionPlan plan_;
+  const FusionPlan& plan_;
+  const AttentionSearch& search_;
+  const Program& program_;
+  bool gpu_;
   std::set<std::size_t> told_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string explain_attention(const Graph& graph, AttentionCosts costs) {
-  return explain_attention(graph, {.search = {.sums = OuterSums::wide, .costs = costs, .blocks = true}});
+std::string explain_attention(const Lowered& lowered, const MachineInfo& machine) {
+  LATHE_ASSERT(lowered.regions.attentions);
+  return Explanation(lowered, std::holds_alternative<GpuInfo>(machine)).run();
 }
 
-std::string explain_attention(const Graph& graph, const AttentionMachine& machine) {
-  const AttentionOptions& search = machine.search;
-  const Graph prepared =
-      recompute_attention(prepare_for_fusion(graph), {.costs = search.costs, .blocks = search.blocks});
-  return Explanation(prepared, machine).run();
-}
-
-void require_fused_attention(const Graph& prepared) {
-  for (const AttentionReport& report : find_attention(prepared).reports) {
-    if (!report.attention || report.fused) continue;
-    const Node& at = prepared[report.at];
-    throw UserError(prepared[report.softmax].loc, "softmax",
-                    fmt::format("this attention is not fused: {} (%{} {} at {})", report.reason, report.at.index,
-                                at.op->name.value, at.loc.to_string()),
-                    "attention_unfused", "change the expression there, or do not require fused attention");
-  }
-}
-
-Pass require_attention_pass() {
-  return {"require-attention", "an attention that is not fused is an error", [](Graph graph) {
-            require_fused_attention(graph);
-            return graph;
-          }};
+std::string explain_fusion(const Lowered& lowered, const MachineInfo& machine) {
+  const std::string text = explain_attention(lowered, machine);
+  return std::holds_alternative<GpuInfo>(machine) ? text + explain_products(lowered.program) : text;
 }
 
 }  // namespace lathe

@@ -1,4 +1,4 @@
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -50,18 +50,18 @@ std::string bytes_text(std::int64_t bytes) {
 
 }  // namespace
 
-bool CpuInfo::has(std::string_view flag) const { return std::ranges::binary_search(flags, flag); }
+bool HostCpu::has(std::string_view flag) const { return std::ranges::binary_search(flags, flag); }
 
-std::int64_t CpuInfo::data_cache(int level) const {
-  for (const CpuCache& cache : caches)
+std::int64_t HostCpu::data_cache(int level) const {
+  for (const HostCache& cache : caches)
     if (cache.level == level && cache.type != "Instruction") return cache.bytes;
   return 0;
 }
 
-std::string CpuInfo::to_string() const {
+std::string HostCpu::to_string() const {
   std::string text = fmt::format("cpu     {} ({})\n", model.empty() ? "unknown" : model, vendor);
   text += fmt::format("cores   {} logical, {} physical\n", logical_cpus, physical_cores);
-  for (const CpuCache& cache : caches)
+  for (const HostCache& cache : caches)
     text += fmt::format("cache   L{} {}: {}, shared by {}\n", cache.level, cache.type, bytes_text(cache.bytes),
                         cache.shared_by);
   std::vector<std::string_view> vector_flags;
@@ -72,8 +72,8 @@ std::string CpuInfo::to_string() const {
   return text + fmt::format("vector  {}\n", fmt::join(vector_flags, " "));
 }
 
-CpuInfo parse_cpuinfo(std::string_view text) {
-  CpuInfo info;
+HostCpu parse_cpuinfo(std::string_view text) {
+  HostCpu info;
   std::set<std::pair<std::string, std::string>> cores;  // physical id, core id
   std::string package;
   while (!text.empty()) {
@@ -116,11 +116,11 @@ int count_cpu_list(std::string_view text) {
   return count;
 }
 
-std::vector<CpuCache> read_caches(const fs::path& folder) {
-  std::vector<CpuCache> caches;
+std::vector<HostCache> read_caches(const fs::path& folder) {
+  std::vector<HostCache> caches;
   for (int i = 0; i < 16; ++i) {
     const fs::path index = folder / fmt::format("index{}", i);
-    CpuCache cache;
+    HostCache cache;
     cache.level = static_cast<int>(leading_number(read_text(index / "level")).first);
     cache.type = read_text(index / "type");
     cache.bytes = parse_cache_size(read_text(index / "size"));
@@ -130,8 +130,8 @@ std::vector<CpuCache> read_caches(const fs::path& folder) {
   return caches;
 }
 
-CpuInfo cpu_info() {
-  CpuInfo info = parse_cpuinfo(read_text("/proc/cpuinfo"));
+HostCpu host_cpu() {
+  HostCpu info = parse_cpuinfo(read_text("/proc/cpuinfo"));
   info.caches = read_caches("/sys/devices/system/cpu/cpu0/cache");
   return info;
 }

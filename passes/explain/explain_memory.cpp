@@ -1,10 +1,9 @@
-#include "passes/cpu/explain_memory.h"
+#include "passes/explain/explain_memory.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "ir/support/visible.h"
-#include "passes/cpu/lower_cpu.h"
 #include "passes/memory/memory_plan.h"
 
 namespace lathe {
@@ -41,13 +40,14 @@ std::string with_dims(const DimBindings& dims) {
 
 }  // namespace
 
-std::string explain_memory(const ir::Graph& graph, const VectorTarget& target, const MemoryBudget& budget,
+std::string explain_memory(const ir::Graph& prepared, const Machine& machine, const MemoryBudget& budget,
                            LowerOptions options) {
   options.memory = budget;
-  const Program within = lower_cpu(graph, target, options);
+  const Program within = lower_prepared(prepared, machine, options).program;
   options.memory.reset();
-  const Cost before = cost_of(lower_cpu(graph, target, options), budget), after = cost_of(within, budget);
-  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name),
+  const Cost before = cost_of(lower_prepared(prepared, machine, options).program, budget),
+             after = cost_of(within, budget);
+  std::string text = fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(prepared.name),
                                  with_dims(budget.dims), takes(before), format_bytes(budget.bytes), takes(after));
   if (within.recomputed.empty()) return text + "nothing is computed again\n";
   text += "computed again for late readers, and what all takes then:\n";

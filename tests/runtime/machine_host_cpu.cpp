@@ -1,13 +1,13 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/machine/cpu_info.h"
+#include "runtime/machine/host_cpu.h"
 #include "tests/runtime/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;
 
 TEST_CASE("cpu info: /proc/cpuinfo of an x86 machine with two cores of two threads") {
-  const CpuInfo info = parse_cpuinfo(
+  const HostCpu info = parse_cpuinfo(
       "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Some CPU @ 2.0GHz\nphysical id\t: 0\ncore id\t\t: 0\n"
       "flags\t\t: fpu sse2 avx2 fma\n\nprocessor\t: 1\nphysical id\t: 0\ncore id\t: 0\nprocessor : 2\nphysical id : "
       "0\n"
@@ -21,7 +21,7 @@ TEST_CASE("cpu info: /proc/cpuinfo of an x86 machine with two cores of two threa
 }
 
 TEST_CASE("cpu info: /proc/cpuinfo of an Arm machine, and none at all") {
-  const CpuInfo info =
+  const HostCpu info =
       parse_cpuinfo("processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nprocessor: 1\n");
   CHECK(info.logical_cpus == 2);
   CHECK(info.physical_cores == 2);
@@ -62,9 +62,9 @@ TEST_CASE("cpu info: caches as the system lays them out") {
   add("index0", "1\n", "Data\n", "48K\n", "0\n");
   add("index1", "1\n", "Instruction\n", "64K\n", "0\n");
   add("index2", "3\n", "Unified\n", "32768K\n", "0-7\n");
-  CpuInfo info;
+  HostCpu info;
   info.caches = read_caches(folder.path());
-  CHECK(info.caches == std::vector<CpuCache>{
+  CHECK(info.caches == std::vector<HostCache>{
                            {1, "Data", 48 << 10, 1}, {1, "Instruction", 64 << 10, 1}, {3, "Unified", 32 << 20, 8}});
   CHECK(info.data_cache(1) == 48 << 10);
   CHECK(info.data_cache(2) == 0);
@@ -72,7 +72,7 @@ TEST_CASE("cpu info: caches as the system lays them out") {
 }
 
 TEST_CASE("cpu info: of this machine") {
-  CHECK(cpu_info().logical_cpus >= 1);
+  CHECK(host_cpu().logical_cpus >= 1);
   CHECK(usable_cpus() >= 1);
-  CHECK_FALSE(cpu_info().to_string().empty());
+  CHECK_FALSE(host_cpu().to_string().empty());
 }

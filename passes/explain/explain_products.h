@@ -6,11 +6,8 @@
 
 namespace lathe {
 
-bool multiplies_on_tensor_cores(const kernel::Kernel& kernel);
-bool multiplies_by_wgmma(const kernel::Kernel& kernel);
-
 /// What runs each product of a program for GPUs that is no part of an attention: by warpgroups, by tensor cores or
 /// by neither, and what keeps it from warpgroups where it might go by them; a line a kernel, with how often it runs.
-std::string explain_gpu_products(const Program& program);
+std::string explain_products(const Program& program);
 
 }  // namespace lathe

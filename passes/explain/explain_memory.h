@@ -3,12 +3,11 @@
 #include <string>
 
 #include "ir/tensor/graph.h"
-#include "passes/lowering/kernel_context.h"
-#include "passes/lowering/options.h"
+#include "passes/lowering/lower.h"
 
 namespace lathe {
 
-/// Tells what a memory budget does to a graph of primitives (as lower_cpu takes it): what it takes without one and
+/// Tells what a memory budget does to a graph (as lower_prepared takes it): what it takes without one and
 /// with it, which kinds of values are computed again, in the order in which that was decided, and what the work and
 /// the traffic of a run become. Throws the UserErrors of lower_within. `options` without a budget: of the plan alone.
 ///
@@ -17,7 +16,7 @@ namespace lathe {
 ///   computed again for the backward pass, and what all takes then:
 ///     1.66 GiB  tanh f32[B, T, d_ff=3072] gpt.cpp:83, 12 values
 ///   that costs 0.0% more products and sums (258.2 -> 258.2 GFLOP), 3.1% more traffic (14.1 -> 14.5 GB) a run
-std::string explain_memory(const ir::Graph& graph, const VectorTarget& target, const MemoryBudget& budget,
+std::string explain_memory(const ir::Graph& prepared, const Machine& machine, const MemoryBudget& budget,
                            LowerOptions options = {});
 
 }  // namespace lathe

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/machine/vector_registers.h"
+
+namespace lathe {
+
+/// How long a multiprocessor takes for the products of a tile of sums, 32 deep, where there are many blocks: that of
+/// a tile of 128 x 128 by mma is 1. Smaller tiles read more for each product: estimates from the bytes that a block
+/// reads from shared and from global memory; mma reaches 64% of what the tensor cores can on large tiles, wgmma is
+/// taken to reach 85% and 75%. Not measured.
+struct TensorTileCosts {
+  double mma_128x128 = 1.0, mma_64x64 = 0.36, mma_16x64 = 0.2;
+  double wgmma_128x256 = 1.5, wgmma_128x128 = 0.85;
+  bool operator==(const TensorTileCosts&) const = default;
+};
+
+/// A GPU as schedules and estimates see it: CUDA's limits, what the chip has, and rates that estimates take. They
+/// take every number about the machine from here, so that another GPU is another entry of the table in gpu_info.cpp.
+struct GpuInfo {
+  std::string_view name = "sm_80";  ///< the exact architecture; it stands for newer ones without an entry too
+  std::string_view chips = "A100";
+
+  VectorRegisters vectors{128, 255};  ///< what a thread loads and stores at once: 16 bytes
+  int warp_threads = 32;
+  int most_block_threads = 1024;
+  int block_threads = 256;  ///< of a block, unless its schedule wants another number
+  int multiprocessors = 108;
+  std::int64_t static_shared_bytes = 48 << 10;  ///< that a block has without asking
+  std::int64_t most_shared_bytes = 163 << 10;   ///< that it may ask for
+  bool wgmma = false;                           ///< and TMA, mbarriers, registers that warpgroups hand on
+
+  // Costs.
+  int estimated_multiprocessors =
+      128;                         ///< alike for all GPUs: how sums are split, and so their bits, follows from it
+  double bytes_per_second = 3e12;  ///< of memory
+  double launch_seconds = 3e-6;    ///< what another kernel costs
+  double load_seconds = 0.6e-6;    ///< from a thread's load of two vectors to the next
+  double tensor_flops = 4.5e12;    ///< a second of a multiprocessor, of bf16 by mma
+  TensorTileCosts tiles = {};
+
+  bool operator==(const GpuInfo&) const = default;
+};
+
+/// All entries, from the least to the most.
+std::span<const GpuInfo> gpu_infos();
+/// The entry of that name, such as "sm_90a"; the least one where there is none.
+const GpuInfo& gpu_info(std::string_view name);
+
+/// Some lines for people, a number a line.
+std::string to_string(const GpuInfo& info);
+
+}  // namespace lathe

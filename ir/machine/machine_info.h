@@ -1,0 +1,13 @@
+#pragma once
+
+#include <variant>
+
+#include "ir/machine/cpu_info.h"
+#include "ir/machine/gpu_info.h"
+
+namespace lathe {
+
+/// What kernels are made for.
+using MachineInfo = std::variant<CpuInfo, GpuInfo>;
+
+}  // namespace lathe

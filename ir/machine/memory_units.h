@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lathe {
+
+/// What memory is moved and protected by on every processor that Lathe compiles for; buffers are aligned to a line.
+inline constexpr std::int64_t cache_line_bytes = 64, page_bytes = 4096;
+
+}  // namespace lathe

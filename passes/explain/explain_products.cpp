@@ -1,0 +1,47 @@
+#include "passes/explain/explain_products.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/tensor/op.h"
+
+namespace lathe {
+
+namespace {
+
+/// The contraction that a launch makes; null if it makes none, or one of an attention.
+const LaunchOp* product_of(const Launch& launch) {
+  if (launch.info.role != KernelRole::product || launch.flops.is(0)) return nullptr;
+  const auto& ops = launch.info.ops;
+  const auto found =
+      std::find_if(ops.begin(), ops.end(), [](const LaunchOp& op) { return op.op && op.op->as<ir::Contraction>(); });
+  return found == ops.end() ? nullptr : &*found;
+}
+
+std::string_view units(Multiplier multiplier) {
+  return is_tensor_core(multiplier) ? words(multiplier) : "no tensor cores";
+}
+
+}  // namespace
+
+std::string explain_products(const Program& program) {
+  std::vector<const Launch*> first;
+  std::map<int, int> times;
+  for (const Launch& launch : program.launches)
+    if (product_of(launch) && times[launch.kernel]++ == 0) first.push_back(&launch);
+  std::string text;
+  for (const Launch* launch : first) {
+    const LaunchOp& product = *product_of(*launch);
+    const int count = times.at(launch->kernel);
+    text += fmt::format("product {} {}: {}{}, {} multiplications and additions, by {}\n", product.to_string(),
+                        product.loc.to_string(), units(launch->info.multiplier),
+                        count > 1 ? fmt::format(", {} times", count) : "", launch->flops.to_string(),
+                        program.kernels[static_cast<std::size_t>(launch->kernel)].name);
+    for (const MissedPath& missed : launch->info.missed) text += fmt::format("  {}\n", missed.to_string());
+  }
+  return text;
+}
+
+}  // namespace lathe

@@ -1,0 +1,30 @@
+#include "passes/fusion/attention/require_attention.h"
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+#include "passes/fusion/attention/fuse_attention.h"
+
+namespace lathe {
+
+using namespace ir;
+
+void require_fused_attention(const Graph& prepared) {
+  for (const AttentionReport& report : find_attention(prepared).reports) {
+    if (!report.attention || report.fused) continue;
+    const Node& at = prepared[report.at];
+    throw UserError(prepared[report.softmax].loc, "softmax",
+                    fmt::format("this attention is not fused: {} (%{} {} at {})", report.reason, report.at.index,
+                                at.op->name.value, at.loc.to_string()),
+                    "attention_unfused", "change the expression there, or do not require fused attention");
+  }
+}
+
+Pass require_attention_pass() {
+  return {"require-attention", "an attention that is not fused is an error", [](Graph graph) {
+            require_fused_attention(graph);
+            return graph;
+          }};
+}
+
+}  // namespace lathe

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "passes/cpu/lower_cpu.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/pipeline.h"
+#include "tests/passes/support.h"
+#include "tests/support/cpu_infos.h"
+
+/// What a launch does, and for which ops, is data that schedules and the lowering give.
+using namespace lathe;
+
+namespace {
+
+ir::Graph products() {
+  const char* const text =
+      "graph @g(input %x: bf16[64, 96], input %y: bf16[96, 96], input %z: f32[96, 96], state %s: f32[96]) {\n"
+      "  %1 = matmul %x, %y                 loc(\"model.cpp\":7)\n"
+      "  %2 = matmul %z, %z                 loc(\"model.cpp\":8)\n"
+      "  %3 = exp %2                        loc(\"model.cpp\":9)\n"
+      "  %4 = sum %3 {dims=[0]}             loc(\"model.cpp\":10)\n"
+      "  %5 = add %s, %4                    loc(\"model.cpp\":11)\n"
+      "  output \"a\" %1\n  output \"b\" %5\n  output \"old\" %s\n  update %s <- %5\n}";
+  return ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
+}
+
+/// The launches that make the value which is computed at that line of the model.
+std::vector<Launch> at_line(const Program& program, int line) {
+  std::vector<Launch> found;
+  for (const Launch& launch : program.launches)
+    if (std::any_of(launch.info.ops.begin(), launch.info.ops.end(),
+                    [&](const LaunchOp& op) { return op.loc.to_string() == "model.cpp:" + std::to_string(line); }))
+      found.push_back(launch);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("launches tell their ops, lines, region and what multiplies in them") {
+  const Program program = lower_cpu(products(), test::cpu_with(512, {.dot_pairs = true}));
+  const auto narrow = at_line(program, 7), wide = at_line(program, 8);
+  REQUIRE_FALSE(narrow.empty());
+  REQUIRE_FALSE(wide.empty());
+  CHECK(narrow.back().info.role == KernelRole::product);
+  CHECK(narrow.back().info.multiplier == Multiplier::dot_pairs);
+  CHECK(wide.back().info.multiplier == Multiplier::fma);
+  CHECK(wide.back().info.kind == RegionKind::product);
+  CHECK(narrow.back().info.region != wide.back().info.region);
+  CHECK(wide.back().info.ops.front().op_name() == "contract");
+  CHECK(wide.back().names().front().ends_with(" contract"));
+  for (const LaunchOp& op : wide.back().info.ops) CHECK(wide.back().runs(op.value));
+  const Program by_tiles = lower_cpu(products(), test::cpu_with(512, {.tiles = true}));
+  CHECK(at_line(by_tiles, 7).back().info.multiplier == Multiplier::tile_mma);
+  CHECK(at_line(by_tiles, 8).back().info.multiplier == Multiplier::split_bf16);
+}
+
+TEST_CASE("the copy of a state is a launch of no region") {
+  const char* const text =
+      "graph @g(state %s: f32[8, 8]) {\n  %1 = matmul %s, %s\n  output \"new\" %1\n  update %s <- %1\n}";
+  const ir::Graph graph = ir::run_pipeline(ir::test::parse(text), ir::default_pipeline()).graph;
+  int copies = 0;
+  for (const Program& program : {lower_cpu(graph, {}), lower_gpu(graph)})
+    for (const Launch& launch : program.launches) {
+      CHECK((launch.info.role == KernelRole::copy) == !launch.info.kind.has_value());
+      CHECK((launch.info.region >= program.regions) == !launch.info.kind.has_value());
+      if (launch.info.kind) continue;
+      ++copies;
+      CHECK(launch.names() == std::vector<std::string>{"copy s"});
+    }
+  CHECK(copies == 2);
+}
+
+TEST_CASE("products of a GPU tell by which units they go, and why not by others") {
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    INFO(arch);
+    const Program program = lower(products(), gpu_machine(gpu_info(arch)));
+    const LaunchInfo narrow = at_line(program, 7).front().info, wide = at_line(program, 8).front().info;
+    CHECK(narrow.multiplier == Multiplier::mma);
+    CHECK(wide.multiplier == Multiplier::fma);
+    CHECK(narrow.missed.empty() == !gpu_info(arch).wgmma);
+    if (narrow.missed.empty()) continue;
+    CHECK(narrow.missed[0].to_string() == "not by warpgroups: smaller tiles end first");
+    const Launch launch = at_line(program, 7).front();
+    CHECK(program.kernels[static_cast<std::size_t>(launch.kernel)].notes.front() == narrow.missed[0].to_string());
+  }
+}
+
+TEST_CASE("every role and multiplier has words") {
+  for (int role = 0; role <= static_cast<int>(KernelRole::copy); ++role)
+    CHECK_FALSE(words(static_cast<KernelRole>(role)).empty());
+  for (int m = 0; m <= static_cast<int>(Multiplier::wgmma); ++m)
+    CHECK_FALSE(words(static_cast<Multiplier>(m)).empty());
+}

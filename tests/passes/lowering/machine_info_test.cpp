@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+
+#include "passes/cpu/gemm/gemm.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/gpu/lower_gpu.h"
+#include "tests/support/cpu_infos.h"
+
+using namespace lathe;
+
+TEST_CASE("machines: entries have names of their own, build on earlier ones, and caches that grow") {
+  std::set<std::string_view> names;
+  for (const CpuInfo& cpu : cpu_infos()) {
+    INFO(cpu.name);
+    CHECK((cpu.basis.empty() || names.contains(cpu.basis)));
+    CHECK(names.insert(cpu.name).second);
+    CHECK(find_cpu_info(cpu.name) == &cpu);
+    CHECK(cpu_features(cpu).find(",,") == std::string::npos);
+    CHECK((cpu.l1.share() < cpu.l2.share() && cpu.l2.bytes < cpu.last_level.bytes));
+    CHECK((!cpu.tiles || cpu.vectors.bits == 512));
+    CHECK_FALSE(to_string(cpu).empty());
+  }
+  CHECK(find_cpu_info("i386") == nullptr);
+  CHECK(CpuInfo{}.vectors == find_cpu_info(CpuInfo{}.name)->vectors);
+  for (const GpuInfo& gpu : gpu_infos()) {
+    INFO(gpu.name);
+    CHECK(&gpu_info(gpu.name) == &gpu);
+    CHECK(gpu.static_shared_bytes <= gpu.most_shared_bytes);
+    CHECK_FALSE(to_string(gpu).empty());
+  }
+  CHECK(gpu_info("sm_86") == GpuInfo{});
+  CHECK(gpu_info("sm_90a").wgmma);
+}
+
+TEST_CASE("machines: the entry of a CPU follows from its name and from what it has") {
+  const auto named = [](std::string_view name, const std::string& more = "") {
+    const CpuInfo* const entry = find_cpu_info("x86-64-v4");
+    return cpu_info_for(name, cpu_features(*entry) + more, 512);
+  };
+  const std::string amx = ",+avx512bf16,+amx-tile,+amx-bf16";
+  CHECK(named("x86-64-v4") == *find_cpu_info("x86-64-v4"));
+  CHECK(named("icelake-server") == *find_cpu_info("x86-64-v4"));
+  CHECK(named("x86-64-v4", amx) == *find_cpu_info("sapphirerapids"));
+  CHECK(named("graniterapids", amx) == *find_cpu_info("sapphirerapids"));
+  CHECK(named("znver4", ",+avx512bf16").dot_pairs);
+  CHECK_FALSE(named("znver4").dot_pairs);
+  CHECK_FALSE(named("cooperlake", ",+avx512bf16").dot_pairs);
+  // The system refuses AMX: the rest of the machine is as it was.
+  const CpuInfo refused = named("sapphirerapids", ",+avx512bf16,+amx-tile");
+  CHECK((!refused.tiles && refused.slow_last_level));
+  CHECK(refused.attention == AttentionCosts{});
+  // Shorter vectors than it has.
+  CHECK(cpu_info_for("znver4", cpu_features(*find_cpu_info("znver4")), 128) == *find_cpu_info("x86-64-v2"));
+  CHECK_THROWS_AS(cpu_info_for("x86-64-v4", "", 64), InternalError);
+}
+
+TEST_CASE("machines: plans follow the description") {
+  cpu::GemmQuery query{.batch = 1, .m = 32, .n = 256, .k = 512, .rhs_axis = LaneAxis::row};
+  const auto with = [&](const auto& change) {
+    cpu::GemmQuery other = query;
+    change(other.cpu);
+    return to_string(plan_gemm(other));
+  };
+  const std::string usual = to_string(plan_gemm(query));
+  CHECK(with([](CpuInfo& cpu) { cpu.l2.shared_by = 1; }) == usual);
+  CHECK(with([](CpuInfo& cpu) { cpu.vectors = {256, 16}; }) != usual);
+  query.m = 2, query.k = 8192;
+  CHECK(with([](CpuInfo& cpu) { cpu.cores = 2; }) != to_string(plan_gemm(query)));
+  query.m = 300, query.n = 256, query.k = 256;
+  CHECK(with([](CpuInfo& cpu) { cpu.l2.bytes /= 8; }) != to_string(plan_gemm(query)));
+}
+
+TEST_CASE("machines: each has a schedule for every kind of region") {
+  for (const Machine& machine : {cpu_machine({}), gpu_machine({}), gpu_machine(gpu_info("sm_90a"))})
+    for (int kind = 0; kind < region_kinds; ++kind) {
+      INFO(name(static_cast<RegionKind>(kind)));
+      CHECK(machine.schedules.contains(static_cast<RegionKind>(kind)));
+    }
+}
