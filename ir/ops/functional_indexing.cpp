@@ -116,7 +116,7 @@ Value repeat_interleave(const Value& a, std::int64_t times, int dim) {
     repeated.push_back(a.shape()[i]);
     if (i == d) repeated.push_back(Dim(times));
   }
-  joined[d] = a.shape()[d].unnamed() * Dim(times);
+  joined.set(d, a.shape()[d].unnamed() * Dim(times));
   return reshape(expand(unsqueeze(a, d + 1), repeated), joined);
 }
 

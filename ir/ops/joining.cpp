@@ -28,9 +28,9 @@ TensorType concat_infer(const InferContext& ctx) {
                           fmt::format("{} and {} differ in dim {}: {} and {}", rules::describe(ctx, 0),
                                       rules::describe(ctx, i), k, shape[k].to_string(), part[k].to_string()),
                           fmt::format("only dim {}, along which they are joined, may differ", d));
-    shape[d] = shape[d] + part[d];
+    shape.set(d, shape[d] + part[d]);
   }
-  if (ctx.arity() > 1 && shape[d].value()) shape[d] = Dim(*shape[d].value());
+  if (ctx.arity() > 1 && shape[d].value()) shape.set(d, Dim(*shape[d].value()));
   return TensorType::contiguous(dtype, shape);
 }
 
@@ -86,7 +86,7 @@ TensorType pad_infer(const InferContext& ctx) {
   for (const Dim& size : {low, high})
     rules::require_at_most(ctx, 0, size, "pad_size", fmt::format("a padding of {} is negative", size.to_string()),
                            "slice takes elements away");
-  if (!low.is(0) || !high.is(0)) shape[d] = shape[d].unnamed() + low.unnamed() + high.unnamed();
+  if (!low.is(0) || !high.is(0)) shape.set(d, shape[d].unnamed() + low.unnamed() + high.unnamed());
   return TensorType::contiguous(ctx.operand(0).dtype, shape);
 }
 

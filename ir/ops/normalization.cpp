@@ -85,7 +85,7 @@ TensorType infer_norm(const InferContext& ctx) {
     const TensorType& scale = ctx.operand(i);
     ctx.require(scale.rank() == 1, "norm_weight", message, hint);
     ctx.require_equal(scale.shape[0], features, "norm_weight", message, hint);
-    shape[x.rank() - 1] = rules::broadcast_size(shape[x.rank() - 1], scale.shape[0]);
+    shape.set(x.rank() - 1, rules::broadcast_size(shape[x.rank() - 1], scale.shape[0]));
   }
   return TensorType::contiguous(x.dtype, std::move(shape));
 }

@@ -125,7 +125,7 @@ TensorType infer_linear(const InferContext& ctx) {
     ctx.require_equal(bias.shape[0], out, "linear_bias", message, hint);
   }
   Shape shape = x.shape;
-  shape[x.rank() - 1] = ctx.arity() > 2 ? rules::broadcast_size(out, ctx.operand(2).shape[0]) : out;
+  shape.set(x.rank() - 1, ctx.arity() > 2 ? rules::broadcast_size(out, ctx.operand(2).shape[0]) : out);
   return TensorType::contiguous(dtype, std::move(shape));
 }
 

@@ -37,9 +37,9 @@ TensorType slice_infer(const InferContext& ctx) {
   rules::require_at_most(ctx, start, stop, "slice_range", message, hint);
   rules::require_at_most(ctx, stop, size, "slice_range", message, hint);
   const Dim length = slice_length(ctx, stop - start, step);
-  result.shape[d] = length == size ? size : length;
-  auto& stride = result.strides[static_cast<std::size_t>(d)];
-  stride = stride * Dim(step);
+  const auto at = static_cast<std::size_t>(d);
+  result.shape.set(d, length == size ? size : length);
+  result.strides.set(at, result.strides[at] * Dim(step));
   return result;
 }
 
@@ -58,7 +58,7 @@ IndexMap slice_map(const Graph& graph, const Node& node) {
 /// The gradient with step - 1 zeros after each element of dim d.
 Value dilated(const Value& grad, int d, std::int64_t step) {
   Shape merged = grad.shape();
-  merged[d] = merged[d].unnamed() * Dim(step);
+  merged.set(d, merged[d].unnamed() * Dim(step));
   return ir::reshape(ir::pad(ir::unsqueeze(grad, d + 1), d + 1, 0, step - 1), merged);
 }
 

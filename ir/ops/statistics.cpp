@@ -120,7 +120,7 @@ Value expand_argmax(GraphBuilder& b, const Node& node, std::span<const Value> op
   const int axis = axis_of(node, a);
   const Shape shape = a.shape();
   Shape line(std::vector<Dim>(static_cast<std::size_t>(shape.rank()), Dim(1)));
-  line[axis] = shape[axis];
+  line.set(axis, shape[axis]);
   Value found = eq(a, max(a, {axis}, true));
   if (is_float(a.dtype())) found = logical_or(found, ne(a, a));
   const Value positions = iota(b, line, axis, i64);

@@ -78,7 +78,7 @@ LossParts loss_parts(const Node& node, std::span<const Value> operands) {
   const Value is_target = eq(iota(b, {shape[last]}, 0, position), checked);
   const DType dtype = z.dtype();
   Shape rows = shape;
-  rows[last] = 1;
+  rows.set(last, 1);
   const Value count = valid ? cast(sum(cast(*valid, i64)), dtype) : dim_value(b, rows.numel(), dtype);
   return {z, exps, total, is_target, valid, count, shape[last], smoothing};
 }

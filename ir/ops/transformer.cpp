@@ -111,7 +111,7 @@ TensorType infer_rope(const InferContext& ctx) {
       const Dim& size = angle.shape[angle.rank() - k];
       if (size.is(1)) continue;
       ctx.require_equal(size, x.shape[x.rank() - k], "rope_shape", message, hint);
-      shape[x.rank() - k] = rules::broadcast_size(shape[x.rank() - k], size);
+      shape.set(x.rank() - k, rules::broadcast_size(shape[x.rank() - k], size));
     }
   }
   return TensorType::contiguous(x.dtype, std::move(shape));

@@ -147,7 +147,7 @@ Shape resolve_view_shape(const InferContext& ctx, const Shape& target) {
   Shape shape = target;
   for (int i = 0; i < shape.rank(); ++i)
     if (shape[i].is(-1)) {
-      shape[i] = infer_size(ctx, target, i);
+      shape.set(i, infer_size(ctx, target, i));
       break;
     }
   require_sizes(ctx, shape);

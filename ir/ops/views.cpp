@@ -183,7 +183,7 @@ TensorType unsqueeze_infer(const InferContext& ctx) {
   std::vector<Dim> dims = result.shape.dims();
   dims.insert(dims.begin() + d, Dim(1));
   result.shape = Shape(std::move(dims));
-  result.strides.insert(result.strides.begin() + d, stride);
+  result.strides.insert(at, stride);
   return result;
 }
 
@@ -208,7 +208,7 @@ TensorType squeeze_infer(const InferContext& ctx) {
   std::vector<Dim> dims = result.shape.dims();
   dims.erase(dims.begin() + d);
   result.shape = Shape(std::move(dims));
-  result.strides.erase(result.strides.begin() + d);
+  result.strides.erase(static_cast<std::size_t>(d));
   return result;
 }
 

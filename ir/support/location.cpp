@@ -15,9 +15,9 @@ std::string_view base_name(std::string_view path) {
 }  // namespace
 
 Location::Location(std::string_view file, int line, std::string_view scope, bool gradient)
-    : file_(std::make_shared<const std::string>(file)), line_(line), gradient_(gradient) {
-  if (!scope.empty()) scope_ = std::make_shared<const std::string>(scope);
-}
+    : place_(std::make_shared<const Place>(Place{std::string(file), std::string(scope)})),
+      line_(line),
+      gradient_(gradient) {}
 
 Location::Location(const std::source_location& at, std::string_view scope)
     : Location(base_name(at.file_name()), static_cast<int>(at.line()), scope) {}
@@ -38,7 +38,8 @@ std::string Location::place() const {
 }
 
 bool Location::operator==(const Location& other) const {
-  return file() == other.file() && line_ == other.line_ && scope() == other.scope() && gradient_ == other.gradient_;
+  return line_ == other.line_ && gradient_ == other.gradient_ &&
+         (place_ == other.place_ || (file() == other.file() && scope() == other.scope()));
 }
 
 }  // namespace lathe

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "ir/support/dtype.h"
 #include "ir/support/error.h"
+#include "ir/support/shared_list.h"
 #include "ir/tensor/shape.h"
 
 namespace lathe::ir {
@@ -26,7 +26,7 @@ class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
   Attributes() = default;
-  Attributes(std::initializer_list<Entry> entries) : entries_(std::make_shared<std::vector<Entry>>(entries)) {}
+  Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
 
   const Attribute* find(std::string_view name) const {
     for (const auto& [key, value] : entries())
@@ -41,29 +41,20 @@ class Attributes {
     return std::get<T>(*found);
   }
   void set(std::string_view name, Attribute value) {
-    if (!entries_)
-      entries_ = std::make_shared<std::vector<Entry>>();
-    else if (entries_.use_count() > 1)
-      entries_ = std::make_shared<std::vector<Entry>>(*entries_);
-    for (auto& [key, old] : *entries_)
-      if (key == name) {
-        old = std::move(value);
-        return;
-      }
-    entries_->emplace_back(std::string(name), std::move(value));
+    Entry entry(name, std::move(value));
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].first == name) return entries_.set(i, std::move(entry));
+    entries_.push_back(std::move(entry));
   }
-  const std::vector<Entry>& entries() const {
-    static const std::vector<Entry> none;
-    return entries_ ? *entries_ : none;
-  }
+  const std::vector<Entry>& entries() const { return entries_.items(); }
+  /// Whether both are one list in memory.
+  bool is_same(const Attributes& other) const { return entries_.is_same(other.entries_); }
   /// Equal values have equal hashes.
   std::size_t hash() const;
-  bool operator==(const Attributes& other) const {
-    return entries_ == other.entries_ || entries() == other.entries();
-  }
+  bool operator==(const Attributes&) const = default;
 
  private:
-  std::shared_ptr<std::vector<Entry>> entries_;  // null where there are none
+  SharedList<Entry> entries_;
 };
 
 }  // namespace lathe::ir

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/hash.h"
+#include "ir/tensor/inferred_types.h"
 #include "ir/tensor/owned_op.h"
 
 namespace lathe::ir {
@@ -80,9 +81,11 @@ std::size_t hash_of(const Node& node) {
 
 const Node& Value::node() const { return builder_->graph()[id_]; }
 
-GraphBuilder::GraphBuilder(std::string_view name) { graph_.name = name; }
+GraphBuilder::GraphBuilder(std::string_view name) : inferred_(std::make_unique<InferredTypes>()) {
+  graph_.name = name;
+}
 
-GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)), inferred_(std::make_unique<InferredTypes>()) {
   for (const ValueId id : all_values(graph_)) {
     const Node& node = graph_[id];
     if (node.op->as<Argument>())
@@ -94,6 +97,8 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
   }
   for (const Update& update : graph_.updates) updated_.insert(update.state.index);
 }
+
+GraphBuilder::~GraphBuilder() = default;
 
 void GraphBuilder::require_own(std::string_view op, const Value& value) const {
   if (&value.builder() == this) return;
@@ -143,16 +148,32 @@ Value GraphBuilder::insert(Node node) {
 
 Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attributes attrs) {
   check_arity(op, operands.size(), location_);
-  Node node{
-      .op = &op, .operands = {}, .attrs = conform(op, attrs, location_), .type = {}, .loc = location_, .name = {}};
+  Node node{.op = &op, .operands = {}, .attrs = std::move(attrs), .type = {}, .loc = location_, .name = {}};
   for (const Value& operand : operands) {
     require_own(op.name.value, operand);
     node.operands.push_back(operand.id());
   }
-  std::vector<DimCheck> checks;
-  node.type = op.infer.value(InferContext(op, graph_, node.operands, node.attrs, location_, checks));
-  add_checks(checks);
+  infer(node);
   return insert(std::move(node));
+}
+
+/// Brings the attributes into the schema's order and gives the node its type.
+void GraphBuilder::infer(Node& node) {
+  if (const auto* known = inferred_->find(graph_, *node.op, node.attrs, node.operands)) {
+    node.attrs = known->attrs;
+    node.type = known->type;
+    return;
+  }
+  InferredTypes::Inferred made{
+      .op = node.op, .given = node.attrs, .operands = {}, .attrs = {}, .type = {}, .checks = {}};
+  node.attrs = made.attrs = conform(*node.op, node.attrs, node.loc);
+  node.type = made.type =
+      node.op->infer.value(InferContext(*node.op, graph_, node.operands, node.attrs, node.loc, made.checks));
+  // A check tells of its own line: the next such node asks for one of its own.
+  if (made.checks.empty())
+    inferred_->keep(graph_, node.operands, std::move(made));
+  else
+    add_checks(made.checks);
 }
 
 Value GraphBuilder::argument(const Op& op, std::string_view name, DType dtype, const Shape& shape) {
@@ -240,6 +261,7 @@ void GraphBuilder::set_name(const Value& value, std::string_view name) {
 }
 
 Graph GraphBuilder::finish() {
+  inferred_ = std::make_unique<InferredTypes>();
   pure_.clear();
   arguments_.clear();
   updated_.clear();

@@ -14,6 +14,8 @@
 
 namespace lathe::ir {
 
+class InferredTypes;
+
 /// A value of a graph under construction. Cheap to copy; the builder must outlive it.
 class Value {
  public:
@@ -38,7 +40,7 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   explicit GraphBuilder(std::string_view name);
   /// Goes on with a graph: its values keep their ids.
   explicit GraphBuilder(Graph graph);
-  virtual ~GraphBuilder() = default;
+  virtual ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
@@ -99,12 +101,14 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   std::int64_t next_stream() { return next_stream_++; }
 
  private:
+  void infer(Node& node);
   Value insert(Node node);
   void reserve_stream(const Node& node);
   void require_one_record(const Op& op);
 
   Graph graph_;
   Location location_;
+  std::unique_ptr<InferredTypes> inferred_;                  // for nodes like those before
   NodeTable pure_;                                           // for hash-consing
   std::unordered_map<std::string_view, ValueId> arguments_;  // by name
   std::unordered_set<std::int32_t> updated_;                 // states

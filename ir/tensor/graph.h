@@ -2,12 +2,13 @@
 
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ir/support/inline_list.h"
 #include "ir/support/location.h"
+#include "ir/support/stable_list.h"
 #include "ir/tensor/attribute.h"
 #include "ir/tensor/op_ref.h"
 #include "ir/tensor/shape.h"
@@ -23,7 +24,7 @@ struct ValueId {
 
 struct Node {
   OpRef op;
-  std::vector<ValueId> operands;
+  InlineList<ValueId, 4> operands;
   Attributes attrs;
   TensorType type;
   Location loc;
@@ -57,8 +58,8 @@ struct Update {
 /// A computation: SSA nodes in topological order. A graph is data; passes are functions from graph to graph.
 struct Graph {
   std::string name;
-  /// A deque, so that references to nodes and their types stay good while a builder adds more.
-  std::deque<Node> nodes;
+  /// References to nodes stay good while a builder adds more.
+  StableList<Node> nodes;
   std::vector<Output> outputs;
   std::vector<Update> updates;
   std::vector<DimCheck> checks;

@@ -64,10 +64,11 @@ class Search {
       return fail(id, fmt::format("wanted {} operands, found {}", p.operands->size(), node.operands.size()));
     if (run_in_order(*p.operands, node.operands, 0, next)) return true;
     if (node.operands.size() != 2 || !is_commutative(*node.op) || node.operands[0] == node.operands[1]) return false;
-    return run_in_order(*p.operands, {node.operands[1], node.operands[0]}, 0, next);
+    const ValueId swapped[] = {node.operands[1], node.operands[0]};
+    return run_in_order(*p.operands, swapped, 0, next);
   }
 
-  bool run_in_order(const std::vector<Pattern>& patterns, const std::vector<ValueId>& operands, std::size_t i,
+  bool run_in_order(const std::vector<Pattern>& patterns, std::span<const ValueId> operands, std::size_t i,
                     const Next& next) {
     if (i == patterns.size()) return next();
     return run(patterns[i].impl(), operands[i], [&] { return run_in_order(patterns, operands, i + 1, next); });

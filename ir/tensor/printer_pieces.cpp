@@ -72,7 +72,7 @@ std::string print_type(const TensorType& type, bool strides) {
   if (type.is_contiguous()) return text;
   text += " strided";
   if (!strides) return text;
-  const std::string inner = list(type.strides, [](const Dim& d) { return d.to_string(); });
+  const std::string inner = list(type.strides.items(), [](const Dim& d) { return d.to_string(); });
   return text + "(" + inner.substr(1, inner.size() - 2) + ")";
 }
 

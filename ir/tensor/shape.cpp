@@ -20,8 +20,8 @@ std::vector<std::int64_t> Shape::evaluate(const DimBindings& bindings) const {
 }
 
 bool Shape::looks_like(const Shape& other) const {
-  return std::equal(begin(), end(), other.begin(), other.end(),
-                    [](const Dim& x, const Dim& y) { return x.looks_like(y); });
+  return is_same(other) || std::equal(begin(), end(), other.begin(), other.end(),
+                                      [](const Dim& x, const Dim& y) { return x.looks_like(y); });
 }
 
 std::string Shape::to_string() const {

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
+#include "ir/support/shared_list.h"
 #include "ir/tensor/dim.h"
 
 namespace lathe {
 
-/// The sizes of a tensor, outermost first.
+/// The sizes of a tensor, outermost first. Copies share them.
 class Shape {
  public:
   Shape() = default;
@@ -18,8 +19,8 @@ class Shape {
 
   int rank() const { return static_cast<int>(dims_.size()); }
   const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
-  Dim& operator[](int i) { return dims_[static_cast<std::size_t>(i)]; }
-  const std::vector<Dim>& dims() const { return dims_; }
+  void set(int i, Dim dim) { dims_.set(static_cast<std::size_t>(i), std::move(dim)); }
+  const std::vector<Dim>& dims() const { return dims_.items(); }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
   void push_back(Dim dim) { dims_.push_back(std::move(dim)); }
@@ -28,13 +29,15 @@ class Shape {
   Dim numel() const;
   std::vector<std::int64_t> evaluate(const DimBindings& bindings) const;
   bool operator==(const Shape&) const = default;
+  /// Whether both are one list in memory: equal then, names included.
+  bool is_same(const Shape& other) const { return dims_.is_same(other.dims_); }
   /// Equal, names of dims included.
   bool looks_like(const Shape& other) const;
   /// "[nbatches, n_seq, d_model=512]".
   std::string to_string() const;
 
  private:
-  std::vector<Dim> dims_;
+  SharedList<Dim> dims_;
 };
 
 namespace ir {
@@ -44,7 +47,7 @@ namespace ir {
 struct TensorType {
   DType dtype = f32;
   Shape shape;
-  std::vector<Dim> strides;  ///< in elements, one a dim; 0 where a dim is expanded
+  SharedList<Dim> strides;  ///< in elements, one a dim; 0 where a dim is expanded
 
   /// Row-major strides for `shape`.
   static TensorType contiguous(DType dtype, Shape shape);

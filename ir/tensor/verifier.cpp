@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/support/hash.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/printer.h"
 
@@ -58,10 +57,19 @@ Defect lost_check(const Graph& graph, const std::vector<DimCheck>& checks) {
   return std::nullopt;
 }
 
+InferredTypes::Inferred& infer(const Graph& graph, const Node& node, InferredTypes& types) {
+  if (auto* known = types.find(graph, *node.op, node.attrs, node.operands)) return *known;
+  InferredTypes::Inferred inferred{
+      .op = node.op, .given = node.attrs, .operands = {}, .attrs = {}, .type = {}, .checks = {}};
+  inferred.type =
+      node.op->infer.value(InferContext(*node.op, graph, node.operands, node.attrs, node.loc, inferred.checks));
+  return types.keep(graph, node.operands, std::move(inferred));
+}
+
 Defect type_defect(const Graph& graph, const Node& node, InferredTypes& types, int number) {
   InferredTypes::Inferred* inferred = nullptr;
   try {
-    inferred = &types.infer(graph, node);
+    inferred = &infer(graph, node, types);
   } catch (const UserError& e) {
     return fmt::format("its rule refuses it: {}", e.what());
   }
@@ -119,32 +127,7 @@ std::string describe(const Node& node, ValueId id) {
   return text + " at " + node.loc.to_string();
 }
 
-std::size_t hash_of(const TensorType& type) {
-  std::size_t hash = static_cast<std::size_t>(type.dtype);
-  for (const auto* dims : {&type.shape.dims(), &type.strides})
-    for (const Dim& dim : *dims) hash = mix_hash(hash, static_cast<std::size_t>(dim.value().value_or(-1)));
-  return hash;
-}
-
 }  // namespace
-
-InferredTypes::Inferred& InferredTypes::infer(const Graph& graph, const Node& node) {
-  constexpr std::size_t most = 16;  // of one hash: attributes that hold NaN are equal to none
-  std::size_t hash = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
-  for (const ValueId operand : node.operands) hash = mix_hash(hash, hash_of(graph[operand].type));
-  std::vector<Inferred>& known = by_hash_[hash];
-  for (Inferred& each : known)
-    if (each.op == node.op && each.attrs == node.attrs &&
-        std::equal(each.operands.begin(), each.operands.end(), node.operands.begin(), node.operands.end(),
-                   [&](const TensorType& type, ValueId operand) { return type == graph[operand].type; }))
-      return each;
-  Inferred inferred{.op = node.op, .attrs = node.attrs, .operands = {}, .type = {}, .checks = {}};
-  inferred.type =
-      node.op->infer.value(InferContext(*node.op, graph, node.operands, node.attrs, node.loc, inferred.checks));
-  if (known.size() == most) return other_ = std::move(inferred);
-  for (const ValueId operand : node.operands) inferred.operands.push_back(graph[operand].type);
-  return known.emplace_back(std::move(inferred));
-}
 
 std::optional<std::string> find_defect(const Graph& graph) {
   InferredTypes types;

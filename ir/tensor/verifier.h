@@ -2,10 +2,9 @@
 
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/inferred_types.h"
 
 namespace lathe::ir {
 
@@ -18,32 +17,9 @@ namespace lathe::ir {
 /// The runner calls it after every pass. A parsed program needs no call: the builder refuses what this would.
 void verify(const Graph& graph);
 
-/// What shape rules have inferred, for graphs that are verified one after the other: a node with the op, the
-/// attributes and the operands' types of one before it has its type, so that layers cost what one of them does.
-class InferredTypes {
- public:
-  /// What an op gives for operands of some types, and the run-time checks that it asks for. UserError of the rule.
-  struct Inferred {
-    const Op* op = nullptr;
-    Attributes attrs;
-    std::vector<TensorType> operands;
-    TensorType type;
-    std::vector<DimCheck> checks;
-    int checked_in = 0;  ///< the last of the graphs that was seen to have these checks
-  };
-  /// The reference is good until the next call.
-  Inferred& infer(const Graph& graph, const Node& node);
-  /// A number for the next graph.
-  int next_graph() { return ++graphs_; }
-
- private:
-  std::unordered_map<std::size_t, std::vector<Inferred>> by_hash_;
-  Inferred other_;
-  int graphs_ = 0;
-};
-
 /// Why verify would throw, or nothing.
 std::optional<std::string> find_defect(const Graph& graph);
+/// `types`: for graphs that are verified one after the other, of which most nodes are alike.
 std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types);
 
 }  // namespace lathe::ir

@@ -90,7 +90,7 @@ class Chunk {
     Attributes attrs = node.attrs;
     if (rows && attrs.find("shape")) {
       Shape shape = node.type.shape;
-      shape[rows->dim] = (last_ - first_) * rows->unit;
+      shape.set(rows->dim, (last_ - first_) * rows->unit);
       attrs.set("shape", shape);
       if (node.op == &ops::view && !rules::view_strides(operands[0].type(), shape))
         operands[0] = contiguous(operands[0]);

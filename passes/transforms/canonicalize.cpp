@@ -83,7 +83,7 @@ bool is_settled(Graph& graph) {
     fires = apply_first({builder, node, operands, use_counts}).has_value();
   }
   graph = builder.finish();
-  graph.nodes.resize(nodes);  // without what rules made on the way
+  graph.nodes.shrink(nodes);  // without what rules made on the way
   graph.checks.erase(graph.checks.begin() + static_cast<std::ptrdiff_t>(checks), graph.checks.end());
   return !fires;
 }

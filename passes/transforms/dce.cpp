@@ -28,7 +28,7 @@ Graph dce(Graph graph) {
     if (next != id) graph[next] = std::move(node);
     ++next.index;
   }
-  graph.nodes.resize(static_cast<std::size_t>(next.index));
+  graph.nodes.shrink(static_cast<std::size_t>(next.index));
   for (Output& output : graph.outputs) move(output.value);
   for (Update& update : graph.updates) {
     move(update.state);

@@ -24,7 +24,7 @@ Dim with_sizes(const Dim& dim, const DimBindings& sizes) {
 }
 
 Shape with_sizes(Shape shape, const DimBindings& sizes) {
-  for (int d = 0; d < shape.rank(); ++d) shape[d] = with_sizes(shape[d], sizes);
+  for (int d = 0; d < shape.rank(); ++d) shape.set(d, with_sizes(shape[d], sizes));
   return shape;
 }
 

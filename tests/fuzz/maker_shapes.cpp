@@ -147,7 +147,7 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
     case 2: {
       if (!wide_enough) return std::nullopt;
       Shape shape = a.shape();
-      shape[d] = 2;
+      shape.set(d, 2);
       return take_along(a, rem(iota(builder_, shape, below(a.rank()), i64), constant(builder_, 3.0, i64)), d);
     }
     case 3: {

@@ -44,7 +44,7 @@ class Chain {
       case 3: return squeeze(a, d);
       case 4: {
         Shape shape = a.shape();
-        if (shape[d].is(1)) shape[d] = 2;
+        if (shape[d].is(1)) shape.set(d, 2);
         return expand(a, shape);
       }
       case 5: return diagonal(a, d, below(rank));

@@ -47,11 +47,11 @@ TEST_CASE("the verifier names each kind of defect", "[verifier]") {
   CHECK_THAT(defect_after([](Graph& g) { g.nodes[softmax_at].attrs.set("dim", std::int64_t{7}); }),
              Contains("its rule refuses it") && Contains("dim_range"));
   CHECK_THAT(defect_after([](Graph& g) { g.nodes[exp_at].type.dtype = f64; }), Contains("its type is f64[B, n]"));
-  CHECK_THAT(defect_after([](Graph& g) { g.nodes[exp_at].type.strides[0] = 3; }), Contains("but the rule gives"));
+  CHECK_THAT(defect_after([](Graph& g) { g.nodes[exp_at].type.strides.set(0, 3); }), Contains("but the rule gives"));
   CHECK_THAT(defect_after([](Graph& g) { g.checks.clear(); }), Contains("n == m") && Contains("is lost"));
   CHECK_THAT(defect_after([](Graph& g) { g.nodes[w].name = "x"; }), Contains("two arguments have this name"));
   CHECK_THAT(defect_after([](Graph& g) { g.nodes[w].name = ""; }), Contains("needs a name"));
-  CHECK_THAT(defect_after([](Graph& g) { g.nodes[x].type.strides[1] = 2; }), Contains("an argument is contiguous"));
+  CHECK_THAT(defect_after([](Graph& g) { g.nodes[x].type.strides.set(1, 2); }), Contains("an argument is contiguous"));
 }
 
 TEST_CASE("the verifier checks outputs and updates", "[verifier]") {

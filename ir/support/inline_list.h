@@ -1,0 +1,100 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace lathe {
+
+/// A list that holds up to `room` elements in itself, and more of them in memory of its own. For plain elements.
+template <class T, std::uint32_t room>
+class InlineList {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+ public:
+  using value_type = T;
+  using iterator = T*;
+  using const_iterator = const T*;
+
+  InlineList() {}
+  InlineList(std::span<const T> items) { assign(items); }
+  InlineList(std::initializer_list<T> items) { assign({items.begin(), items.size()}); }
+  InlineList(const std::vector<T>& items) { assign(items); }
+  InlineList(const InlineList& other) { assign(other); }
+  InlineList(InlineList&& other) noexcept { take(other); }
+  InlineList& operator=(const InlineList& other) {
+    if (this != &other) assign(other);
+    return *this;
+  }
+  InlineList& operator=(InlineList&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    take(other);
+    return *this;
+  }
+  ~InlineList() { release(); }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return capacity_ > room ? far_ : near_; }
+  const T* data() const { return capacity_ > room ? far_ : near_; }
+  T* begin() { return data(); }
+  T* end() { return data() + size_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + size_; }
+  T& operator[](std::size_t i) { return data()[i]; }
+  const T& operator[](std::size_t i) const { return data()[i]; }
+  const T& front() const { return data()[0]; }
+  const T& back() const { return data()[size_ - 1]; }
+
+  void reserve(std::size_t size) {
+    if (size > capacity_) grow(static_cast<std::uint32_t>(size));
+  }
+  void push_back(T item) {
+    if (size_ == capacity_) grow(2 * capacity_);
+    data()[size_++] = item;
+  }
+  void pop_back() { --size_; }
+  void clear() { size_ = 0; }
+  void assign(std::span<const T> items) {
+    reserve(items.size());
+    std::copy(items.begin(), items.end(), data());
+    size_ = static_cast<std::uint32_t>(items.size());
+  }
+
+  bool operator==(const InlineList& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+ private:
+  void grow(std::uint32_t capacity) {
+    T* const items = new T[capacity];
+    std::copy(begin(), end(), items);
+    release();
+    far_ = items;
+    capacity_ = capacity;
+  }
+  void release() {
+    if (capacity_ > room) delete[] far_;
+    capacity_ = room;
+  }
+  void take(InlineList& other) {
+    if (other.capacity_ > room)
+      far_ = other.far_;
+    else
+      std::copy(other.begin(), other.end(), near_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, room);
+  }
+
+  std::uint32_t size_ = 0, capacity_ = room;
+  union {
+    T near_[room];
+    T* far_;
+  };
+};
+
+}  // namespace lathe
