@@ -61,8 +61,8 @@ HostTensor update_rows_reference(const Node& node, Operands operands, const Size
 /// positions [t] or [b, t] as [.., t, ..], of the rank of what is updated and with ones elsewhere.
 Value spread(const Value& positions, const Shape& rows, int d) {
   Shape shape(std::vector<Dim>(static_cast<std::size_t>(rows.rank()), Dim(1)));
-  shape[d] = rows[d];
-  if (positions.rank() == 2) shape[0] = rows[0];
+  shape.set(d, rows[d]);
+  if (positions.rank() == 2) shape.set(0, rows[0]);
   return ir::reshape(positions, shape);
 }
 

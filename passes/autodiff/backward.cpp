@@ -90,7 +90,7 @@ class Sweep {
       if (needed[i] && grads[i]) arrive(node.operands[i], *grads[i]);
   }
 
-  std::vector<Value> values(const std::vector<ValueId>& ids) const {
+  std::vector<Value> values(std::span<const ValueId> ids) const {
     std::vector<Value> result;
     for (const ValueId id : ids) result.emplace_back(builder_, id);
     return result;

@@ -52,7 +52,7 @@ class Overwriting {
 
   /// Whether rows are put into `old` itself, and neither they nor their positions are made of it.
   bool replaces_rows_of(ValueId update, ValueId old) const {
-    const std::vector<ValueId>& operands = graph_[update].operands;
+    const auto& operands = graph_[update].operands;
     return operands[0] == old && !looks_at(operands[1], old) && !looks_at(operands[2], old);
   }
 

@@ -12,8 +12,8 @@ namespace lathe::ir {
 
 namespace {
 
-std::vector<ValueId> operands_in_order(const Node& node) {
-  std::vector<ValueId> operands = node.operands;
+InlineList<ValueId, 4> operands_in_order(const Node& node) {
+  InlineList<ValueId, 4> operands = node.operands;
   if (is_commutative(*node.op)) std::sort(operands.begin(), operands.end());
   return operands;
 }
@@ -23,7 +23,7 @@ class FirstNodes {
  public:
   /// The node of `graph` seen before that is equal to `node` over these operands, which are in order; invalid where
   /// there is none.
-  ValueId find(const Graph& graph, const Node& node, const std::vector<ValueId>& operands) {
+  ValueId find(const Graph& graph, const Node& node, const InlineList<ValueId, 4>& operands) {
     hash_ = mix_hash(std::hash<const void*>{}(node.op), node.attrs.hash());
     for (const ValueId id : operands) hash_ = mix_hash(hash_, static_cast<std::size_t>(id.index));
     return nodes_.find(hash_, [&](ValueId id) {
@@ -65,7 +65,7 @@ Graph cse(Graph graph) {
       to.set(id, to.copy(node));
       continue;
     }
-    std::vector<ValueId> operands;
+    InlineList<ValueId, 4> operands;
     for (const ValueId operand : node.operands) operands.push_back(to[operand].id());
     if (is_commutative(*node.op)) std::sort(operands.begin(), operands.end());
     if (const ValueId equal = first.find(builder.graph(), node, operands); equal.valid()) {

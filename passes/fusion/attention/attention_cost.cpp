@@ -25,7 +25,7 @@ Dim depth_of(const Graph& graph, const Node& product) {
 
 /// Whether `is` holds for one of the nodes, or for one that they lead to: `next` gives the nodes behind a node.
 bool leads_to(std::vector<ValueId> work, const std::function<bool(ValueId)>& is,
-              const std::function<std::vector<ValueId>(ValueId)>& next) {
+              const std::function<std::span<const ValueId>(ValueId)>& next) {
   std::set<ValueId> seen(work.begin(), work.end());
   while (!work.empty()) {
     const ValueId id = work.back();
@@ -46,7 +46,7 @@ bool is_differentiated(const AttentionSubject& subject, const Node& product) {
   };
   return leads_to(read, is_gradient, [&](ValueId id) {
     const bool shown = subject.is_transparent(id) || std::find(read.begin(), read.end(), id) != read.end();
-    return shown ? subject.users[static_cast<std::size_t>(id.index)] : std::vector<ValueId>{};
+    return shown ? std::span(subject.users[static_cast<std::size_t>(id.index)]) : std::span<const ValueId>{};
   });
 }
 
@@ -104,7 +104,7 @@ std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
 /// many as lie between two diagonals. `beyond`: columns that a row is computed with besides.
 double share_of_columns(const AttentionSubject& subject, const AttentionGroup& group, double columns, double beyond) {
   const auto behind = [&](ValueId id) {
-    return subject.is_transparent(id) ? subject.node(id).operands : std::vector<ValueId>{};
+    return subject.is_transparent(id) ? std::span<const ValueId>(subject.node(id).operands) : std::span<const ValueId>{};
   };
   const auto is_positions = [&](ValueId id) { return subject.node(id).op == &ops::iota; };
   std::vector<ValueId> read;
