@@ -25,7 +25,7 @@ GraphMaker::Maybe GraphMaker::view_of(const Value& a) {
     case 4: {
       Shape wider = a.shape();
       for (int i = 0; i < rank; ++i)
-        if (wider[i].is(1) && one_in(2)) wider[i] = any_size();
+        if (wider[i].is(1) && one_in(2)) wider.set(i, any_size());
       if (one_in(2)) {
         std::vector<Dim> dims = {any_size()};
         dims.insert(dims.end(), wider.begin(), wider.end());

@@ -151,7 +151,7 @@ class Shrinker {
     for (int i = best_.graph.size() - 1; i >= 0; --i) {
       i = std::min(i, best_.graph.size() - 1);
       const ValueId id{i};
-      for (const ValueId operand : std::vector<ValueId>(best_.graph[id].operands)) {
+      for (const ValueId operand : InlineList<ValueId, 4>(best_.graph[id].operands)) {
         const TensorType &now = best_.graph[id].type, &then = best_.graph[operand].type;
         if (now.dtype != then.dtype || !(now.shape == then.shape)) continue;
         const bool taken = take([&](Case& c) {

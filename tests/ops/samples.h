@@ -126,7 +126,9 @@ inline Value sample_operand(GraphBuilder& builder, const SampleOperand& operand,
     const Value wide = builder.argument(ops::input, name, operand.dtype, {shape[0] * 2});
     return slice(wide, 0, 0, shape[0] * 2, 2);
   }
-  std::swap(shape[rank - 2], shape[rank - 1]);
+  const Dim rows = shape[rank - 2];
+  shape.set(rank - 2, shape[rank - 1]);
+  shape.set(rank - 1, rows);
   return transpose(builder.argument(ops::input, name, operand.dtype, shape), -2, -1);
 }
 

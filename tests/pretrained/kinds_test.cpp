@@ -4,7 +4,8 @@
 #include "frontend/pretrained/encoders/encoder.h"
 #include "frontend/pretrained/image_models/image_model.h"
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
-#include "passes/fusion/attention/explain_attention.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/explain/explain_attention.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "tests/pretrained/model_case.h"
@@ -169,7 +170,9 @@ TEST_CASE("models of all kinds: every attention can be fused, forward and backwa
     for (const Tensor& gradient : grad(loss, wanted))
       g.output("grad_" + std::to_string(g.ir().outputs.size()), gradient);
     const ir::Graph primitives = ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
-    const std::string told = explain_attention(primitives, AttentionCosts::none);
+    Machine machine = cpu_machine({});
+    machine.fusion.attention_costs = {};
+    const std::string told = explain_attention(lower_graph(primitives, machine), machine.info);
     INFO(told);
     const auto count = [&](std::string_view what) {
       int found = 0;

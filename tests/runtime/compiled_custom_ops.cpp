@@ -2,7 +2,8 @@
 
 #include "frontend/dsl.h"
 #include "frontend/training.h"
-#include "passes/fusion/attention/explain_attention.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/explain/explain_attention.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/check_compiled.h"
@@ -65,7 +66,9 @@ TEST_CASE("what a custom op is made of fuses with what is around it", "[custom_o
   const Tensor q = g.input("q", f32, {b, 4, s, 8}), k = g.input("k", f32, {b, 4, s, 8});
   const Tensor v = g.input("v", f32, {b, 4, s, 8});
   g.output("o", matmul(weights(matmul(q, k.transpose(-2, -1))), v));
-  const std::string told = explain_attention(ir::run_pipeline(g.finish(), ir::default_pipeline()).graph);
+  const Machine machine = cpu_machine({});
+  const std::string told = explain_attention(
+      lower_graph(ir::run_pipeline(g.finish(), ir::default_pipeline()).graph, machine), machine.info);
   INFO(told);
   CHECK(told.find("softmax at compiled_custom_ops.cpp:") != std::string::npos);
   CHECK(told.find(": fused") != std::string::npos);
