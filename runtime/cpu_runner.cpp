@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/dim_table.h"
+#include "runtime/launch_groups.h"
 #include "runtime/machine/arena.h"
 #include "runtime/machine/arena_guard.h"
 #include "runtime/machine/seconds.h"
@@ -17,6 +18,11 @@ namespace lathe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+/// What a byte from memory costs a thread, in scalar operations.
+constexpr std::int64_t work_of_byte = 2;
+/// Launches of a group run together where they do no more than this, some milliseconds for one thread: of longer ones
+/// each thread has the same share in every launch, and finds in its caches what it wrote.
+constexpr std::int64_t most_work_together = 1 << 26;
 /// How many iterations of a parallel loop make one chunk, each being `work` scalar operations: enough that handing it
 /// out costs little (these operations take 5 to 20 microseconds), and no more chunks than any number of threads needs
 /// to be evenly loaded, for each thread walks on through memory, and asks for its next rows, only inside a chunk: few
@@ -71,13 +77,14 @@ class CpuRunner final : public ProgramRunner {
   /// What a launch asks of the dims: positions in the table of sizes.
   struct LaunchSizes {
     std::vector<std::size_t> dims;
-    std::size_t work = 0, flops = 0;
+    std::size_t work = 0, flops = 0, bytes = 0;
   };
   /// Where the temporaries lie. A plan serves every binding under which no temporary is larger than it was planned.
   struct Planned {
     DimBindings dims;
     MemoryPlan plan;
     std::vector<std::int64_t> elements;  ///< by block
+    std::vector<LaunchGroup> groups;
     Arena arena;
   };
   /// A launch under one binding of the dims.
@@ -85,14 +92,21 @@ class CpuRunner final : public ProgramRunner {
     std::vector<std::vector<void*>> buffers;  ///< by thread; the first serves all of a launch without scratch
     std::vector<std::int64_t> dims;
     std::int64_t extent = 0, grain = 1;
+    std::int64_t work = 0;  ///< scalar operations
     double gflops = 0;
+
+    std::int64_t chunks() const { return (extent + grain - 1) / grain; }
   };
 
   void prepare(const DimBindings& dims);
   bool has_room() const;
   void plan(const DimBindings& dims);
   void point_buffers(const RunArguments& arguments);
+  void run_range(std::size_t index, std::int64_t begin, std::int64_t end, int thread,
+                 std::atomic<std::int64_t>& failure) const;
   void launch(std::size_t index, RangeRecorder* recorder);
+  bool runs_together(const LaunchGroup& group) const;
+  void launch_together(const LaunchGroup& group);
   bool is_scratch(int buffer) const {
     return program_.buffers[static_cast<std::size_t>(buffer)].kind == ProgramBuffer::Kind::scratch;
   }
@@ -136,6 +150,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
     for (const Dim& dim : launch.dims) sizes.dims.push_back(table_.add(dim));
     sizes.work = table_.add(launch.work);
     sizes.flops = table_.add(launch.flops);
+    sizes.bytes = table_.add(launch.bytes);
     const bool scratch =
         std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](int b) { return is_scratch(b); });
     calls_[l].dims.resize(launch.dims.size());
@@ -176,6 +191,7 @@ void CpuRunner::plan(const DimBindings& dims) {
   };
   planned_for(largest);
   if (!has_room()) planned_for(dims);  // some temporary shrinks as a dim grows
+  planned_->groups = group_launches(program_, planned_->plan);
   planned_->arena = Arena(static_cast<std::size_t>(std::max<std::int64_t>(planned_->plan.arena_bytes, 64)));
 }
 
@@ -192,7 +208,10 @@ void CpuRunner::prepare(const DimBindings& dims) {
     call.extent = writes_nothing(program_, launch, dims)
                       ? 0
                       : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
-    call.grain = grain_of(call.extent, sizes_[at.work]);
+    const std::int64_t of_memory = sizes_[at.bytes] / std::max<std::int64_t>(1, call.extent) * work_of_byte;
+    const std::int64_t work = std::max(sizes_[at.work], of_memory);
+    call.grain = std::max<std::int64_t>(1, grain_of(call.extent, work));
+    call.work = call.extent > 0 && work > most_work_together / call.extent ? most_work_together : work * call.extent;
     call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
   }
   bound_ = dims;
@@ -230,20 +249,25 @@ void CpuRunner::point_buffers(const RunArguments& arguments) {
       }
 }
 
-void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
-  const Launch& launch = program_.launches[index];
+void CpuRunner::run_range(std::size_t index, std::int64_t begin, std::int64_t end, int thread,
+                          std::atomic<std::int64_t>& failure) const {
   const Call& call = calls_[index];
-  const codegen::CompiledKernel& kernel = kernels_[static_cast<std::size_t>(launch.kernel)];
+  std::int64_t status = 0;
+  const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
+  kernels_[static_cast<std::size_t>(program_.launches[index].kernel)].run(call.buffers[own].data(), call.dims.data(),
+                                                                          begin, end, &status);
+  // Of all checks that fail the least code stays, whatever the order of the threads.
+  std::int64_t seen = failure;
+  while (status != 0 && (seen == 0 || status < seen) && !failure.compare_exchange_weak(seen, status)) {
+  }
+}
+
+void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
+  const Call& call = calls_[index];
   std::atomic<std::int64_t> failure = 0;
   const auto body = [&](std::int64_t begin, std::int64_t end, int thread) {
     const double started = recorder ? recorder->now() : 0;
-    std::int64_t status = 0;
-    const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
-    kernel.run(call.buffers[own].data(), call.dims.data(), begin, end, &status);
-    // Of all checks that fail the least code stays, whatever the order of the threads.
-    std::int64_t seen = failure;
-    while (status != 0 && (seen == 0 || status < seen) && !failure.compare_exchange_weak(seen, status)) {
-    }
+    run_range(index, begin, end, thread, failure);
     if (recorder) recorder->add(thread, begin, end, started);
   };
   if (call.extent > call.grain) {
@@ -251,7 +275,34 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
   } else if (call.extent > 0) {
     body(0, call.extent, 0);
   }
-  check_status(launch, failure);
+  check_status(program_.launches[index], failure);
+}
+
+/// Whether threads would have to wait for each other between the launches of a group for little work.
+bool CpuRunner::runs_together(const LaunchGroup& group) const {
+  if (group.first == group.last || threads_->size() == 1) return false;
+  std::int64_t work = 0;
+  bool parallel = false;
+  for (int l = group.first; l <= group.last; ++l) {
+    const Call& call = calls_[static_cast<std::size_t>(l)];
+    work += call.work;
+    parallel = parallel || call.extent > call.grain;
+  }
+  return parallel && work < most_work_together;
+}
+
+/// The chunks of all launches of a group, one after the other, are shared by the threads.
+void CpuRunner::launch_together(const LaunchGroup& group) {
+  std::int64_t chunks = 0;
+  for (int l = group.first; l <= group.last; ++l) chunks += calls_[static_cast<std::size_t>(l)].chunks();
+  std::atomic<std::int64_t> failure = 0;  // none of them has checks
+  threads_->run(chunks, 1, [&](std::int64_t begin, std::int64_t, int thread) {
+    auto l = static_cast<std::size_t>(group.first);
+    std::int64_t chunk = begin;
+    for (; chunk >= calls_[l].chunks(); ++l) chunk -= calls_[l].chunks();
+    const Call& call = calls_[l];
+    run_range(l, chunk * call.grain, std::min((chunk + 1) * call.grain, call.extent), thread, failure);
+  });
 }
 
 void CpuRunner::run(const RunArguments& arguments) {
@@ -259,14 +310,22 @@ void CpuRunner::run(const RunArguments& arguments) {
   point_buffers(arguments);
   const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes(), poison_);
   RangeRecorder recorder(Clock::now());
-  for (std::size_t l = 0; l < calls_.size(); ++l) {
-    if (skipped_ && (*skipped_)[l]) continue;
-    guard.before_launch(l);
-    const double before = arguments.times ? recorder.now() : 0;
-    launch(l, arguments.times ? &recorder : nullptr);
-    if (arguments.times)
-      arguments.times->push_back({static_cast<int>(l), before, recorder.now() - before, calls_[l].gflops,
-                                  calls_[l].extent, recorder.take()});
+  // Where each launch is looked at, they run one by one.
+  const bool one_by_one = poison_ || skipped_ || arguments.times;
+  for (const LaunchGroup& group : planned_->groups) {
+    if (!one_by_one && runs_together(group)) {
+      launch_together(group);
+      continue;
+    }
+    for (auto l = static_cast<std::size_t>(group.first); l <= static_cast<std::size_t>(group.last); ++l) {
+      if (skipped_ && (*skipped_)[l]) continue;
+      guard.before_launch(l);
+      const double before = arguments.times ? recorder.now() : 0;
+      launch(l, arguments.times ? &recorder : nullptr);
+      if (arguments.times)
+        arguments.times->push_back({static_cast<int>(l), before, recorder.now() - before, calls_[l].gflops,
+                                    calls_[l].extent, recorder.take()});
+    }
   }
 }
 

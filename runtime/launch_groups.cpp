@@ -1,0 +1,79 @@
+#include "runtime/launch_groups.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace lathe {
+
+namespace {
+
+/// What a launch touches: a range of the arena, or a buffer outside of it.
+struct Touched {
+  int buffer = -1;
+  std::int64_t begin = 0, end = 0;  ///< bytes of the arena; empty outside of it
+  bool writes = false;
+
+  bool meets(const Touched& other) const {
+    if (!writes && !other.writes) return false;
+    return buffer == other.buffer || (begin < other.end && other.begin < end);
+  }
+};
+
+class Grouping {
+ public:
+  Grouping(const Program& program, const MemoryPlan& plan) : program_(program), block_of_(program.buffers.size()) {
+    for (const MemoryPlan::Block& block : plan.blocks) block_of_[static_cast<std::size_t>(block.buffer)] = &block;
+  }
+
+  std::vector<LaunchGroup> run(int most) {
+    std::vector<LaunchGroup> groups;
+    std::vector<Touched> together;
+    for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+      const std::vector<Touched> own = touched(program_.launches[l]);
+      if (l > 0 && groups.back().last - groups.back().first + 1 < most && has_no_checks(l - 1) && has_no_checks(l) &&
+          !meet(own, together)) {
+        groups.back().last = static_cast<int>(l);
+      } else {
+        groups.push_back({static_cast<int>(l), static_cast<int>(l)});
+        together.clear();
+      }
+      together.insert(together.end(), own.begin(), own.end());
+    }
+    return groups;
+  }
+
+ private:
+  bool has_no_checks(std::size_t launch) const { return program_.launches[launch].checks.empty(); }
+
+  std::vector<Touched> touched(const Launch& launch) const {
+    const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
+    std::vector<Touched> all;
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+      const int buffer = launch.buffers[i];
+      Touched& one = all.emplace_back();
+      one.buffer = buffer;
+      one.writes = kernel.buffers[i].access != kernel::Access::read;
+      if (const MemoryPlan::Block* block = block_of_[static_cast<std::size_t>(buffer)])
+        one.begin = block->offset, one.end = block->offset + block->bytes;
+    }
+    return all;
+  }
+
+  static bool meet(const std::vector<Touched>& a, const std::vector<Touched>& b) {
+    return std::any_of(a.begin(), a.end(), [&](const Touched& x) {
+      return std::any_of(b.begin(), b.end(), [&](const Touched& y) { return x.meets(y); });
+    });
+  }
+
+  const Program& program_;
+  std::vector<const MemoryPlan::Block*> block_of_;  // by buffer
+};
+
+}  // namespace
+
+std::vector<LaunchGroup> group_launches(const Program& program, const MemoryPlan& plan, int most) {
+  return Grouping(program, plan).run(most);
+}
+
+}  // namespace lathe

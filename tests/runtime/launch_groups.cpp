@@ -1,0 +1,89 @@
+#include "runtime/launch_groups.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include "frontend/dsl.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/pipeline.h"
+#include "tests/runtime/check_compiled.h"
+
+using namespace lathe;
+
+namespace {
+
+Program program_of(const std::string& text) {
+  return lower_cpu(ir::run_pipeline(test::parse(text), ir::default_pipeline()).graph, cpu_info_for({}, {}, 256));
+}
+
+std::vector<int> sizes(const Program& program, const MemoryPlan& plan, int most = 8) {
+  std::vector<int> found;
+  for (const LaunchGroup& group : group_launches(program, plan, most)) found.push_back(group.last - group.first + 1);
+  return found;
+}
+
+const std::string three_products = R"(graph @g(input %x: f32[1, 64], parameter %q: f32[64, 64],
+    parameter %k: f32[64, 64], parameter %v: f32[64, 64], parameter %o: f32[64, 64]) {
+  %1 = linear %x, %q
+  %2 = linear %x, %k
+  %3 = linear %x, %v
+  %4 = linear %2, %o
+  output "a" %1
+  output "b" %3
+  output "c" %4
+})";
+
+}  // namespace
+
+TEST_CASE("launches that touch nothing that another writes form a group") {
+  const Program program = program_of(three_products);
+  const MemoryPlan plan = plan_memory(program, {});
+  REQUIRE(program.launches.size() == 4);
+  CHECK(sizes(program, plan) == std::vector<int>{3, 1});
+  CHECK(sizes(program, plan, 2) == std::vector<int>{2, 2});
+  CHECK(sizes(program, plan, 1) == std::vector<int>{1, 1, 1, 1});
+}
+
+TEST_CASE("launches whose temporaries take one another's place in the arena are no group") {
+  Program program = program_of(three_products);
+  // Two results become temporaries that the plan puts into one place, as if the first one were dead.
+  MemoryPlan plan = plan_memory(program, {});
+  const int first = program.launches[0].buffers[0], second = program.launches[1].buffers[0];
+  std::erase_if(plan.blocks, [&](const MemoryPlan::Block& block) { return block.buffer == second; });
+  plan.blocks.push_back({.buffer = first, .offset = 0, .bytes = 256, .first = 0, .last = 0});
+  plan.blocks.push_back({.buffer = second, .offset = 128, .bytes = 256, .first = 1, .last = 3});
+  CHECK(sizes(program, plan).front() == 1);
+}
+
+TEST_CASE("launches with checks run in their order") {
+  const Program program =
+      program_of(R"(graph @g(input %i: i64[5], parameter %a: f32[9, 64], parameter %b: f32[9, 64]) {
+  %1 = gather %a, %i {dim=0}
+  %2 = gather %b, %i {dim=0}
+  output "x" %1
+  output "y" %2
+})");
+  REQUIRE(!program.launches.front().checks.empty());
+  for (const int size : sizes(program, plan_memory(program, {}))) CHECK(size == 1);
+}
+
+TEST_CASE("products that run together give the bits of one thread") {
+  const Graph g{"together"};
+  const Dim B{"B"};
+  const Tensor x = g.input("x", f32, {B, 512});
+  Tensor sum = x;
+  for (int layer = 0; layer < 3; ++layer) {
+    Tensor joined = sum;
+    for (int i = 0; i < 5; ++i)
+      joined = joined + tanh(linear(sum, g.input(fmt::format("w{}.{}", layer, i), f32, {512, 512})));
+    sum = joined;
+  }
+  g.output("y", sum);
+  const Tensors arguments = test::random_arguments(g.finish(), {{"B", 3}});
+  const HostTensor expected = compile(g.finish(), {.threads = 1}).run(arguments).at("y");
+  for (const int threads : {2, 3, 7}) {
+    Executable executable = compile(g.finish(), {.threads = threads});
+    for (int run = 0; run < 20; ++run) REQUIRE(executable.run(arguments).at("y").same_bits(expected));
+  }
+}
