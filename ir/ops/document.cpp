@@ -95,7 +95,9 @@ struct MeaningText {
   std::string operator()(const Contraction&) const { return "a contraction of two tensors over labelled dims"; }
   std::string operator()(const Composite& m) const { return "expands into " + expansion_ops(op, m); }
   std::string operator()(const Argument&) const { return "bound by the caller"; }
-  std::string operator()(const Custom&) const { return "a kernel of its own"; }
+  std::string operator()(const Custom& m) const {
+    return m.kind == CustomKind::collective ? "an exchange between processes" : "a kernel of its own";
+  }
 };
 
 using MeaningVariant = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom>;

@@ -41,6 +41,16 @@ HostTensor gather_reference(const Node& node, Operands operands, const Sizes& si
   return result;
 }
 
+std::vector<DimPair> gather_dims(const Graph& graph, const Node& node) {
+  const int table = graph[node.operands[0]].type.rank(), indices = graph[node.operands[1]].type.rank();
+  const int d = dim_of(node, table);
+  std::vector<DimPair> pairs;
+  for (int i = 0; i < table; ++i)
+    if (i != d) pairs.push_back({0, i, i < d ? i : i - 1 + indices});
+  for (int i = 0; i < indices; ++i) pairs.push_back({1, i, d + i});
+  return pairs;
+}
+
 void gather_gradient(const GradientContext& g) {
   if (!g.needs(0)) return;
   const Shape& shape = g.operand(0).shape();
@@ -117,6 +127,16 @@ HostTensor scatter_reference(const Node& node, Operands operands, const Sizes& s
   return result;
 }
 
+/// Dims of the indices correspond to none of the result: over them the updates are summed.
+std::vector<DimPair> scatter_dims(const Graph& graph, const Node& node) {
+  const int indices = graph[node.operands[0]].type.rank(), rank = node.type.rank();
+  const int d = dim_of(node, rank);
+  std::vector<DimPair> pairs;
+  for (int i = 0; i < rank; ++i)
+    if (i != d) pairs.push_back({1, i < d ? i : i - 1 + indices, i});
+  return pairs;
+}
+
 void scatter_gradient(const GradientContext& g) {
   if (g.needs(1)) g.set(1, ir::gather(g.grad, g.operand(0), dim_of(g.node, g.node.type.rank())));
 }
@@ -147,7 +167,7 @@ constinit const Op gather = {
     .attrs = gather_attrs,
     .labels = gather_labels,
     .infer = gather_infer,
-    .meaning = Custom{CustomKind::gather, gather_reference},
+    .meaning = Custom{CustomKind::gather, gather_reference, DimRule(gather_dims)},
     .precision = MixedPrecision::follow,
     .gradient = GradientRule(gather_gradient),
     .samples = gather_samples,
@@ -160,7 +180,7 @@ constinit const Op scatter_add = {
     .attrs = scatter_attrs,
     .labels = scatter_labels,
     .infer = scatter_infer,
-    .meaning = Custom{CustomKind::scatter_add, scatter_reference},
+    .meaning = Custom{CustomKind::scatter_add, scatter_reference, DimRule(scatter_dims)},
     .precision = MixedPrecision::wide,
     .gradient = GradientRule(scatter_gradient),
     .samples = scatter_samples,

@@ -49,6 +49,19 @@ HostTensor concat_reference(const Node& node, Operands operands, const Sizes& si
   return result;
 }
 
+/// Parts of one size are blocks of the dim along which they are joined.
+std::vector<DimPair> concat_dims(const Graph& graph, const Node& node) {
+  const int rank = node.type.rank(), joined = dim_of(node, rank);
+  const Dim size = graph[node.operands[0]].type.shape[joined];
+  bool equal = true;
+  for (const ValueId part : node.operands) equal = equal && graph[part].type.shape[joined] == size;
+  std::vector<DimPair> pairs;
+  for (int i = 0; i < static_cast<int>(node.operands.size()); ++i)
+    for (int d = 0; d < rank; ++d)
+      if (d != joined || equal) pairs.push_back({i, d, d});
+  return pairs;
+}
+
 void concat_gradient(const GradientContext& g) {
   const int d = dim_of(g.node, g.node.type.rank());
   Dim start(0);
@@ -102,6 +115,20 @@ HostTensor pad_reference(const Node& node, Operands operands, const Sizes& sizes
   return result;
 }
 
+/// The operand is a block of the result where whole ones come before and after.
+std::vector<DimPair> pad_dims(const Graph& graph, const Node& node) {
+  const Shape& shape = graph[node.operands[0]].type.shape;
+  const int padded = dim_of(node, shape.rank());
+  const auto whole = [&](std::string_view attr) {
+    const Dim size = node.attrs.get<Dim>(attr).unnamed();
+    return size.is(0) || (!shape[padded].is(0) && size.divided_by(shape[padded].unnamed()));
+  };
+  std::vector<DimPair> pairs;
+  for (int d = 0; d < shape.rank(); ++d)
+    if (d != padded || (whole("low") && whole("high"))) pairs.push_back({0, d, d});
+  return pairs;
+}
+
 void pad_gradient(const GradientContext& g) {
   const Shape& shape = g.operand(0).shape();
   const int d = dim_of(g.node, shape.rank());
@@ -133,7 +160,7 @@ constinit const Op concat = {
     .attrs = concat_attrs,
     .labels = concat_labels,
     .infer = concat_infer,
-    .meaning = Custom{CustomKind::concat, concat_reference},
+    .meaning = Custom{CustomKind::concat, concat_reference, DimRule(concat_dims)},
     .precision = MixedPrecision::follow,
     .gradient = GradientRule(concat_gradient),
     .samples = concat_samples,
@@ -146,7 +173,7 @@ constinit const Op pad = {
     .attrs = pad_attrs,
     .labels = pad_labels,
     .infer = pad_infer,
-    .meaning = Custom{CustomKind::pad, pad_reference},
+    .meaning = Custom{CustomKind::pad, pad_reference, DimRule(pad_dims)},
     .precision = MixedPrecision::follow,
     .gradient = GradientRule(pad_gradient),
     .samples = pad_samples,

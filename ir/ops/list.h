@@ -9,7 +9,7 @@ namespace lathe::ir::ops {
 extern const Op input, parameter, state;
 
 // Values from nothing or from random bits                          (sources.cpp)
-extern const Op constant, iota, random_uniform;
+extern const Op constant, iota, random_uniform, random_uniform_at;
 
 // Element-wise primitives, one ScalarOp each                       (arithmetic.cpp, transcendental.cpp, logic.cpp)
 extern const Op add, sub, mul, div, rem, minimum, maximum, pow, neg, abs, sign, floor, round;
@@ -29,6 +29,9 @@ extern const Op contract;
 
 // Indexing and joining                                             (indexing.cpp, row_updates.cpp, joining.cpp)
 extern const Op gather, scatter_add, update_rows, concat, pad;
+
+// Exchanges between the processes of a mesh                        (collectives.cpp)
+extern const Op mesh_index, all_reduce, all_gather, reduce_scatter, all_to_all;
 
 // Complex numbers                                                  (complex.cpp)
 extern const Op view_as_complex, view_as_real, conj, polar;

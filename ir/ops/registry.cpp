@@ -11,7 +11,7 @@ namespace {
 // clang-format off
 constexpr const Op* records[] = {
     &ops::input, &ops::parameter, &ops::state,
-    &ops::constant, &ops::iota, &ops::random_uniform,
+    &ops::constant, &ops::iota, &ops::random_uniform, &ops::random_uniform_at,
     &ops::add, &ops::sub, &ops::mul, &ops::div, &ops::rem, &ops::minimum, &ops::maximum, &ops::pow, &ops::neg, &ops::abs, &ops::sign, &ops::floor, &ops::round,
     &ops::exp, &ops::log, &ops::sqrt, &ops::rsqrt, &ops::sin, &ops::cos, &ops::tanh, &ops::erf,
     &ops::eq, &ops::ne, &ops::lt, &ops::le, &ops::logical_and, &ops::logical_or, &ops::logical_not, &ops::where, &ops::cast,
@@ -20,6 +20,7 @@ constexpr const Op* records[] = {
     &ops::sum, &ops::max, &ops::min,
     &ops::contract,
     &ops::gather, &ops::scatter_add, &ops::update_rows, &ops::concat, &ops::pad,
+    &ops::mesh_index, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_to_all,
     &ops::view_as_complex, &ops::view_as_real, &ops::conj, &ops::polar,
     &ops::matmul, &ops::linear, &ops::einsum,
     &ops::mean, &ops::var, &ops::logsumexp, &ops::argmax,

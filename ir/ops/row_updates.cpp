@@ -58,6 +58,15 @@ HostTensor update_rows_reference(const Node& node, Operands operands, const Size
   return result;
 }
 
+std::vector<DimPair> update_rows_dims(const Graph& graph, const Node& node) {
+  const int rank = node.type.rank(), d = dim_of(node, rank);
+  std::vector<DimPair> pairs;
+  for (int i = 0; i < rank; ++i)
+    if (i != d) pairs.insert(pairs.end(), {{0, i, i}, {2, i, i}});
+  if (graph[node.operands[1]].type.rank() == 2) pairs.push_back({1, 0, 0});
+  return pairs;
+}
+
 /// positions [t] or [b, t] as [.., t, ..], of the rank of what is updated and with ones elsewhere.
 Value spread(const Value& positions, const Shape& rows, int d) {
   Shape shape(std::vector<Dim>(static_cast<std::size_t>(rows.rank()), Dim(1)));
@@ -121,7 +130,7 @@ constinit const Op update_rows = {
     .attrs = update_rows_attrs,
     .labels = update_rows_labels,
     .infer = infer_update_rows,
-    .meaning = Custom{CustomKind::update_rows, update_rows_reference},
+    .meaning = Custom{CustomKind::update_rows, update_rows_reference, DimRule(update_rows_dims)},
     .precision = MixedPrecision::follow,
     .gradient = GradientRule(update_rows_gradient),
     .samples = update_rows_samples,

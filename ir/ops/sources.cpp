@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/functional.h"
+#include "ir/ops/indices.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules.h"
 #include "ir/support/host_tensor.h"
@@ -17,6 +18,9 @@ using Operands = std::span<const HostTensor* const>;
 
 constexpr NotDifferentiable no_operands{"it has no operands"};
 constexpr NotDifferentiable random_bits{"random bits do not depend smoothly on the seed"};
+
+/// No dim of the result stands in an operand.
+constexpr DimRule no_dims = [](const Graph&, const Node&) { return std::vector<DimPair>(); };
 
 DType wide(DType dtype) {
   if (is_float(dtype)) return f64;
@@ -127,11 +131,15 @@ constexpr std::string_view iota_labels[] = {"dim_range", "dtype_kind", "dim_nega
 
 // ---- random_uniform
 
-TensorType random_infer(const InferContext& ctx) {
+void require_random_state(const InferContext& ctx) {
   const TensorType& state = ctx.operand(0);
   if (state.dtype != i64 || state.rank() != 1 || !state.shape[0].is(2))
     ctx.fail("random_state", fmt::format("the state must be i64[2], not {}", rules::describe(ctx, 0)),
              "it holds {seed, step}");
+}
+
+TensorType random_infer(const InferContext& ctx) {
+  require_random_state(ctx);
   const auto& shape = ctx.attr<Shape>("shape");
   rules::require_sizes(ctx, shape);
   return TensorType::contiguous(rules::require_dtype_attr(ctx, rules::floats), shape);
@@ -143,25 +151,30 @@ int random_bits_of(DType dtype) {
   return dtype == f16 ? 11 : 24;
 }
 
-/// Element i (row-major) is word0 of the Philox 4x32-10 block with
+/// The element of number i is word0 of the Philox 4x32-10 block with
 ///   counter = {i low, i high, step low, step high},  key = {seed low ^ (stream low * 0x9E3779B9), seed high}
 /// (all 32-bit words, the product wraps), and the value is (word0 >> (32 - p)) * 2^-p, where p is 24 for f64 and f32,
 /// 11 for f16, 8 for bf16: always below 1, and exact. Compiled code must draw the same.
-HostTensor random_reference(const Node& node, Operands operands, const Sizes& sizes) {
+HostTensor draw(const Node& node, const HostTensor& state, const Sizes& sizes, const HostTensor* numbers) {
   const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
   const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
-  const auto seed = static_cast<std::uint64_t>(operands[0]->get_int(0));
-  const auto step = static_cast<std::uint64_t>(operands[0]->get_int(1));
+  const auto seed = static_cast<std::uint64_t>(state.get_int(0));
+  const auto step = static_cast<std::uint64_t>(state.get_int(1));
   const auto stream = static_cast<std::uint64_t>(node.attrs.get<std::int64_t>("stream"));
   const PhiloxKey key = {low(seed) ^ (low(stream) * 0x9E3779B9u), high(seed)};
   const int bits = random_bits_of(node.type.dtype);
   HostTensor result(f64, sizes);
   for (std::int64_t i = 0; i < result.numel(); ++i) {
-    const auto index = static_cast<std::uint64_t>(i);
+    const auto index = static_cast<std::uint64_t>(numbers ? numbers->get_int(i) : i);
     const PhiloxWords words = philox({low(index), high(index), low(step), high(step)}, key);
     result.set(i, std::ldexp(static_cast<double>(words[0] >> (32 - bits)), -bits));
   }
   return result;
+}
+
+/// Elements are numbered in row-major order.
+HostTensor random_reference(const Node& node, Operands operands, const Sizes& sizes) {
+  return draw(node, *operands[0], sizes, nullptr);
 }
 
 std::vector<Sample> random_samples() {
@@ -180,6 +193,39 @@ constexpr AttrSpec random_attrs[] = {
 };
 constexpr std::string_view random_labels[] = {"random_state", "dtype_kind", "dim_negative"};
 
+// ---- random_uniform_at
+
+TensorType random_at_infer(const InferContext& ctx) {
+  require_random_state(ctx);
+  require_indices(ctx, 1);
+  return TensorType::contiguous(rules::require_dtype_attr(ctx, rules::floats), ctx.operand(1).shape);
+}
+
+HostTensor random_at_reference(const Node& node, Operands operands, const Sizes& sizes) {
+  return draw(node, *operands[0], sizes, operands[1]);
+}
+
+std::vector<DimPair> random_at_dims(const Graph&, const Node& node) {
+  std::vector<DimPair> pairs;
+  for (int d = 0; d < node.type.rank(); ++d) pairs.push_back({1, d, d});
+  return pairs;
+}
+
+std::vector<Sample> random_at_samples() {
+  const auto sample = [](Sizes sizes, DType dtype, std::int64_t stream) {
+    return Sample{.operands = {{{2}, i64, 0, 1000}, {std::move(sizes), i64, 0, 100}},
+                  .attrs = {{"dtype", dtype}, {"stream", stream}}};
+  };
+  return {sample({3, 5}, f32, 0), sample({7}, f64, 3), sample({1}, bf16, 1),
+          sample({4}, f16, 2),    sample({}, f32, 1),  sample({3, 0}, f32, 1)};
+}
+
+constexpr AttrSpec random_at_attrs[] = {
+    {"dtype", AttrKind::dtype, true, {}, "the dtype of the result: a float"},
+    {"stream", AttrKind::integer, true, {}, "tells the draws of one graph apart"},
+};
+constexpr std::string_view random_at_labels[] = {"random_state", "index_dtype", "dtype_kind"};
+
 }  // namespace
 
 constinit const Op constant = {
@@ -189,7 +235,7 @@ constinit const Op constant = {
     .attrs = constant_attrs,
     .labels = constant_labels,
     .infer = constant_infer,
-    .meaning = Custom{CustomKind::constant, constant_reference},
+    .meaning = Custom{CustomKind::constant, constant_reference, no_dims},
     .precision = MixedPrecision::follow,
     .gradient = no_operands,
     .samples = constant_samples,
@@ -202,7 +248,7 @@ constinit const Op iota = {
     .attrs = iota_attrs,
     .labels = iota_labels,
     .infer = iota_infer,
-    .meaning = Custom{CustomKind::iota, iota_reference},
+    .meaning = Custom{CustomKind::iota, iota_reference, no_dims},
     .precision = MixedPrecision::follow,
     .gradient = no_operands,
     .samples = iota_samples,
@@ -215,10 +261,23 @@ constinit const Op random_uniform = {
     .attrs = random_attrs,
     .labels = random_labels,
     .infer = random_infer,
-    .meaning = Custom{CustomKind::random, random_reference},
+    .meaning = Custom{CustomKind::random, random_reference, no_dims},
     .precision = MixedPrecision::follow,
     .gradient = random_bits,
     .samples = random_samples,
+};
+
+constinit const Op random_uniform_at = {
+    .name = "random_uniform_at",
+    .doc = "random_uniform where each element's number is given: the part of a draw that a process holds",
+    .arity = Arity{2, 2},
+    .attrs = random_at_attrs,
+    .labels = random_at_labels,
+    .infer = random_at_infer,
+    .meaning = Custom{CustomKind::random_at, random_at_reference, DimRule(random_at_dims)},
+    .precision = MixedPrecision::follow,
+    .gradient = random_bits,
+    .samples = random_at_samples,
 };
 
 }  // namespace lathe::ir::ops

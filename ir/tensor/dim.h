@@ -95,7 +95,7 @@ class Dim {
   std::shared_ptr<const Detail> detail_;
 };
 
-/// Whether `text` may name a dim: a letter or underscore, then letters, digits, underscores, dots.
+/// Whether `text` may name a dim: a letter or underscore, then letters, digits, underscores, dots, @.
 bool is_dim_name(std::string_view text);
 
 }  // namespace lathe

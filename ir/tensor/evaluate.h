@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/support/host_tensor.h"
+#include "ir/tensor/interpreter.h"
 #include "ir/tensor/op.h"
 #include "ir/tensor/walk.h"
 
@@ -23,6 +24,17 @@ HostTensor evaluate_view(const Graph& graph, const Node& node, const View& meani
 HostTensor evaluate_reduce(const Node& node, const Reduce& meaning, const HostTensor& operand, const Sizes& sizes);
 HostTensor evaluate_contraction(const Node& node, const Contraction& meaning, const HostTensor& lhs,
                                 const HostTensor& rhs, const Sizes& sizes);
+
+/// Any op on operands held wide, of the graph that it stands in; composites by their expansion.
+HostTensor evaluate_node(const Graph& graph, const Node& node, OperandTensors operands, const DimBindings& bindings,
+                         const InterpretOptions& options);
+/// What the interpreter keeps of a value: wide, and rounded where asked or where the dtype is an integer's.
+HostTensor settle(HostTensor value, DType dtype, bool round);
+/// A value as the caller of the interpreter sees it: in its dtype, or wide where nothing was rounded.
+HostTensor present(HostTensor value, DType dtype, bool round);
+/// For each node, the last one that reads it; its own index where none does; -1 where no wanted one depends on it. A
+/// wanted value lives to the end.
+std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted);
 
 /// One scalar operation on integers (they wrap; x / 0 and x rem 0 are 0) and on complex numbers.
 std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x);

@@ -18,9 +18,9 @@ using Slots = std::vector<std::optional<HostTensor>>;
 
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-/// For each node, the last one that reads it; its own index where none does; -1 where nothing wanted depends on it.
-/// A wanted value lives to the end.
-std::vector<std::int32_t> lifetimes(const Graph& graph, std::span<const ValueId> wanted) {
+}  // namespace
+
+std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted) {
   std::vector<std::int32_t> last(graph.nodes.size(), -1);
   for (const ValueId id : wanted) last[slot(id)] = graph.size();
   for (std::int32_t i = graph.size(); i-- > 0;) {
@@ -30,12 +30,13 @@ std::vector<std::int32_t> lifetimes(const Graph& graph, std::span<const ValueId>
   return last;
 }
 
-/// What the interpreter keeps of a value: wide, and rounded where asked or where the dtype is an integer's.
-HostTensor settled(HostTensor value, DType dtype, bool round) {
+HostTensor settle(HostTensor value, DType dtype, bool round) {
   const DType wide = wide_storage(dtype);
   if (dtype == wide || (!round && dtype != i32)) return value;
   return value.cast(dtype).cast(wide);
 }
+
+namespace {
 
 /// The node with its Dim attributes as numbers.
 Node with_bound_attributes(const Node& node, const DimBindings& bindings) {
@@ -54,7 +55,7 @@ class Interpreter {
   /// The values asked for, held wide. `arguments` stand for the argument nodes, in order.
   std::vector<HostTensor> run(std::span<const HostTensor* const> arguments, std::span<const ValueId> wanted) {
     Slots values(graph_.nodes.size());
-    const std::vector<std::int32_t> last = lifetimes(graph_, wanted);
+    const std::vector<std::int32_t> last = last_readers(graph_, wanted);
     std::size_t next_argument = 0;
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
@@ -64,7 +65,7 @@ class Interpreter {
       for (const ValueId operand : node.operands) operands.push_back(&*values[slot(operand)]);
       HostTensor value = argument ? argument->cast(wide_storage(node.type.dtype)) : evaluate(node, operands);
       if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, operands, value);
-      values[slot(id)] = settled(std::move(value), node.type.dtype, options_.round);
+      values[slot(id)] = settle(std::move(value), node.type.dtype, options_.round);
       for (const ValueId operand : node.operands)
         if (last[slot(operand)] == id.index) values[slot(operand)].reset();
     }
@@ -73,7 +74,6 @@ class Interpreter {
     return results;
   }
 
- private:
   HostTensor evaluate(const Node& node, OperandTensors operands) const {
     const Sizes sizes = node.type.shape.evaluate(bindings_);
     if (const auto* meaning = node.op->as<Elementwise>())
@@ -90,6 +90,7 @@ class Interpreter {
     return expand(node, *meaning, operands);
   }
 
+ private:
   /// A graph of the composite alone, its operands as inputs, run in the same dims.
   HostTensor expand(const Node& node, const Composite& meaning, OperandTensors operands) const {
     GraphBuilder builder(node.op->name.value);
@@ -111,12 +112,16 @@ class Interpreter {
   const InterpretOptions& options_;
 };
 
-/// A result as the caller sees it: in its dtype, or wide where nothing was rounded.
-HostTensor presented(HostTensor value, DType dtype, bool round) {
+}  // namespace
+
+HostTensor present(HostTensor value, DType dtype, bool round) {
   return round || dtype == i32 ? value.cast(dtype) : std::move(value);
 }
 
-}  // namespace
+HostTensor evaluate_node(const Graph& graph, const Node& node, OperandTensors operands, const DimBindings& bindings,
+                         const InterpretOptions& options) {
+  return Interpreter(graph, bindings, options).evaluate(node, operands);
+}
 
 std::vector<HostTensor> interpret_values(const Graph& graph, const Tensors& arguments,
                                          std::span<const ValueId> values, const InterpretOptions& options) {
@@ -128,7 +133,7 @@ std::vector<HostTensor> interpret_values(const Graph& graph, const Tensors& argu
   for (const ValueId id : graph.arguments()) given.push_back(&arguments.at(graph[id].name));
   std::vector<HostTensor> results = Interpreter(graph, bindings, options).run(given, values);
   for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = presented(std::move(results[i]), graph[values[i]].type.dtype, options.round);
+    results[i] = present(std::move(results[i]), graph[values[i]].type.dtype, options.round);
   return results;
 }
 

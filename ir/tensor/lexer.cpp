@@ -13,7 +13,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool continues_word(char c) { return starts_word(c) || is_digit(c) || c == '.'; }
+bool continues_word(char c) { return starts_word(c) || is_digit(c) || c == '.' || c == '@'; }
 
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';

@@ -133,14 +133,37 @@ enum class CustomKind {
   concat,
   pad,
   view_as_complex,
-  view_as_real
+  view_as_real,
+  random_at,
+  collective  ///< an exchange between the processes of a mesh
 };
+
+/// Dim `operand_dim` of an operand is dim `result_dim` of the result: the op does the same to every part of them. Of
+/// two sizes the result's may be a multiple: the operand then is one block of it, at a multiple of its own size.
+struct DimPair {
+  int operand, operand_dim, result_dim;
+};
+/// Each dim of the result is that dim of every operand that has it, counted from the first.
+struct ByOrder {};
+/// Which dims correspond; the others of operands are looked at as a whole.
+using DimRule = std::vector<DimPair> (*)(const Graph&, const Node&);
+/// No dim of an operand may be split.
+struct Replicated {
+  std::string_view why;
+};
+/// How the pass that splits a graph over processes (passes/shard) treats an op whose meaning does not tell.
+struct Sharding : std::variant<ByOrder, DimRule, Replicated> {
+  using variant::variant;
+  Sharding() = delete;
+};
+
 struct Custom {
   CustomKind kind;
   /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
   /// the node's attributes are numbers: the caller has bound them.
   HostTensor (*reference)(const Node& node, std::span<const HostTensor* const> operands,
                           const std::vector<std::int64_t>& sizes);  ///< sizes: the result's shape
+  Sharding sharding;
 };
 
 /// A closed variant without a default, so that a record that leaves it out does not compile.

@@ -38,8 +38,8 @@ std::vector<Sample> samples_of(const Op& op) {
 }
 
 bool is_own_op_name(std::string_view name) {
-  return is_dim_name(name) && name.find('.') != std::string_view::npos && !name.ends_with('.') &&
-         name.find("..") == std::string_view::npos;
+  return is_dim_name(name) && name.find('@') == std::string_view::npos && name.find('.') != std::string_view::npos &&
+         !name.ends_with('.') && name.find("..") == std::string_view::npos;
 }
 
 std::unique_ptr<const OwnedOp::Views> OwnedOp::views_of(const OpDefinition& definition) {

@@ -15,6 +15,7 @@
 #include "passes/lowering/in_place.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
+#include "passes/lowering/require_one_process.h"
 #include "passes/lowering/traffic.h"
 #include "passes/lowering/verify/verify_placement.h"
 #include "passes/lowering/verify/verify_program.h"
@@ -40,8 +41,7 @@ class Lowering {
     place_outputs();
     place_updates();
     place_temporaries();
-    verify_placement(
-        graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
+    verify_placement(graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
     const LoweringContext context{
         .graph = graph_,
         .plan = plan_,
@@ -328,6 +328,7 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
 }
 
 Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOptions& options) {
+  require_one_process(prepared);
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
     FusionOptions fusion = machine.fusion;
     fusion.attention = fuses_attention(options);

@@ -18,6 +18,12 @@ bool reads_indices(const Node& node) {
   return node.op == &ops::gather || node.op == &ops::scatter_add || node.op == &ops::update_rows;
 }
 
+/// What comes from other processes, or tells them apart, is known when they run.
+bool depends_on_process(const Node& node) {
+  const auto* custom = node.op->as<Custom>();
+  return custom && custom->kind == CustomKind::collective;
+}
+
 bool small(const Node& node, std::int64_t limit) {
   const Shape& shape = node.type.shape;
   const bool known = std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.value().has_value(); });
@@ -34,7 +40,8 @@ std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
                           std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
                             return known[static_cast<std::size_t>(operand.index)];
                           });
-    known[static_cast<std::size_t>(id.index)] = (source || computed) && small(node, limit);
+    known[static_cast<std::size_t>(id.index)] =
+        (source || computed) && !depends_on_process(node) && small(node, limit);
   }
   return known;
 }

@@ -43,6 +43,8 @@ bool only_reads(const Node& node) {
     case CustomKind::concat:
     case CustomKind::pad: return true;
     case CustomKind::random:
+    case CustomKind::random_at:
+    case CustomKind::collective:
     case CustomKind::scatter_add:
     case CustomKind::update_rows:
     case CustomKind::view_as_complex:

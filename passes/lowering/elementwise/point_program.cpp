@@ -193,6 +193,8 @@ class Writer {
         return i < node.operands.size() ? std::optional(concat_part(element, i)) : std::nullopt;
       case CustomKind::pad: return i == 0 ? std::optional(padded(element)) : std::nullopt;
       case CustomKind::constant:
+      case CustomKind::random_at:
+      case CustomKind::collective:
       case CustomKind::update_rows:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
@@ -213,6 +215,8 @@ class Writer {
       case CustomKind::concat: return concat(element);
       case CustomKind::pad: return pad(element);
       case CustomKind::constant:
+      case CustomKind::random_at:
+      case CustomKind::collective:
       case CustomKind::update_rows:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;

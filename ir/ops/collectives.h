@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/tensor/builder.h"
+
+/// Exchanges between the processes of a mesh, as nodes of the graph that every process runs. The axis is named; its
+/// number of processes is an attribute, the process's own position a run-time value, so that the graphs of all
+/// processes are equal.
+namespace lathe::ir {
+
+/// An axis of a mesh of processes.
+struct MeshAxis {
+  std::string name;
+  std::int64_t ranks = 1;
+  bool operator==(const MeshAxis&) const = default;
+};
+
+Value mesh_index(GraphBuilder& b, const MeshAxis& axis);  ///< i64[]
+/// combine: sum, max or min.
+Value all_reduce(const Value& a, const MeshAxis& axis, std::string_view combine);
+/// Dim `dim`, of (outer, size) elements, becomes (outer, ranks, size): process r's part stands at index r.
+Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1);
+/// The sum over processes; dim `dim`, of (outer, ranks, size) elements, becomes (outer, size).
+Value reduce_scatter(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1);
+
+}  // namespace lathe::ir
