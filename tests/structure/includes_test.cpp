@@ -28,6 +28,7 @@ const std::vector<Layer>& layers() {
       {"passes/pass.h", {"ir/"}},
       {"passes/transforms/", {"passes/transforms/", "passes/pass.h", "ir/"}},
       {"passes/autodiff/", {"passes/autodiff/", "passes/transforms/", "ir/"}},
+      {"passes/shard/", {"passes/shard/", "passes/transforms/", "ir/"}},
       {"passes/check/", {"passes/check/", "passes/transforms/", "ir/"}},
       {"passes/fusion/", {"passes/fusion/", "passes/transforms/", "passes/pass.h", "ir/"}},
       {"passes/chunks/", {"passes/chunks/", "passes/fusion/", "passes/transforms/", "ir/"}},

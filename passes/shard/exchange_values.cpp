@@ -1,0 +1,183 @@
+#include "passes/shard/exchange_values.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "ir/ops/blocks.h"
+#include "ir/ops/list.h"
+#include "ir/support/error.h"
+#include "ir/tensor/evaluate.h"
+
+namespace lathe::shard {
+
+using namespace ir;
+
+namespace {
+
+using ops::Blocks;
+using ops::blocks_of;
+using ops::copy_elements;
+
+/// Index `index` of dim `dim`, seen as (outer, ranks, rest).
+HostTensor take_blocks(const HostTensor& whole, int dim, std::int64_t outer, std::int64_t ranks, std::int64_t index) {
+  std::vector<std::int64_t> sizes = whole.shape();
+  const Blocks blocks = blocks_of(sizes, dim);
+  sizes[static_cast<std::size_t>(dim)] = blocks.size / ranks;
+  HostTensor part(whole.dtype(), sizes);
+  const std::int64_t run = blocks.size / ranks / std::max<std::int64_t>(outer, 1) * blocks.inner;
+  for (std::int64_t o = 0; run > 0 && o < blocks.outer * outer; ++o)
+    copy_elements(whole, (o * ranks + index) * run, part, o * run, run);
+  return part;
+}
+
+/// The parts as index 0, 1, .. of dim `dim` of the result, seen as (outer, ranks, rest).
+HostTensor join_blocks(std::span<const HostTensor* const> parts, int dim, std::int64_t outer) {
+  const auto ranks = static_cast<std::int64_t>(parts.size());
+  std::vector<std::int64_t> sizes = parts[0]->shape();
+  const Blocks blocks = blocks_of(sizes, dim);
+  sizes[static_cast<std::size_t>(dim)] *= ranks;
+  HostTensor whole(parts[0]->dtype(), sizes);
+  const std::int64_t run = blocks.size / std::max<std::int64_t>(outer, 1) * blocks.inner;
+  for (std::int64_t r = 0; r < ranks; ++r)
+    for (std::int64_t o = 0; run > 0 && o < blocks.outer * outer; ++o)
+      copy_elements(*parts[static_cast<std::size_t>(r)], o * run, whole, (o * ranks + r) * run, run);
+  return whole;
+}
+
+/// One axis's split of a dim.
+struct OneSplit {
+  int axis;
+  SplitDim split;
+  std::int64_t inner_ranks;  ///< of splits of the same dim further in
+};
+
+bool is_outside(const SplitDim& a, const SplitDim& b) {
+  return a.outer != b.outer && b.outer.divided_by(a.outer).has_value();
+}
+
+/// The splits of a placement, the outer ones of a dim first.
+std::vector<OneSplit> outer_first(const Placement& placement, const Mesh& mesh) {
+  std::vector<OneSplit> splits;
+  for (int a = 0; a < mesh.axis_count(); ++a)
+    if (const auto* split = std::get_if<SplitDim>(&placement[static_cast<std::size_t>(a)]))
+      splits.push_back({a, *split, 1});
+  std::stable_sort(splits.begin(), splits.end(), [](const OneSplit& a, const OneSplit& b) {
+    return a.split.dim != b.split.dim ? a.split.dim < b.split.dim : is_outside(a.split, b.split);
+  });
+  for (OneSplit& split : splits)
+    for (const OneSplit& other : splits)
+      if (other.split.dim == split.split.dim && is_outside(split.split, other.split))
+        split.inner_ranks *= mesh[other.axis].ranks;
+  return splits;
+}
+
+/// How many blocks a dim has, of whose blocks each holds `runs` processes' runs.
+std::int64_t block_count(const OneSplit& one, std::int64_t size, std::int64_t runs) {
+  if (const auto outer = one.split.outer.value()) return *outer;
+  const auto unit = one.split.unit.value();
+  LATHE_ASSERT(unit.has_value());
+  return size / std::max<std::int64_t>(1, runs * (*unit / one.inner_ranks));
+}
+
+}  // namespace
+
+HostTensor part_of(const HostTensor& whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
+                   const std::string& name) {
+  HostTensor part = whole;
+  std::vector<OneSplit> splits = outer_first(placement, mesh);
+  std::reverse(splits.begin(), splits.end());
+  for (const OneSplit& one : splits) {
+    const auto dim = static_cast<std::size_t>(one.split.dim);
+    if (dim >= part.shape().size()) return part;  // of another rank: bind_dims says so
+    const std::int64_t ranks = mesh[one.axis].ranks, size = part.shape()[dim];
+    const std::int64_t outer = block_count(one, size, ranks);
+    if (size % (ranks * std::max<std::int64_t>(outer, 1)) != 0)
+      throw UserError(fmt::format("dim {} of {} has {} elements, which do not divide over {}={}", dim, name, size,
+                                  mesh[one.axis].name, ranks),
+                      "mesh_divide", fmt::format("give a multiple of {}", ranks * outer));
+    part = take_blocks(part, one.split.dim, outer, ranks, mesh.index(process, one.axis));
+  }
+  return part;
+}
+
+HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
+                      const std::string& name) {
+  const auto group_of = [&](std::size_t process, int axis) {
+    std::vector<const HostTensor*> group;
+    for (const std::int64_t member : mesh.group(static_cast<std::int64_t>(process), axis))
+      group.push_back(&parts[static_cast<std::size_t>(member)]);
+    return group;
+  };
+  for (int a = 0; a < mesh.axis_count(); ++a) {
+    if (!std::holds_alternative<Whole>(placement[static_cast<std::size_t>(a)])) continue;
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      for (const HostTensor* other : group_of(p, a))
+        if (!other->same_bits(parts[p]))
+          throw UserError(fmt::format("processes along {} hold different values of {}", mesh[a].name, name),
+                          "mesh_disagree", "the graph of every process must be the same");
+  }
+  for (const OneSplit& one : outer_first(placement, mesh)) {
+    std::vector<HostTensor> joined;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const std::int64_t size = parts[p].shape()[static_cast<std::size_t>(one.split.dim)];
+      joined.push_back(join_blocks(group_of(p, one.axis), one.split.dim, block_count(one, size, 1)));
+    }
+    parts = std::move(joined);
+  }
+  return parts.front();
+}
+
+namespace {
+
+double combine_real(std::string_view combine, double a, double b) {
+  if (combine == "sum") return a + b;
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  return combine == "max" ? std::max(a, b) : std::min(a, b);
+}
+
+std::int64_t combine_integer(std::string_view combine, std::int64_t a, std::int64_t b) {
+  const std::int64_t both[] = {a, b};
+  return integer_scalar(combine == "sum" ? ScalarOp::add : combine == "max" ? ScalarOp::max : ScalarOp::min, both);
+}
+
+HostTensor combine_all(std::span<const HostTensor* const> group, std::string_view combine) {
+  HostTensor result = *group[0];
+  for (const HostTensor* next : group.subspan(1))
+    for (std::int64_t i = 0; i < result.numel(); ++i) {
+      if (is_complex(result.dtype()))
+        result.set_complex(i, result.get_complex(i) + next->get_complex(i));
+      else if (is_float(result.dtype()))
+        result.set(i, combine_real(combine, result.get(i), next->get(i)));
+      else
+        result.set_int(i, combine_integer(combine, result.get_int(i), next->get_int(i)));
+    }
+  return result;
+}
+
+}  // namespace
+
+HostTensor exchange_value(const Node& node, std::span<const HostTensor* const> group, std::int64_t index,
+                          const DimBindings& bindings) {
+  const auto ranks = node.attrs.get<std::int64_t>("ranks");
+  const auto dim = [&](std::string_view attr) {
+    return rules::normalize_axis(node.attrs.get<std::int64_t>(attr), node.type.rank());
+  };
+  const auto outer = [&] { return node.attrs.get<Dim>("outer").evaluate(bindings); };
+  if (node.op == &ops::mesh_index) return HostTensor::from_ints({}, {index});
+  if (node.op == &ops::all_reduce) return combine_all(group, node.attrs.get<std::string>("combine"));
+  if (node.op == &ops::all_gather) return join_blocks(group, dim("dim"), outer());
+  if (node.op == &ops::reduce_scatter)
+    return take_blocks(combine_all(group, "sum"), dim("dim"), outer(), ranks, index);
+  LATHE_ASSERT(node.op == &ops::all_to_all);
+  std::vector<HostTensor> parts;
+  for (const HostTensor* each : group) parts.push_back(take_blocks(*each, dim("split_dim"), 1, ranks, index));
+  std::vector<const HostTensor*> pointers;
+  for (const HostTensor& part : parts) pointers.push_back(&part);
+  return join_blocks(pointers, dim("concat_dim"), 1);
+}
+
+}  // namespace lathe::shard

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/support/host_tensor.h"
+#include "ir/tensor/graph.h"
+#include "passes/shard/placement.h"
+
+/// Parts of host tensors, and what collectives make of them.
+namespace lathe::shard {
+
+/// The part of a whole tensor that a process holds. Throws UserError [mesh_divide], naming the tensor, where the size
+/// of a dim does not divide.
+HostTensor part_of(const HostTensor& whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
+                   const std::string& name);
+
+/// The whole of the parts of all processes. Throws UserError [mesh_disagree], naming the tensor, where processes that
+/// hold the same part hold other bits.
+HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
+                      const std::string& name);
+
+/// What a collective gives to the process at `index` along its axis; `group` are the operands of the processes along
+/// it, held wide (ir/tensor/evaluate.h). A sum goes in the order of the group.
+HostTensor exchange_value(const ir::Node& node, std::span<const HostTensor* const> group, std::int64_t index,
+                          const DimBindings& bindings);
+
+}  // namespace lathe::shard

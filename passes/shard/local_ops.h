@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+
+#include "ir/tensor/builder.h"
+#include "passes/shard/split_plan.h"
+
+namespace lathe::shard {
+
+/// Adds what a process computes for a node, from what it holds of the operands: the op itself over local sizes, or,
+/// where the op goes by positions in the whole tensor (iota, random numbers, lookups along a split dim), the op at
+/// the positions that the process holds. The result has the local shape of the node. It runs at the node's location.
+///
+///   gather %wte[vocab, d], %ids   ->   where(0 <= i < n, gather(%wte[vocab@model=n, d], clamped i), 0),
+///                                      i = %ids - n * mesh_index
+ir::Value add_local(ir::GraphBuilder& builder, const ir::Graph& graph, const SplitPlan& splits, ir::ValueId id,
+                    std::span<const ir::Value> operands);
+
+/// The part of a whole value that a process holds under a placement.
+ir::Value take_part(const ir::Value& whole, const Placement& placement, const Mesh& mesh);
+
+}  // namespace lathe::shard

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/ops/collectives.h"
+
+namespace lathe::shard {
+
+using ir::MeshAxis;
+
+/// Processes in a grid with named axes, the last of which counts fastest: in data=4,model=2 process 5 stands at
+/// data=2, model=1.
+class Mesh {
+ public:
+  Mesh() = default;
+  /// Throws UserError [mesh_axis] for a name that is no word or stands twice, [mesh_ranks] for an axis without
+  /// processes.
+  Mesh(std::vector<MeshAxis> axes);  // NOLINT(google-explicit-constructor)
+  /// "data=4,model=2". Throws UserError [mesh_syntax] as well.
+  static Mesh parse(std::string_view text);
+
+  const std::vector<MeshAxis>& axes() const { return axes_; }
+  int axis_count() const { return static_cast<int>(axes_.size()); }
+  const MeshAxis& operator[](int axis) const { return axes_[static_cast<std::size_t>(axis)]; }
+  /// The position of the axis of that name. Throws UserError [mesh_axis] where there is none.
+  int find(std::string_view name) const;
+  /// The number of processes.
+  std::int64_t size() const;
+  /// Where a process stands along an axis.
+  std::int64_t index(std::int64_t process, int axis) const;
+  /// The processes that differ from `process` along the axis alone, in the order of their positions, itself included.
+  std::vector<std::int64_t> group(std::int64_t process, int axis) const;
+  std::string to_string() const;
+
+ private:
+  std::int64_t stride(int axis) const;
+  std::vector<MeshAxis> axes_;
+};
+
+/// "The dims of this name are split over that axis."
+struct Split {
+  std::string dim, axis;
+};
+/// "B:data,h:model". Throws UserError [split_syntax].
+std::vector<Split> parse_splits(std::string_view text);
+
+}  // namespace lathe::shard

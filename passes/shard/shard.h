@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/support/location.h"
+#include "ir/tensor/graph.h"
+#include "passes/shard/placement.h"
+
+/// A graph divided over processes by the names of its dims.
+namespace lathe::shard {
+
+/// An exchange of a process's graph, for people.
+struct Exchange {
+  std::string op, axis;
+  std::string value;  ///< what is exchanged: its type and name
+  Dim bytes;          ///< of the value, on one process
+  Location loc;
+  std::string reason;
+};
+
+struct Sharded {
+  ir::Graph graph;  ///< that of every process
+  Mesh mesh;
+  std::map<std::string, Placement> arguments;  ///< by argument
+  std::map<std::string, Placement> results;    ///< by output, and by updated state or parameter
+  std::vector<Exchange> exchanges;             ///< in the order of the graph
+};
+
+/// The graph that each process of `mesh` runs, so that all together compute what `graph` computes. A dim named in
+/// `splits` is split over that axis, and so is every dim that the ops of the graph tie to it. Nothing else is: where
+/// an op needs all of a split dim, that is an error, never a gather.
+///
+///   --split h:model, model=2:   %y: f32[B, T, 512] = contract(%a [B, T, 512], %w [512, 512])
+///   ->  %1: f32[B, T, 512] = contract(%a [B, T, _@model=256], %w [d_model@model=256, d_model=512])
+///       %2: f32[B, T, 512] = all_reduce %1 {axis="model", ranks=2, combine="sum"}
+///
+/// `graph` is a whole training step, or any other graph, differentiated already; its composites are expanded. An
+/// unknown dim that is split gets a local name: B becomes B@data, and 4*B@data where all of it is meant. Known sizes
+/// must divide. The number of nodes does not depend on that of processes. Throws the UserErrors of SplitPlan
+/// (passes/shard/split_plan.h), and [mesh_axis] for an axis that the mesh lacks.
+Sharded shard(const ir::Graph& graph, const Mesh& mesh, const std::vector<Split>& splits);
+
+/// What shard did, for people: each exchange with bytes, line and reason, then the bytes of a process's arguments.
+std::string explain(const Sharded& sharded);
+
+}  // namespace lathe::shard

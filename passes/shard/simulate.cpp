@@ -1,0 +1,122 @@
+#include "passes/shard/simulate.h"
+
+#include "ir/support/float_environment.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/evaluate.h"
+#include "passes/shard/exchange_values.h"
+
+namespace lathe::shard {
+
+using namespace ir;
+
+namespace {
+
+/// Runs the graph on every process of a mesh; values are held wide.
+class Simulation {
+ public:
+  Simulation(const Sharded& sharded, const InterpretOptions& options)
+      : sharded_(sharded), graph_(sharded.graph), options_(options) {}
+
+  Tensors run(const Tensors& arguments) {
+    const FloatEnvironment environment;
+    give(arguments);
+    std::vector<Output> wanted = graph_.outputs;
+    for (const Update& update : graph_.updates) wanted.push_back({graph_[update.state].name, update.value});
+    std::vector<ValueId> ids;
+    for (const Output& output : wanted) ids.push_back(output.value);
+    const std::vector<std::int32_t> last = last_readers(graph_, ids);
+    for (const ValueId id : all_values(graph_)) {
+      if (last[slot(id)] < 0) continue;
+      compute(id);
+      for (const ValueId operand : graph_[id].operands)
+        if (last[slot(operand)] == id.index) values_[slot(operand)].clear();
+    }
+    Tensors results;
+    for (const Output& output : wanted) results[output.name] = joined(output);
+    return results;
+  }
+
+ private:
+  static std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
+  std::size_t processes() const { return static_cast<std::size_t>(sharded_.mesh.size()); }
+
+  /// Gives each process its parts, and works out the dims from those of the first: all have the same.
+  void give(const Tensors& arguments) {
+    values_.resize(graph_.nodes.size());
+    std::map<std::string, ArgumentShape> shapes;
+    for (const auto& [name, tensor] : arguments) {
+      const auto placement = sharded_.arguments.find(name);
+      const HostTensor first =
+          placement == sharded_.arguments.end() ? tensor : part_of(tensor, placement->second, sharded_.mesh, 0, name);
+      shapes.insert({name, {tensor.dtype(), first.shape()}});
+    }
+    bindings_ = bind_dims(graph_, shapes, options_.dims);
+    for (const ValueId id : graph_.arguments()) {
+      const Node& node = graph_[id];
+      const HostTensor whole = arguments.at(node.name).cast(wide_storage(node.type.dtype));
+      for (std::size_t p = 0; p < processes(); ++p)
+        values_[slot(id)].push_back(settle(
+            part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh, static_cast<std::int64_t>(p), node.name),
+            node.type.dtype, options_.round));
+    }
+  }
+
+  void compute(ValueId id) {
+    const Node& node = graph_[id];
+    if (node.op->as<Argument>()) return;
+    const auto* custom = node.op->as<Custom>();
+    std::vector<HostTensor> results;
+    if (custom && custom->kind == CustomKind::collective) {
+      results = exchanged(node);
+    } else {
+      for (std::size_t p = 0; p < processes(); ++p)
+        results.push_back(evaluate_node(graph_, node, operands_of(node, p), bindings_, options_));
+    }
+    for (HostTensor& value : results)
+      values_[slot(id)].push_back(settle(std::move(value), node.type.dtype, options_.round));
+  }
+
+  std::vector<const HostTensor*> operands_of(const Node& node, std::size_t process) const {
+    std::vector<const HostTensor*> operands;
+    for (const ValueId operand : node.operands) operands.push_back(&values_[slot(operand)][process]);
+    return operands;
+  }
+
+  /// A collective's value on every process.
+  std::vector<HostTensor> exchanged(const Node& node) const {
+    const int axis = sharded_.mesh.find(node.attrs.get<std::string>("axis"));
+    std::vector<HostTensor> results(processes());
+    for (std::size_t p = 0; p < processes(); ++p) {
+      const auto process = static_cast<std::int64_t>(p);
+      const std::int64_t index = sharded_.mesh.index(process, axis);
+      std::vector<const HostTensor*> group;
+      for (const std::int64_t member : sharded_.mesh.group(process, axis))
+        for (const ValueId operand : node.operands)
+          group.push_back(&values_[slot(operand)][static_cast<std::size_t>(member)]);
+      results[p] = exchange_value(node, group, index, bindings_);
+    }
+    return results;
+  }
+
+  HostTensor joined(const Output& output) const {
+    const DType dtype = graph_[output.value].type.dtype;
+    std::vector<HostTensor> parts;
+    for (const HostTensor& value : values_[slot(output.value)])
+      parts.push_back(present(value, dtype, options_.round));
+    return join_parts(std::move(parts), sharded_.results.at(output.name), sharded_.mesh, output.name);
+  }
+
+  const Sharded& sharded_;
+  const Graph& graph_;
+  const InterpretOptions& options_;
+  DimBindings bindings_;
+  std::vector<std::vector<HostTensor>> values_;  ///< by node, then by process
+};
+
+}  // namespace
+
+Tensors simulate(const Sharded& sharded, const Tensors& arguments, const InterpretOptions& options) {
+  return Simulation(sharded, options).run(arguments);
+}
+
+}  // namespace lathe::shard

@@ -1,0 +1,217 @@
+#include "passes/shard/split_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "ir/support/visible.h"
+#include "ir/tensor/op.h"
+
+namespace lathe::shard {
+
+using namespace ir;
+
+SplitPlan::SplitPlan(const Graph& graph, const FactoredGraph& factored, const Mesh& mesh,
+                     std::span<const Split> splits)
+    : graph_(graph),
+      factored_(factored),
+      mesh_(mesh),
+      axis_of_(static_cast<std::size_t>(factored.factors.count()), -1) {
+  for (const Split& split : splits) seed(split);
+  check_repeats();
+}
+
+int SplitPlan::axis_of(Factor factor) const {
+  return axis_of_[static_cast<std::size_t>(factored_.factors.find(factor))];
+}
+
+/// "scores: f32[B, h=8, T, T] (softmax at gpt.cpp:14)"
+std::string SplitPlan::describe(ValueId id) const {
+  const Node& node = graph_[id];
+  const std::string type = node.type.to_string();
+  const std::string what = node.name.empty() ? type : fmt::format("{}: {}", node.name, type);
+  return fmt::format("{} ({} at {})", what, node.op->name.value, node.loc.place());
+}
+
+void SplitPlan::seed(const Split& split) {
+  const int axis = mesh_.find(split.axis);
+  bool found = false;
+  std::set<std::string> names;
+  for (const ValueId id : all_values(graph_)) {
+    const Node& node = graph_[id];
+    // What is made from nothing takes the split of those that read it.
+    if (node.operands.empty() && !node.op->as<Argument>()) continue;
+    for (int d = 0; d < node.type.rank(); ++d) {
+      const Dim& size = node.type.shape[d];
+      if (!size.name().empty()) names.insert(size.name());
+      if (size.name() != split.dim) continue;
+      found = true;
+      const FactorList list = factors(id, d);
+      if (mesh_[axis].ranks == 1 || list.empty()) continue;
+      const auto free = std::find_if(list.begin(), list.end(),
+                                     [this](Factor factor) { return !factored_.factors.obstacle(factor); });
+      assign(free == list.end() ? list.front() : *free, axis, id, d);
+    }
+  }
+  if (found) return;
+  throw UserError(fmt::format("@{} has no dim named {}", graph_.name, visible(split.dim)), "shard_name",
+                  did_you_mean_or_list(split.dim, {names.begin(), names.end()}, "its dims are"));
+}
+
+void SplitPlan::require_free(Factor factor, int axis, ValueId at, int dim) const {
+  const Node& node = graph_[at];
+  const Factors& all = factored_.factors;
+  const std::string what = fmt::format("{} is split over {}, on dim {} of {}", node.type.shape[dim].to_string(),
+                                       mesh_[axis].name, dim, describe(at));
+  if (axis_of_[static_cast<std::size_t>(factor)] >= 0)
+    throw UserError(
+        node.loc, "shard",
+        fmt::format("{}, and over {} as well", what, mesh_[axis_of_[static_cast<std::size_t>(factor)]].name),
+        "shard_axis", "split it over one axis; an axis of the mesh may have all the processes");
+  if (const auto& obstacle = all.obstacle(factor)) {
+    const Node& other = graph_[obstacle->node];
+    throw UserError(
+        node.loc, "shard",
+        fmt::format("{}, but {} needs all of it: {}", what, describe(obstacle->node), obstacle->why), "shard_gather",
+        fmt::format(
+            "a gather there would move {} bytes to every process, and nobody asked for one: leave "
+            "the dim whole, or write the op at {} so that it takes whole blocks of it",
+            (other.type.shape.numel() * Dim(static_cast<std::int64_t>(size_in_bytes(other.type.dtype)))).to_string(),
+            other.loc.place()));
+  }
+}
+
+void SplitPlan::assign(Factor factor, int axis, ValueId at, int dim) {
+  int& now = axis_of_[static_cast<std::size_t>(factor)];
+  if (now == axis) return;
+  require_free(factor, axis, at, dim);
+  const Dim& size = factored_.factors.size(factor);
+  const Dim& shown = graph_[at].type.shape[dim];
+  const std::int64_t ranks = mesh_[axis].ranks;
+  const auto part = [&](const std::string& what, const std::string& hint) {
+    throw UserError(graph_[at].loc, "shard",
+                    fmt::format("{} does not divide over {}={} on dim {} of {}", what, mesh_[axis].name, ranks, dim,
+                                describe(at)),
+                    "shard_divide", hint);
+  };
+  if (const auto number = size.value(); number && *number % ranks != 0) {
+    const std::int64_t padded = (*number / ranks + 1) * ranks;
+    if (shown == size)
+      part(shown.to_string(), fmt::format("pad it to {}", padded));
+    else
+      part(fmt::format("{}, which ops part into {} times {}, ", shown.to_string(), *number,
+                       shown.divided_by(size)->to_string()),
+           fmt::format("make the outer part a multiple of {}", ranks));
+  }
+  if (!size.value() && !substitute(size, axis, shown.name()))
+    part(size.to_string(), "split a dim that is one unknown or a multiple of it");
+  now = axis;
+}
+
+/// Says an unknown of `size` in one of each process: B is 4*B@data. False where not every term has one unknown.
+bool SplitPlan::substitute(const Dim& size, int axis, const std::string& preferred) {
+  const Dim ranks(mesh_[axis].ranks);
+  if (whole(size).divided_by(ranks)) return true;
+  std::vector<std::string> unknowns = size.unknowns();
+  std::stable_partition(unknowns.begin(), unknowns.end(), [&](const std::string& name) { return name == preferred; });
+  for (const std::string& name : unknowns) {
+    if (!size.divided_by(Dim(name))) continue;
+    const auto known = substituted_.find(name);
+    const Dim local = known == substituted_.end() ? Dim(fmt::format("{}@{}", name, mesh_[axis].name)) : known->second;
+    substituted_.insert_or_assign(name, local.unnamed() * ranks);
+    return true;
+  }
+  return false;
+}
+
+bool SplitPlan::is_split(ValueId id, int dim, int axis) const {
+  const FactorList list = factors(id, dim);
+  return std::any_of(list.begin(), list.end(), [&](Factor factor) { return axis_of(factor) == axis; });
+}
+
+bool SplitPlan::is_split(ValueId id, int axis) const {
+  for (int d = 0; d < graph_[id].type.rank(); ++d)
+    if (is_split(id, d, axis)) return true;
+  return false;
+}
+
+bool SplitPlan::is_split_dim(ValueId id, int dim) const { return ranks(id, dim) > 1; }
+
+Placement SplitPlan::placement(ValueId id) const {
+  Placement result(static_cast<std::size_t>(mesh_.axis_count()), Whole{});
+  for (int d = 0; d < graph_[id].type.rank(); ++d) {
+    Dim outer(1);
+    for (const Factor factor : factors(id, d)) {
+      const Dim& size = factored_.factors.size(factor);
+      if (const int axis = axis_of(factor); axis >= 0) {
+        const Dim unit = *whole(graph_[id].type.shape[d]).divided_by(whole(outer) * Dim(mesh_[axis].ranks));
+        result[static_cast<std::size_t>(axis)] = SplitDim{d, whole(outer), unit};
+      }
+      outer = outer * size;
+    }
+  }
+  return result;
+}
+
+void SplitPlan::check_repeats() const {
+  for (const ValueId id : all_values(graph_)) {
+    std::vector<int> seen(static_cast<std::size_t>(mesh_.axis_count()), -1);
+    for (int d = 0; d < graph_[id].type.rank(); ++d)
+      for (const Factor factor : factors(id, d)) {
+        const int axis = axis_of(factor);
+        if (axis < 0) continue;
+        int& before = seen[static_cast<std::size_t>(axis)];
+        if (before >= 0)
+          throw UserError(
+              graph_[id].loc, "shard",
+              fmt::format("dims {} and {} of {} are both split over {}", before, d, describe(id), mesh_[axis].name),
+              "shard_repeat", "a process holds one part along an axis: split one of them over another");
+        before = d;
+      }
+  }
+}
+
+Dim SplitPlan::whole(const Dim& size) const {
+  if (size.value() || substituted_.empty()) return size;
+  Dim sum(0);
+  for (const Dim::Term& term : size.terms()) {
+    Dim product(term.coefficient);
+    for (const auto& [name, power] : term.monomial) {
+      const auto found = substituted_.find(name);
+      for (int i = 0; i < power; ++i) product = product * (found == substituted_.end() ? Dim(name) : found->second);
+    }
+    sum = sum + product;
+  }
+  return sum == size ? size : sum;
+}
+
+std::int64_t SplitPlan::ranks(ValueId id, int dim) const {
+  std::int64_t ranks = 1;
+  for (const Factor factor : factors(id, dim))
+    if (const int axis = axis_of(factor); axis >= 0) ranks *= mesh_[axis].ranks;
+  return ranks;
+}
+
+Dim SplitPlan::local(ValueId id, int dim) const {
+  const Dim& size = graph_[id].type.shape[dim];
+  const std::int64_t shared = ranks(id, dim);
+  if (shared == 1) return whole(size);
+  const auto part = whole(size).unnamed().divided_by(Dim(shared));
+  LATHE_ASSERT(part.has_value());
+  if (!part->value()) return *part;
+  std::string axes;
+  for (const Factor factor : factors(id, dim))
+    if (const int axis = axis_of(factor); axis >= 0) axes += "@" + mesh_[axis].name;
+  return part->named((size.name().empty() ? "_" : size.name()) + axes);
+}
+
+Shape SplitPlan::local_shape(ValueId id) const {
+  Shape shape;
+  for (int d = 0; d < graph_[id].type.rank(); ++d) shape.push_back(local(id, d));
+  return shape;
+}
+
+}  // namespace lathe::shard

@@ -1,0 +1,105 @@
+#include <catch2/catch.hpp>
+
+#include "ir/support/error.h"
+#include "ir/tensor/parser.h"
+#include "tests/shard/support.h"
+
+/// What cannot be divided says so at once, with both lines, sizes and what to do.
+namespace lathe::shard::test {
+
+namespace {
+
+ir::Graph read(std::string_view text) { return ir::parse_graph(text, "model.lathe"); }
+
+template <class F>
+std::string label_of(F f) {
+  try {
+    f();
+  } catch (const UserError& error) {
+    return error.label();
+  }
+  return "";
+}
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("shard: meshes and splits that say nothing are refused") {
+  const auto mesh = [](std::string_view text) { return label_of([&] { Mesh::parse(text); }); };
+  CHECK(mesh("data=4,model=2") == "");
+  for (const std::string_view text :
+       {"", "data", "data=", "=4", "data=x", "data=4,", "data=4x", "data=99999999999999999999"})
+    CHECK(mesh(text) == "mesh_syntax");
+  for (const std::string_view text : {"data=4,data=2", "4=data", "a.b=2", "a@b=2"}) CHECK(mesh(text) != "");
+  for (const std::string_view text : {"data=0", "data=-2", "a=1048576,b=2"}) CHECK(mesh(text) == "mesh_ranks");
+  for (const std::string_view text : {"", "B", "B:", ":data", "B:data,"})
+    CHECK(label_of([&] { parse_splits(text); }) == "split_syntax");
+}
+
+TEST_CASE("shard: processes of a mesh are counted along its last axis first") {
+  const Mesh mesh = Mesh::parse("data=2,model=3");
+  CHECK(mesh.size() == 6);
+  CHECK(mesh.index(5, 0) == 1);
+  CHECK(mesh.index(5, 1) == 2);
+  CHECK(mesh.group(4, 0) == std::vector<std::int64_t>{1, 4});
+  CHECK(mesh.group(4, 1) == std::vector<std::int64_t>{3, 4, 5});
+}
+
+TEST_CASE("shard: names that neither graph nor mesh has are refused, with those they have") {
+  const ir::Graph graph = read("graph @g(input %x: f32[batch, width=8]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
+  CHECK(holds(error_text(graph, "data=2", "bach:data"), "did you mean 'batch'"));
+  CHECK(error_label(graph, "data=2", "bach:data") == "shard_name");
+  CHECK(holds(error_text(graph, "data=2", "batch:model"), "its axes are data"));
+  CHECK(error_label(graph, "data=2", "batch:model") == "mesh_axis");
+}
+
+TEST_CASE("shard: a size that does not divide says what to pad it to") {
+  const ir::Graph graph = read("graph @g(input %x: f32[vocab=50257, 4]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
+  const std::string text = error_text(graph, "model=4", "vocab:model");
+  CHECK(holds(text, "[shard_divide]"));
+  CHECK(holds(text, "pad it to 50260"));
+}
+
+TEST_CASE("shard: an op that needs all of a split dim is an error with both lines and the bytes") {
+  const ir::Graph graph = read(R"(graph @g(input %x: f32[n=8, 4]) {
+  %1 = exp %x
+  %2 = slice %1 {dim=0, start=1, stop=6}
+  output "y" %2
+})");
+  const std::string text = error_text(graph, "data=2", "n:data");
+  CHECK(holds(text, "[shard_gather]"));
+  CHECK(holds(text, "model.lathe:1"));
+  CHECK(holds(text, "model.lathe:3"));
+  CHECK(holds(text, "80 bytes"));
+}
+
+TEST_CASE("shard: one dim over two axes and two dims over one are refused") {
+  const ir::Graph square = read("graph @g(input %x: f32[n=8, m=8]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
+  CHECK(error_label(square, "data=2", "n:data,m:data") == "shard_repeat");
+  CHECK(error_label(square, "data=2,model=2", "n:data,n:model") == "shard_axis");
+  CHECK(error_label(square, "data=2,model=2", "n:data,m:model") == "");
+}
+
+TEST_CASE("shard: a batch that does not divide is refused when it is given") {
+  const ir::Graph step = gpt_step(1, 0);
+  const Sharded sharded = divided(step, "data=4", "B:data");
+  CHECK(label_of([&] { simulate(sharded, step_arguments(step, 6, 4)); }) == "mesh_divide");
+}
+
+TEST_CASE("shard: a token that the vocabulary does not have is an error on every mesh") {
+  const ir::Graph step = gpt_step(1, 0);
+  Tensors arguments = step_arguments(step, 2, 3);
+  arguments.at("tokens").set_int(0, 32);
+  for (const std::string splits : {"h:model", "vocab:model"})
+    CHECK(label_of([&] { simulate(divided(step, "model=2", splits), arguments); }) == "index_range");
+}
+
+TEST_CASE("shard: one process alone cannot run the graph of one of many") {
+  const ir::Graph step = gpt_step(1, 0);
+  const Sharded sharded = divided(step, "data=2", "B:data");
+  Tensors arguments = step_arguments(step, 2, 3);
+  CHECK(label_of([&] { ir::interpret(sharded.graph, arguments); }) == "mesh_alone");
+}
+
+}  // namespace lathe::shard::test

@@ -1,0 +1,129 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "ir/tensor/interpreter.h"
+#include "tests/ops/samples.h"
+#include "tests/shard/support.h"
+
+/// Every record, with every dim of every operand split over meshes, against one process.
+namespace lathe::shard::test {
+
+namespace {
+
+using ir::Op;
+using ir::Sample;
+using ir::ValueId;
+
+/// A dim of an operand.
+struct Place {
+  std::size_t operand;
+  int dim;
+};
+
+std::vector<Place> places_of(const Sample& sample) {
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < sample.operands.size(); ++i)
+    for (std::size_t d = 0; d < sample.operands[i].sizes.size(); ++d)
+      if (sample.operands[i].sizes[d] > 1) places.push_back({i, static_cast<int>(d)});
+  return places;
+}
+
+std::int64_t size_at(const Sample& sample, const Place& place) {
+  return sample.operands[place.operand].sizes[static_cast<std::size_t>(place.dim)];
+}
+
+/// The sample as a graph; the dims at `named` have the names s0, s1, .. .
+ir::Graph named_graph(const Op& op, const Sample& sample, const std::vector<Place>& named) {
+  ir::GraphBuilder builder("sample");
+  std::vector<ir::Value> operands;
+  for (std::size_t i = 0; i < sample.operands.size(); ++i) {
+    Shape shape;
+    for (std::size_t d = 0; d < sample.operands[i].sizes.size(); ++d) {
+      Dim size(sample.operands[i].sizes[d]);
+      for (std::size_t k = 0; k < named.size(); ++k)
+        if (named[k].operand == i && named[k].dim == static_cast<int>(d)) size = size.named(fmt::format("s{}", k));
+      shape.push_back(size);
+    }
+    operands.push_back(builder.argument(ir::ops::input, fmt::format("x{}", i), sample.operands[i].dtype, shape));
+  }
+  builder.output("y", builder.add(op, operands, sample.attrs));
+  return builder.finish();
+}
+
+struct Tally {
+  int same = 0, refused = 0;
+};
+
+/// Whether a sample divided over `mesh` gives what one process computes, or may refuse: a rule that needs all of a
+/// dim.
+void check(const Op& op, const Sample& sample, const std::vector<Place>& places, const std::string& mesh,
+           const std::string& splits, std::map<std::string, Tally>& tallies) {
+  static const std::set<std::string> may_refuse = {"shard_gather", "shard_repeat", "shard_divide", "shard_lookup",
+                                                   "shard_axis"};
+  const ir::Graph graph = named_graph(op, sample, places);
+  Tally& tally = tallies[std::string(op.name.value)];
+  CAPTURE(mesh, splits, ir::print(graph));
+  std::optional<Sharded> sharded;
+  try {
+    sharded = divided(graph, mesh, splits);
+  } catch (const UserError& error) {
+    CAPTURE(error.what());
+    CHECK(may_refuse.count(error.label()) == 1);
+    ++tally.refused;
+    return;
+  }
+  CAPTURE(ir::print(sharded->graph));
+  const Tensors arguments = ir::test::arguments_of(ir::test::random_operands(sample));
+  const ir::InterpretOptions exact{.round = false};
+  const HostTensor expected = ir::interpret(graph, arguments, exact).at("y");
+  CHECK(ir::test::distance(simulate(*sharded, arguments, exact).at("y"), expected) <= 1e-12);
+  ++tally.same;
+}
+
+template <class F>
+void for_each_plain_sample(F f) {
+  for (const Op* op : ir::all_ops()) {
+    const auto* custom = op->as<ir::Custom>();
+    if (op->as<ir::Argument>() || (custom && custom->kind == ir::CustomKind::collective)) continue;
+    for (const Sample& sample : ir::samples_of(*op)) f(*op, sample);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("shard: every op with any dim split gives what one process computes") {
+  std::map<std::string, Tally> tallies;
+  for_each_plain_sample([&](const Op& op, const Sample& sample) {
+    for (const Place& place : places_of(sample))
+      for (const std::int64_t ranks : {2, 3, 4})
+        if (size_at(sample, place) % ranks == 0)
+          check(op, sample, {place}, fmt::format("m={}", ranks), "s0:m", tallies);
+  });
+  int seen = 0;
+  for (const auto& [name, tally] : tallies) {
+    CAPTURE(name);
+    const Op& op = *ir::find_op(name);
+    if (op.as<ir::Elementwise>() || op.as<ir::Reduce>()) CHECK(tally.refused == 0);
+    if (op.as<ir::Contraction>()) CHECK(tally.same > tally.refused);
+    seen += tally.same;
+  }
+  CHECK(seen > 500);
+}
+
+TEST_CASE("shard: every op with two dims split over two axes gives what one process computes") {
+  std::map<std::string, Tally> tallies;
+  for_each_plain_sample([&](const Op& op, const Sample& sample) {
+    const std::vector<Place> places = places_of(sample);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      for (std::size_t j = 0; j < places.size(); ++j) {
+        const std::int64_t a = size_at(sample, places[i]), b = size_at(sample, places[j]);
+        if (i == j || a > 4 || b > 4) continue;
+        check(op, sample, {places[i], places[j]}, fmt::format("m={},n={}", a, b), "s0:m,s1:n", tallies);
+      }
+  });
+  int seen = 0;
+  for (const auto& [name, tally] : tallies) seen += tally.same;
+  CHECK(seen > 300);
+}
+
+}  // namespace lathe::shard::test
