@@ -10,6 +10,7 @@ void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_grad(CLI::App& app);
+void add_shard(CLI::App& app);
 void add_model(CLI::App& app);
 void add_run(CLI::App& app);
 void add_verify(CLI::App& app);

@@ -52,6 +52,10 @@ TEST_CASE("the commands of the page on stages work in their order", "[tools][doc
   CHECK(run_page("docs/internals/stages.md", true) >= 12);
 }
 
+TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
+  CHECK(run_page("docs/distributed.md", false) == 3);
+}
+
 TEST_CASE("the commands of the page on fine-tuning work in their order", "[tools][docs]") {
   const int commands = run_page("docs/finetuning.md", false, [](const lathe::test::Scratch& scratch) {
     std::filesystem::copy(lathe::test::test_data("hf/models/qwen3/model"), scratch.path("model"));
