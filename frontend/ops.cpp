@@ -89,6 +89,14 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Wh
   return einsum_of(equation, operands, at);
 }
 
+Tensor grouped_matmul(const Tensor& x, const Tensor& offsets, const std::vector<Tensor>& weights, Where at) {
+  std::vector<Tensor> operands = {x, offsets};
+  operands.insert(operands.end(), weights.begin(), weights.end());
+  return built_of_all(
+      "grouped_matmul", at,
+      [&](const Values& all) { return ir::grouped_matmul(all[0], all[1], std::span(all).subspan(2)); }, operands);
+}
+
 Tensor gather(const Tensor& table, const Tensor& indices, int dim, Where at) {
   return built("gather", at, [&](auto& x, auto& y) { return ir::gather(x, y, dim); }, table, indices);
 }
@@ -115,6 +123,11 @@ Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows,
       rows);
 }
 
+Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, int dim, Where at) {
+  return built(
+      "scatter", at, [&](auto& x, auto& p, auto& y) { return ir::scatter(x, p, y, dim); }, a, indices, source);
+}
+
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at) {
   return built("take_along", at, [&](auto& x, auto& y) { return ir::take_along(x, y, dim); }, a, indices);
 }
@@ -127,6 +140,21 @@ Tensor pad(const Tensor& a, int dim, const Dim& low, const Dim& high, Where at) 
 }
 Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at) {
   return built("one_hot", at, [&](auto& x) { return ir::one_hot(x, classes, dtype); }, indices);
+}
+
+Tensor cumsum(const Tensor& a, int dim, const CumsumOptions& options, Where at) {
+  return built("cumsum", at, [&](auto& x) { return ir::cumsum(x, dim, options.exclusive, options.reverse); }, a);
+}
+Ranked sort(const Tensor& a, int dim, bool descending, Where at) {
+  const Tensor order = argsort(a, dim, descending, at);
+  return {take_along(a, order, dim, at), order};
+}
+Tensor argsort(const Tensor& a, int dim, bool descending, Where at) {
+  return built("argsort", at, [&](auto& x) { return ir::argsort(x, dim, descending); }, a);
+}
+Ranked top_k(const Tensor& a, const Dim& k, int dim, bool largest, Where at) {
+  const Tensor places = built("top_k", at, [&](auto& x) { return ir::top_k(x, k, dim, largest); }, a);
+  return {take_along(a, places, dim, at), places};
 }
 
 Tensor softmax(const Tensor& a, int dim, Where at) {

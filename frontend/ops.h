@@ -74,6 +74,11 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where at = Where::current());
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Where at = Where::current());
 
+/// Products of segments of rows: x [s, k], offsets i64 [g+1], g weights [n, k] -> [s, n]. Rows offsets[i] up to
+/// offsets[i+1] are multiplied by weight i, as linear does; rows of no segment give zeros.
+Tensor grouped_matmul(const Tensor& x, const Tensor& offsets, const std::vector<Tensor>& weights,
+                      Where at = Where::current());
+
 // ---- indexing and joining
 /// table [.., n, ..], indices [i..] -> [.., i.., ..]: the indices' dims stand where `dim` stood.
 Tensor gather(const Tensor& table, const Tensor& indices, int dim = 0, Where at = Where::current());
@@ -86,11 +91,33 @@ Tensor embedding(const Tensor& ids, const Tensor& table, std::int64_t padding_id
 Tensor scatter_add(const Tensor& indices, const Tensor& updates, const Dim& size, int dim = 0,
                    Where at = Where::current());
 /// `a` [.., n, ..] with its rows at `positions` replaced by rows [.., t, ..]; of equal positions the last counts. One
-/// list of positions [t] for all, or [b, t]: one for each index of dim 0. A state that is updated with the result,
-/// and not read otherwise, is written in place: only the rows are touched.
+/// list of positions [t] for all, or [b, t]: one for each index of dim 0, or positions of the shape of rows: see
+/// scatter. A state that is updated with the result, and not read otherwise, is written in place: only the rows are
+/// touched.
 Tensor update_rows(const Tensor& a, const Tensor& positions, const Tensor& rows, int dim = 0,
                    Where at = Where::current());
+/// torch.scatter: `a` with source[.., t, ..] at place indices[.., t, ..] along dim; indices have the shape of the
+/// source, which is that of `a` but for dim. Of equal indices the last counts, and it alone has a gradient.
+Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, int dim, Where at = Where::current());
+/// torch.gather: the element of each place along dim; indices have a dim for each of `a`.
 Tensor take_along(const Tensor& a, const Tensor& indices, int dim, Where at = Where::current());
+
+// ---- along a dim
+/// Sums along dim of all elements up to each. bf16 and f16 are summed in f32.
+struct CumsumOptions {
+  bool exclusive = false;  ///< without the element itself
+  bool reverse = false;    ///< of the elements from it on
+};
+Tensor cumsum(const Tensor& a, int dim, const CumsumOptions& options = {}, Where at = Where::current());
+/// Elements in order and where they stood, as i64.
+struct Ranked {
+  Tensor values, indices;
+};
+/// Stable: equal elements keep their order. A NaN counts as larger than every number, as in PyTorch.
+Ranked sort(const Tensor& a, int dim = -1, bool descending = false, Where at = Where::current());
+Tensor argsort(const Tensor& a, int dim = -1, bool descending = false, Where at = Where::current());
+/// The first k of that order, descending or, for the smallest, ascending: of equal elements the first ones.
+Ranked top_k(const Tensor& a, const Dim& k, int dim = -1, bool largest = true, Where at = Where::current());
 Tensor concat(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());
 Tensor concat(const std::vector<Tensor>& parts, int dim, Where at = Where::current());
 Tensor stack(std::initializer_list<Tensor> parts, int dim, Where at = Where::current());

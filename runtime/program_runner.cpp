@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/list.h"
+#include "ir/ops/lookups.h"
 #include "ir/support/error.h"
 
 namespace lathe {
@@ -11,9 +11,7 @@ void check_status(const Launch& launch, std::int64_t code) {
   if (code == 0) return;
   const auto at = static_cast<std::size_t>(code - 1);
   const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
-  const auto looks_up = [](const LaunchOp& op) {
-    return op.op == &ir::ops::gather || op.op == &ir::ops::scatter_add || op.op == &ir::ops::update_rows;
-  };
+  const auto looks_up = [](const LaunchOp& op) { return op.op && ir::is_lookup(*op.op); };
   const std::vector<LaunchOp>& ops = launch.info.ops;
   const auto named = std::find_if(ops.begin(), ops.end(), looks_up);
   throw UserError(launch.loc, named == ops.end() ? "an op that looks up elements" : named->to_string(), message,

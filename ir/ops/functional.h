@@ -137,10 +137,21 @@ Value einsum(std::string_view equation, std::span<const Value> operands);
 // ---- indexing
 Value gather(const Value& table, const Value& indices, int dim = 0);  ///< table[.., indices, ..]; an embedding: 0
 Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim = 0);  ///< gather transposed
-/// `a` [.., n, ..] with rows [.., t, ..] at positions [t], or [b, t] by the index of dim 0; of equal ones the last.
+/// `a` [.., n, ..] with rows [.., t, ..] at positions [t], or [b, t] by the index of dim 0, or of the rows' shape; of
+/// equal ones the last.
 Value update_rows(const Value& a, const Value& positions, const Value& rows, int dim = 0);
+/// torch.scatter: update_rows at positions of the shape of `source`.
+Value scatter(const Value& a, const Value& indices, const Value& source, int dim);
 Value checked_index(const Value& indices, const Dim& size);  ///< the indices, each in [0, size), else [index_range]
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
+/// Sums along dim up to each element, which `exclusive` leaves out; in reverse, of it and those after it.
+Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
+Value argsort(const Value& a, int dim, bool descending = false);               ///< positions, i64; stable
+Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  ///< positions, i64, best first
+/// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: rows offsets[i] .. offsets[i+1] by weight i transposed.
+Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights);
+/// a [s, n], b [s, k], offsets [g+1] -> [g, n, k]: a^T b of the rows offsets[i] .. offsets[i+1].
+Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t groups);
 Value concat(std::span<const Value> parts, int dim);
 Value stack(std::span<const Value> parts, int dim);
 Value pad(const Value& a, int dim, const Dim& low, const Dim& high);  ///< zeros before and after

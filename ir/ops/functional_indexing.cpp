@@ -60,6 +60,43 @@ Value update_rows(const Value& a, const Value& positions, const Value& rows, int
   return a.builder().add(ops::update_rows, {a, positions, rows}, {{"dim", from_front(dim, a.rank())}});
 }
 
+Value scatter(const Value& a, const Value& indices, const Value& source, int dim) {
+  const bool same = indices.rank() == source.rank();
+  for (int i = 0; same && i < source.rank(); ++i)
+    if (!(indices.shape()[i] == source.shape()[i]) && indices.shape()[i].value() && source.shape()[i].value())
+      fail(a, "scatter", "scatter_indices",
+           fmt::format("{} and {} differ in dim {}", indices.type().to_string(), source.type().to_string(), i),
+           "indices have the shape of the source");
+  if (!same)
+    fail(a, "scatter", "scatter_indices",
+         fmt::format("{} and {} differ in rank", indices.type().to_string(), source.type().to_string()),
+         "indices have the shape of the source");
+  return update_rows(a, indices, source, dim);
+}
+
+Value cumsum(const Value& a, int dim, bool exclusive, bool reverse) {
+  return apply(ops::cumsum, {a},
+               {{"dim", from_front(dim, a.rank())}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+
+Value argsort(const Value& a, int dim, bool descending) {
+  return apply(ops::argsort, {a}, {{"dim", from_front(dim, a.rank())}, {"descending", descending}});
+}
+
+Value top_k(const Value& a, const Dim& k, int dim, bool largest) {
+  return apply(ops::top_k, {a}, {{"k", k}, {"dim", from_front(dim, a.rank())}, {"largest", largest}});
+}
+
+Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights) {
+  std::vector<Value> operands = {x, offsets};
+  operands.insert(operands.end(), weights.begin(), weights.end());
+  return x.builder().add(ops::grouped_matmul, operands);
+}
+
+Value segment_outer(const Value& a, const Value& b, const Value& offsets, std::int64_t groups) {
+  return apply(ops::segment_outer, {a, b, offsets}, {{"groups", groups}});
+}
+
 Value checked_index(const Value& indices, const Dim& size) {
   return gather(iota(indices.builder(), {size}, 0, indices.dtype()), indices, 0);
 }

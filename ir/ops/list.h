@@ -32,6 +32,11 @@ extern const Op gather, scatter_add, update_rows, concat, pad;
 
 // Exchanges between the processes of a mesh                        (collectives.cpp)
 extern const Op mesh_index, all_reduce, all_gather, reduce_scatter, all_to_all;
+// Along a dim                                                      (scans.cpp, sorting.cpp)
+extern const Op cumsum, argsort, top_k;
+
+// Products of segments of rows                                     (grouped_products.cpp)
+extern const Op grouped_matmul, segment_outer;
 
 // Complex numbers                                                  (complex.cpp)
 extern const Op view_as_complex, view_as_real, conj, polar;

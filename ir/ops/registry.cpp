@@ -21,6 +21,8 @@ constexpr const Op* records[] = {
     &ops::contract,
     &ops::gather, &ops::scatter_add, &ops::update_rows, &ops::concat, &ops::pad,
     &ops::mesh_index, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_to_all,
+    &ops::cumsum, &ops::argsort, &ops::top_k,
+    &ops::grouped_matmul, &ops::segment_outer,
     &ops::view_as_complex, &ops::view_as_real, &ops::conj, &ops::polar,
     &ops::matmul, &ops::linear, &ops::einsum,
     &ops::mean, &ops::var, &ops::logsumexp, &ops::argmax,

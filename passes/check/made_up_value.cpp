@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "ir/tensor/op.h"
+#include "ir/ops/lookups.h"
 
 namespace lathe::ir {
 
@@ -21,17 +21,7 @@ std::uint64_t hash(std::string_view text, std::uint64_t seed) {
 /// The size of what a node indexes with its operand `operand`; nothing where it does not index.
 std::optional<Dim> indexed_size(const Graph& graph, const Node& node, std::size_t operand) {
   const std::string_view op = node.op->name.value;
-  if (op == "gather" && operand == 1) {
-    const Shape& table = graph[node.operands[0]].type.shape;
-    const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
-    return table[static_cast<int>(dim < 0 ? dim + table.rank() : dim)];
-  }
-  if (op == "update_rows" && operand == 1) {
-    const Shape& rows = graph[node.operands[0]].type.shape;
-    const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
-    return rows[static_cast<int>(dim < 0 ? dim + rows.rank() : dim)];
-  }
-  if (op == "scatter_add" && operand == 0) return node.attrs.get<Dim>("size");
+  if (const auto lookup = lookup_of(graph, node); lookup && lookup->indices == operand) return lookup->size;
   if (op == "one_hot") return node.attrs.get<Dim>("classes");
   if (op == "cross_entropy" && operand == 1) {
     const Shape& logits = graph[node.operands[0]].type.shape;

@@ -57,7 +57,9 @@ bool rounds(ScalarOp op) {
 bool rounds(const Op& op) {
   if (const auto* meaning = op.as<Elementwise>()) return rounds(meaning->op);
   if (const auto* meaning = op.as<Reduce>()) return rounds(meaning->combine);
-  if (const auto* meaning = op.as<Custom>()) return meaning->kind == CustomKind::scatter_add;
+  if (const auto* meaning = op.as<Custom>())
+    return meaning->kind == CustomKind::scatter_add || meaning->kind == CustomKind::cumsum ||
+           meaning->kind == CustomKind::grouped_matmul || meaning->kind == CustomKind::segment_outer;
   return op.as<Contraction>() != nullptr;
 }
 

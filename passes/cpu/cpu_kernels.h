@@ -32,6 +32,12 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
 /// update_rows: a copy of the old value, unless the result lies in its place, then the rows, those of one task in
 /// their order.
 std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region);
+/// cumsum: rows, or blocks of columns, in parallel, each summed from one end to the other.
+std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region);
+/// argsort and top_k, a row a task: a merge sort, and a heap of the k best.
+std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region);
+/// grouped_matmul and segment_outer: a product for each segment, of all its rows, whose number is read when it runs.
+std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: kernels that pack operands, then the product.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);
 

@@ -11,6 +11,7 @@
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
 #include "passes/fusion/merge.h"
+#include "passes/fusion/own_region.h"
 #include "passes/fusion/prepare/align.h"
 #include "passes/fusion/prepare/copied_operands.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
@@ -123,8 +124,8 @@ class Planner {
         plan_.regions.back().ends = ended;
         plan_.regions[static_cast<std::size_t>(ended)].ended_by.push_back(plan_.region_of[at(id)]);
       }
-    } else if (node.op == &ops::scatter_add || node.op == &ops::update_rows) {
-      start(id, RegionKind::scatter, node.type.shape, 0);
+    } else if (const auto own = own_region(node)) {
+      start(id, *own, node.type.shape, 0);
     } else if (node.op->as<Reduce>()) {
       place_reduction(id);
     } else if (!add_in_place(id) && !join(id)) {
@@ -325,7 +326,8 @@ std::string members_text(const FusionPlan& plan, const Graph& graph, const Regio
 }  // namespace
 
 std::string_view name(RegionKind kind) {
-  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter", "attention"};
+  static constexpr std::string_view names[] = {"rows",      "product", "columns", "scatter",
+                                               "attention", "scan",    "sort",    "grouped"};
   return names[static_cast<std::size_t>(kind)];
 }
 

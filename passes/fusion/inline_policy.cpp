@@ -7,6 +7,7 @@
 #include "ir/ops/list.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/own_region.h"
 #include "passes/fusion/reads.h"
 
 namespace lathe {
@@ -18,6 +19,7 @@ namespace {
 constexpr int mask_limit = 64;     // a mask drawn from Philox is computed again, as the backward pass wants it
 constexpr int operand_limit = 12;  // an operand of a product or an outer reduction
 constexpr int shared_limit = 3;    // the same, read by several
+constexpr int repeated_limit = 1;  // what a kernel reads again and again
 
 /// Readers of a value through views, and whether one of them needs it in memory.
 struct Uses {
@@ -66,9 +68,16 @@ bool feeds_operands_only(const Graph& graph, const Uses& uses) {
   return !uses.memory && !uses.readers.empty() &&
          std::all_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
            const Node& r = graph[reader];
-           return r.op->as<Contraction>() || r.op == &ops::scatter_add || r.op == &ops::update_rows ||
-                  is_columns(graph, r);
+           return r.op->as<Contraction>() || own_region(r) || is_columns(graph, r);
          });
+}
+
+/// Whether a reader's kernel computes an element many times: for each block of columns, for each comparison.
+bool is_read_repeatedly(const Graph& graph, const Uses& uses) {
+  return std::any_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
+    const auto own = own_region(graph[reader]);
+    return own == RegionKind::sort || own == RegionKind::grouped;
+  });
 }
 
 /// Whether a concat or a pad alone reads it: it finds the elements elsewhere, so that no kernel could have both.
@@ -240,6 +249,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                       : generated                             ? shared_limit
                       : feeds_a_join(graph, uses[at])         ? (reads <= 1 ? shared_limit : 0)
                       : !feeds_operands_only(graph, uses[at]) ? 0
+                      : is_read_repeatedly(graph, uses[at])   ? repeated_limit
                       : readers.size() == 1                   ? operand_limit
                                                               : shared_limit;
     if (total > limit) continue;

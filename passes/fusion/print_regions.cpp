@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "ir/ops/list.h"
+#include "passes/fusion/own_region.h"
 
 namespace lathe {
 
@@ -18,7 +19,7 @@ std::string_view role_of(const Node& node, const Region& region, std::size_t par
     return part == 0 ? "scores" : "output product";
   }
   if (node.op->as<Reduce>()) return "reduction";
-  if (node.op == &ops::scatter_add || node.op == &ops::update_rows) return "scatter";
+  if (const auto own = own_region(node)) return name(*own);
   const bool is_epilogue = (region.kind == RegionKind::product && !is_first) || part > 0;
   return is_epilogue ? "epilogue" : "elementwise";
 }

@@ -4,6 +4,7 @@
 
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
+#include "passes/fusion/own_region.h"
 
 namespace lathe {
 
@@ -111,7 +112,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   std::vector<OperandRead> reads;
   reads.reserve(node.operands.size());
   // The state of a random draw is two integers read at fixed places.
-  const bool whole = node.op == &ops::random_uniform || node.op == &ops::scatter_add || node.op == &ops::update_rows;
+  const bool whole = node.op == &ops::random_uniform || own_region(node);
   for (const ValueId operand : node.operands)
     reads.push_back(whole ? OperandRead{operand, {}, false}
                           : OperandRead{operand, broadcast_index(graph[operand].type.shape, space, identity)});
@@ -122,7 +123,7 @@ std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<boo
   const Node& node = graph[id];
   std::vector<Read> found;
   found.reserve(node.operands.size());
-  if (node.op->as<Contraction>() || node.op == &ops::scatter_add || node.op == &ops::update_rows) {
+  if (node.op->as<Contraction>() || own_region(node)) {
     for (const ValueId operand : node.operands) look_through(graph, {operand, {}, false}, inlined, found);
   } else {
     for (OperandRead& read : operand_reads(graph, node)) look_through(graph, std::move(read), inlined, found);

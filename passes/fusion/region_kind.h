@@ -12,9 +12,12 @@ enum class RegionKind : std::uint8_t {
   columns,    ///< a reduction over outer dims
   scatter,    ///< a scatter_add or an update_rows
   attention,  ///< rows of scores and what is made of them, and the products that sum them: see attention.h
+  scan,       ///< a cumsum
+  sort,       ///< an argsort or a top_k
+  grouped,    ///< a grouped_matmul or a segment_outer
 };
-inline constexpr int region_kinds = 5;
-/// "rows", "product", "columns", "scatter" or "attention".
+inline constexpr int region_kinds = 8;
+/// "rows", "product", "columns", "scatter", "attention", "scan", "sort" or "grouped".
 std::string_view name(RegionKind kind);
 
 }  // namespace lathe

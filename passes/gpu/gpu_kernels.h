@@ -23,6 +23,14 @@ std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, 
 std::vector<KernelContext::Built> lower_scatter(const LoweringContext& context, const Region& region);
 /// update_rows: a copy of the old value, unless the result lies in its place, then an element of the rows a thread.
 std::vector<KernelContext::Built> lower_update_rows(const LoweringContext& context, const Region& region);
+/// cumsum: a column a thread; where nothing stands behind the dim, a row a block, whose threads take an element each
+/// of as many as they are and add up in steps, then those of the next ones.
+std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region);
+/// argsort and top_k: an element a thread, which counts those that stand before it. That grows with the square of a
+/// row's length, as rows are taken to be short.
+std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region);
+/// grouped_matmul and segment_outer: for each segment, a result a thread.
+std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region);
 /// A contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, through shared memory; 8 x 8 or 4 x 4 of
 /// them a thread.
 std::vector<KernelContext::Built> lower_product(const LoweringContext& context, const Region& region);

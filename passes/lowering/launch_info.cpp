@@ -18,6 +18,9 @@ std::string_view words(KernelRole role) {
     case KernelRole::scatter_link: return "link indices";
     case KernelRole::scatter_add: return "scatter add";
     case KernelRole::clear: return "clear";
+    case KernelRole::scan: return "scan";
+    case KernelRole::sort: return "sort";
+    case KernelRole::top_k: return "top k";
     case KernelRole::pack_left: return "pack left operand";
     case KernelRole::pack_right: return "pack right operand";
     case KernelRole::product: return "matrix product";

@@ -23,6 +23,9 @@ enum class KernelRole : std::uint8_t {
   scatter_link,     ///< equal indices into chains
   scatter_add,
   clear,
+  scan,   ///< sums along a dim
+  sort,   ///< of rows
+  top_k,  ///< the best of rows
   pack_left,
   pack_right,
   product,

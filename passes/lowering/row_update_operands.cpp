@@ -1,17 +1,16 @@
 #include "passes/lowering/row_update_operands.h"
 
-#include <numeric>
-
 #include "ir/ops/rules.h"
+#include "passes/lowering/along_dim.h"
 
 namespace lathe {
 
 namespace {
 
-std::vector<int> dims_from(int first, int last) {
-  std::vector<int> dims(static_cast<std::size_t>(last - first));
-  std::iota(dims.begin(), dims.end(), first);
-  return dims;
+/// The dims of the rows that positions run along.
+std::vector<int> position_dims(int positions, int rank, int dim) {
+  if (positions == rank) return dims_between(0, rank);
+  return positions == 1 ? std::vector<int>{dim} : std::vector<int>{0, dim};
 }
 
 }  // namespace
@@ -21,14 +20,14 @@ RowUpdateOperands::RowUpdateOperands(const LoweringContext& context, ir::ValueId
       id(value),
       node(context.graph[value]),
       dim(ir::rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank())),
-      pre(dims_from(0, dim)),
-      post(dims_from(dim + 1, node.type.rank())),
-      rows(operand_program(context.graph, context.plan, node.operands[2], dims_from(0, node.type.rank()),
+      pre(dims_between(0, dim)),
+      post(dims_between(dim + 1, node.type.rank())),
+      rows(operand_program(context.graph, context.plan, node.operands[2], dims_between(0, node.type.rank()),
                            context.graph[node.operands[2]].type.shape)),
-      positions(operand_program(
-          context.graph, context.plan, node.operands[1],
-          context.graph[node.operands[1]].type.rank() == 1 ? std::vector<int>{dim} : std::vector<int>{0, dim},
-          context.graph[node.operands[2]].type.shape)),
+      positions(operand_program(context.graph, context.plan, node.operands[1],
+                                position_dims(context.graph[node.operands[1]].type.rank(), node.type.rank(), dim),
+                                context.graph[node.operands[2]].type.shape)),
+      each(context.graph[node.operands[1]].type.rank() == node.type.rank() && !post.empty()),
       size(node.type.shape[dim].unnamed()),
       count(context.graph[node.operands[2]].type.shape[dim].unnamed()) {}
 
@@ -38,7 +37,7 @@ bool RowUpdateOperands::copies() const {
 }
 
 OperandProgram RowUpdateOperands::old() const {
-  return operand_program(lowering.graph, lowering.plan, node.operands[0], dims_from(0, node.type.rank()),
+  return operand_program(lowering.graph, lowering.plan, node.operands[0], dims_between(0, node.type.rank()),
                          node.type.shape);
 }
 

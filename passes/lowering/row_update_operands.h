@@ -6,8 +6,9 @@
 
 namespace lathe {
 
-/// An update_rows as its schedules see it: rows [pre.., t, post..] go to [pre.., positions[t], post..]. The programs
-/// of rows and positions run over the dims of the rows.
+/// An update_rows as its schedules see it: rows [pre.., t, post..] go to [pre.., positions[t], post..], where a
+/// position is one of a row, or one of each of its elements. The programs of rows and positions run over the dims of
+/// the rows.
 struct RowUpdateOperands {
   RowUpdateOperands(const LoweringContext& lowering, ir::ValueId id);
 
@@ -22,6 +23,7 @@ struct RowUpdateOperands {
   int dim;                     ///< of the rows
   std::vector<int> pre, post;  ///< dims before and behind it
   OperandProgram rows, positions;
+  bool each;        ///< positions have the shape of the rows
   Dim size, count;  ///< of what is updated along `dim`; rows
 };
 

@@ -13,6 +13,7 @@
 #include "ir/tensor/op.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/fusion/own_region.h"
 #include "passes/fusion/reads.h"
 
 namespace lathe {
@@ -202,7 +203,7 @@ class CandidateFinder {
   bool may_run_again(ValueId id) const {
     const int region = plan_.region(id);
     const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind == RegionKind::attention;
-    return !fused && graph_[id].op != &ops::scatter_add && graph_[id].op != &ops::update_rows;
+    return !fused && !own_region(graph_[id]);
   }
 
   double work_of(ValueId id) const {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ir/ops/functional.h"
-#include "ir/ops/list.h"
+#include "ir/ops/lookups.h"
 #include "ir/tensor/interpreter.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
@@ -12,11 +12,6 @@
 namespace lathe::ir {
 
 namespace {
-
-/// Where indices are read, a bad one is an error of the run, not of the compilation.
-bool reads_indices(const Node& node) {
-  return node.op == &ops::gather || node.op == &ops::scatter_add || node.op == &ops::update_rows;
-}
 
 /// What comes from other processes, or tells them apart, is known when they run.
 bool depends_on_process(const Node& node) {
@@ -36,7 +31,8 @@ std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     const bool source = node.operands.empty() && !node.op->as<Argument>();
-    const bool computed = !node.operands.empty() && !reads_indices(node) &&
+    // Where indices are read, a bad one is an error of the run, not of the compilation.
+    const bool computed = !node.operands.empty() && !is_lookup(*node.op) &&
                           std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
                             return known[static_cast<std::size_t>(operand.index)];
                           });

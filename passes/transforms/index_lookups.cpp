@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/lookups.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpreter.h"
 #include "ir/tensor/walk.h"
@@ -17,18 +17,6 @@ namespace lathe::ir {
 namespace {
 
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
-
-bool is_lookup(const Node& node) {
-  return node.op == &ops::gather || node.op == &ops::scatter_add || node.op == &ops::update_rows;
-}
-
-ValueId index_of(const Node& lookup) { return lookup.operands[lookup.op == &ops::scatter_add ? 0 : 1]; }
-
-Dim size_of(const Graph& graph, const Node& lookup) {
-  if (lookup.op == &ops::scatter_add) return lookup.attrs.get<Dim>("size");
-  const TensorType& table = graph[lookup.operands[0]].type;
-  return table.shape[rules::normalize_axis(lookup.attrs.get<std::int64_t>("dim"), table.rank())];
-}
 
 /// Whether the result is read off the operands, an element from a few.
 bool only_reads(const Node& node) {
@@ -47,6 +35,11 @@ bool only_reads(const Node& node) {
     case CustomKind::collective:
     case CustomKind::scatter_add:
     case CustomKind::update_rows:
+    case CustomKind::cumsum:
+    case CustomKind::argsort:
+    case CustomKind::top_k:
+    case CustomKind::grouped_matmul:
+    case CustomKind::segment_outer:
     case CustomKind::view_as_complex:
     case CustomKind::view_as_real: break;
   }
@@ -102,7 +95,7 @@ class LookupFinder {
  private:
   /// A lookup, or a composite that may hold one.
   bool may_look_up(const Node& node) const {
-    return is_lookup(node) ||
+    return is_lookup(*node.op) ||
            (node.op->as<Composite>() && std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
               return is_integer(from_[operand].type.dtype);
             }));
@@ -139,11 +132,12 @@ class LookupFinder {
     }
     const int before = builder_.graph().size();
     const Value value = from.copy(node);
-    if (is_lookup(node) && builder_.graph().size() > before)
+    if (builder_.graph().size() == before) return value;
+    if (const auto lookup = lookup_of(builder_.graph(), value.node()))
       lookups_.push_back({.op = std::string(user_->op->name.value),
                           .loc = node.loc,
-                          .size = size_of(builder_.graph(), value.node()),
-                          .index = index_of(value.node())});
+                          .size = lookup->size,
+                          .index = value.node().operands[lookup->indices]});
     return value;
   }
 

@@ -69,7 +69,12 @@ const std::vector<DslError> table = {
     // indexing and joining
     {__LINE__, "index_dtype", "f32", [](Graph& g) { gather(x23(g), y(g, {2})); }},
     {__LINE__, "index_dtype", "f32", [](Graph& g) { embedding(y(g, {B}), x23(g)); }},
-    {__LINE__, "update_rows_positions", "2 dims", [](Graph& g) { update_rows(x23(g), y(g, {2, 1}, i64), z(g, {1, 3})); }},
+    {__LINE__, "update_rows_positions", "3 dims", [](Graph& g) { update_rows(x23(g), y(g, {2, 1, 1}, i64), z(g, {1, 3})); }},
+    {__LINE__, "scatter_indices", "dim 1", [](Graph& g) { scatter(x23(g), y(g, {2, 1}, i64), z(g, {2, 3}), 0); }},
+    {__LINE__, "top_k_size", "4 elements", [](Graph& g) { top_k(x23(g), 4); }},
+    {__LINE__, "dim_range", "dim 2", [](Graph& g) { cumsum(x23(g), 2); }},
+    {__LINE__, "dim_range", "dim 2", [](Graph& g) { sort(x23(g), 2); }},
+    {__LINE__, "grouped_offsets", "1 segments", [](Graph& g) { grouped_matmul(x23(g), y(g, {3}, i64), {z(g, {4, 3})}); }},
     {__LINE__, "update_rows_shape", "rank", [](Graph& g) { update_rows(x23(g), y(g, {1}, i64), z(g, {3})); }},
     {__LINE__, "update_rows_shape", "f32[2, 3]", [](Graph& g) { update_rows(x23(g), y(g, {2}, i64), z(g, {2, 4})); }},
     {__LINE__, "concat_shape", "4", [](Graph& g) { concat({x23(g), y(g, {2, 4})}, 0); }},

@@ -30,6 +30,11 @@ GraphMaker::Maybe GraphMaker::product() {
   const Value b = *other;
   if (one_in(3)) return einsum_of(a, b);
   const Dim inner = a.shape()[a.rank() - 1];
+  if (a.rank() == 2 && b.rank() == 2 && b.shape()[1] == inner && one_in(3)) {
+    // The first row, the second one, and those of no segment.
+    const Value offsets = minimum(iota(builder_, {3}, 0, i64), dim_value(builder_, a.shape()[0], i64));
+    return mul(grouped_matmul(a, offsets, std::vector<Value>{b, one_in(2) ? b : neg(b)}), 0.5);
+  }
   if (b.rank() == 2 && b.shape()[1] == inner && one_in(2)) {
     const Maybe bias = pick([&](const Item& item) {
       return item.value.dtype() == a.dtype() && item.value.shape() == Shape{b.shape()[0]};

@@ -90,11 +90,16 @@ GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
   if (a.rank() == 0 || a.dtype() == boolean) return std::nullopt;
   const auto dims = any_dims(a);
   const int d = any_dim(a);
+  if (one_in(8)) return cumsum(is_float(a.dtype()) ? tanh(a) : a, d, one_in(2), one_in(2));
   if (is_float(a.dtype()) && one_in(8)) {
     const Maybe steady = pick_steady(nullptr);
     if (!steady || steady->rank() == 0) return std::nullopt;
     const int along = any_dim(*steady);
-    return steady->shape()[along].is(0) ? std::nullopt : Maybe(argmax(*steady, along));
+    const Dim size = steady->shape()[along];
+    if (one_in(3)) return take_along(*steady, argsort(*steady, along, one_in(2)), along);
+    if (one_in(2))
+      return top_k(*steady, one_in(2) || !size.value() ? size : Dim((*size.value() + 1) / 2), along, one_in(2));
+    return size.is(0) ? std::nullopt : Maybe(argmax(*steady, along));
   }
   if (!is_float(a.dtype()))
     return one_in(3) ? sum(a, dims, keepdim) : one_in(2) ? max(a, dims, keepdim) : min(a, dims, keepdim);
@@ -159,6 +164,9 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
       const Value rows = add(slice(a, d, 0, 1), a),
                   places = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
       if (!wide_enough || (!is_float(a.dtype()) && !is_integer(a.dtype()))) return std::nullopt;
+      if (one_in(3))
+        return scatter(a, rem(iota(builder_, rows.shape(), below(a.rank()), i64), constant(builder_, 3.0, i64)), rows,
+                       d);
       if (d == 0 || one_in(2)) return update_rows(a, places, rows, d);
       const Shape lists{a.shape()[0], size};
       return update_rows(a, rem(iota(builder_, lists, below(2), i64), constant(builder_, 3.0, i64)), rows, d);

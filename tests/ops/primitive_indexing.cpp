@@ -37,7 +37,8 @@ TEST_CASE("update_rows replaces rows, of equal positions by the last") {
   CHECK(t.numbers(update_rows(a, each, columns, -1)) == Numbers{7, 2, 3, 8, 9, 6});
   CHECK(error_label([&] { update_rows(a, a, rows); }) == "index_dtype");
   CHECK(error_label([&] { update_rows(a, at, cast(rows, f32)); }) == "dtype_match");
-  CHECK(error_label([&] { update_rows(a, each, rows); }) == "update_rows_positions");
+  const Value lists = t.input(HostTensor::from_ints({3, 1, 1}, {0, 1, 0}));
+  CHECK(error_label([&] { update_rows(a, lists, rows); }) == "update_rows_positions");
   CHECK(error_label([&] { update_rows(a, at, columns); }) == "update_rows_shape");
   std::string text;
   const Value outside = t.input(HostTensor::from_ints({2}, {0, 3}));

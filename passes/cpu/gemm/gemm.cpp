@@ -27,9 +27,12 @@ void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns
                    const std::function<void(const GemmTask&)>& body) {
   const Value column_blocks = b.ceil_div(sizes.n, columns), row_blocks = b.ceil_div(sizes.m, rows);
   b.parallel_for(0, sizes.batch * column_blocks * row_blocks, 1, [&](Value index) {
-    const Value n0 = index % column_blocks * columns, rest = index / column_blocks;
-    const Value m0 = rest % row_blocks * rows;
-    body({.batch = rest / row_blocks,
+    // Where rows may be missing, those of the same columns stand side by side, so that threads share what is there.
+    const bool rows_first = static_cast<bool>(sizes.actual);
+    const Value inner = rows_first ? row_blocks : column_blocks, outer = rows_first ? column_blocks : row_blocks;
+    const Value near = index % inner, rest = index / inner, far = rest % outer;
+    const Value n0 = (rows_first ? far : near) * columns, m0 = (rows_first ? near : far) * rows;
+    body({.batch = rest / outer,
           .m0 = m0,
           .m1 = min(m0 + rows, sizes.m),
           .n0 = n0,

@@ -145,6 +145,12 @@ struct PackSizes {
 };
 struct GemmSizes {
   kernel::Value batch, m, n, k;
+  /// Where m or k is smaller than said when the kernel runs: which one it is then, computed in each task. Of the
+  /// blocked strategy.
+  struct Actual {
+    kernel::Value m, k;
+  };
+  std::function<Actual()> actual{};
 };
 
 /// Packs the left operand: packed[batch][micro-panel of mr rows][k][mr]; rows beyond the last may be anything.

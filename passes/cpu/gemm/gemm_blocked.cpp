@@ -32,12 +32,13 @@ class BlockedGemm {
       : b_(b),
         plan_(plan),
         tile_(plan.tile),
-        sizes_{sizes.batch, sizes.m, sizes.n - plan.rest, sizes.k},
+        sizes_{sizes.batch, sizes.m, sizes.n - plan.rest, sizes.k, sizes.actual},
         lhs_(lhs),
         rhs_(rhs),
         epilogue_(epilogue),
         prefetch_(prefetch) {
     if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
+    LATHE_ASSERT(!sizes.actual || (plan.rest == 0 && plan.lhs != Source::packed && plan.rhs != Source::packed));
     if (plan.rest > 0) remainder_.emplace(b, plan, sizes, lhs, rhs, epilogue);
   }
 
@@ -46,7 +47,7 @@ class BlockedGemm {
     const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
     const Value rows = block_size(b_, sizes_.m, rows_of_task(b_.ceil_div(sizes_.n, columns)), left_rows_);
     passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
-    for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { task(t); });
+    for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { sizes_.actual ? actual_task(t) : task(t); });
   }
 
  private:
@@ -57,6 +58,17 @@ class BlockedGemm {
   Value rows_of_task(Value column_blocks) {
     if (plan_.rhs == Source::loaded || plan_.prefetch_right) return b_.index(most_rows());
     return rows_for_tasks(b_, sizes_, column_blocks, plan_, left_rows_);
+  }
+
+  /// A task of what is there when the kernel runs.
+  void actual_task(const GemmTask& t) {
+    const GemmSizes::Actual now = sizes_.actual();
+    sizes_.m = now.m, sizes_.k = now.k;
+    steps_ = steps_of_k(b_, tile_, sizes_.k);
+    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    GemmTask part = t;
+    part.m1 = min(t.m1, sizes_.m);
+    b_.if_(part.m0 < part.m1, [&] { task(part); });
   }
 
   void task(const GemmTask& t) {
@@ -121,8 +133,7 @@ class BlockedGemm {
     const auto known = b_.constant_value(sizes_.m);
     const auto last = static_cast<int>(known ? *known % tile_.mr : 0);
     if (last == 0) return body(tile_.mr);
-    b_.if_(
-        m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { body(tile_.mr); }, [&] { body(last); });
   }
 
   /// Rows m .. m + mr, of the packed rows that start at `first`.
@@ -139,9 +150,7 @@ class BlockedGemm {
       known_rows(m, tiles);
     };
     const bool copies = remainder_ && plan_.rhs == Source::direct;
-    copies ? b_.if_(
-                 kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); })
-           : all(false);
+    copies ? b_.if_(kernel::equal(m, t.m0), [&] { all(true); }, [&] { all(false); }) : all(false);
     if (register_epilogue()) return;
     // What is finished while the next row block is summed needs no turn of its own.
     const Value now = overlaps() ? p.last && m + tile_.mr >= t.m1 : p.last;
@@ -385,7 +394,7 @@ class BlockedGemm {
   Builder& b_;
   const GemmPlan& plan_;
   const GemmTile& tile_;
-  const GemmSizes sizes_;  ///< without the rest of the columns
+  GemmSizes sizes_;  ///< without the rest of the columns
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   const EpiloguePrefetch& prefetch_;

@@ -29,6 +29,40 @@ class UpdateRowsKernels {
   }
 
  private:
+  /// Some elements of a row, side by side.
+  struct Elements {
+    Value pre, t, column, mask;
+  };
+  /// Where they go: `first` for position 0, a line further for each next one; positions are below `size`.
+  struct Target {
+    Value first, line, size;
+    std::int64_t code;
+  };
+
+  Value row_elements(PointEmitter& values, Value pre, Value t, Value column, Value mask) const {
+    std::vector<IndexGroup> groups = {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}};
+    if (!operands_.post.empty()) groups.push_back({operands_.post, column, lanes_});
+    Scope scope(values, std::move(groups), mask);
+    return values.context().builder.broadcast(values.emit(operands_.rows.result, scope), lanes_);
+  }
+
+  /// Elements that have a position each.
+  void scatter(PointEmitter& places, PointEmitter& values, const Elements& from, const Target& to) const {
+    kernel::Builder& b = places.context().builder;
+    const kernel::Buffer out = places.context().buffer(out_);
+    std::vector<IndexGroup> groups = {{operands_.pre, from.pre, 1}, {{operands_.dim}, from.t, 1}};
+    groups.push_back({operands_.post, from.column, lanes_});
+    Scope place(places, std::move(groups), from.mask);
+    const Value at = b.broadcast(b.cast(places.emit(operands_.positions.result, place), i64), lanes_);
+    const Value inside = b.broadcast(b.index(0), lanes_) <= at && at < to.size;
+    const Value expected = from.mask ? inside || kernel::logical_not(from.mask) : inside;
+    b.check(lanes_ == 1 ? expected : b.reduce(ScalarOp::logical_and, expected), to.code);
+    const Value value =
+        b.cast(row_elements(values, from.pre, from.t, from.column, from.mask), operands_.node.type.dtype);
+    if (lanes_ == 1) return b.if_(inside, [&] { b.store(out, to.first + at * to.line, value, from.mask); });
+    b.scatter(out, b.ramp(to.first, lanes_) + at * to.line, value, from.mask ? inside && from.mask : inside);
+  }
+
   KernelContext::Built copy() {
     KernelContext context("copy_rows", KernelRole::copy_rows);
     kernel::Builder& b = context.builder;
@@ -70,18 +104,20 @@ class UpdateRowsKernels {
       const Value pre = i / blocks, lo = i % blocks * task;
       const Value hi = blocks == 1 ? columns : kernel::min(lo + task, columns);
       b.for_loop(0, context.dim(operands_.count), 1, [&](Value t) {
+        const Value first = blocks == 1 ? b.index(0) : lo;
+        if (operands_.each)
+          return vector_loop(b, first, hi, lanes_, [&](Value column, Value mask) {
+            scatter(places, values, {pre, t, column, mask}, {pre * size * columns + column, columns, size, code});
+          });
         Scope place(places, {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}});
         const Value at = b.cast(places.emit(operands_.positions.result, place), i64);
         const Value inside = b.index(0) <= at && at < size;
         b.check(inside, code);
         b.if_(inside, [&] {
           const Value start = (pre * size + at) * columns;
-          vector_loop(b, blocks == 1 ? b.index(0) : lo, hi, lanes_, [&](Value column, Value mask) {
-            std::vector<IndexGroup> groups = {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}};
-            if (!operands_.post.empty()) groups.push_back({operands_.post, column, lanes_});
-            Scope scope(values, std::move(groups), mask);
-            const Value value = b.broadcast(values.emit(operands_.rows.result, scope), lanes_);
-            b.store(context.buffer(out_), start + column, b.cast(value, operands_.node.type.dtype), mask);
+          vector_loop(b, first, hi, lanes_, [&](Value column, Value mask) {
+            const Value value = b.cast(row_elements(values, pre, t, column, mask), operands_.node.type.dtype);
+            b.store(context.buffer(out_), start + column, value, mask);
           });
         });
       });

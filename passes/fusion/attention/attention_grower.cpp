@@ -7,6 +7,7 @@
 #include "ir/ops/list.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/fusion/own_region.h"
 #include "passes/fusion/prepare/align.h"
 #include "passes/fusion/region_size.h"
 
@@ -237,7 +238,7 @@ bool AttentionGrower::make_member(ValueId id, const Dims& dims, const Dims& spac
 bool AttentionGrower::join(ValueId id) {
   const Node& node = graph_[id];
   if (node.op->as<Contraction>()) return join_consumer(id);
-  if (node.op == &ops::scatter_add || node.op == &ops::update_rows) return reject(id, "it scatters");
+  if (own_region(node)) return reject(id, "it has a kernel of its own");
   const Shape& space = index_space(graph_, node);
   const auto dims = align(graph_, notes_.plan, region_, space, s_.reads(id));
   if (!dims) return reject(id, "it reads the scores in another arrangement than they are made in");

@@ -22,18 +22,21 @@ KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOper
   PointEmitter values(context, rows, lowering.buffer_of), places(context, positions, lowering.buffer_of);
   const Value columns = context.dim(rows.points(operands.post)), count = context.dim(operands.count),
               size = context.dim(operands.size);
-  const auto position = [&](Value pre, Value t) {
-    Scope scope(places, {{operands.pre, pre, 1}, {{operands.dim}, t, 1}});
+  const auto position = [&](Value pre, Value t, Value column) {
+    std::vector<IndexGroup> groups = {{operands.pre, pre, 1}, {{operands.dim}, t, 1}};
+    if (operands.each) groups.push_back({operands.post, column, 1});
+    Scope scope(places, std::move(groups));
     return b.cast(places.emit(operands.positions.result, scope), i64);
   };
   for_threads(b, lowering.gpu(), context.dim(rows.domain.numel()), 1, [&](Value i) {
     const Value column = i % columns, t = i / columns % count, pre = i / columns / count;
-    const Value at = position(pre, t);
+    const Value at = position(pre, t, column);
     const Value inside = b.index(0) <= at && at < size;
     b.check(inside, code);
     const kernel::Var last = b.var(inside);
-    b.for_loop(t + 1, count, 1,
-               [&](Value s) { b.set(last, b.get(last) && kernel::logical_not(equal(position(pre, s), at))); });
+    b.for_loop(t + 1, count, 1, [&](Value s) {
+      b.set(last, b.get(last) && kernel::logical_not(equal(position(pre, s, column), at)));
+    });
     b.if_(b.get(last), [&] {
       std::vector<IndexGroup> groups = {{operands.pre, pre, 1}, {{operands.dim}, t, 1}};
       if (!operands.post.empty()) groups.push_back({operands.post, column, 1});

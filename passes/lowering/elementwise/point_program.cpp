@@ -196,6 +196,11 @@ class Writer {
       case CustomKind::random_at:
       case CustomKind::collective:
       case CustomKind::update_rows:
+      case CustomKind::cumsum:
+      case CustomKind::argsort:
+      case CustomKind::top_k:
+      case CustomKind::grouped_matmul:
+      case CustomKind::segment_outer:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
     }
@@ -218,6 +223,11 @@ class Writer {
       case CustomKind::random_at:
       case CustomKind::collective:
       case CustomKind::update_rows:
+      case CustomKind::cumsum:
+      case CustomKind::argsort:
+      case CustomKind::top_k:
+      case CustomKind::grouped_matmul:
+      case CustomKind::segment_outer:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real: break;
     }

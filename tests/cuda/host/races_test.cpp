@@ -70,6 +70,37 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   output "y" %1
 })"),
                    1e-5});
+  cases.push_back({"cumsum: rows of several blocks, columns",
+                   graph(R"(graph @scan(input %x: f32[3, 600], input %z: i64[40, 5]) {
+  %1 = cumsum %x {dim=1, exclusive=true}
+  %2 = cumsum %x {dim=1, reverse=true}
+  %3 = cumsum %z {dim=0}
+  output "before" %1
+  output "after" %2
+  output "columns" %3
+})"),
+                   1e-5});
+  cases.push_back({"argsort, top_k, scatter",
+                   graph(R"(graph @sort(input %x: f32[3, n], input %i: i64[4, 5], input %y: f32[4, 5]) {
+  %1 = argsort %x {dim=1, descending=true}
+  %2 = top_k %x {k=2, dim=0}
+  %3 = update_rows %y, %i, %y {dim=0}
+  output "order" %1
+  output "best" %2
+  output "set" %3
+})"),
+                   1e-5});
+  cases.push_back(
+      {"grouped products",
+       graph(R"(graph @grouped(input %x: f32[20, 7], input %y: f32[20, 9], input %n: i64[2], input %w: f32[9, 7]) {
+  %1 = cumsum %n {dim=0}
+  %2 = pad %1 {dim=0, low=1, high=0}
+  %3 = grouped_matmul %x, %2, %w, %w
+  %4 = segment_outer %y, %x, %2 {groups=2}
+  output "y" %3
+  output "w" %4
+})"),
+       1e-5});
   cases.push_back({"a product", graph(R"(graph @product(input %x: f32[m, 40], input %w: f32[40, 66]) {
   %1 = matmul %x, %w
   output "y" %1

@@ -1,0 +1,138 @@
+#include <algorithm>
+
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/cpu/gemm/gemm.h"
+#include "passes/lowering/segments.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// The products of all segments, one kernel for all of them: which it is is an argument of the run.
+class GroupedKernels {
+ public:
+  GroupedKernels(const LoweringContext& lowering, ir::ValueId id)
+      : lowering_(lowering), node_(lowering.graph[id]), out_(lowering.buffer_of(id)), id_(id) {}
+
+  std::vector<KernelContext::Built> run() {
+    std::vector<KernelContext::Built> built;
+    const int count = segment_count(node_);
+    for (int i = 0; i < count; ++i) {
+      const Segment segment(lowering_, id_, i);
+      if (i == 0 && segment.keeps_rows()) built.push_back(clear(segment));
+      built.push_back(product(segment));
+    }
+    return built;
+  }
+
+ private:
+  /// Zeros in rows of no segment.
+  KernelContext::Built clear(const Segment& segment) const {
+    KernelContext context("clear_rows", KernelRole::clear);
+    kernel::Builder& b = context.builder;
+    declare_buffers(context, {&segment.offsets().program}, lowering_);
+    context.declare(out_, node_.type.dtype, false, true);
+    context.touches({{out_, Dim(0)}});
+    PointEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
+    const Value rows = context.dim(segment.rows()), columns = context.dim(segment.operands().n);
+    const int lanes = lowering_.vectors().lanes(node_.type.dtype);
+    b.parallel_for(0, rows, 1, [&](Value row) {
+      const auto offset = [&](int at) {
+        return segment_offset(offsets, segment.offsets().result, b.index(at), rows);
+      };
+      const Value covered = offset(0) <= row && row < offset(segment_count(node_));
+      b.if_(kernel::logical_not(covered), [&] {
+        const Value zeros = b.cast(b.constant(compute_type(node_.type.dtype), 0, lanes), node_.type.dtype);
+        vector_loop(b, b.index(0), columns, lanes, [&](Value column, Value mask) {
+          b.store(context.buffer(out_), row * columns + column, zeros, mask);
+        });
+      });
+    });
+    return context.finish();
+  }
+
+  /// That of the blocked strategy which packs nothing ahead.
+  GemmPlan plan(const Segment& segment) const {
+    const ProductOperands& o = segment.operands();
+    GemmPlan plan = plan_gemm({.compute = o.compute,
+                               .cpu = lowering_.cpu(),
+                               .batch = {},
+                               .m = segment.keeps_rows() ? std::nullopt : o.m.value(),
+                               .n = o.n.value(),
+                               .k = segment.keeps_rows() ? o.k.value() : std::nullopt,
+                               .lhs_axis = o.left.axis,
+                               .rhs_axis = o.right.axis,
+                               .lhs_loadable = o.left.plain,
+                               .rhs_loadable = o.right.plain,
+                               .pairs = lowering_.cpu().dot_pairs && o.dtype == bf16,
+                               .epilogue_small = true});
+    plan.rest = 0, plan.splits = 1, plan.prefetch_right = false;
+    LATHE_ASSERT(plan.strategy == GemmStrategy::blocked && plan.panel == 0);
+    return plan;
+  }
+
+  KernelContext::Built product(const Segment& segment) const {
+    const GemmPlan plan = this->plan(segment);
+    const ProductOperands& o = segment.operands();
+    KernelContext context("grouped_product", KernelRole::product);
+    kernel::Builder& b = context.builder;
+    context.multiplies_by(plan.tile.pairs ? Multiplier::dot_pairs : Multiplier::fma);
+    declare_buffers(context, {&segment.offsets().program, &o.left.operand.program, &o.right.operand.program},
+                    lowering_);
+    context.declare(out_, node_.type.dtype, false, true);
+    if (segment.keeps_rows()) context.writes_part_of(out_);
+    const std::int64_t code = context.check_code("offsets do not ascend in [0, " + segment.rows().to_string() + "]");
+    PointEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
+    PointEmitter left(context, o.left.operand.program, lowering_.buffer_of);
+    PointEmitter right(context, o.right.operand.program, lowering_.buffer_of);
+    const Scope left_top(left, {}), right_top(right, {});
+    const Value number = context.argument(segment.number()), rows = context.dim(segment.rows());
+    const Value columns = context.dim(o.n), zero = b.index(0);
+    const bool keeps = segment.keeps_rows();
+    Value first;
+    GemmSizes sizes{b.index(1), context.dim(o.m), columns, context.dim(o.k)};
+    sizes.actual = [&, m = sizes.m, k = sizes.k]() -> GemmSizes::Actual {
+      const SegmentRows here = segment_rows(offsets, segment.offsets().result, number, rows, code);
+      first = here.first;
+      const Value count = here.last - here.first;
+      return keeps ? GemmSizes::Actual{count, k} : GemmSizes::Actual{m, count};
+    };
+    const auto loader = [&](PointEmitter& emitter, const ProductOperand& operand, const Scope& top,
+                            bool is_left) -> LoadOperand {
+      return [&, is_left](Value, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
+        const Value at_row = keeps && is_left ? first + row : row, at_k = keeps ? k : first + k;
+        return operand.load(emitter, top, zero, at_row, at_k, axis, lanes, mask);
+      };
+    };
+    const GemmOperand lhs{.axis = o.left.axis, .load = loader(left, o.left, left_top, true)};
+    const GemmOperand rhs{.axis = o.right.axis, .load = loader(right, o.right, right_top, false)};
+    const Value start = keeps ? zero : number * (sizes.m * columns);
+    emit_gemm(b, plan, sizes, lhs, rhs, [&](Value, Value m) -> RowEpilogue {
+      const Value row = start + (keeps ? first + m : m) * columns;
+      return [&, row](Value n, int, Value sums, Value mask) {
+        b.store(context.buffer(out_), row + n, b.cast(sums, node_.type.dtype), mask);
+      };
+    });
+    auto built = context.finish();
+    const Dim share = Dim(2) * o.m * o.n * o.k;
+    built.launch.flops = share.divided_by(Dim(segment_count(node_))).value_or(share);
+    built.launch.work = Dim(std::max(plan.tile.mc / 8, 2)) * o.k * Dim(plan.tile.nc);
+    return built;
+  }
+
+  const LoweringContext& lowering_;
+  const ir::Node& node_;
+  int out_;
+  ir::ValueId id_;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_grouped(const LoweringContext& context, const Region& region) {
+  return GroupedKernels(context, region.members[0]).run();
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,106 @@
+#include "passes/cpu/cpu_kernels.h"
+#include "passes/lowering/along_dim.h"
+
+namespace lathe::cpu {
+
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+constexpr std::int64_t scan_vectors = 8;  // columns of one task
+
+/// Sums along the dim: lanes side by side behind it, each from one end to the other; where nothing stands behind it,
+/// a vector at a time, whose own sums are made by shifts and come on top of what was summed before.
+class ScanKernel {
+ public:
+  ScanKernel(const LoweringContext& lowering, ir::ValueId id)
+      : lowering_(lowering),
+        along_(lowering, id),
+        context_("cumsum", KernelRole::scan),
+        b_(context_.builder),
+        out_(lowering.buffer_of(id)),
+        lanes_(program_lanes(along_.operand.program, lowering.vectors())),
+        compute_(compute_type(along_.node.type.dtype)),
+        exclusive_(along_.node.attrs.get<bool>("exclusive")),
+        reverse_(along_.node.attrs.get<bool>("reverse")) {}
+
+  KernelContext::Built run() {
+    declare_buffers(context_, {&along_.operand.program}, lowering_);
+    context_.declare(out_, along_.node.type.dtype, false, true);
+    PointEmitter elements(context_, along_.operand.program, lowering_.buffer_of);
+    size_ = context_.dim(along_.size);
+    columns_ = context_.dim(along_.columns);
+    along_.post.empty() ? rows(elements) : columns(elements);
+    auto built = context_.finish();
+    built.launch.work = along_.size * (along_.post.empty() ? Dim(1) : Dim(scan_vectors * lanes_));
+    return built;
+  }
+
+ private:
+  void rows(PointEmitter& elements) {
+    const Value blocks = b_.ceil_div(size_, lanes_);
+    b_.parallel_for(0, context_.dim(along_.rows), 1, [&](Value row) {
+      const kernel::Var before = b_.var(b_.constant(compute_, 0));
+      b_.for_loop(0, blocks, 1, [&](Value turn) {
+        const Value at = (reverse_ ? blocks - 1 - turn : turn) * lanes_;
+        const Value mask = b_.tail_mask(size_ - at, lanes_);
+        Scope scope(elements, {{along_.pre, row, 1}, {{along_.dim}, at, lanes_}}, mask);
+        const Value zeros = b_.constant(compute_, 0, lanes_);
+        const Value own = b_.select(mask, b_.broadcast(elements.emit(along_.operand.result, scope), lanes_), zeros);
+        Value sums = own;
+        for (int step = 1; step < lanes_; step *= 2) sums = sums + shifted(sums, step);
+        const Value result = (exclusive_ ? shifted(sums, 1) : sums) + b_.get(before);
+        b_.store(context_.buffer(out_), row * size_ + at, b_.cast(result, along_.node.type.dtype), mask);
+        b_.set(before, b_.get(before) + (lanes_ == 1 ? sums : b_.extract(sums, reverse_ ? 0 : lanes_ - 1)));
+      });
+    });
+  }
+
+  /// Each lane takes what stands `step` lanes before it, or behind it in reverse; 0 where there is nothing.
+  Value shifted(Value vector, int step) {
+    const Value zeros = b_.constant(compute_, 0, lanes_);
+    if (lanes_ == 1) return zeros;
+    std::vector<int> lanes;
+    for (int i = 0; i < lanes_; ++i) lanes.push_back(reverse_ ? i + step : lanes_ - step + i);
+    return reverse_ ? b_.shuffle(vector, zeros, lanes) : b_.shuffle(zeros, vector, lanes);
+  }
+
+  void columns(PointEmitter& elements) {
+    const std::int64_t width = scan_vectors * lanes_;
+    const Value blocks = b_.ceil_div(columns_, width);
+    b_.parallel_for(0, context_.dim(along_.rows) * blocks, 1, [&](Value task) {
+      const Value pre = task / blocks, lo = task % blocks * width;
+      vector_loop(b_, lo, kernel::min(lo + width, columns_), lanes_, [&](Value column, Value mask) {
+        const kernel::Var sum = b_.var(b_.constant(compute_, 0, lanes_));
+        b_.for_loop(0, size_, 1, [&](Value turn) {
+          const Value t = reverse_ ? size_ - 1 - turn : turn;
+          Scope scope(elements, {{along_.pre, pre, 1}, {{along_.dim}, t, 1}, {along_.post, column, lanes_}}, mask);
+          const Value before = b_.get(sum);
+          b_.set(sum, before + b_.broadcast(elements.emit(along_.operand.result, scope), lanes_));
+          b_.store(context_.buffer(out_), (pre * size_ + t) * columns_ + column,
+                   b_.cast(exclusive_ ? before : b_.get(sum), along_.node.type.dtype), mask);
+        });
+      });
+    });
+  }
+
+  const LoweringContext& lowering_;
+  AlongDim along_;
+  KernelContext context_;
+  kernel::Builder& b_;
+  int out_, lanes_;
+  DType compute_;
+  bool exclusive_, reverse_;
+  Value size_, columns_;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region) {
+  std::vector<KernelContext::Built> built;
+  built.push_back(ScanKernel(context, region.members[0]).run());
+  return built;
+}
+
+}  // namespace lathe::cpu

@@ -1,0 +1,123 @@
+#include <optional>
+
+#include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/along_dim.h"
+
+namespace lathe::gpu {
+
+using kernel::LoopKind;
+using kernel::Value;
+using Scope = PointEmitter::Scope;
+
+namespace {
+
+/// Sums along the dim, from one end to the other.
+class ScanKernel {
+ public:
+  ScanKernel(const LoweringContext& lowering, ir::ValueId id)
+      : lowering_(lowering),
+        along_(lowering, id),
+        context_("cumsum", KernelRole::scan),
+        b_(context_.builder),
+        out_(lowering.buffer_of(id)),
+        compute_(compute_type(along_.node.type.dtype)),
+        exclusive_(along_.node.attrs.get<bool>("exclusive")),
+        reverse_(along_.node.attrs.get<bool>("reverse")) {}
+
+  KernelContext::Built run() {
+    declare_buffers(context_, {&along_.operand.program}, lowering_);
+    context_.declare(out_, along_.node.type.dtype, false, true);
+    elements_.emplace(context_, along_.operand.program, lowering_.buffer_of);
+    size_ = context_.dim(along_.size);
+    columns_ = context_.dim(along_.columns);
+    along_.post.empty() ? rows() : columns();
+    return context_.finish();
+  }
+
+ private:
+  /// Element number `turn` from the end where the sums begin, and where it lies in its row.
+  Value place(Value turn) const { return reverse_ ? size_ - 1 - turn : turn; }
+
+  Value element(Value pre, Value t, Value column) {
+    std::vector<IndexGroup> groups = {{along_.pre, pre, 1}, {{along_.dim}, t, 1}};
+    if (!along_.post.empty()) groups.push_back({along_.post, column, 1});
+    Scope scope(*elements_, std::move(groups));
+    return elements_->emit(along_.operand.result, scope);
+  }
+
+  void columns() {
+    for_threads(b_, lowering_.gpu(), context_.dim(along_.rows) * columns_, 1, [&](Value i) {
+      const Value pre = i / columns_, column = i % columns_;
+      const kernel::Var sum = b_.var(b_.constant(compute_, 0));
+      b_.for_loop(0, size_, 1, [&](Value turn) {
+        const Value t = place(turn), before = b_.get(sum);
+        b_.set(sum, before + element(pre, t, column));
+        store((pre * size_ + t) * columns_ + column, exclusive_ ? before : b_.get(sum));
+      });
+    });
+  }
+
+  /// As many elements as a block has threads, and then the next ones.
+  void rows() {
+    const int threads = lowering_.gpu().block_threads;
+    const auto block = [&](Value row) {
+      const kernel::Buffer sums = b_.alloc(compute_, threads, kernel::Space::shared, "sums");
+      const auto thread = [&](Value x) {
+        const kernel::Var before = b_.var(b_.constant(compute_, 0));
+        b_.for_loop(0, b_.ceil_div(size_, threads), 1, [&](Value part) {
+          const Value turn = part * threads + x, exists = turn < size_;
+          const kernel::Var own = b_.var(b_.constant(compute_, 0));
+          b_.if_(exists, [&] { b_.set(own, element(row, place(turn), {})); });
+          const Sums here = add_up(sums, own, x, threads);
+          b_.if_(exists, [&] {
+            store(row * size_ + place(turn), b_.get(before) + (exclusive_ ? here.before : b_.get(own)));
+          });
+          b_.set(before, b_.get(before) + here.all);
+        });
+      };
+      b_.for_loop(0, threads, 1, thread, LoopKind::thread_x);
+    };
+    b_.for_loop(0, context_.dim(along_.rows), 1, block, LoopKind::block_x);
+  }
+
+  /// Of the threads before one, and of all.
+  struct Sums {
+    Value before, all;
+  };
+  /// Adds to each thread's value those of the threads before it.
+  Sums add_up(kernel::Buffer sums, kernel::Var own, Value x, int threads) {
+    for (int step = 1; step < threads; step *= 2) {
+      b_.store(sums, x, b_.get(own));
+      b_.barrier();
+      b_.if_(b_.index(step) <= x, [&] { b_.set(own, b_.load(sums, x - step) + b_.get(own)); });
+      b_.barrier();
+    }
+    b_.store(sums, x, b_.get(own));
+    b_.barrier();
+    const Value left = b_.load(sums, kernel::max(x - 1, 0)), all = b_.load(sums, threads - 1);
+    b_.barrier();
+    return {b_.select(b_.index(0) < x, left, b_.constant(compute_, 0)), all};
+  }
+
+  void store(Value at, Value sum) { b_.store(context_.buffer(out_), at, b_.cast(sum, along_.node.type.dtype)); }
+
+  const LoweringContext& lowering_;
+  AlongDim along_;
+  KernelContext context_;
+  kernel::Builder& b_;
+  int out_;
+  DType compute_;
+  bool exclusive_, reverse_;
+  std::optional<PointEmitter> elements_;
+  Value size_, columns_;
+};
+
+}  // namespace
+
+std::vector<KernelContext::Built> lower_scan(const LoweringContext& context, const Region& region) {
+  std::vector<KernelContext::Built> built;
+  built.push_back(ScanKernel(context, region.members[0]).run());
+  return built;
+}
+
+}  // namespace lathe::gpu

@@ -1,0 +1,65 @@
+#include "passes/lowering/segments.h"
+
+#include "ir/ops/list.h"
+
+namespace lathe {
+
+using kernel::Value;
+
+namespace {
+
+bool is_grouped_matmul(const ir::Node& node) { return node.op == &ir::ops::grouped_matmul; }
+
+/// rows [s, k] by weight [n, k]; or [s, n] by [s, k].
+ir::Node product_of(const LoweringContext& lowering, const ir::Node& node, int number) {
+  const bool keeps = is_grouped_matmul(node);
+  const ir::ValueId other = keeps ? node.operands[static_cast<std::size_t>(number) + 2] : node.operands[1];
+  const ir::TensorType &a = lowering.graph[node.operands[0]].type, &b = lowering.graph[other].type;
+  const Shape shape = keeps ? Shape{a.shape[0], b.shape[0]} : Shape{a.shape[1], b.shape[1]};
+  ir::Node product;
+  product.op = ir::ops::contract;
+  product.operands = {node.operands[0], other};
+  product.attrs = {{"spec", std::string(keeps ? "mk,nk->mn" : "km,kn->mn")}};
+  product.type = ir::TensorType::contiguous(node.type.dtype, shape);
+  product.loc = node.loc;
+  return product;
+}
+
+}  // namespace
+
+Segment::Segment(const LoweringContext& lowering, ir::ValueId id, int number)
+    : keeps_rows_(is_grouped_matmul(lowering.graph[id])),
+      number_(number),
+      product_(product_of(lowering, lowering.graph[id], number)),
+      operands_(lowering, product_),
+      offsets_(segment_offsets(lowering, lowering.graph[id])) {}
+
+int segment_count(const ir::Node& node) {
+  if (is_grouped_matmul(node)) return static_cast<int>(node.operands.size()) - 2;
+  return static_cast<int>(node.attrs.get<std::int64_t>("groups"));
+}
+
+OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& node) {
+  const ir::ValueId offsets = node.operands[is_grouped_matmul(node) ? 1 : 2];
+  return operand_program(lowering.graph, lowering.plan, offsets, {0}, lowering.graph[offsets].type.shape);
+}
+
+Value segment_offset(PointEmitter& emitter, int result, Value at, Value rows) {
+  kernel::Builder& b = emitter.context().builder;
+  PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
+  return kernel::min(kernel::max(b.cast(emitter.emit(result, scope), i64), b.index(0)), rows);
+}
+
+SegmentRows segment_rows(PointEmitter& emitter, int result, Value number, Value rows, std::int64_t code) {
+  kernel::Builder& b = emitter.context().builder;
+  const auto offset = [&](Value at) {
+    PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
+    return b.cast(emitter.emit(result, scope), i64);
+  };
+  const Value first = offset(number), last = offset(number + 1);
+  b.check(b.index(0) <= first && first <= last && last <= rows, code);
+  const Value lo = kernel::min(kernel::max(first, b.index(0)), rows);
+  return {lo, kernel::min(kernel::max(last, lo), rows)};
+}
+
+}  // namespace lathe

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "passes/lowering/product_operands.h"
+
+namespace lathe {
+
+/// One segment of a grouped_matmul or a segment_outer as a contraction of two operands whose rows, or whose
+/// contracted dim, are those of the segment: rows first() up to last() of all.
+class Segment {
+ public:
+  Segment(const LoweringContext& lowering, ir::ValueId id, int number);
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  /// Whether the rows are those of the result; else they are what is summed over.
+  bool keeps_rows() const { return keeps_rows_; }
+  int number() const { return number_; }
+  const ProductOperands& operands() const { return operands_; }
+  const OperandProgram& offsets() const { return offsets_; }
+  /// How many rows all segments have together, at most.
+  const Dim& rows() const { return keeps_rows_ ? operands_.m : operands_.k; }
+
+ private:
+  bool keeps_rows_;
+  int number_;
+  ir::Node product_;
+  ProductOperands operands_;
+  OperandProgram offsets_;
+};
+
+/// How many segments the node has.
+int segment_count(const ir::Node& node);
+/// The program of a node's offsets, over their one dim.
+OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& node);
+/// Offset number `at`, brought into 0 .. rows: the emitter is of segment_offsets.
+kernel::Value segment_offset(PointEmitter& emitter, int result, kernel::Value at, kernel::Value rows);
+/// Where the rows of a segment lie, in a kernel; an error when it runs where offsets do not ascend from 0 to `rows`.
+struct SegmentRows {
+  kernel::Value first, last;
+};
+SegmentRows segment_rows(PointEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
+                         std::int64_t code);
+
+}  // namespace lathe
