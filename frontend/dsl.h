@@ -8,6 +8,7 @@
 #include "frontend/initialize.h"
 #include "frontend/losses.h"
 #include "frontend/nn/attention.h"
+#include "frontend/nn/experts.h"
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/linear.h"
 #include "frontend/nn/norm.h"

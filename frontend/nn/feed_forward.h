@@ -63,6 +63,12 @@ class GatedFeedForward : public Module {
                    const GatedFeedForwardOptions& options = {}, Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
+  Activation activation() const { return activation_; }
+  // The layers; none for the gate and up where they are stacked.
+  const std::optional<Linear>& gate() const { return gate_; }
+  const std::optional<Linear>& up() const { return up_; }
+  const Linear& down() const { return down_; }
+
  private:
   Activation activation_;
   Dim d_ff_;

@@ -87,7 +87,8 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs) const {
   const Tensor positions = positions_of(inputs);
   Call call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
                                     : nn::AttentionContext(T, inputs.mask, inputs.segments),
-            .tables = {}};
+            .tables = {},
+            .dispatch = inputs.dispatch};
   for (const nn::RopeOptions& rope : ropes())
     call.tables.push_back(nn::rope_tables(positions, rotary_dim(), rope, inputs.dtype));
   std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/experts.h"
 #include "frontend/nn/self_attention.h"
 #include "frontend/pretrained/family.h"
 
@@ -24,12 +24,14 @@ struct TokenInputs {
   std::optional<Tensor> segments = {};
   /// Keys and values of the tokens before; its positions count, and a mask is not for it.
   std::optional<nn::KeyValueCache> cache = {};
+  nn::Dispatch dispatch = nn::Dispatch::automatic;  ///< of mixtures of experts, where the model has any
 };
 
 /// What all layers of a call share.
 struct Call {
   nn::AttentionContext context;
   std::vector<nn::RotaryTables> tables = {};  ///< one for each of the family's ropes
+  nn::Dispatch dispatch = nn::Dispatch::automatic;
 };
 
 /// A language model: embedding, layers, norm, output layer.

@@ -19,9 +19,12 @@ using test::tolerance_of;
 
 namespace {
 
-void check_forward(const HfCase& which, DType dtype, ObjectStore& store) {
+constexpr auto automatic = nn::Dispatch::automatic;
+
+void check_forward(const HfCase& which, DType dtype, ObjectStore& store, nn::Dispatch dispatch = automatic) {
   const pretrained::Pretrained loaded = pretrained::load(which.folder());
   CaseGraph c(which, dtype, true);
+  c.inputs.dispatch = dispatch;
   const auto states = loaded.model->hidden_states(c.inputs);
   for (std::size_t i = 0; i < states.size(); ++i) c.g.output(fmt::format("hidden.{}", i), states[i]);
   c.g.output("logits", loaded.model->logits(c.inputs));
@@ -40,9 +43,10 @@ void check_forward(const HfCase& which, DType dtype, ObjectStore& store) {
   CHECK(compared == static_cast<int>(states.size()) + 2);
 }
 
-void check_gradients(const HfCase& which, DType dtype, ObjectStore& store) {
+void check_gradients(const HfCase& which, DType dtype, ObjectStore& store, nn::Dispatch dispatch = automatic) {
   const pretrained::Pretrained loaded = load_in(which, dtype);
   CaseGraph c(which, dtype, true);
+  c.inputs.dispatch = dispatch;
   const Tensor loss = loaded.model->loss(c.inputs, c.labels);
   std::vector<Tensor> wanted;
   const std::vector<nn::Parameter> parameters = loaded.model->parameters();
@@ -72,9 +76,10 @@ void check_gradients(const HfCase& which, DType dtype, ObjectStore& store) {
   }
 }
 
-void check_training(const HfCase& which, DType dtype, ObjectStore& store) {
+void check_training(const HfCase& which, DType dtype, ObjectStore& store, nn::Dispatch dispatch = automatic) {
   pretrained::Pretrained loaded = load_in(which, dtype);
   CaseGraph c(which, dtype, true);
+  c.inputs.dispatch = dispatch;
   const test::HfTraining t = test::hf_training();
   const ir::Graph step = training_step(
       c.g, loaded.model->loss(c.inputs, c.labels),
@@ -110,6 +115,22 @@ TEST_CASE("causal language models are those of transformers, part 1") { check_ca
 TEST_CASE("causal language models are those of transformers, part 2") { check_cases(1); }
 TEST_CASE("causal language models are those of transformers, part 3") { check_cases(2); }
 TEST_CASE("causal language models are those of transformers, part 4") { check_cases(3); }
+
+TEST_CASE("causal language models: experts compute the same tokens, all or their own alone") {
+  int compared = 0;
+  for (const HfCase& which : test::hf_cases("causal-lm")) {
+    if (which.name != "mixtral") continue;
+    for (const nn::Dispatch dispatch : {nn::Dispatch::dense, nn::Dispatch::sparse})
+      for (const DType dtype : {f64, f32}) {
+        test::MemoryStore store;
+        check_forward(which, dtype, store, dispatch);
+        check_gradients(which, dtype, store, dispatch);
+        check_training(which, dtype, store, dispatch);
+        ++compared;
+      }
+  }
+  CHECK(compared == 4);
+}
 
 TEST_CASE("causal language models: fewer tokens than the scaling of positions asks for") {
   int compared = 0;
