@@ -34,6 +34,8 @@ std::string scalar_constant(const kernel::Instruction& in, bool narrow) {
     case DType::f32: return real_text(in.type.scalar, in.real);
     case DType::bf16: return fmt::format("bf16{{0x{:04x}}}", kernel::bf16_bits(static_cast<float>(in.real)));
     case DType::f16: return fmt::format("f16{{0x{:04x}}}", kernel::f16_bits(static_cast<float>(in.real)));
+    case DType::i8: return fmt::format("i8({})", in.integer);
+    case DType::u8: return fmt::format("u8({})", in.integer);
     case DType::boolean: return in.integer ? "true" : "false";
     case DType::i64:
       // The least integer cannot be written as one number.
@@ -58,11 +60,11 @@ const std::set<std::string, std::less<>>& reserved() {
       "using", "virtual", "void", "volatile", "while", "xor", "concept", "requires", "constexpr", "decltype",
       "nullptr", "noexcept",
       // lathe.cuh
-      "lathe", "f32", "f64", "bf16", "f16", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast", "bits_of",
-      "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "dot_pairs", "dot_pair", "flushed", "min", "max",
-      "sign", "abs", "floor", "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and", "bit_or",
-      "bit_xor", "eq", "ne", "lt", "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh",
-      "erf", "sin", "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
+      "lathe", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast",
+      "bits_of", "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "dot_pairs", "dot_pair", "flushed",
+      "min", "max", "sign", "abs", "floor", "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and",
+      "bit_or", "bit_xor", "eq", "ne", "lt", "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log",
+      "tanh", "erf", "sin", "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
       "load_strided", "gather", "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided",
       "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch", "async_copy", "commit_copies",
       "wait_copies", "mma", "matrix", "transposed", "fragment", "from_lane", "StagePipeline", "start_pipeline",

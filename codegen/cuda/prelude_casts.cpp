@@ -46,6 +46,13 @@ LATHE_FUNCTION i64 to_i64(F x) {
   return x <= F(-0x1p63) ? -most - 1 : x >= F(0x1p63) ? most : static_cast<i64>(x);
 }
 
+/// To i8 or u8.
+template <class Byte, class F>
+LATHE_FUNCTION Byte to_byte(F x) {
+  const i32 least = Byte(-1) < 0 ? -128 : 0, most = least + 255, number = to_i32(x);
+  return static_cast<Byte>(number < least ? least : number > most ? most : number);
+}
+
 template <class A, class B>
 struct same_type {
   enum : bool { value = false };
@@ -73,6 +80,8 @@ LATHE_FUNCTION To cast(From x) {
       return to_i32(x);
     else if constexpr (same_type<To, i64>::value)
       return to_i64(x);
+    else if constexpr (same_type<To, i8>::value || same_type<To, u8>::value)
+      return to_byte<To>(x);
     else
       return static_cast<To>(x);
   } else {

@@ -8,6 +8,8 @@ std::string_view prelude_types() {
 
 using f32 = float;
 using f64 = double;
+using i8 = signed char;
+using u8 = unsigned char;
 using i32 = int;
 using i64 = long long;
 using u16 = unsigned short;

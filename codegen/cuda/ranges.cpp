@@ -127,7 +127,7 @@ class Analysis {
 
   static Range cast_from(DType from) {
     if (from == boolean) return {0, 1};
-    if (from == i32) return {INT32_MIN, INT32_MAX};
+    if (from == i32 || is_byte(from)) return {integer_limits(from).lowest, integer_limits(from).highest};
     return {};
   }
 

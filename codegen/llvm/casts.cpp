@@ -137,14 +137,27 @@ Value* ScalarOps::widen_f16(Value* value) {
 Value* ScalarOps::to_float(Value* value, DType from, DType to) {
   llvm::Type* f32_type = like(value, b_.getFloatTy());
   llvm::Type* target = to == f64 ? like(value, b_.getDoubleTy()) : f32_type;
-  if (from == boolean)
+  if (from == boolean || from == u8)
     value = b_.CreateUIToFP(value, target);
-  else if (is_integer(from))
+  else if (is_integer(from) || from == i8)
     value = b_.CreateSIToFP(value, target);
   else if (from != to && (from == f64 || to == f64))
     value = b_.CreateFPCast(value, target);
   if (to == bf16) return narrow_bf16(value);
   return to == f16 ? narrow_f16(value) : value;
+}
+
+Value* ScalarOps::to_integer(Value* value, llvm::Type* target) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {target, value->getType()}, {value});
+}
+
+/// An i32 as the nearest number of i8 or u8.
+Value* ScalarOps::saturated(Value* value, DType to) {
+  const auto [lowest, highest] = integer_limits(to);
+  const auto limit = [&](std::int64_t n) { return llvm::ConstantInt::getSigned(value->getType(), n); };
+  value = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, limit(lowest));
+  value = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, limit(highest));
+  return b_.CreateTrunc(value, like(value, b_.getInt8Ty()));
 }
 
 Value* ScalarOps::cast(Value* value, DType from, DType to) {
@@ -160,8 +173,9 @@ Value* ScalarOps::cast(Value* value, DType from, DType to) {
     llvm::Constant* zero = llvm::Constant::getNullValue(value->getType());
     return is_float(from) ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
   }
-  if (is_float(from)) return b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {target, value->getType()}, {value});
-  if (from == boolean) return b_.CreateZExt(value, target);
+  if (is_float(from) && is_byte(to)) return saturated(to_integer(value, like(value, b_.getInt32Ty())), to);
+  if (is_float(from)) return to_integer(value, target);
+  if (from == boolean || from == u8) return b_.CreateZExtOrTrunc(value, target);
   return b_.CreateSExtOrTrunc(value, target);
 }
 

@@ -16,6 +16,8 @@ llvm::Type* ScalarOps::type(DType dtype, int lanes) {
       case DType::f16: return b_.getInt16Ty();
       case DType::i64: return b_.getInt64Ty();
       case DType::i32: return b_.getInt32Ty();
+      case DType::i8:
+      case DType::u8: return b_.getInt8Ty();
       case DType::boolean: return b_.getInt1Ty();
       case DType::c64:
       case DType::c128: break;

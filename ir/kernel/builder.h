@@ -237,6 +237,9 @@ class Builder {
   bool is_constant(Value value, double equal_to) const;
   std::optional<std::int64_t> constant_value(Value value) const;  ///< of integers
 
+  /// A power of two that the i64 value is known to be a multiple of.
+  std::int64_t divisor(Value value) const { return divisors_.of(value.id); }
+
  private:
   friend struct Simplifier;
   Value handle(ValueId id);

@@ -32,6 +32,8 @@ Scalar read_element(DType dtype, const std::byte* at) {
     case DType::f16: return {.real = f16_value(read_as<std::uint16_t>(at))};
     case DType::i64: return {.integer = read_as<std::int64_t>(at)};
     case DType::i32: return {.integer = read_as<std::int32_t>(at)};
+    case DType::i8: return {.integer = read_as<std::int8_t>(at)};
+    case DType::u8: return {.integer = read_as<std::uint8_t>(at)};
     case DType::boolean: return {.integer = read_as<std::uint8_t>(at) != 0};
     case DType::c64:
     case DType::c128: break;
@@ -47,6 +49,8 @@ void write_element(DType dtype, std::byte* at, Scalar value) {
     case DType::f16: return write_as(at, f16_bits(static_cast<float>(value.real)));
     case DType::i64: return write_as(at, value.integer);
     case DType::i32: return write_as(at, static_cast<std::int32_t>(value.integer));
+    case DType::i8: return write_as(at, static_cast<std::int8_t>(value.integer));
+    case DType::u8: return write_as(at, static_cast<std::uint8_t>(value.integer));
     case DType::boolean: return write_as(at, static_cast<std::uint8_t>(value.integer != 0));
     case DType::c64:
     case DType::c128: break;

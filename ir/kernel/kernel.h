@@ -13,8 +13,8 @@
 namespace lathe::kernel {
 
 /// A scalar (lanes == 1) or a vector. `lanes` is a power of two, at most 64. Vectors of boolean are masks. i64 is
-/// also the type of indices. bf16 and f16 values can only be loaded, stored, moved and cast. There are no complex
-/// values: bind a complex buffer as one of its real type with twice the elements.
+/// also the type of indices. bf16, f16, i8 and u8 values can only be loaded, stored, moved and cast. There are
+/// no complex values: bind a complex buffer as one of its real type with twice the elements.
 struct Type {
   DType scalar = f32;
   int lanes = 1;
@@ -45,7 +45,7 @@ struct BufferInfo {
 /// What computes a value. Constants, dims and loop indices stand in no block; every other value is computed where
 /// its Compute statement stands.
 enum class Opcode : std::uint8_t {
-  constant,     // integer (i64, i32, boolean) or real (floats), in every lane
+  constant,     // integer (not of a float) or real (floats), in every lane
   dim,          // run-time argument number `integer`
   loop_index,   // the index of the loop, or the slot of the stage, that names it
   scalar,       // scalar_op of args, lane by lane; for cast, `type` is the target

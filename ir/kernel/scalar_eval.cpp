@@ -53,6 +53,8 @@ double round_to(DType dtype, double value) {
     case DType::f16: return f16_value(f16_bits(static_cast<float>(value)));
     case DType::i64:
     case DType::i32:
+    case DType::i8:
+    case DType::u8:
     case DType::boolean:
     case DType::c64:
     case DType::c128: break;
@@ -62,6 +64,8 @@ double round_to(DType dtype, double value) {
 
 std::int64_t wrap_to(DType dtype, std::int64_t value) {
   if (dtype == i32) return static_cast<std::int32_t>(value);
+  if (dtype == i8) return static_cast<std::int8_t>(value);
+  if (dtype == u8) return static_cast<std::uint8_t>(value);
   if (dtype == boolean) return value != 0;
   return value;
 }
@@ -247,13 +251,9 @@ Scalar evaluate_cast(DType from, DType to, Scalar value) {
     return {.real = round_to(to, static_cast<float>(value.integer))};
   }
   if (std::isnan(value.real)) return {};
-  const double low = to == i32 ? -0x1p31 : -0x1p63, high = to == i32 ? 0x1p31 : 0x1p63;
-  if (value.real <= low)
-    return {.integer =
-                to == i32 ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int64_t>::min()};
-  if (value.real >= high)
-    return {.integer =
-                to == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max()};
+  const auto [lowest, highest] = integer_limits(to);
+  if (value.real <= static_cast<double>(lowest)) return {.integer = lowest};
+  if (value.real >= static_cast<double>(highest)) return {.integer = highest};
   return {.integer = static_cast<std::int64_t>(value.real)};
 }
 

@@ -8,7 +8,7 @@
 
 namespace lathe::kernel {
 
-/// One element of any real type: `integer` for i64, i32, boolean; `real` for floats (always exactly representable).
+/// One element of any real type: `real` for floats (always exactly representable), else `integer`.
 struct Scalar {
   std::int64_t integer = 0;
   double real = 0;

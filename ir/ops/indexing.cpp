@@ -65,10 +65,10 @@ std::vector<Sample> gather_samples() {
     return Sample{.operands = {{std::move(table), dtype}, {std::move(indices), index, 0, last}},
                   .attrs = {{"dim", dim}}};
   };
-  return {sample({5, 3}, {4}, 0),         sample({4, 2}, {2, 3}, 0),     sample({2, 5, 2}, {3}, 1),
-          sample({2, 4}, {}, -1),         sample({1, 3}, {2}, 0),        sample({3, 2}, {0}, 0),
-          sample({3, 0}, {2}, 0),         sample({4}, {3}, 0, f64, i32), sample({4, 2}, {3}, 0, i64),
-          sample({4, 2}, {3}, 0, boolean)};
+  return {sample({5, 3}, {4}, 0),          sample({4, 2}, {2, 3}, 0),     sample({2, 5, 2}, {3}, 1),
+          sample({2, 4}, {}, -1),          sample({1, 3}, {2}, 0),        sample({3, 2}, {0}, 0),
+          sample({3, 0}, {2}, 0),          sample({4}, {3}, 0, f64, i32), sample({4, 2}, {3}, 0, i64),
+          sample({4, 2}, {3}, 0, boolean), sample({4, 3}, {2}, 0, i8)};
 }
 
 constexpr AttrSpec gather_attrs[] = {

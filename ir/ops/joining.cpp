@@ -78,13 +78,10 @@ std::vector<Sample> concat_samples() {
     for (Sizes& sizes : parts) result.operands.push_back({std::move(sizes), dtype});
     return result;
   };
-  return {sample({{2, 3}, {1, 3}}, 0),
-          sample({{2, 1}, {2, 3}, {2, 2}}, -1),
-          sample({{2, 2}}, 0),
-          sample({{0, 2}, {3, 2}}, 0),
-          sample({{1}, {1}}, 0),
-          sample({{2}, {3}}, 0, boolean),
-          sample({{2, 1}, {2, 1}}, 1, c128)};
+  return {sample({{2, 3}, {1, 3}}, 0), sample({{2, 1}, {2, 3}, {2, 2}}, -1),
+          sample({{2, 2}}, 0),         sample({{0, 2}, {3, 2}}, 0),
+          sample({{1}, {1}}, 0),       sample({{2}, {3}}, 0, boolean),
+          sample({{2}, {3}}, 0, i8),   sample({{2, 1}, {2, 1}}, 1, c128)};
 }
 
 constexpr AttrSpec concat_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim along which they are joined"}};

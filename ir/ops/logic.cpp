@@ -12,7 +12,7 @@ constexpr NotDifferentiable comparison{"the result is bool: a comparison has no 
 constexpr NotDifferentiable boolean_logic{"its operands are bool"};
 
 std::vector<Sample> equality_samples() { return binary_samples(-2, 2, {f64, i64, i32, boolean, c128}); }
-std::vector<Sample> order_samples() { return binary_samples(-2, 2, {f64, i64, i32}); }
+std::vector<Sample> order_samples() { return binary_samples(-2, 2, {f64, i64, i32, i8}); }
 std::vector<Sample> logic_samples() { return binary_samples(0, 1, {boolean}, 0, 1); }
 
 TensorType where_infer(const InferContext& ctx) {
@@ -37,7 +37,7 @@ std::vector<Sample> where_samples() {
   const auto sample = [&](const Sizes& c, const Sizes& a, const Sizes& b, DType dtype) {
     samples.push_back({.operands = {{c, boolean, 0, 1}, {a, dtype}, {b, dtype}}, .attrs = {}});
   };
-  for (const DType dtype : {f64, i64, boolean, c128}) sample({2, 3}, {2, 3}, {2, 3}, dtype);
+  for (const DType dtype : {f64, i64, i8, boolean, c128}) sample({2, 3}, {2, 3}, {2, 3}, dtype);
   sample({3}, {2, 3}, {}, f64);
   sample({2, 1}, {}, {3}, f64);
   sample({2, 3}, {1, 1}, {2, 1}, f64);
@@ -69,6 +69,12 @@ std::vector<Sample> cast_samples() {
   sample({2, 3}, f32, f16, -2, 2);
   sample({2, 3}, f64, i32, -9, 9);
   sample({2, 3}, i64, f64, -9, 9);
+  sample({2, 3}, f64, i8, -200, 200);
+  sample({2, 3}, f32, u8, -200, 400);
+  sample({2, 3}, i64, u8, -200, 400);
+  sample({2, 3}, i8, f32, -128, 127);
+  sample({2, 3}, i8, u8, -128, 127);
+  sample({2, 3}, u8, i32, 0, 255);
   sample({2, 3}, i32, boolean, -1, 1);
   sample({2, 3}, boolean, f32, 0, 1);
   sample({2, 3}, c128, c64, -2, 2);
@@ -95,13 +101,13 @@ constinit const Op ne = binary(
 
 constinit const Op lt = binary(
     "lt", "whether a is less than b, broadcast; false with NaN", ScalarOp::lt, MixedPrecision::follow,
-    [](span<const double> x) { return x[0] < x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals>, comparison,
-    order_samples);
+    [](span<const double> x) { return x[0] < x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals | rules::bytes>,
+    comparison, order_samples);
 
 constinit const Op le = binary(
     "le", "whether a is at most b, broadcast; false with NaN", ScalarOp::le, MixedPrecision::follow,
-    [](span<const double> x) { return x[0] <= x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals>, comparison,
-    order_samples);
+    [](span<const double> x) { return x[0] <= x[1] ? 1.0 : 0.0; }, infer_comparison<rules::reals | rules::bytes>,
+    comparison, order_samples);
 
 constinit const Op logical_and = binary(
     "logical_and", "whether both are true, broadcast", ScalarOp::logical_and, MixedPrecision::follow,

@@ -9,7 +9,8 @@ namespace lathe::ir::rules {
 
 bool is_kind(DType dtype, unsigned kinds) {
   return (is_float(dtype) && (kinds & floats)) || (is_integer(dtype) && (kinds & integers)) ||
-         (is_complex(dtype) && (kinds & complexes)) || (dtype == boolean && (kinds & booleans));
+         (is_complex(dtype) && (kinds & complexes)) || (dtype == boolean && (kinds & booleans)) ||
+         (is_byte(dtype) && (kinds & bytes));
 }
 
 namespace {
@@ -18,6 +19,7 @@ std::string kinds_text(unsigned kinds) {
   std::vector<std::string_view> names;
   if (kinds & floats) names.push_back("a float");
   if (kinds & integers) names.push_back("an integer");
+  if ((kinds & bytes) && !(kinds & integers)) names.push_back("an i8 or u8");
   if (kinds & booleans) names.push_back("bool");
   if (kinds & complexes) names.push_back("a complex");
   return fmt::format("{}", fmt::join(names, " or "));
@@ -26,6 +28,7 @@ std::string kinds_text(unsigned kinds) {
 std::string_view cast_hint(unsigned kinds) {
   if (kinds & floats) return "cast it first, as in x.to(f32)";
   if (kinds & integers) return "cast it first, as in x.to(i64)";
+  if (kinds == bytes) return "quantize it first: q = round(x / scale).to(i8)";
   if (kinds == booleans) return "compare it with a number first, as in x != 0";
   return "view_as_complex makes complex numbers of pairs of reals";
 }

@@ -13,10 +13,10 @@
 namespace lathe::ir::rules {
 
 /// Kinds of dtypes that an op takes; combine with |.
-enum Kinds : unsigned { floats = 1, integers = 2, booleans = 4, complexes = 8 };
+enum Kinds : unsigned { floats = 1, integers = 2, booleans = 4, complexes = 8, bytes = 16 };
 inline constexpr unsigned reals = floats | integers;
 inline constexpr unsigned numbers = reals | complexes;
-inline constexpr unsigned anything = numbers | booleans;
+inline constexpr unsigned anything = numbers | booleans | bytes;
 bool is_kind(DType dtype, unsigned kinds);
 
 /// "q: f32[B, n=3]" with the operand's name where it has one, "f32[B, n=3]" otherwise.

@@ -24,7 +24,7 @@ constexpr DimRule no_dims = [](const Graph&, const Node&) { return std::vector<D
 
 DType wide(DType dtype) {
   if (is_float(dtype)) return f64;
-  if (is_integer(dtype)) return i64;
+  if (is_integer(dtype) || is_byte(dtype)) return i64;
   return is_complex(dtype) ? c128 : boolean;
 }
 
@@ -34,10 +34,12 @@ DType wide(DType dtype) {
 std::size_t parts(DType dtype) { return is_complex(dtype) ? 2 : 1; }
 
 void require_representable(const InferContext& ctx, DType dtype, double value) {
-  if (is_integer(dtype)) {
-    const double limit = dtype == i32 ? 0x1p31 : 0x1p63;
-    ctx.require(value == std::trunc(value) && value >= -limit && value < limit, "constant_value",
-                fmt::format("{} is no {}", value, name(dtype)), "give a whole number in range, or another dtype");
+  if (is_integer(dtype) || is_byte(dtype)) {
+    const auto [lowest, highest] = integer_limits(dtype);
+    // 2^63 is the double above i64's.
+    const bool fits = value >= static_cast<double>(lowest) && value < static_cast<double>(highest) + 1;
+    ctx.require(value == std::trunc(value) && fits, "constant_value", fmt::format("{} is no {}", value, name(dtype)),
+                "give a whole number in range, or another dtype");
   }
   if (dtype == boolean)
     ctx.require(value == 0 || value == 1, "constant_value", fmt::format("{} is no bool", value), "give 0 or 1");
@@ -83,6 +85,7 @@ std::vector<Sample> constant_samples() {
   };
   return {sample(f64, {2, 3}, {0.5}),   sample(f64, {2, 2}, {1, -2, 0.25, 4}),
           sample(i64, {3}, {3, -1, 7}), sample(boolean, {2}, {1, 0}),
+          sample(i8, {2}, {-128, 127}), sample(u8, {2}, {0, 255}),
           sample(f64, {}, {1.5}),       sample(f64, {2, 0}, {}),
           sample(f32, {1, 1}, {0.1}),   sample(c128, {2}, {1, 2, 3, 4}),
           sample(c128, {2}, {2})};

@@ -17,16 +17,17 @@ using dlpack::Device;
 using dlpack::ManagedTensor;
 
 constexpr std::pair<DType, DataType> dtypes[] = {
-    {f64, {DataType::real, 64, 1}},       {f32, {DataType::real, 32, 1}},    {f16, {DataType::real, 16, 1}},
-    {bf16, {DataType::bfloat, 16, 1}},    {i64, {DataType::integer, 64, 1}}, {i32, {DataType::integer, 32, 1}},
-    {boolean, {DataType::boolean, 8, 1}}, {c64, {DataType::complex, 64, 1}}, {c128, {DataType::complex, 128, 1}},
+    {f64, {DataType::real, 64, 1}},    {f32, {DataType::real, 32, 1}},           {f16, {DataType::real, 16, 1}},
+    {bf16, {DataType::bfloat, 16, 1}}, {i64, {DataType::integer, 64, 1}},        {i32, {DataType::integer, 32, 1}},
+    {i8, {DataType::integer, 8, 1}},   {u8, {DataType::unsigned_integer, 8, 1}}, {boolean, {DataType::boolean, 8, 1}},
+    {c64, {DataType::complex, 64, 1}}, {c128, {DataType::complex, 128, 1}},
 };
 
 DType dtype_of(const DataType& given) {
   for (const auto& [dtype, same] : dtypes)
     if (given.code == same.code && given.bits == same.bits && given.lanes == same.lanes) return dtype;
   throw UserError(fmt::format("DLPack: elements of code {}, {} bits, {} lanes", given.code, given.bits, given.lanes),
-                  "dlpack_dtype", "convert them to f64, f32, bf16, f16, i64, i32, bool, c64 or c128 before");
+                  "dlpack_dtype", "convert them to f64, f32, bf16, f16, i64, i32, i8, u8, bool, c64 or c128 before");
 }
 
 DataType data_type_of(DType dtype) {

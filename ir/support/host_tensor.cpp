@@ -17,7 +17,10 @@ namespace {
 
 constexpr std::size_t alignment = 64, huge_page = std::size_t{2} << 20;
 
-/// Calls f with a value of the C++ type that holds elements of `dtype`; a boolean is a uint8_t.
+/// An element of boolean: a byte of its own type, since u8 is a number.
+enum class Flag : std::uint8_t {};
+
+/// Calls f with a value of the C++ type that holds elements of `dtype`; a boolean is a Flag.
 template <class F>
 decltype(auto) with_element_type(DType dtype, F f) {
   switch (dtype) {
@@ -27,7 +30,9 @@ decltype(auto) with_element_type(DType dtype, F f) {
     case DType::f16: return f(F16{});
     case DType::i64: return f(std::int64_t{});
     case DType::i32: return f(std::int32_t{});
-    case DType::boolean: return f(std::uint8_t{});
+    case DType::i8: return f(std::int8_t{});
+    case DType::u8: return f(std::uint8_t{});
+    case DType::boolean: return f(Flag{});
     case DType::c64: return f(std::complex<float>{});
     case DType::c128: return f(std::complex<double>{});
   }
@@ -46,19 +51,21 @@ To float_to_integer(From value) {
   const auto wide = static_cast<double>(value);
   if (wide != wide) return 0;
   if (wide <= static_cast<double>(low)) return low;
-  if (wide >= -static_cast<double>(low)) return high;
+  if (wide >= static_cast<double>(high)) return high;
   return static_cast<To>(wide);
 }
 
-/// From any real type to any real or complex one. uint8_t stands for a boolean.
+/// From any real type to any real or complex one.
 template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
     return value;
   } else if constexpr (is_narrow<From>) {
     return convert<To>(to_float(value));
-  } else if constexpr (std::is_same_v<To, std::uint8_t>) {
-    return value != From{};
+  } else if constexpr (std::is_same_v<From, Flag>) {
+    return convert<To>(static_cast<std::uint8_t>(value));
+  } else if constexpr (std::is_same_v<To, Flag>) {
+    return static_cast<Flag>(value != From{});
   } else if constexpr (is_complex_type<To>) {
     return To(convert<typename To::value_type>(value));
   } else if constexpr (std::is_same_v<To, Bf16>) {
@@ -97,8 +104,8 @@ std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
       return fmt::format("{}{:+}i", value.real(), value.imag());
     } else if constexpr (is_narrow<T>) {
       return fmt::format("{}", to_float(value));
-    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
-      return value ? "true" : "false";
+    } else if constexpr (std::is_same_v<T, Flag>) {
+      return value == Flag{} ? "false" : "true";
     } else {
       return fmt::format("{}", value);
     }
@@ -293,8 +300,8 @@ std::int64_t HostTensor::get_int(std::int64_t i) const {
   check_index(i);
   return with_element_type(dtype_, [&](auto tag) -> std::int64_t {
     using T = decltype(tag);
-    if constexpr (std::is_integral_v<T>)
-      return load<T>(data_, i);
+    if constexpr (std::is_integral_v<T> || std::is_same_v<T, Flag>)
+      return convert<std::int64_t>(load<T>(data_, i));
     else
       not_possible(dtype_, "get_int()");
   });

@@ -17,8 +17,9 @@
 
 namespace lathe {
 
-/// Whether an element of `dtype` may be seen as a T: double, float, Bf16, F16, int64_t, int32_t, complex<float>,
-/// complex<double>; bool and uint8_t see a boolean; uint16_t sees the bits of a bf16 or f16.
+/// Whether an element of `dtype` may be seen as a T: double, float, Bf16, F16, int64_t, int32_t, int8_t,
+/// complex<float>, complex<double>; uint8_t sees a u8 or a boolean, bool a boolean, uint16_t the bits of a bf16 or
+/// f16.
 template <class T>
 constexpr bool holds(DType dtype) {
   if constexpr (std::is_same_v<T, double>) return dtype == f64;
@@ -28,7 +29,9 @@ constexpr bool holds(DType dtype) {
   if constexpr (std::is_same_v<T, std::uint16_t>) return dtype == bf16 || dtype == f16;
   if constexpr (std::is_same_v<T, std::int64_t>) return dtype == i64;
   if constexpr (std::is_same_v<T, std::int32_t>) return dtype == i32;
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::uint8_t>) return dtype == boolean;
+  if constexpr (std::is_same_v<T, std::int8_t>) return dtype == i8;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return dtype == u8 || dtype == boolean;
+  if constexpr (std::is_same_v<T, bool>) return dtype == boolean;
   if constexpr (std::is_same_v<T, std::complex<float>>) return dtype == c64;
   if constexpr (std::is_same_v<T, std::complex<double>>) return dtype == c128;
   return false;

@@ -75,7 +75,7 @@ HostTensor evaluate_select(OperandTensors operands, const Sizes& sizes, DType wi
 
 DType wide_storage(DType dtype) {
   if (is_float(dtype)) return f64;
-  if (is_integer(dtype)) return i64;
+  if (is_integer(dtype) || is_byte(dtype)) return i64;
   return is_complex(dtype) ? c128 : boolean;
 }
 
@@ -84,7 +84,7 @@ HostTensor evaluate_elementwise(const Node& node, const Elementwise& meaning, Op
   const DType wide = wide_storage(node.type.dtype);
   if (meaning.op == ScalarOp::select) return evaluate_select(operands, sizes, wide);
   if (meaning.op == ScalarOp::cast)  // to an integer at once, since it saturates at the ends of its own range
-    return operands[0]->cast(is_integer(node.type.dtype) ? node.type.dtype : wide).cast(wide);
+    return operands[0]->cast(wide == i64 ? node.type.dtype : wide).cast(wide);
   const ScalarOp op = meaning.op;
   switch (operands[0]->dtype()) {
     case DType::i64:
@@ -97,6 +97,8 @@ HostTensor evaluate_elementwise(const Node& node, const Elementwise& meaning, Op
     case DType::bf16:
     case DType::f16:
     case DType::i32:
+    case DType::i8:
+    case DType::u8:
     case DType::c64: break;
   }
   throw InternalError("the interpreter holds values wide");
@@ -142,11 +144,8 @@ T combine(ScalarOp op, T a, T b) {
 
 /// The identity as an integer: infinities stand for the ends of the dtype's range.
 std::int64_t integer_identity(double identity, DType dtype) {
-  const bool narrow = dtype == i32;
-  if (identity == std::numeric_limits<double>::infinity())
-    return narrow ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
-  if (identity == -std::numeric_limits<double>::infinity())
-    return narrow ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int64_t>::min();
+  if (identity == std::numeric_limits<double>::infinity()) return integer_limits(dtype).highest;
+  if (identity == -std::numeric_limits<double>::infinity()) return integer_limits(dtype).lowest;
   return static_cast<std::int64_t>(identity);
 }
 

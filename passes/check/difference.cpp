@@ -19,7 +19,7 @@ double apart(double a, double b) {
   return std::isnan(d) ? infinite : d;
 }
 
-bool is_exact(DType dtype) { return is_integer(dtype) || dtype == boolean; }
+bool is_exact(DType dtype) { return is_integer(dtype) || is_byte(dtype) || dtype == boolean; }
 
 double apart(const HostTensor& a, const HostTensor& b, std::int64_t i) {
   if (is_exact(a.dtype()) && is_exact(b.dtype())) return a.get_int(i) == b.get_int(i) ? 0 : infinite;

@@ -29,6 +29,8 @@ Precision precision_of(DType dtype) {
     case DType::f16: return {8e-3, 0x1p-14};
     case DType::i64:
     case DType::i32:
+    case DType::i8:
+    case DType::u8:
     case DType::boolean: return {0, 0};
   }
   throw InternalError("a dtype out of range");

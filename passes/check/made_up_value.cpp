@@ -82,6 +82,11 @@ HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings
     const std::int64_t bound = index_bound(graph, argument, dims);
     for (std::int64_t i = 0; i < tensor.numel(); ++i)
       tensor.set_int(i, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound)));
+  } else if (is_byte(dtype)) {
+    const auto [lowest, highest] = integer_limits(dtype);
+    const auto count = static_cast<std::uint64_t>(highest - lowest + 1);
+    for (std::int64_t i = 0; i < tensor.numel(); ++i)
+      tensor.set_int(i, lowest + static_cast<std::int64_t>(random() % count));
   } else if (dtype == boolean) {
     for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.set(i, uniform() < 0.8 ? 1 : 0);
   } else {

@@ -75,6 +75,8 @@ double strength(DType dtype) {
     case DType::f16: return 0x1p-11;
     case DType::i64:
     case DType::i32:
+    case DType::i8:
+    case DType::u8:
     case DType::boolean: return 0;
   }
   throw InternalError("a dtype out of range");

@@ -86,6 +86,8 @@ bool exact_cast(DType from, DType to) {
   if (is_complex(from) || is_complex(to)) return from == c64 && to == c128;
   switch (from) {
     case DType::boolean: return true;
+    case DType::i8:
+    case DType::u8: return is_integer(to) || is_float(to);
     case DType::i32: return to == i64 || to == f64;
     case DType::f32: return to == f64;
     case DType::bf16:

@@ -41,6 +41,8 @@ std::int64_t first_not_finite(DType part, const std::byte* data, std::int64_t co
     case f16: return first_not_finite<std::uint16_t>(data, count, 0x7c00);
     case i64:
     case i32:
+    case i8:
+    case u8:
     case boolean:
     case c64:
     case c128: break;

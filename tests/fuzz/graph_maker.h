@@ -58,6 +58,7 @@ class GraphMaker {
   Maybe integer();
   Maybe truth();
   Maybe conversion();
+  Value to_integer(const Value& a);
   Maybe source();
   Maybe view_of(const Value& a);
   Maybe reshaped(const Value& a);

@@ -100,7 +100,13 @@ GraphMaker::Maybe GraphMaker::truth() {
   }
 }
 
-/// Between any two dtypes; to integers, and roundings, only of what every way of computing gives the same.
+ir::Value GraphMaker::to_integer(const ir::Value& a) {
+  const ir::Value held = one_in(3) ? cast(a, one_in(2) ? i8 : u8) : a;
+  return cast(held, any_of(std::vector<DType>{i64, i32, boolean}));
+}
+
+/// Between any two dtypes, at times by way of bytes; to integers, and roundings, only of what every way of computing
+/// gives the same.
 GraphMaker::Maybe GraphMaker::conversion() {
   switch (below(7)) {
     case 0:
@@ -115,7 +121,7 @@ GraphMaker::Maybe GraphMaker::conversion() {
     }
     case 4: {
       const Maybe a = pick_steady(nullptr);
-      return a ? Maybe(cast(*a, any_of(std::vector<DType>{i64, i32, boolean}))) : std::nullopt;
+      return a ? Maybe(to_integer(*a)) : std::nullopt;
     }
     case 5: {
       const Maybe a = pick_steady(nullptr);
@@ -124,7 +130,7 @@ GraphMaker::Maybe GraphMaker::conversion() {
     }
     default: {
       const Maybe a = pick_kind(is_integer);
-      return a ? Maybe(cast(*a, any_of(std::vector<DType>{i64, i32, boolean}))) : std::nullopt;
+      return a ? Maybe(to_integer(*a)) : std::nullopt;
     }
   }
 }

@@ -105,6 +105,29 @@ TEST_CASE("casts truncate, saturate and round") {
   CHECK(cast(x, f64).id() == x.id());
 }
 
+TEST_CASE("bytes are converted, compared and moved, but not computed with") {
+  Interpreted t;
+  const Value x = t.input({6}, {-300, -1.9, 2.9, not_a_number, 200, 300});
+  CHECK(t.numbers(cast(x, i8)) == Numbers{-128, -1, 2, 0, 127, 127});
+  CHECK(t.numbers(cast(x, u8)) == Numbers{0, 0, 2, 0, 200, 255});
+  const Value whole = t.input(HostTensor::from_ints({4}, {-129, -1, 200, 256}));
+  CHECK(t.numbers(cast(whole, i8)) == Numbers{127, -1, -56, 0});
+  CHECK(t.numbers(cast(whole, u8)) == Numbers{127, 255, 200, 0});
+  const Value a = t.input({3}, {-128, 0, 5}, i8), b = t.input({3}, {127, 0, -5}, i8);
+  CHECK(t.run(a).dtype() == i8);
+  CHECK(t.numbers(lt(a, b)) == Numbers{1, 0, 0});
+  CHECK(t.numbers(ne(a, 0.0)) == Numbers{1, 0, 1});
+  CHECK(t.numbers(where(lt(a, b), a, b)) == Numbers{-128, 0, -5});
+  CHECK(t.numbers(cast(a, u8)) == Numbers{128, 0, 5});
+  CHECK(t.numbers(cast(cast(b, u8), f32)) == Numbers{127, 0, 251});
+  std::string text;
+  CHECK(error_label([&] { add(a, b); }, &text) == "dtype_kind");
+  CHECK(text.find("x.to(f32)") != std::string::npos);
+  CHECK(error_label([&] { sum(a); }) == "dtype_kind");
+  CHECK(error_label([&] { lt(a, t.input({3}, {1, 2, 3}, u8)); }) == "dtype_match");
+  CHECK(error_label([&] { constant(t.builder, 128, i8); }) == "constant_value");
+}
+
 TEST_CASE("element-wise errors name shapes, label and hint") {
   Interpreted t;
   const GraphBuilder::At at(t.builder, Location("mha.cpp", 14));

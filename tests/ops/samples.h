@@ -52,7 +52,7 @@ inline HostTensor random_tensor(const SampleOperand& operand, std::mt19937& gene
       result.set_complex(i, {real(generator), real(generator)});
     else if (operand.dtype == boolean)
       result.set(i, coin(generator));
-    else if (is_integer(operand.dtype))
+    else if (is_integer(operand.dtype) || is_byte(operand.dtype))
       result.set_int(i, whole(generator));
     else
       result.set(i, real(generator));

@@ -123,7 +123,7 @@ TEST_CASE("DLPack: what Lathe cannot take is an error, and deleted") {
   };
   CHECK(error_of([](auto& a) { a.device.type = dlpack::Device::cuda; }) == "dlpack_device");
   CHECK(error_of([](auto& a) { a.dtype.lanes = 4; }) == "dlpack_dtype");
-  CHECK(error_of([](auto& a) { a.dtype = {dlpack::DataType::unsigned_integer, 8, 1}; }) == "dlpack_dtype");
+  CHECK(error_of([](auto& a) { a.dtype = {dlpack::DataType::unsigned_integer, 16, 1}; }) == "dlpack_dtype");
   CHECK(error_of([](auto& a) { a.shape[0] = -1; }) == "dlpack_shape");
   CHECK(error_of([](auto& a) { a.shape = nullptr; }) == "dlpack_shape");
   CHECK(error_of([](auto& a) { a.ndim = -1; }) == "dlpack_shape");

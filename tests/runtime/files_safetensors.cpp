@@ -191,12 +191,13 @@ TEST_CASE("safetensors: what is not such a file") {
 
 TEST_CASE("safetensors: dtypes that Lathe lacks hinder only their own tensors") {
   const ScratchFolder folder;
-  spit(folder / "m", encode("{" + entry("q", "U8", "[4]", "[0,4]") + "," + entry("b", "BOOL", "[2]", "[4,6]") + "}",
-                            std::string("\0\1\2\3\1\2", 6)));
+  spit(folder / "m",
+       encode("{" + entry("q", "F8_E4M3", "[4]", "[0,4]") + "," + entry("b", "BOOL", "[2]", "[4,6]") + "}",
+              std::string("\0\1\2\3\1\2", 6)));
   const SafetensorsFile file = SafetensorsFile::open(folder / "m");
   const auto unsupported = failure_of([&] { (void)file.tensor("q"); });
   CHECK(unsupported.label == "safetensors_dtype");
-  CHECK_THAT(unsupported.text, Contains("U8") && Contains("'q'"));
+  CHECK_THAT(unsupported.text, Contains("F8_E4M3") && Contains("'q'"));
   CHECK(failure_of([&] { (void)file.tensor("b"); }).label == "safetensors_bool");
 }
 

@@ -74,6 +74,12 @@ TEST_CASE("elements are seen with their own type only") {
   HostTensor flags = HostTensor::from({3}, {0, 2, -0.0}, boolean);
   CHECK(flags.as<std::uint8_t>()[1] == 1);
   CHECK(flags.as<bool>()[2] == false);
+  const HostTensor bytes = HostTensor::from({2}, {-128, 127}, i8), counts = HostTensor::from({1}, {200}, u8);
+  CHECK(bytes.as<std::int8_t>()[0] == -128);
+  CHECK(counts.as<std::uint8_t>()[0] == 200);
+  CHECK(label_of([&] { (void)bytes.as<std::uint8_t>(); }) == "host_tensor_dtype");
+  CHECK(label_of([&] { (void)counts.as<bool>(); }) == "host_tensor_dtype");
+  CHECK(bytes.to_string() == "i8[2] [-128, 127]");
   CHECK(HostTensor::from({1}, {1}, bf16).as<std::uint16_t>()[0] == 0x3f80);
 }
 
@@ -93,6 +99,15 @@ TEST_CASE("casts follow the rules of the scalar op") {
   const std::int64_t expected[] = {1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0};
   for (std::int64_t i = 0; i < 7; ++i) CHECK(ints.get_int(i) == expected[i]);
   CHECK(reals.cast(i64).get_int(2) == std::numeric_limits<std::int64_t>::max());
+  const std::int64_t bytes[] = {1, -1, 127, -128, 0, 127, 0}, counts[] = {1, 0, 255, 0, 0, 255, 0};
+  for (std::int64_t i = 0; i < 7; ++i) {
+    CHECK(reals.cast(i8).get_int(i) == bytes[i]);
+    CHECK(reals.cast(u8).get_int(i) == counts[i]);
+  }
+  CHECK(HostTensor::from_ints({1}, {200}).cast(i8).get_int(0) == -56);
+  CHECK(HostTensor::from_ints({1}, {-1}, i8).cast(u8).get_int(0) == 255);
+  CHECK(HostTensor::from_ints({1}, {200}, u8).cast(f32).get(0) == 200);
+  CHECK(HostTensor::from_ints({1}, {2}, u8).cast(boolean).get(0) == 1);
   const HostTensor flags = reals.cast(boolean);
   CHECK(flags.get_int(4) == 1);
   CHECK(flags.get_int(6) == 0);

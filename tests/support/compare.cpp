@@ -54,7 +54,7 @@ double error_of(const HostTensor& found, const HostTensor& expected) {
   if (found.dtype() != expected.dtype() || found.shape() != expected.shape()) return infinity;
   double largest = 1, worst = 0;
   for (std::int64_t i = 0; i < expected.numel(); ++i) {
-    if (is_integer(expected.dtype())) {
+    if (is_integer(expected.dtype()) || is_byte(expected.dtype())) {
       if (found.get_int(i) != expected.get_int(i)) return infinity;
       continue;
     }

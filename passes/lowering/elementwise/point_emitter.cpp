@@ -11,10 +11,14 @@ namespace lathe {
 
 using Kind = PointInstruction::Kind;
 
-DType compute_type(DType dtype) { return dtype == bf16 || dtype == f16 ? f32 : dtype; }
+DType compute_type(DType dtype) {
+  if (is_byte(dtype)) return i32;
+  return dtype == bf16 || dtype == f16 ? f32 : dtype;
+}
 
 kernel::Value rounded(kernel::Builder& b, kernel::Value value, DType dtype) {
-  return compute_type(dtype) == dtype ? value : b.cast(b.cast(value, dtype), f32);
+  const DType compute = compute_type(dtype);
+  return compute == dtype ? value : b.cast(b.cast(value, dtype), compute);
 }
 
 namespace {
@@ -121,7 +125,7 @@ kernel::Value PointEmitter::load_at(kernel::Buffer buffer, const Place::Position
   } else {
     value = b.load_strided(buffer, at.base, context_.dim(at.stride), lanes, mask);
   }
-  return compute_type(buffer.dtype) == buffer.dtype ? value : b.cast(value, f32);
+  return b.cast(value, compute_type(buffer.dtype));
 }
 
 kernel::Value PointEmitter::load(const PointInstruction& i, Scope& scope) {
@@ -203,6 +207,8 @@ kernel::Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {
   std::vector<kernel::Value> args;
   for (const int arg : i.args) args.push_back(emit(arg, scope));
   if (i.op == ScalarOp::cast) {
+    // Floats saturate at the ends of the dtype itself.
+    if (is_byte(i.dtype)) return b.cast(b.cast(args[0], i.dtype), compute_type(i.dtype));
     const kernel::Value value = b.cast(args[0], compute_type(i.dtype));
     return rounded(b, value, i.dtype);
   }

@@ -11,9 +11,9 @@ namespace lathe {
 /// A program buffer for the storage of a node.
 using BufferOf = std::function<int(ir::ValueId)>;
 
-/// The type that a dtype is computed in: bf16 and f16 in f32.
+/// The type that a dtype is computed in: bf16 and f16 in f32, i8 and u8 in i32.
 DType compute_type(DType dtype);
-/// A value held in f32 as bf16 or f16 has it; of other dtypes the value itself.
+/// A value of the compute type as the dtype has it; where both are one, the value itself.
 kernel::Value rounded(kernel::Builder& b, kernel::Value value, DType dtype);
 
 /// Turns instructions of a point program into kernel values at places of the domain.

@@ -47,6 +47,8 @@ Bytes samples(DType dtype, std::uint64_t seed) {
       case DType::f16: put(static_cast<std::uint16_t>(bits)); break;
       case DType::i64: put(integer); break;
       case DType::i32: put(static_cast<std::int32_t>(integer)); break;
+      case DType::i8:
+      case DType::u8: put(static_cast<std::uint8_t>(bits)); break;
       case DType::boolean: put(static_cast<std::uint8_t>(bits & 1)); break;
       case DType::c64:
       case DType::c128: FAIL("complex");
