@@ -193,6 +193,7 @@ Value dropout(const Value& a, const Value& random_state, double p);
 Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
                 bool zero_masked = false);
 /// Rotary embedding in the half-split layout: x * cos + rotate_half(x) * sin (Su et al. 2021, eq. 34).
+inline Value dequantize(const Value& q, const Value& scales) { return apply(ops::dequantize, {q, scales}); }
 inline Value rope(const Value& x, const Value& cos, const Value& sin) { return apply(ops::rope, {x, cos, sin}); }
 
 }  // namespace lathe::ir

@@ -50,5 +50,6 @@ extern const Op square, reciprocal, clamp;                        // activations
 extern const Op masked_fill, tril, triu, one_hot, stop_gradient;  // masks.cpp
 extern const Op cross_entropy, dropout;                           // training.cpp
 extern const Op attention, rope;                                  // transformer.cpp
+extern const Op dequantize;                                       // quantization.cpp
 
 }  // namespace lathe::ir::ops

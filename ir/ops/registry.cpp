@@ -32,6 +32,7 @@ constexpr const Op* records[] = {
     &ops::masked_fill, &ops::tril, &ops::triu, &ops::one_hot, &ops::stop_gradient,
     &ops::cross_entropy, &ops::dropout,
     &ops::attention, &ops::rope,
+    &ops::dequantize,
 };
 // clang-format on
 

@@ -188,6 +188,47 @@ class StoredInstead {
   Dependence dependence_;
 };
 
+/// How many bytes the arguments have that point-wise values are computed from, where they are computed from those
+/// alone; nothing for other values and unknown sizes.
+std::vector<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) {
+  std::vector<std::optional<std::int64_t>> bytes(graph.nodes.size());
+  for (const ValueId id : all_values(graph)) {
+    const Node& node = graph[id];
+    auto& total = bytes[static_cast<std::size_t>(id.index)];
+    if (is_splat(node)) {
+      total = 0;
+    } else if (node.op->as<Argument>()) {
+      if (const auto count = node.type.shape.numel().value())
+        total = *count * static_cast<std::int64_t>(size_in_bytes(node.type.dtype));
+    } else if (is_alias(node) || node.op->as<Elementwise>()) {
+      total = 0;
+      for (const ValueId operand : node.operands) {
+        const auto& part = bytes[static_cast<std::size_t>(operand.index)];
+        total = total && part ? std::optional(*total + *part) : std::nullopt;
+      }
+    }
+  }
+  return bytes;
+}
+
+/// Point-wise values that lead to operands of products alone, and that are at least twice as large as the arguments
+/// which they are computed from: weights that are stored packed. Products unpack them where they read them.
+std::vector<bool> find_unpacked(const Graph& graph, const std::vector<Uses>& uses) {
+  const auto bytes = bytes_of_arguments(graph);
+  std::vector<bool> unpacked(graph.nodes.size(), false);
+  for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
+    const Node& node = graph[ValueId{i}];
+    const auto at = static_cast<std::size_t>(i);
+    if (!node.op->as<Elementwise>() || uses[at].memory || uses[at].readers.empty() || !bytes[at]) continue;
+    const auto count = node.type.shape.numel().value();
+    if (!count || *count * static_cast<std::int64_t>(size_in_bytes(node.type.dtype)) < 2 * *bytes[at]) continue;
+    unpacked[at] = std::all_of(uses[at].readers.begin(), uses[at].readers.end(), [&](ValueId reader) {
+      return graph[reader].op->as<Contraction>() || unpacked[static_cast<std::size_t>(reader.index)];
+    });
+  }
+  return unpacked;
+}
+
 }  // namespace
 
 int arithmetic_cost(const Node& node) {
@@ -214,6 +255,7 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                                  const std::vector<bool>& copied) {
   const std::vector<Uses> uses = find_uses(graph, row_sums);
   const StoredInstead instead(graph, uses);
+  const std::vector<bool> unpacked = find_unpacked(graph, uses);
   std::vector<bool> inlined(graph.nodes.size(), false);
   std::vector<int> cost(graph.nodes.size(), 0);
   std::vector<int> loads(graph.nodes.size(), 1);  // distinct buffers read by an inlined node
@@ -245,15 +287,15 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
     const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
     const bool mask = node.type.dtype == boolean || node.op == &ops::random_uniform || node.op == &ops::iota ||
                       is_index_check(graph, node);
-    const int limit = mask                                    ? mask_limit
-                      : generated                             ? shared_limit
-                      : feeds_a_join(graph, uses[at])         ? (reads <= 1 ? shared_limit : 0)
-                      : !feeds_operands_only(graph, uses[at]) ? 0
-                      : is_read_repeatedly(graph, uses[at])   ? repeated_limit
-                      : readers.size() == 1                   ? operand_limit
-                                                              : shared_limit;
+    const int limit = mask                                                     ? mask_limit
+                      : generated                                              ? shared_limit
+                      : feeds_a_join(graph, uses[at])                          ? (reads <= 1 ? shared_limit : 0)
+                      : !feeds_operands_only(graph, uses[at]) && !unpacked[at] ? 0
+                      : is_read_repeatedly(graph, uses[at])                    ? repeated_limit
+                      : readers.size() == 1                                    ? operand_limit
+                                                                               : shared_limit;
     if (total > limit) continue;
-    if (!mask && !generated && instead.stands_for_an_operand(id, inlined)) continue;
+    if (!mask && !generated && !unpacked[at] && instead.stands_for_an_operand(id, inlined)) continue;
     if (!mask && !generated && !copied.empty() && copied[at]) continue;
     inlined[at] = true;
     cost[at] = total;

@@ -45,6 +45,72 @@ std::optional<Value> permuted_result(const Context& c) {
   return contraction(operand_of(product, 0), operand_of(product, 1), roles);
 }
 
+/// A value that is computed with two dims, parts[dim] and parts[dim + 1], which a reshape then joins.
+struct JoinedDim {
+  Value parts;
+  int dim;
+};
+
+/// Where a reshape, or a cast of one, joins two neighbouring dims of what is computed, of known sizes but 1, and else
+/// keeps them; nothing for other values.
+std::optional<JoinedDim> joined_dim(const Value& value) {
+  const bool casts = is(value, ops::cast);
+  const Value joined = casts ? operand_of(value) : value;
+  if (!keeps_order(*joined.node().op) || !operand_of(joined).node().op->as<Elementwise>()) return std::nullopt;
+  const Value parts = operand_of(joined);
+  const Shape from = parts.shape(), to = joined.shape();
+  if (from.rank() != to.rank() + 1) return std::nullopt;
+  int d = 0;
+  while (d < to.rank() && from[d] == to[d]) ++d;
+  if (d == to.rank() || from[d] * from[d + 1] != to[d]) return std::nullopt;
+  for (const int i : {d, d + 1})
+    if (!from[i].value() || from[i].is(1)) return std::nullopt;
+  for (int i = d + 1; i < to.rank(); ++i)
+    if (from[i + 1] != to[i]) return std::nullopt;
+  return JoinedDim{casts ? cast(parts, value.dtype()) : parts, d};
+}
+
+/// A label that roles do not use.
+char new_label(const ContractionRoles& roles) {
+  for (char label = 'A'; label <= 'Z'; ++label)
+    if ((roles.lhs + roles.rhs + roles.out).find(label) == std::string::npos) return label;
+  return 0;
+}
+
+/// One dim as two: [.., p * q, ..] -> [.., p, q, ..].
+Value split_dim(const Value& value, int dim, const Dim& p, const Dim& q) {
+  Shape shape;
+  for (int i = 0; i < value.rank(); ++i) {
+    shape.push_back(i == dim ? p : value.shape()[i]);
+    if (i == dim) shape.push_back(q);
+  }
+  return view(value, shape);
+}
+
+/// What a product sums over is computed with its dim in two parts, such as blocks and the elements of each: it sums
+/// over both. Then it computes the operand where it reads it, which it cannot through a reshape.
+std::optional<Value> split_contracted(const Context& c) {
+  if (c.node.op != &ops::contract) return std::nullopt;
+  for (const bool left : {true, false}) {
+    ContractionRoles roles = roles_of(c.node);
+    const Value &joined = c.operand(left ? 0 : 1), &other = c.operand(left ? 1 : 0);
+    const auto found = joined_dim(joined);
+    if (!found || c.uses(joined) > 1) continue;
+    std::string &labels = left ? roles.lhs : roles.rhs, &others = left ? roles.rhs : roles.lhs;
+    const auto d = static_cast<std::size_t>(found->dim);
+    const char label = labels[d], added = new_label(roles);
+    const std::size_t at = others.find(label);
+    if (!added || roles.out.find(label) != std::string::npos || at == std::string::npos) continue;
+    const Value& computed = found->parts;
+    const Dim p = computed.shape()[found->dim], q = computed.shape()[found->dim + 1];
+    const Value parts = split_dim(other, static_cast<int>(at), p, q);
+    labels.insert(d + 1, 1, added);
+    others.insert(at + 1, 1, added);
+    return left ? contraction(computed, parts, roles) : contraction(parts, computed, roles);
+  }
+  return std::nullopt;
+}
+
 /// Letters in order of appearance, so that equal products read equally: "nqhd,nkhd->nhqk" -> "abcd,aecd->acbe".
 std::optional<Value> rename_labels(const Context& c) {
   if (c.node.op != &ops::contract) return std::nullopt;
@@ -69,6 +135,8 @@ constexpr Rule all_contract_rules[] = {
     {"permuted_result",
      "permute(contract(a, b)) -> contract(a, b) that writes in that order, where nothing else reads it",
      permuted_result},
+    {"split_contracted", "contract(a, reshape(b)) -> contract(reshape(a), b) where b is computed with the dim in two",
+     split_contracted},
     {"rename_labels", "contract's labels in order of appearance", rename_labels},
 };
 

@@ -33,7 +33,8 @@ bool same_type(const TensorType& a, const TensorType& b) {
 /// Whether the op refuses the sample once its sizes are unknown, for a reason that only sizes can settle: half of an
 /// unknown, a dim that is the rest of one, strides of a join of two.
 bool undecidable(const Op& op, const Sample& sample) {
-  static const std::set<std::pair<std::string_view, std::string>> reasons = {{"rope", "rope_even"},
+  static const std::set<std::pair<std::string_view, std::string>> reasons = {{"dequantize", "dequantize_scales"},
+                                                                             {"rope", "rope_even"},
                                                                              {"view", "view_stride"},
                                                                              {"view", "view_infer"},
                                                                              {"reshape", "view_infer"},

@@ -209,6 +209,17 @@ TEST_CASE("attention weighs values by the softmax of masked scores") {
   check_near(t.numbers(attention(q, k, v, nothing, 0.5, false, true)), Numbers(4, 0));
 }
 
+TEST_CASE("dequantize multiplies each block by its scale") {
+  Interpreted t;
+  const Value q = t.input({2, 4}, {-127, 1, 2, 3, 4, 5, 6, 127}, i8);
+  const Value scales = t.input({2, 2}, {0.5, 2, 0, -1});
+  CHECK(dequantize(q, scales).dtype() == f64);
+  check_near(t.numbers(dequantize(q, scales)), {-63.5, 0.5, 4, 6, 0, 0, -6, -127});
+  const Value narrow = cast(scales, bf16);
+  CHECK(dequantize(q, narrow).dtype() == bf16);
+  check_near(t.numbers(dequantize(q, narrow)), {-63.5, 0.5, 4, 6, 0, 0, -6, -127});
+}
+
 TEST_CASE("rope rotates the halves of the last dim") {
   Interpreted t;
   const double c = std::cos(0.3), s = std::sin(0.3);

@@ -35,12 +35,20 @@ bool Place::merges(const Linear& form, const std::vector<int>& dims, const Shape
   return true;
 }
 
-/// The index along dim number `which` of a group: (base / product of the inner sizes) % its size.
-kernel::Value Place::component(std::size_t group, std::size_t which) {
-  const auto key = std::make_pair(group, which);
+/// Whether all lanes differ in the index along the last dim of the group alone: it is known to begin at a multiple of
+/// the lanes, which that dim's size is too.
+bool Place::stay_in_one_run(const IndexGroup& group) const {
+  const auto size = domain_[group.dims.back()].value();
+  return size && *size % group.lanes == 0 && context_.builder.divisor(group.base) % group.lanes == 0;
+}
+
+/// The index along dim number `which` of a group: (base / product of the inner sizes) % its size. Of its lanes, or of
+/// lane 0.
+kernel::Value Place::component(std::size_t group, std::size_t which, bool of_lanes) {
+  const auto key = std::make_tuple(group, which, of_lanes);
   if (const auto at = components_.find(key); at != components_.end()) return at->second;
   const IndexGroup& g = groups_[group];
-  kernel::Value index = g.lanes > 1 ? context_.builder.ramp(g.base, g.lanes) : g.base;
+  kernel::Value index = g.lanes > 1 && of_lanes ? context_.builder.ramp(g.base, g.lanes) : g.base;
   Dim inner(1);
   for (std::size_t i = which + 1; i < g.dims.size(); ++i) inner = inner * domain_[g.dims[i]].unnamed();
   if (!inner.is(1)) index = index / context_.dim(inner);
@@ -92,11 +100,14 @@ Place::Position Place::position(const Linear& form) {
       if (group.lanes > 1) p.stride = stride;
       continue;
     }
+    const bool in_one_run = group.lanes > 1 && stay_in_one_run(group);
     for (std::size_t i = 0; i < group.dims.size(); ++i) {
       const Dim& stride = coefficient(form, group.dims[i]);
       if (stride.is(0) || domain_[group.dims[i]].is(1)) continue;
-      const kernel::Value part = component(g, i) * context_.dim(stride);
-      if (group.lanes > 1) {
+      const bool lanes_differ = group.lanes > 1 && !in_one_run;
+      const kernel::Value part = component(g, i, lanes_differ) * context_.dim(stride);
+      if (in_one_run && i + 1 == group.dims.size()) p.stride = stride;
+      if (lanes_differ) {
         vector = vector ? *vector + part : part;
       } else {
         p.base = p.base + part;

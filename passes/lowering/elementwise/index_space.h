@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "passes/lowering/elementwise/point_program.h"
@@ -39,13 +40,14 @@ class Place {
   static bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);
 
  private:
-  kernel::Value component(std::size_t group, std::size_t which);
+  bool stay_in_one_run(const IndexGroup& group) const;
+  kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
   bool is_one_of_many(const Linear& form) const;
   kernel::Value offset(const Linear& form);
   KernelContext& context_;
   const Shape& domain_;
   std::vector<IndexGroup> groups_;
-  std::map<std::pair<std::size_t, std::size_t>, kernel::Value> components_;
+  std::map<std::tuple<std::size_t, std::size_t, bool>, kernel::Value> components_;
 };
 
 }  // namespace lathe

@@ -273,6 +273,30 @@ TEST_CASE("canonicalize: contractions", "[canonicalize]") {
           turned + "%2 = exp %1 : f64[b, a, b]\noutput \"o\" %2\noutput \"p\" %1\n");
 }
 
+TEST_CASE("canonicalize: a product sums over both dims that its operand is computed with", "[canonicalize]") {
+  const std::string computed = "%1 = view %x {shape=[a, b, 3, 2]}\n%2 = exp %1\n";
+  const std::string product = canonical_body(computed +
+                                             "%3 = view %2 {shape=[a, b, 6]}\n%4 = contract %y, %3 "
+                                             "{spec=\"abk,ack->abc\"}\noutput \"o\" %4\n");
+  CHECK(product.find("spec=\"abcd,aecd->abe\"") != std::string::npos);
+  const std::string other = canonical_body(computed +
+                                           "%3 = view %2 {shape=[a, b, 6]}\n%4 = contract %3, %y "
+                                           "{spec=\"abk,ack->abc\"}\noutput \"o\" %4\n");
+  CHECK(other.find("spec=\"abcd,aecd->abe\"") != std::string::npos);
+  const std::string narrowed = canonical_body(computed +
+                                              "%3 = view %2 {shape=[a, b, 6]}\n%4 = cast %3 {dtype=f32}\n%5 = cast "
+                                              "%y {dtype=f32}\n%6 = contract %5, %4 {spec=\"abk,ack->abc\"}\n"
+                                              "output \"o\" %6\n");
+  CHECK(narrowed.find("spec=\"abcd,aecd->abe\"") != std::string::npos);
+  // Of another dim, of what is stored, or of what is read elsewhere.
+  const auto keeps = [](const std::string& lines) { return canonical_body(lines).find("abcd") == std::string::npos; };
+  CHECK(keeps(computed + "%3 = view %2 {shape=[a, b, 6]}\n%4 = contract %y, %3 {spec=\"abk,abj->akj\"}\noutput "
+                         "\"o\" %4\n"));
+  CHECK(keeps("%1 = contract %y, %x {spec=\"abk,ack->abc\"}\noutput \"o\" %1\n"));
+  CHECK(keeps(computed + "%3 = view %2 {shape=[a, b, 6]}\n%4 = contract %y, %3 {spec=\"abk,ack->abc\"}\noutput "
+                         "\"o\" %4\noutput \"p\" %3\n"));
+}
+
 TEST_CASE("canonicalize: contractions of dims in a ring", "[canonicalize]") {
   becomes(
       "%1 = permute %x {dims=[2, 0, 1]}\n%2 = contract %1, %y {spec=\"kab,abj->kj\"}\n%3 = contract %1, %1 "
