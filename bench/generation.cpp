@@ -1,5 +1,5 @@
 // The part of bench/run_generation.py that Lathe plays: reads a prompt and goes on with it, on demand.
-//   bench_generation DIR [--dtype f32|bf16] [--threads N] [--mapped]
+//   bench_generation DIR [--dtype f32|bf16] [--weights stored|q8] [--threads N] [--mapped]
 // Commands on standard input, one a line, answered by seconds:
 //   prompt TOKENS     reads a prompt of that many tokens
 //   steps COUNT       adds tokens one by one: seconds of all
@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
     CachedLmOptions options;
     std::string folder;
     bool mapped = false;
+    pretrained::LoadOptions load;
     options.threads = 2;
     for (int i = 1; i < argc; ++i) {
       const std::string word = argv[i];
@@ -72,12 +73,14 @@ int main(int argc, char** argv) {
         options.dtype = *parse_dtype(argv[++i]);
       else if (word == "--threads" && i + 1 < argc)
         options.threads = std::stoi(argv[++i]);
+      else if (word == "--weights" && i + 1 < argc)
+        load.weights = std::string(argv[++i]) == "q8" ? pretrained::WeightFormat::q8 : load.weights;
       else if (word == "--mapped")
         mapped = true;
       else
         folder = word;
     }
-    pretrained::Pretrained loaded = pretrained::load(folder);
+    pretrained::Pretrained loaded = pretrained::load(folder, load);
     if (!mapped && fits_in_memory(loaded.weights)) loaded.weights.copy_to_memory();
     CachedLm lm(*loaded.model, loaded.weights, options);
     serve(lm, loaded.model->vocabulary_size(), options.threads);

@@ -3,7 +3,8 @@
 
 Usage: bench/run_generation.py [--build FOLDER] [--threads N] [--rounds N] [--folder FOLDER] [--prompt N] [--tokens N]
 Needs numpy, gguf and llama-cpp-python (PyPI) for the peer; without them Lathe runs alone. Prints medians over the rounds, and the
-best beside them. Both compute in the dtype of the weights: decode as a share of the read bandwidth, the prompt as a share of the FMA peak, both probed in each round.
+best beside them. Both compute in the dtype of the weights; q8 is made of the bf16 directory and
+computed in f32, beside llama.cpp's Q8_0. Decode as a share of the read bandwidth, the prompt as a share of the FMA peak, both probed in each round.
 """
 import argparse
 import pathlib
@@ -20,8 +21,8 @@ class Lathe:
     name = 'lathe'
 
     def __init__(self, build, folder, dtype, threads):
-        self.process = subprocess.Popen([build / 'bench/bench_generation', folder / dtype, '--dtype', dtype,
-                                         '--threads', str(threads)],
+        how = ['bf16', '--dtype', 'f32', '--weights', 'q8'] if dtype == 'q8' else [dtype, '--dtype', dtype]
+        self.process = subprocess.Popen([build / 'bench/bench_generation', folder / how[0], *how[1:], '--threads', str(threads)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, text):
@@ -69,7 +70,9 @@ def flops(count):
 def step_bytes(dtype, length):
     c = llama_files.CONFIG
     weights = sum(one[2][0] * (one[2][1] if len(one[2]) > 1 else 1) for one in llama_files.shapes())
-    return (weights + 2 * c['num_hidden_layers'] * length * c['hidden_size']) * (2 if dtype == 'bf16' else 4)
+    cache = 2 * c['num_hidden_layers'] * length * c['hidden_size']
+    size = {'f32': 4, 'bf16': 2}
+    return weights * 8.5 / 8 + cache * 4 if dtype == 'q8' else (weights + cache) * size[dtype]
 
 
 def programs(options, dtype):
@@ -82,8 +85,8 @@ def programs(options, dtype):
 
 
 def prepare(folder):
-    for dtype in ('f32', 'bf16'):
-        if not (folder / dtype / 'model.safetensors').exists():
+    for dtype in ('f32', 'bf16', 'q8'):
+        if dtype != 'q8' and not (folder / dtype / 'model.safetensors').exists():
             llama_files.write_directory(folder / dtype, dtype)
         if not (folder / f'{dtype}.gguf').exists():
             try:
@@ -104,7 +107,7 @@ def main():
     prepare(options.folder)
     print('| dtype | program | prompt ms (best) | of FMA peak | ms a token (best) | of read bandwidth | prompt, times Lathe | token, times Lathe |')
     print('|---|---|---|---|---|---|---|---|')
-    for dtype in ('f32', 'bf16'):
+    for dtype in ('f32', 'bf16', 'q8'):
         running = programs(options, dtype)
         times = {p.name: ([], []) for p in running}
         peaks = []

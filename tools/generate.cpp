@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/precision.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 
@@ -19,7 +20,7 @@ namespace lathe::tools {
 namespace {
 
 struct GenerateOptions {
-  std::string folder, file, system, dtype = "f32";
+  std::string folder, file, system, dtype = "f32", weights = "stored";
   std::vector<std::string> prompts, stop;
   bool chat = false, greedy = false, quiet = false, ignore_end = false;
   std::optional<std::int64_t> max_new_tokens, top_k;
@@ -66,8 +67,8 @@ class Command {
       : o_(options),
         cache_(cache_folder()),
         generator_(Generator::load(
-            o_.folder,
-            {.dtype = *parse_dtype(o_.dtype), .chunk = o_.chunk, .threads = o_.threads, .cache = &cache_})),
+            o_.folder, {.dtype = *parse_dtype(o_.dtype), .chunk = o_.chunk, .threads = o_.threads, .cache = &cache_},
+            {.weights = weight_format(o_.weights)})),
         how_(generation_options(o_, generator_.defaults())) {}
 
   void run() {
@@ -167,6 +168,7 @@ void add_generate(CLI::App& app) {
                    "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
+  add_weights_option(*command, o->weights);
   command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -177,7 +179,7 @@ void add_generate(CLI::App& app) {
       "Examples:\n"
       "  lathe generate Llama-3.2-1B \"Once upon a time\" -n 100\n"
       "  lathe generate Qwen3-0.6B --chat \"What is a monad?\" --temperature 0.7 --top-p 0.9\n"
-      "  lathe generate Qwen3-0.6B --chat");
+      "  lathe generate Qwen3-0.6B --chat --weights q8");
   command->callback([o] { Command(*o).run(); });
 }
 

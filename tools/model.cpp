@@ -26,7 +26,7 @@ struct ModelOptions {
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0;
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
-  std::string part = "logits", dtype = "f32";  ///< of a directory
+  std::string part = "logits", dtype = "f32", weights = "stored";  ///< of a directory
 };
 
 /// A named number, or the model's own where none is given.
@@ -114,7 +114,8 @@ void write_folder(const ModelOptions& options) {
   if (options.step)
     throw UserError("a training step of a directory is made by lathe finetune", "usage", "leave out --step");
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
-  const ir::Graph graph = pretrained_graph(pretrained::load(options.name), part, *parse_dtype(options.dtype));
+  const ir::Graph graph = pretrained_graph(
+      pretrained::load(options.name, {.weights = weight_format(options.weights)}), part, *parse_dtype(options.dtype));
   write_text(options.output, ir::print(with_precision(graph, options.precision)));
 }
 
@@ -155,6 +156,7 @@ void add_model(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "Of a directory: what is computed in; weights stay as stored")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
+  add_weights_option(*command, options->weights);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_option("--layers", options->layers, "Layers (of each stack)")
       ->capture_default_str()

@@ -14,6 +14,19 @@ CLI::Option* add_precision_option(CLI::App& command, std::string& precision) {
       ->capture_default_str();
 }
 
+CLI::Option* add_weights_option(CLI::App& command, std::string& weights) {
+  return command
+      .add_option(
+          "--weights", weights,
+          "Of a directory: stored, as the files have them, or q8, matrices in 8 bits, half the memory of bf16")
+      ->check(CLI::IsMember({"stored", "q8"}))
+      ->capture_default_str();
+}
+
+pretrained::WeightFormat weight_format(const std::string& weights) {
+  return weights == "q8" ? pretrained::WeightFormat::q8 : pretrained::WeightFormat::stored;
+}
+
 ir::Graph with_precision(const ir::Graph& graph, const std::string& precision) {
   return precision == "f32" ? graph : ir::mixed_precision(graph, *parse_dtype(precision));
 }

@@ -3,12 +3,17 @@
 #include <CLI/App.hpp>
 #include <string>
 
+#include "frontend/pretrained/quantize_weights.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::tools {
 
 /// Adds --precision f32|bf16|f16: mixed precision, see passes/transforms/mixed_precision.h.
 CLI::Option* add_precision_option(CLI::App& command, std::string& precision);
+
+/// Adds --weights stored|q8: how the weights of a Hugging Face directory are held.
+CLI::Option* add_weights_option(CLI::App& command, std::string& weights);
+pretrained::WeightFormat weight_format(const std::string& weights);
 
 /// The graph as it is at f32, else in mixed precision.
 ir::Graph with_precision(const ir::Graph& graph, const std::string& precision);

@@ -60,6 +60,7 @@ def write_directory(folder, dtype):
 
 
 def write_gguf(path, dtype):
+    """dtype: f32, bf16, or q8: Q8_0, made of the numbers that bf16 has."""
     import gguf
     c = CONFIG
     writer = gguf.GGUFWriter(path, 'llama')
@@ -75,10 +76,13 @@ def write_gguf(path, dtype):
     writer.add_tokenizer_model('gpt2')
     writer.add_token_list([f't{i}' for i in range(c['vocab_size'])])
     writer.add_token_merges(['t 1'])
-    kind = gguf.GGMLQuantizationType.BF16 if dtype == 'bf16' else gguf.GGMLQuantizationType.F32
+    kinds = gguf.GGMLQuantizationType
     for _, name, x in values():
         if dtype == 'bf16' and x.ndim == 2:
-            writer.add_tensor(name, bf16_bits(x).view(np.uint8), raw_dtype=kind)
+            writer.add_tensor(name, bf16_bits(x).view(np.uint8), raw_dtype=kinds.BF16)
+        elif dtype == 'q8' and x.ndim == 2:
+            held = (bf16_bits(x).astype(np.uint32) << 16).view(np.float32)
+            writer.add_tensor(name, gguf.quants.quantize(held, kinds.Q8_0), raw_dtype=kinds.Q8_0)
         else:
             writer.add_tensor(name, x)
     writer.write_header_to_file()

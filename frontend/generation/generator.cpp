@@ -111,8 +111,9 @@ bool Generation::step() {
   return true;
 }
 
-Generator Generator::load(const std::filesystem::path& folder, const CachedLmOptions& options) {
-  pretrained::Pretrained model = pretrained::load(folder);
+Generator Generator::load(const std::filesystem::path& folder, const CachedLmOptions& options,
+                          const pretrained::LoadOptions& weights) {
+  pretrained::Pretrained model = pretrained::load(folder, weights);
   if (fits_in_memory(model.weights)) model.weights.copy_to_memory();
   Generator made(std::move(model), Tokenizer::load(folder), options);
   made.set_defaults(load_generation_options(folder));

@@ -113,7 +113,8 @@ class Generator {
  public:
   /// Weights are copied out of the mapped files where there is plenty of memory: fits_in_memory(). UserErrors of
   /// pretrained::load, Tokenizer::load, load_generation_options.
-  static Generator load(const std::filesystem::path& folder, const CachedLmOptions& options = {});
+  static Generator load(const std::filesystem::path& folder, const CachedLmOptions& options = {},
+                        const pretrained::LoadOptions& weights = {});
   Generator(pretrained::Pretrained model, Tokenizer tokenizer, const CachedLmOptions& options = {});
 
   /// What the directory says of generation: to be changed and passed on.

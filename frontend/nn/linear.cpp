@@ -82,7 +82,7 @@ Embedding::Embedding(const Module& parent, std::string_view name, const Dim& cou
 
 Tensor Embedding::operator()(const Tensor& ids, Where at) const {
   const CallSite line(ids, at, path());
-  return embedding(ids, table_.in(ids));
+  return table_.rows(ids);
 }
 
 }  // namespace lathe::nn

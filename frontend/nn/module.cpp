@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "frontend/initialize.h"
+#include "frontend/ops.h"
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
@@ -44,25 +45,55 @@ ParameterFilter filter(const Module& module, const Choose& choose) {
 
 }  // namespace
 
-Tensor Parameter::in(const Graph& graph) const {
-  if (const auto found = graph.builder().find_argument(info_->name)) {
+/// An argument of its own in a graph, declared at the first use.
+Tensor Parameter::declared(const Graph& graph, const std::string& name, DType dtype, const Shape& shape) const {
+  if (const auto found = graph.builder().find_argument(name)) {
     const ir::TensorType& type = found->type();
-    if (found->node().op == &ir::ops::parameter && type.dtype == info_->dtype && type.shape == info_->shape)
-      return Tensor(*found);
+    if (found->node().op == &ir::ops::parameter && type.dtype == dtype && type.shape == shape) return Tensor(*found);
     throw UserError(info_->loc, "parameter",
-                    fmt::format("@{} has an argument {} already, of type {}, not {}{}", graph.ir().name, info_->name,
-                                type.to_string(), lathe::name(info_->dtype), info_->shape.to_string()),
+                    fmt::format("@{} has an argument {} already, of type {}, not {}{}", graph.ir().name, name,
+                                type.to_string(), lathe::name(dtype), shape.to_string()),
                     "argument_name", "give the module or the argument another name");
   }
   const ir::GraphBuilder::At at(graph.builder(), info_->loc);
-  const ir::Value made = graph.builder().argument(ir::ops::parameter, info_->name, info_->dtype, info_->shape);
-  graph.state_->initializers.push_back({info_->name, info_->init});
+  const ir::Value made = graph.builder().argument(ir::ops::parameter, name, dtype, shape);
+  graph.state_->initializers.push_back({name, is_quantized() ? Init::zeros() : info_->init});
   return Tensor(made);
 }
 
+Shape Parameter::stored_shape() const {
+  return info_->transposed ? Shape{info_->shape[1], info_->shape[0]} : info_->shape;
+}
+
+Tensor Parameter::in(const Graph& graph) const { return declared(graph, info_->name, info_->dtype, stored_shape()); }
+
+Tensor Parameter::scales(const Graph& graph) const {
+  const Shape stored = stored_shape();
+  return declared(graph, scales_name(), f32, {stored[0], Dim(stored[1].value().value_or(0) / info_->block)});
+}
+
 Tensor Parameter::as(const Tensor& like, Where at) const {
-  const Tensor parameter = in(like, at);
-  return parameter.dtype() == like.dtype(at) ? parameter : parameter.to(like.dtype(), at);
+  const Graph graph = like.graph(at);
+  const Tensor stored = in(graph);
+  const Tensor parameter = is_quantized() ? dequantize(stored, scales(graph), at) : stored;
+  const Tensor cast = parameter.dtype() == like.dtype(at) ? parameter : parameter.to(like.dtype(), at);
+  return info_->transposed ? cast.transpose(0, 1, at) : cast;
+}
+
+Tensor Parameter::rows(const Tensor& ids, Where at) const {
+  const Graph graph = ids.graph(at);
+  const Tensor found = embedding(ids, in(graph), at);
+  return is_quantized() ? dequantize(found, embedding(ids, scales(graph), at), at) : found;
+}
+
+void Parameter::store_quantized(std::int64_t block, bool transposed) const {
+  const int last = transposed ? 0 : 1;
+  const bool is_matrix = info_->shape.rank() == 2 && block > 0;
+  if (!is_matrix || info_->shape[last].value().value_or(1) % block != 0)
+    throw UserError(info_->loc, "parameter",
+                    fmt::format("{} {} has no rows of blocks of {}", info_->name, info_->shape.to_string(), block),
+                    "quantize_block", "give a matrix whose rows are a multiple of the block");
+  info_->dtype = i8, info_->block = block, info_->transposed = transposed;
 }
 
 Module::Module(std::string_view kind) : node_(std::make_shared<Node>()) {

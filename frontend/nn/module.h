@@ -45,8 +45,19 @@ class Parameter {
   /// The same in the dtype of `like`: weights may be stored in another one than is computed in.
   Tensor as(const Tensor& like, Where at = Where::current()) const;
 
+  /// Rows of a table, for each id: i64 [..] -> [.., d], in the dtype of the table.
+  Tensor rows(const Tensor& ids, Where at = Where::current()) const;
+
   /// Another dtype to store it in, before it is first used in a graph.
   void store_as(DType dtype) const { info_->dtype = dtype; }
+  /// From now on a matrix, or its transpose, is stored as dequantize() takes it (runtime/parameters/quantize.h): i8
+  /// numbers under its own name, and f32 scales, one for each `block` neighbours of a row, under scales_name(). as()
+  /// and rows() give what it stands for; in() the numbers as they are stored. The shape stays that of the matrix.
+  /// UserError [quantize_block] for what is no matrix of known rows that are blocks.
+  void store_quantized(std::int64_t block, bool transposed = false) const;
+  bool is_quantized() const { return info_->block > 0; }
+  bool is_transposed() const { return info_->transposed; }  ///< as it is stored
+  std::string scales_name() const { return info_->name + ".scales"; }
 
  private:
   friend class Module;
@@ -58,7 +69,12 @@ class Parameter {
     Location loc;
     bool frozen = false;
     std::string group = {};
+    std::int64_t block = 0;  ///< quantized: that share a scale
+    bool transposed = false;
   };
+  Tensor declared(const Graph& graph, const std::string& name, DType dtype, const Shape& shape) const;
+  Shape stored_shape() const;
+  Tensor scales(const Graph& graph) const;
   explicit Parameter(Info info) : info_(std::make_shared<Info>(std::move(info))) {}
   std::shared_ptr<Info> info_;
 };

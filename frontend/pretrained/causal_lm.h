@@ -58,6 +58,8 @@ class CausalLm : public nn::Module {
 
   std::int64_t vocabulary_size() const { return embed_.table().shape()[0].value().value_or(0); }
 
+  /// The table of embeddings [vocab, hidden].
+  const nn::Parameter& table() const { return embed_.table(); }
   /// The parameter that is the table of the output layer too; nothing where that has its own.
   std::optional<nn::Parameter> tied() const { return head_ ? std::nullopt : std::optional(embed_.table()); }
   /// The output layer, where it has a table of its own.

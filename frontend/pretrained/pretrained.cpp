@@ -26,21 +26,27 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
 
 }  // namespace
 
-Pretrained load(const std::filesystem::path& folder) {
+Pretrained load(const std::filesystem::path& folder, const LoadOptions& options) {
   const TensorFolder tensors = TensorFolder::open(folder);
   Pretrained loaded{{read_config(folder)}, nullptr};
   MadeCausalLm made = make_causal_lm(loaded.config);
   if (made.model->tied()) made.names.ignored.insert(made.names.ignored.end(), {"lm_head.weight", "embed_out.weight"});
   take_weights(loaded, tensors, *made.model, made.names);
   loaded.model = std::move(made.model);
+  if (options.weights == WeightFormat::q8) quantize_weights(loaded, *loaded.model);
   return loaded;
 }
 
 void save(const ModelFiles& files, const std::filesystem::path& folder) {
-  make_folder(folder);
   std::vector<PlacedTensor> tensors;
-  for (const auto& [parameter, place] : files.places)
-    tensors.push_back({place.file, view_of(place.tensor, files.weights.get(parameter))});
+  for (const auto& [parameter, place] : files.places) {
+    const HostTensor& value = files.weights.get(parameter);
+    if (is_byte(value.dtype()))
+      throw UserError(fmt::format("{} is quantized, which {} has no name for", parameter, place.tensor),
+                      "quantized_weights", "load the model with its weights as they are stored to save it");
+    tensors.push_back({place.file, view_of(place.tensor, value)});
+  }
+  make_folder(folder);
   write_tensor_folder(folder, tensors);
   for (const auto& [path, text] : files.others) write_text(folder / path, text);
   write_text(folder / "config.json", files.config_text);

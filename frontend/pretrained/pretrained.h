@@ -5,6 +5,7 @@
 
 #include "frontend/pretrained/causal_lm.h"
 #include "frontend/pretrained/model_files.h"
+#include "frontend/pretrained/quantize_weights.h"
 
 namespace lathe::pretrained {
 
@@ -18,6 +19,10 @@ struct PretrainedModel : ModelFiles {
 /// Seq2SeqLm in seq2seq/, ImageModel in image_models/.
 using Pretrained = PretrainedModel<CausalLm>;
 
+struct LoadOptions {
+  WeightFormat weights = WeightFormat::stored;
+};
+
 /// Reads config.json and the tensors of a directory:
 ///
 ///   auto llama = pretrained::load("Llama-3.2-1B");
@@ -28,12 +33,13 @@ using Pretrained = PretrainedModel<CausalLm>;
 ///
 /// UserErrors: those of Config and TensorFolder; [model_missing] for tensors that the files lack, [model_left_over]
 /// for tensors that the model has no use for, [model_shape] where a shape differs, each naming file, tensor and
-/// shapes.
-Pretrained load(const std::filesystem::path& folder);
+/// shapes; those of quantize_weights().
+Pretrained load(const std::filesystem::path& folder, const LoadOptions& options = {});
 
 /// Writes the directory of a model of any kind anew: config.json and its other files as they were read, the weights
 /// as they are now, under the names and in the files that they came from. The folder is made where it is missing.
-/// UserErrors of write_tensor_folder, [file_write].
+/// UserErrors of write_tensor_folder, [file_write],
+/// [quantized_weights] for a model that was loaded quantized.
 void save(const ModelFiles& files, const std::filesystem::path& folder);
 
 }  // namespace lathe::pretrained
