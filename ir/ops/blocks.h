@@ -25,6 +25,15 @@ inline Blocks blocks_of(const std::vector<std::int64_t>& sizes, int d) {
   return blocks;
 }
 
+/// What an op along dim `dim` does the same to every part of (DimRule): all other dims of its one operand.
+inline std::vector<DimPair> dims_beside(const Graph&, const Node& node) {
+  const int rank = node.type.rank(), d = dim_of(node, rank);
+  std::vector<DimPair> pairs;
+  for (int i = 0; i < rank; ++i)
+    if (i != d) pairs.push_back({0, i, i});
+  return pairs;
+}
+
 /// Copies `count` elements.
 inline void copy_elements(const HostTensor& from, std::int64_t at, HostTensor& to, std::int64_t to_at,
                           std::int64_t count) {

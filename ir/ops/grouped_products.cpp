@@ -90,6 +90,13 @@ HostTensor grouped_matmul_reference(const Node& node, Operands operands, const S
   return result;
 }
 
+/// Columns go by those of the weights; whose a row is, is looked up among all rows.
+std::vector<DimPair> grouped_matmul_dims(const Graph&, const Node& node) {
+  std::vector<DimPair> pairs;
+  for (int i = 2; i < static_cast<int>(node.operands.size()); ++i) pairs.push_back({i, 0, 1});
+  return pairs;
+}
+
 /// x's by the weights the other way, each weight's by the rows of its segment.
 void grouped_matmul_gradient(const GradientContext& g) {
   const auto groups = static_cast<int>(g.operands.size()) - 2;
@@ -138,6 +145,8 @@ HostTensor segment_outer_reference(const Node& node, Operands operands, const Si
   }
   return result;
 }
+
+std::vector<DimPair> segment_outer_dims(const Graph&, const Node&) { return {{0, 1, 1}, {1, 1, 2}}; }
 
 void segment_outer_gradient(const GradientContext& g) {
   const auto groups = static_cast<int>(*g.node.type.shape[0].value());
@@ -191,7 +200,7 @@ constinit const Op grouped_matmul = {
     .attrs = std::span<const AttrSpec>(),
     .labels = grouped_labels,
     .infer = infer_grouped_matmul,
-    .meaning = Custom{CustomKind::grouped_matmul, grouped_matmul_reference},
+    .meaning = Custom{CustomKind::grouped_matmul, grouped_matmul_reference, DimRule(grouped_matmul_dims)},
     .precision = MixedPrecision::narrow,
     .gradient = GradientRule(grouped_matmul_gradient),
     .samples = grouped_matmul_samples,
@@ -206,7 +215,7 @@ constinit const Op segment_outer = {
     .attrs = segment_outer_attrs,
     .labels = grouped_labels,
     .infer = infer_segment_outer,
-    .meaning = Custom{CustomKind::segment_outer, segment_outer_reference},
+    .meaning = Custom{CustomKind::segment_outer, segment_outer_reference, DimRule(segment_outer_dims)},
     .precision = MixedPrecision::narrow,
     .gradient = GradientRule(segment_outer_gradient),
     .samples = segment_outer_samples,

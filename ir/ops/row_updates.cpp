@@ -81,7 +81,11 @@ std::vector<DimPair> update_rows_dims(const Graph& graph, const Node& node) {
   std::vector<DimPair> pairs;
   for (int i = 0; i < rank; ++i)
     if (i != d) pairs.insert(pairs.end(), {{0, i, i}, {2, i, i}});
-  if (graph[node.operands[1]].type.rank() == 2) pairs.push_back({1, 0, 0});
+  const int positions = graph[node.operands[1]].type.rank();
+  const Lists lists = lists_of(rank, positions, d);
+  if (lists == Lists::outer) pairs.push_back({1, 0, 0});
+  for (int i = 0; lists == Lists::all && i < rank; ++i)
+    if (i != d) pairs.push_back({1, i, i});
   return pairs;
 }
 
