@@ -62,7 +62,7 @@ void serve(CachedLm& lm, std::int64_t vocab, int threads) {
 
 int main(int argc, char** argv) {
   try {
-    CachedLmOptions options;
+    SequenceModelOptions options;
     std::string folder;
     bool mapped = false;
     pretrained::LoadOptions load;

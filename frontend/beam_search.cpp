@@ -17,16 +17,10 @@ constexpr double nothing = -1e9;
 
 struct Extension {
   std::vector<std::int64_t> tokens;
-  double score = nothing;  // the sum of log-probabilities; over the length where it has ended
+  std::int64_t parent = 0;  // what it extends, among those that went on
+  double score = nothing;   // the sum of log-probabilities; over the length where it has ended
   bool ended = false;
 };
-
-void check(const BeamOptions& o) {
-  if (o.width < 1 || o.results < 1 || o.results > o.width || o.longest < 1 || !std::isfinite(o.length_penalty))
-    throw UserError(fmt::format("beam search: width {}, results {}, longest {}, length_penalty {}", o.width,
-                                o.results, o.longest, o.length_penalty),
-                    "decoding_options", "width, results and longest are 1 or more, results are at most width");
-}
 
 std::vector<double> log_softmax(const std::vector<double>& logits) {
   if (logits.empty())
@@ -49,7 +43,8 @@ class Search {
  public:
   Search(const std::vector<std::int64_t>& start, const BeamOptions& options)
       : options_(options), width_(static_cast<std::size_t>(options.width)) {
-    going_.assign(width_, {start});
+    going_.assign(width_, {.tokens = start});
+    for (std::size_t i = 0; i < width_; ++i) going_[i].parent = static_cast<std::int64_t>(i);
     going_.front().score = 0;
     ended_.resize(width_);
   }
@@ -79,8 +74,12 @@ class Search {
   /// The best continuations by one token, as many as leave enough where all end tokens are among them.
   std::vector<Extension> extended(const NextLogits& next) const {
     std::vector<std::vector<std::int64_t>> sequences;
-    for (const Extension& each : going_) sequences.push_back(each.tokens);
-    const std::vector<std::vector<double>> rows = next(sequences);
+    std::vector<std::int64_t> parents;
+    for (const Extension& each : going_) {
+      sequences.push_back(each.tokens);
+      parents.push_back(each.parent);
+    }
+    const std::vector<std::vector<double>> rows = next(sequences, parents);
     if (rows.size() != sequences.size())
       throw UserError(fmt::format("beam search: {} rows of logits for {} sequences", rows.size(), sequences.size()),
                       "decoding_row", "give one for each");
@@ -104,7 +103,9 @@ class Search {
     std::partial_sort(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(wanted), steps.end(), better);
     std::vector<Extension> best;
     for (std::size_t i = 0; i < wanted; ++i) {
-      best.push_back({going_[steps[i].from].tokens, steps[i].score});
+      best.push_back({.tokens = going_[steps[i].from].tokens,
+                      .parent = static_cast<std::int64_t>(steps[i].from),
+                      .score = steps[i].score});
       best.back().tokens.push_back(steps[i].token);
     }
     return best;
@@ -157,6 +158,13 @@ class Search {
 };
 
 }  // namespace
+
+void check(const BeamOptions& o) {
+  if (o.width < 1 || o.results < 1 || o.results > o.width || o.longest < 1 || !std::isfinite(o.length_penalty))
+    throw UserError(fmt::format("beam search: width {}, results {}, longest {}, length_penalty {}", o.width,
+                                o.results, o.longest, o.length_penalty),
+                    "decoding_options", "width, results and longest are 1 or more, results are at most width");
+}
 
 std::vector<Beam> beam_search(const std::vector<std::int64_t>& start, const BeamOptions& options,
                               const NextLogits& next) {

@@ -24,14 +24,18 @@ struct BeamOptions {
   std::vector<std::int64_t> end_tokens = {};  ///< with which a sequence ends
 };
 
+/// Throws UserError [decoding_options] for numbers out of their ranges.
+void check(const BeamOptions& options);
+
 struct Beam {
   std::vector<std::int64_t> tokens;  ///< those it began with, those added, an end token with it
   double score;
 };
 
-/// Logits of the next token, a row for each of several sequences of one length.
-using NextLogits =
-    std::function<std::vector<std::vector<double>>(std::span<const std::vector<std::int64_t>> sequences)>;
+/// Logits of the next token, a row for each of several sequences of one length. Each is one of the sequences of the
+/// call before with a token more: `parents` are their places there, 0, 1, 2, .. in the first call.
+using NextLogits = std::function<std::vector<std::vector<double>>(
+    std::span<const std::vector<std::int64_t>> sequences, std::span<const std::int64_t> parents)>;
 
 /// The best continuations of `start`, the best first. Throws UserError [decoding_options] for options out of range,
 /// [decoding_row] where `next` gives another number of rows, or rows without logits.

@@ -8,19 +8,13 @@
 
 #include "frontend/ops.h"
 #include "ir/support/error.h"
-#include "ir/support/tensor_block.h"
 #include "ir/tensor/binding.h"
-#include "runtime/machine/arena.h"
 
 namespace lathe {
 
 namespace {
 
 using Kind = CachedLm::Kind;
-
-DType logits_type(DType dtype) { return dtype == f64 ? f64 : f32; }
-
-constexpr std::int64_t first_capacity = 256, growth = 4;
 
 struct BuiltGraph {
   ir::Graph graph;
@@ -56,22 +50,7 @@ std::int64_t size_of(const std::vector<CachedLm::TokenId>& prompt) {
   return static_cast<std::int64_t>(prompt.size());
 }
 
-/// Copies the rows of [B, kv, rows, d] that both have.
-void copy_rows(const HostTensor& from, HostTensor& to) {
-  const std::int64_t blocks = from.shape()[0] * from.shape()[1];
-  if (blocks == 0) return;
-  const std::size_t step_from = from.bytes() / static_cast<std::size_t>(blocks),
-                    step_to = to.bytes() / static_cast<std::size_t>(blocks);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(blocks); ++i)
-    std::memcpy(to.data() + i * step_to, from.data() + i * step_from, std::min(step_from, step_to));
-}
-
 }  // namespace
-
-bool fits_in_memory(const Parameters& weights) {
-  const std::int64_t available = memory_info().available;
-  return available > 0 && weights.bytes() <= available / 2;
-}
 
 ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& batch) {
   return build(model, kind, dtype, batch).graph;
@@ -80,17 +59,11 @@ ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dt
 CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options)
     : model_(model),
       options_(options),
-      batch_store_(weights.borrowed()),
-      single_store_(weights.borrowed()),
+      several_{.batch = Dim("B"), .store = weights.borrowed()},
+      single_{.batch = Dim("B", 1), .store = weights.borrowed()},
       most_positions_(model.most_positions().value_or(std::numeric_limits<std::int64_t>::max())) {
   if (options.chunk < 1)
     throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
-  const BuiltGraph built = build(model, Kind::step, options.dtype, Dim("B"));
-  for (const ir::ValueId id : built.graph.arguments()) {
-    const ir::Node& node = built.graph[id];
-    if (node.op->name.value == "state") states_.push_back({node.name, node.type.dtype, node.type.shape});
-  }
-  if (built.widest_window > 0) window_rows_ = built.widest_window + options.chunk - 1;
 }
 
 std::int64_t CachedLm::length() const {
@@ -98,28 +71,28 @@ std::int64_t CachedLm::length() const {
 }
 
 std::int64_t CachedLm::cache_bytes() const {
-  std::int64_t sum = 0;
-  for (const CacheState& state : states_)
-    for (const Parameters& store : {batch_store_, single_store_})
-      if (store.contains(state.name)) sum += static_cast<std::int64_t>(store.get(state.name).bytes());
-  return sum;
+  return several_.states.bytes(several_.store) + single_.states.bytes(single_.store);
+}
+
+CachedLm::Compiled& CachedLm::compiled(Kind kind) {
+  Side& of = side();
+  const auto found = of.compiled.find(kind);
+  if (found != of.compiled.end()) return found->second;
+  const auto [graph, widest_window] = build(model_, kind, options_.dtype, of.batch);
+  of.states.learn(graph);
+  if (widest_window > 0) of.window_rows = widest_window + options_.chunk - 1;
+  CompileOptions how;
+  how.target = options_.target;
+  how.mode = Mode::evaluation;
+  how.parameters = of.store;
+  how.threads = options_.threads;
+  how.cache = options_.cache;
+  const bool takes_length = !ir::dims_without_argument(graph).empty();
+  return of.compiled.emplace(kind, Compiled{compile(graph, how), takes_length}).first->second;
 }
 
 void CachedLm::run(Kind kind, const InputRefs& inputs, HostTensor& logits, std::int64_t length) {
-  const bool single = batch() == 1;
-  auto found = compiled_.find({kind, single});
-  if (found == compiled_.end()) {
-    const ir::Graph graph = build(model_, kind, options_.dtype, single ? Dim("B", 1) : Dim("B")).graph;
-    CompileOptions how;
-    how.target = options_.target;
-    how.mode = Mode::evaluation;
-    how.parameters = store();
-    how.threads = options_.threads;
-    how.cache = options_.cache;
-    const bool takes_length = !ir::dims_without_argument(graph).empty();
-    found = compiled_.emplace(std::pair(kind, single), Compiled{compile(graph, how), takes_length}).first;
-  }
-  auto& [executable, takes_length] = found->second;
+  auto& [executable, takes_length] = compiled(kind);
   executable.run(inputs, {{"logits", logits}}, takes_length ? DimBindings{{"length", length}} : DimBindings{});
 }
 
@@ -132,33 +105,15 @@ void CachedLm::check_length(std::int64_t length) const {
 
 /// States for `length` positions of all sequences, the old rows kept where they are asked for.
 void CachedLm::make_room(std::int64_t length, bool keep) {
-  std::int64_t capacity = std::max(capacity_, first_capacity);
-  while (capacity < length) capacity *= growth;
-  capacity = std::min(capacity, std::max(most_positions_, length));
-  const std::int64_t window_rows = std::min(capacity, window_rows_);
-  std::vector<TensorSpec> specs;
-  bool fits = true;
-  for (const CacheState& state : states_) {
-    specs.push_back(
-        {state.dtype, state.shape.evaluate({{"B", batch()}, {"capacity", capacity}, {"window_rows", window_rows}})});
-    fits = fits && store().contains(state.name) && store().get(state.name).shape() == specs.back().shape;
-  }
-  capacity_ = capacity;
-  if (fits) return;
-  std::vector<HostTensor> rows = make_block(specs);
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    const std::string& name = states_[i].name;
-    if (keep && store().contains(name)) copy_rows(store().get(name), rows[i]);
-    store().set(name, std::move(rows[i]));
-  }
+  Side& of = side();
+  capacity_ = CacheStates::capacity(capacity_, length, most_positions_);
+  of.states.fit(of.store,
+                {{"B", batch()}, {"capacity", capacity_}, {"window_rows", std::min(capacity_, of.window_rows)}},
+                keep);
 }
 
 const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>> prompts) {
-  if (prompts.empty()) throw UserError("there is no prompt", "generation_prompt", "give one or more");
-  for (std::size_t i = 0; i < prompts.size(); ++i)
-    if (prompts[i].empty())
-      throw UserError(fmt::format("prompt {} has no tokens", i), "generation_prompt",
-                      "give one token or more, such as the one that begins a text");
+  check_prompts(prompts);
   lengths_.clear();
   last_.clear();
   for (const auto& prompt : prompts) {
@@ -167,21 +122,21 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
     last_.push_back(prompt.back());
   }
   // The cache of batches goes where one sequence is next, and the other way round.
-  for (Parameters* other : {&batch_store_, &single_store_})
-    for (const CacheState& state : states_)
-      if (!(*other == store()) && other->contains(state.name)) other->erase(state.name);
+  Side& other = batch() == 1 ? several_ : single_;
+  other.states.erase(other.store);
+  const Kind kind = is_ragged(prompts) ? Kind::ragged : Kind::prompt;
+  compiled(kind);
   make_room(length(), false);
-  const std::int64_t chunk = model_.depends_on_length() && window_rows_ == 0 ? length() : options_.chunk;
-  const bool ragged = is_ragged(prompts);
+  const std::int64_t chunk = model_.depends_on_length() && side().window_rows == 0 ? length() : options_.chunk;
   for (std::int64_t first = 0; first < length(); first += chunk)
-    read_chunk(prompts, first, std::min(chunk, length() - first), ragged);
+    read_chunk(prompts, first, std::min(chunk, length() - first), kind);
   return logits_;
 }
 
 /// Tokens first .. first + count - 1 of each prompt. One that has ended is given its last token again, at its own
 /// place, which writes what is there.
 void CachedLm::read_chunk(std::span<const std::vector<CachedLm::TokenId>> prompts, std::int64_t first,
-                          std::int64_t count, bool ragged) {
+                          std::int64_t count, Kind kind) {
   const std::int64_t B = batch();
   HostTensor ids(i64, {B, count}), positions(i64, {B, count}), last(i64, {B});
   for (std::int64_t b = 0; b < B; ++b) {
@@ -195,12 +150,12 @@ void CachedLm::read_chunk(std::span<const std::vector<CachedLm::TokenId>> prompt
     last.set_int(b, std::clamp<std::int64_t>(end - first, 0, count - 1));
   }
   InputRefs inputs{{"input_ids", ids}, {"last", last}};
-  if (ragged) inputs.emplace("positions", positions);
+  if (kind == Kind::ragged) inputs.emplace("positions", positions);
   const std::int64_t vocab = model_.vocabulary_size();
   if (chunk_logits_.shape() != std::vector{B, vocab})
     chunk_logits_ = HostTensor(logits_type(options_.dtype), {B, vocab});
   if (logits_.shape() != chunk_logits_.shape()) logits_ = HostTensor(logits_type(options_.dtype), {B, vocab});
-  run(ragged ? Kind::ragged : Kind::prompt, inputs, chunk_logits_, std::min(first + count, length()));
+  run(kind, inputs, chunk_logits_, std::min(first + count, length()));
   const std::size_t row = chunk_logits_.bytes() / static_cast<std::size_t>(B);
   for (std::int64_t b = 0; b < B; ++b) {
     const std::int64_t end = lengths_[static_cast<std::size_t>(b)] - 1;

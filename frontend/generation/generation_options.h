@@ -21,7 +21,9 @@ struct GenerationOptions {
 
 /// What generation_config.json of a model's directory says, or where that has none config.json: eos_token_id (one or
 /// several), max_new_tokens, and with do_sample temperature, top_k, top_p, min_p; repetition_penalty. Without a file
-/// what GenerationOptions says. UserErrors of pretrained::Config and [decoding_options].
-GenerationOptions load_generation_options(const std::filesystem::path& folder);
+/// what GenerationOptions says. `base`: the directory of the model that an adapter in `folder` belongs to, whose
+/// files count for what those of the adapter do not say. UserErrors of pretrained::Config and [decoding_options].
+GenerationOptions load_generation_options(const std::filesystem::path& folder,
+                                          const std::filesystem::path& base = {});
 
 }  // namespace lathe

@@ -39,7 +39,7 @@ std::string_view name(Finish finish) {
   throw InternalError("a finish out of range");
 }
 
-Generation::Generation(CachedLm& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
+Generation::Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
                        const GenerationOptions& options)
     : model_(&model), options_(options), most_positions_(model.most_positions()) {
   check(options);
@@ -47,7 +47,8 @@ Generation::Generation(CachedLm& model, const Tokenizer& tokenizer, std::vector<
   model.start(prompts);
   prompt_seconds_ = seconds_since(start);
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    texts_.push_back({.prompt = std::move(prompts[i]),
+    texts_.push_back({.prompt = prompts[i],
+                      .opening = model.opening(prompts[i]),
                       .tokens = {},
                       .stream = tokenizer.stream(),
                       .stops = StopStrings(options.stop_strings),
@@ -76,9 +77,9 @@ void Generation::add(Text& text, TokenId token) {
   if (std::find(stops.begin(), stops.end(), token) != stops.end()) return end(text, Finish::stop_token);
   text.piece = text.stops.push(text.stream.push(static_cast<lathe::TokenId>(token)));
   text.text += text.piece;
-  const auto count = static_cast<std::int64_t>(text.tokens.size());
+  const std::int64_t count = std::ssize(text.tokens);
   if (text.stops.met()) return end(text, Finish::stop_string);
-  if (count >= options_.max_new_tokens || static_cast<std::int64_t>(text.prompt.size()) + count >= most_positions_)
+  if (count >= options_.max_new_tokens || std::ssize(text.opening) + count >= most_positions_)
     end(text, Finish::length);
 }
 
@@ -103,7 +104,7 @@ bool Generation::step() {
     Text& text = texts_[i];
     if (ended(text)) continue;
     if (options_.sampling.repetition_penalty != 1) {
-      seen = text.prompt;
+      seen = text.opening;
       seen.insert(seen.end(), text.tokens.begin(), text.tokens.end());
     }
     add(text, text.sampler.next(logits_row(model_->logits(), static_cast<std::int64_t>(i)), seen));
@@ -111,27 +112,63 @@ bool Generation::step() {
   return true;
 }
 
-Generator Generator::load(const std::filesystem::path& folder, const CachedLmOptions& options,
-                          const pretrained::LoadOptions& weights) {
-  pretrained::Pretrained model = pretrained::load(folder, weights);
-  if (fits_in_memory(model.weights)) model.weights.copy_to_memory();
-  Generator made(std::move(model), Tokenizer::load(folder), options);
-  made.set_defaults(load_generation_options(folder));
-  return made;
+std::vector<Generation::TokenId> prompt_tokens(const Tokenizer& tokenizer, std::string_view text) {
+  return tokens_of(tokenizer, text, true);
 }
 
-Generator::Generator(pretrained::Pretrained model, Tokenizer tokenizer, const CachedLmOptions& options)
-    : model_(std::make_unique<pretrained::Pretrained>(std::move(model))),
-      tokenizer_(std::move(tokenizer)),
-      cached_(std::make_unique<CachedLm>(*model_->model, model_->weights, options)) {}
+std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                                             const std::vector<ChatMessage>& messages) {
+  // The template writes the special tokens itself.
+  ChatOptions options;
+  options.add_generation_prompt = true;
+  return tokens_of(tokenizer, chat.render(messages, options).text, false);
+}
+
+Generator Generator::load(const std::filesystem::path& folder, const SequenceModelOptions& options,
+                          const pretrained::LoadOptions& weights, const std::filesystem::path& adapter) {
+  const auto made = [&](auto model, const std::filesystem::path& texts) {
+    if (fits_in_memory(model.weights)) model.weights.copy_to_memory();
+    const std::filesystem::path base = model.folder;
+    Generator generator(std::move(model), Tokenizer::load(texts), options);
+    generator.text_folder_ = texts;
+    generator.set_defaults(load_generation_options(texts, base));
+    return generator;
+  };
+  const bool is_model = adapter.empty() && std::filesystem::exists(folder / "config.json");
+  if (is_model && pretrained::is_seq2seq(pretrained::read_config(folder).config)) {
+    if (weights.weights != pretrained::WeightFormat::stored)
+      throw UserError(
+          fmt::format("{} holds an encoder-decoder, whose weights stay as they are stored", folder.string()),
+          "quantized_weights", "leave the format of weights away");
+    return made(pretrained::load_seq2seq_lm(folder), folder);
+  }
+  pretrained::AdaptedModel loaded = pretrained::load_adapted(folder, adapter, weights);
+  return made(std::move(loaded.model), loaded.text_folder);
+}
+
+Generator::Generator(pretrained::Pretrained model, Tokenizer tokenizer, const SequenceModelOptions& options)
+    : tokenizer_(std::move(tokenizer)), text_folder_(model.folder) {
+  const auto kept = std::make_shared<pretrained::Pretrained>(std::move(model));
+  files_ = kept;
+  sequences_ = std::make_unique<CachedLm>(*kept->model, kept->weights, options);
+}
+
+Generator::Generator(pretrained::PretrainedSeq2SeqLm model, Tokenizer tokenizer, const SequenceModelOptions& options)
+    : tokenizer_(std::move(tokenizer)), text_folder_(model.folder) {
+  const auto kept = std::make_shared<pretrained::PretrainedSeq2SeqLm>(std::move(model));
+  files_ = kept;
+  auto cached = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);
+  seq2seq_ = cached.get();
+  sequences_ = std::move(cached);
+}
 
 Generation Generator::start(std::vector<std::vector<Generation::TokenId>> prompts, const GenerationOptions& options) {
-  return Generation(*cached_, tokenizer_, std::move(prompts), options);
+  return Generation(*sequences_, tokenizer_, std::move(prompts), options);
 }
 
 Generation Generator::start(std::span<const std::string> prompts, const GenerationOptions& options) {
   std::vector<std::vector<Generation::TokenId>> tokens;
-  for (const std::string& prompt : prompts) tokens.push_back(tokens_of(tokenizer_, prompt, true));
+  for (const std::string& prompt : prompts) tokens.push_back(prompt_tokens(tokenizer_, prompt));
   return start(std::move(tokens), options);
 }
 
@@ -140,12 +177,22 @@ TextPieces Generator::generate(std::string_view prompt, const GenerationOptions&
   return TextPieces(start(std::span(&text, 1), options));
 }
 
-std::vector<Generation::TokenId> Generator::chat_tokens(const std::vector<ChatMessage>& messages) const {
-  const ChatTemplates templates = ChatTemplates::load(model_->folder);
-  // The template writes the special tokens itself.
-  ChatOptions options;
-  options.add_generation_prompt = true;
-  return tokens_of(tokenizer_, templates.get().render(messages, options).text, false);
+std::vector<Generator::BeamText> Generator::beams(std::string_view prompt, const BeamOptions& options) {
+  if (!seq2seq_)
+    throw UserError(fmt::format("{} has no encoder", files_->folder.string()), "generation_beams",
+                    "beam search is for models of an encoder and a decoder, such as T5");
+  std::vector<BeamText> texts;
+  for (Beam& beam : seq2seq_->beams(prompt_tokens(tokenizer_, prompt), options)) {
+    beam.tokens.erase(beam.tokens.begin());
+    const std::vector<lathe::TokenId> ids(beam.tokens.begin(), beam.tokens.end());
+    texts.push_back({tokenizer_.decode(ids), std::move(beam.tokens), beam.score});
+  }
+  return texts;
+}
+
+std::vector<Generation::TokenId> Generator::chat_tokens(const std::vector<ChatMessage>& messages) {
+  if (!templates_) templates_ = ChatTemplates::load(text_folder_);
+  return lathe::chat_tokens(templates_->get(), tokenizer_, messages);
 }
 
 TextPieces Generator::chat(const std::vector<ChatMessage>& messages, const GenerationOptions& options) {

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "frontend/generation/cached_lm.h"
+#include "frontend/generation/cached_seq2seq.h"
 #include "frontend/generation/generation_options.h"
 #include "frontend/generation/stop_strings.h"
-#include "frontend/pretrained/pretrained.h"
+#include "frontend/pretrained/lora/adapted_model.h"
 #include "runtime/text/template/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
@@ -23,10 +24,13 @@ enum class Finish : std::uint8_t { none, length, stop_token, stop_string };
 /// "length", "stop_token", "stop_string"; "none" while it goes on.
 std::string_view name(Finish finish);
 
-/// Texts that go on together, token by token. It works on its generator, and ends where that starts another.
+/// Texts that go on together, token by token. It works on its model, and ends where that starts another.
 class Generation {
  public:
-  using TokenId = CachedLm::TokenId;
+  using TokenId = SequenceModel::TokenId;
+
+  Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
+             const GenerationOptions& options);
 
   /// Adds a token to every text that has not ended; false where all have.
   bool step();
@@ -51,21 +55,18 @@ class Generation {
   std::int64_t new_tokens() const;
 
  private:
-  friend class Generator;
   struct Text {
-    std::vector<TokenId> prompt, tokens;
+    std::vector<TokenId> prompt, opening, tokens;
     Tokenizer::Stream stream;
     StopStrings stops;
     Sampler sampler;
     std::string text, piece;
     Finish finish = Finish::none;
   };
-  Generation(CachedLm& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
-             const GenerationOptions& options);
   void add(Text& text, TokenId token);
   void end(Text& text, Finish finish);
 
-  CachedLm* model_;
+  SequenceModel* model_;
   GenerationOptions options_;
   std::int64_t most_positions_;
   std::vector<Text> texts_;
@@ -103,7 +104,14 @@ class TextPieces {
   std::unique_ptr<Generation> generation_;
 };
 
-/// A causal language model with its tokenizer, as a Hugging Face directory holds them:
+/// The tokens of a text to go on with, special ones of the tokenizer included.
+std::vector<Generation::TokenId> prompt_tokens(const Tokenizer& tokenizer, std::string_view text);
+/// The tokens of a conversation up to where the assistant begins to speak.
+std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                                             const std::vector<ChatMessage>& messages);
+
+/// A language model with its tokenizer, as a Hugging Face directory holds them, of a decoder alone or of an encoder
+/// and a decoder:
 ///
 ///   Generator llama = Generator::load("Llama-3.2-1B");
 ///   for (const std::string& piece : llama.generate("Once upon a time", {.max_new_tokens = 40})) std::cout << piece;
@@ -111,17 +119,20 @@ class TextPieces {
 /// Weights are computed with as they are stored. One generation runs at a time.
 class Generator {
  public:
-  /// Weights are copied out of the mapped files where there is plenty of memory: fits_in_memory(). UserErrors of
-  /// pretrained::load, Tokenizer::load, load_generation_options.
-  static Generator load(const std::filesystem::path& folder, const CachedLmOptions& options = {},
-                        const pretrained::LoadOptions& weights = {});
-  Generator(pretrained::Pretrained model, Tokenizer tokenizer, const CachedLmOptions& options = {});
+  /// A model's directory, or an adapter's, as load_adapted() takes them. Weights are copied out of the mapped files
+  /// where there is plenty of memory: fits_in_memory(). UserErrors of load_adapted(), load_seq2seq_lm(),
+  /// Tokenizer::load, load_generation_options, [quantized_weights] for an encoder-decoder in 8 bits.
+  static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
+                        const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
+  Generator(pretrained::Pretrained model, Tokenizer tokenizer, const SequenceModelOptions& options = {});
+  Generator(pretrained::PretrainedSeq2SeqLm model, Tokenizer tokenizer, const SequenceModelOptions& options = {});
 
   /// What the directory says of generation: to be changed and passed on.
   const GenerationOptions& defaults() const { return defaults_; }
   void set_defaults(const GenerationOptions& options) { defaults_ = options; }
 
-  /// Goes on with a text. Its tokens are those of the tokenizer, special ones included.
+  /// Goes on with a text, or writes what a decoder says of it. Its tokens are those of the tokenizer, special ones
+  /// included.
   TextPieces generate(std::string_view prompt) { return generate(prompt, defaults_); }
   TextPieces generate(std::string_view prompt, const GenerationOptions& options);
   /// The answer to a conversation, by the directory's chat template. UserErrors of ChatTemplates.
@@ -131,18 +142,32 @@ class Generator {
   Generation start(std::span<const std::string> prompts, const GenerationOptions& options);
   Generation start(std::vector<std::vector<Generation::TokenId>> prompts, const GenerationOptions& options);
 
-  /// The tokens of a conversation up to where the assistant begins to speak.
-  std::vector<Generation::TokenId> chat_tokens(const std::vector<ChatMessage>& messages) const;
+  /// A text that beam search has found.
+  struct BeamText {
+    std::string text;
+    std::vector<Generation::TokenId> tokens;  ///< without that which the decoder begins with
+    double score;
+  };
+  /// What a decoder most likely says of a text, the best first. UserErrors of beam_search(); [generation_beams] of a
+  /// model without an encoder.
+  std::vector<BeamText> beams(std::string_view prompt, const BeamOptions& options);
 
-  const pretrained::Pretrained& model() const { return *model_; }
+  /// The tokens of a conversation up to where the assistant begins to speak.
+  std::vector<Generation::TokenId> chat_tokens(const std::vector<ChatMessage>& messages);
+
+  /// The model's configuration, weights and other files.
+  const pretrained::ModelFiles& files() const { return *files_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  CachedLm& cached() { return *cached_; }
+  SequenceModel& sequences() { return *sequences_; }
 
  private:
-  std::unique_ptr<pretrained::Pretrained> model_;
+  std::shared_ptr<const pretrained::ModelFiles> files_;  ///< with the model
   Tokenizer tokenizer_;
+  std::filesystem::path text_folder_;
+  std::optional<ChatTemplates> templates_;  ///< once they are asked for
   GenerationOptions defaults_;
-  std::unique_ptr<CachedLm> cached_;
+  CachedSeq2Seq* seq2seq_ = nullptr;  ///< that which sequences_ is, where there is an encoder
+  std::unique_ptr<SequenceModel> sequences_;
 };
 
 }  // namespace lathe

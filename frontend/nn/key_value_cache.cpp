@@ -26,7 +26,8 @@ Tensor KeyValueCache::append(std::string_view name, const Tensor& x, std::option
   const Tensor state = g.state(name, x.dtype(), {x.size(0), x.size(1), rows, x.size(3)});
   Tensor at = positions_of(g, x.size(2));
   if (window) at = at % g.dim_value(rows);
-  const Tensor updated = update_rows(state, at, x, 2);  // [B, kv, rows, d]
+  const Tensor before = parents ? gather(state, *parents, 0) : state;
+  const Tensor updated = update_rows(before, at, x, 2);  // [B, kv, rows, d]
   g.update(state, updated);
   return window ? updated : updated.slice(2, 0, length);
 }

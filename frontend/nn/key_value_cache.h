@@ -24,6 +24,8 @@ struct KeyValueCache {
   Dim length{"length"};
   /// i64 [B, T], where each sequence has a length of its own; none: length - T, .., length - 1 in all of them.
   std::optional<Tensor> positions = {};
+  /// i64 [B], the row of the batch that each sequence goes on from, as of the beams of a search; none: its own.
+  std::optional<Tensor> parents = {};
 
   /// The widest window that calls met, once the graph is built; 0 for none.
   std::shared_ptr<std::int64_t> widest_window = std::make_shared<std::int64_t>(0);
@@ -35,6 +37,14 @@ struct KeyValueCache {
   Tensor append(std::string_view name, const Tensor& x, std::optional<std::int64_t> window) const;
   /// bool [T, length] or [B, 1, T, length] (R with a window): which rows each new token sees, itself included.
   Tensor visible(const Graph& g, const Dim& T, std::optional<std::int64_t> window) const;
+};
+
+/// The keys and values of what a decoder's cross-attentions look at, which stays the same in all steps: states of the
+/// graph, "<attention>.source_keys" and "<attention>.source_values", [sources, kv, length, d]. One graph writes them
+/// by SelfAttention::keep_source(), those of the steps read them by SelfAttention::across().
+struct SourceCache {
+  Dim sources{"sources"};  ///< as many as there are sequences, or 1, which all of them share
+  Dim length{"source_length"};
 };
 
 }  // namespace lathe::nn

@@ -24,9 +24,12 @@ class RelativeBias : public Module {
                Where at = Where::current());
   /// Of queries 0 .. T-1 and keys 0 .. S-1: [h, T, S] in `dtype`.
   Tensor operator()(const Graph& g, const Dim& T, const Dim& S, DType dtype, Where at = Where::current()) const;
+  /// Of queries at positions i64 [T] and keys 0 .. S-1, as for new tokens behind those of a cache: [h, T, S].
+  Tensor operator()(const Tensor& positions, const Dim& S, DType dtype, Where at = Where::current()) const;
 
  private:
   Tensor bucket(const Tensor& distance) const;
+  Tensor values(const Tensor& ahead, DType dtype) const;
 
   RelativeBiasOptions options_;
   std::int64_t near_ = 0, side_ = 0;  ///< buckets of one distance each, and all of them, in a direction

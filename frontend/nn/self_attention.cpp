@@ -164,10 +164,36 @@ Tensor SelfAttention::operator()(const Tensor& x, const AttentionContext& contex
 
 Tensor SelfAttention::across(const Tensor& x, const Tensor& source, const AttentionContext& context, Where at) const {
   const CallSite line(x, at, path());
+  require_separate(at);
+  return attend(project(x, source), context);
+}
+
+Tensor SelfAttention::across(const Tensor& x, const SourceCache& source, const AttentionContext& context,
+                             Where at) const {
+  const CallSite line(x, at, path());
+  require_separate(at);
+  const auto kept = [&](std::string_view name) {
+    const Tensor state = x.graph().state(name, x.dtype(), {source.sources, options_.kv, source.length, options_.d});
+    return source.sources == x.size(0) ? state : state.expand({x.size(0), options_.kv, source.length, options_.d});
+  };
+  return attend({query_heads((*q_)(x), options_.h, q_norm_), kept("source_keys"), kept("source_values")}, context);
+}
+
+void SelfAttention::keep_source(const Tensor& source, Where at) const {
+  const CallSite line(source, at, path());
+  require_separate(at);
+  const auto keep = [&](std::string_view name, const Tensor& x) {  // [sources, kv, S, d]
+    const Graph g = source.graph();
+    g.update(g.state(name, x.dtype(), {x.size(0), x.size(1), x.size(2), x.size(3)}), x.contiguous());
+  };
+  keep("source_keys", query_heads((*k_)(source), options_.kv, k_norm_));
+  keep("source_values", split_heads((*v_)(source), options_.kv, options_.d));
+}
+
+void SelfAttention::require_separate(const Where& at) const {
   if (options_.projections != Projections::separate)
     throw UserError(Location(at), "attention", "q, k and v come of one layer, which has one input",
                     "attention_options", "give separate projections");
-  return attend(project(x, source), context);
 }
 
 Tensor SelfAttention::attend(const Heads& heads, const AttentionContext& context) const {

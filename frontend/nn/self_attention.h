@@ -86,6 +86,11 @@ class SelfAttention : public Module {
   /// projections are separate.
   Tensor across(const Tensor& x, const Tensor& source, const AttentionContext& context,
                 Where at = Where::current()) const;
+  /// The same over keys and values that another graph has kept.
+  Tensor across(const Tensor& x, const SourceCache& source, const AttentionContext& context,
+                Where at = Where::current()) const;
+  /// Writes keys and values of source [sources, S, hidden] into the states that SourceCache tells of.
+  void keep_source(const Tensor& source, Where at = Where::current()) const;
 
  private:
   struct Heads {
@@ -93,6 +98,7 @@ class SelfAttention : public Module {
   };
   Heads project(const Tensor& x, const Tensor& source) const;
   Tensor attend(const Heads& heads, const AttentionContext& context) const;
+  void require_separate(const Where& at) const;
   Tensor query_heads(const Tensor& x, const Dim& heads, const std::optional<RmsNorm>& norm) const;
 
   SelfAttentionOptions options_;

@@ -44,10 +44,17 @@ bool tie_by_default(const Config& config) {
   return family == "gpt2" || family.starts_with("gemma");
 }
 
+std::optional<std::int64_t> context_length(const Config& config) {
+  for (const char* key : {"n_positions", "max_position_embeddings"})
+    if (config.has(key)) return config.integer(key);
+  return std::nullopt;
+}
+
 }  // namespace
 
 CausalLm::CausalLm(const Config& config, const Names& names, std::string_view kind)
     : Module(kind),
+      context_length_(lathe::pretrained::context_length(config)),
       embed_(*this, names.embed, size(config, "vocab_size", "vocab"),
              size(config, config.has("hidden_size") ? "hidden_size" : "n_embd", "hidden"),
              {.dtype = stored_dtype(config), .flat = false}) {

@@ -51,8 +51,10 @@ class CausalLm : public nn::Module {
   /// in all batches of an update, the losses of these batches add up to that of one large batch.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const;
 
-  /// How many positions a table holds; nothing where positions are computed.
-  virtual std::optional<std::int64_t> most_positions() const { return std::nullopt; }
+  /// How many positions the model was made for, as its configuration says; nothing where that does not.
+  std::optional<std::int64_t> context_length() const { return context_length_; }
+  /// How many it can have at most, where a table holds them; nothing where positions are computed.
+  std::optional<std::int64_t> most_positions() const { return has_position_table() ? context_length_ : std::nullopt; }
   /// Whether the length of a sequence changes how its first tokens are rotated, so that it is read in one go.
   bool depends_on_length() const;
 
@@ -74,6 +76,7 @@ class CausalLm : public nn::Module {
   /// Rotary embeddings that the layers choose from; none for models that know positions otherwise.
   virtual std::vector<nn::RopeOptions> ropes() const { return {}; }
   virtual Dim rotary_dim() const { return 0; }
+  virtual bool has_position_table() const { return false; }
   virtual Tensor embed(const TokenInputs& inputs, const Tensor& positions) const;
   virtual int layers() const = 0;
   virtual Tensor layer(int index, const Tensor& x, const Call& call) const = 0;
@@ -84,6 +87,7 @@ class CausalLm : public nn::Module {
  private:
   static Tensor positions_of(const TokenInputs& inputs);
 
+  std::optional<std::int64_t> context_length_;
   nn::Embedding embed_;
   std::optional<nn::Linear> head_;
 };

@@ -70,7 +70,7 @@ class Gpt2 final : public DecoderStack<Layer, nn::LayerNorm> {
              {.dtype = stored_dtype(config), .flat = false}) {}
 
  private:
-  std::optional<std::int64_t> most_positions() const override { return wpe_.table().shape()[0].value(); }
+  bool has_position_table() const override { return true; }
   Tensor embed(const TokenInputs& inputs, const Tensor& positions) const override {
     return CausalLm::embed(inputs, positions) + wpe_(positions).to(inputs.dtype);
   }

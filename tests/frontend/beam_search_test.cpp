@@ -13,8 +13,18 @@ using Tokens = std::vector<std::int64_t>;
 
 /// Three tokens, of which the last ends a sequence, by the token before.
 NextLogits chain(const std::vector<std::vector<double>>& probabilities) {
-  return [=](std::span<const Tokens> sequences) {
+  return [=, before = std::vector<Tokens>()](std::span<const Tokens> sequences,
+                                             std::span<const std::int64_t> parents) mutable {
     std::vector<std::vector<double>> rows;
+    REQUIRE(parents.size() == sequences.size());
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      const Tokens parent(sequences[i].begin(), sequences[i].end() - 1);
+      if (parent.empty())
+        CHECK(parents[i] == static_cast<std::int64_t>(i));
+      else
+        CHECK(before.at(static_cast<std::size_t>(parents[i])) == parent);
+    }
+    before.assign(sequences.begin(), sequences.end());
     for (const Tokens& tokens : sequences) {
       std::vector<double> row;
       for (const double p : probabilities[static_cast<std::size_t>(tokens.back())]) row.push_back(std::log(p));
@@ -56,7 +66,7 @@ TEST_CASE("beam search: stopping early takes the first that end") {
 }
 
 TEST_CASE("beam search: options and rows out of range") {
-  const NextLogits one_row = [](auto) { return std::vector<std::vector<double>>{{0.0, 1.0}}; };
+  const NextLogits one_row = [](auto, auto) { return std::vector<std::vector<double>>{{0.0, 1.0}}; };
   CHECK_THROWS_WITH(beam_search({0}, {.width = 0}, one_row), Catch::Contains("[decoding_options]"));
   CHECK_THROWS_WITH(beam_search({0}, {.width = 2, .results = 3}, one_row), Catch::Contains("[decoding_options]"));
   CHECK_THROWS_WITH(beam_search({0}, {.width = 2}, one_row), Catch::Contains("[decoding_row]"));

@@ -4,9 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "frontend/pretrained/seq2seq/generate.h"
+#include "frontend/generation/generator.h"
 #include "tests/pretrained/model_case.h"
+#include "tests/runtime/files_scratch.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/word_tokenizer.h"
 
 using namespace lathe;
 using test::HfCase;
@@ -67,7 +69,8 @@ TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") 
     INFO(which.name);
     test::MemoryStore store;
     const SafetensorsFile inputs = which.inputs(), expected = which.expected();
-    pretrained::Seq2SeqGenerator model(pretrained::load_seq2seq_lm(which.folder()), f64, {.cache = &store});
+    const auto loaded = pretrained::load_seq2seq_lm(which.folder());
+    CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store});
     for (const char* number : {"0", "1"})
       CHECK(model.greedy(ids_of(inputs.tensor(fmt::format("prompt{}", number))), 24, {}) ==
             ids_of(expected.tensor(fmt::format("new_ids{}", number))));
@@ -78,7 +81,109 @@ TEST_CASE("encoder-decoders go on as transformers does: greedily and by beams") 
     check_beams(model.beams(prompt, options), expected.tensor("beam_eos_ids"), expected.tensor("beam_eos_scores"),
                 which.beam_end.value());
     const std::vector<std::int64_t> first = ids_of(expected.tensor("new_ids0"));
-    CHECK(model.greedy(ids_of(inputs.tensor("prompt0")), 24, {first[0]}) == std::vector{first[0]});
+    CHECK(model.greedy(ids_of(inputs.tensor("prompt0")), 24, std::span(first).first(1)) == std::vector{first[0]});
+  }
+}
+
+TEST_CASE("an encoder-decoder's cached steps give the logits of transformers, for prompts side by side too") {
+  for (const HfCase& which : test::hf_cases("seq2seq-lm")) {
+    INFO(which.name);
+    test::MemoryStore store;
+    const SafetensorsFile inputs = which.inputs(), expected = which.expected();
+    const auto loaded = pretrained::load_seq2seq_lm(which.folder());
+    for (const DType dtype : {f64, f32}) {
+      CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = dtype, .cache = &store});
+      const std::vector<std::vector<std::int64_t>> prompts{ids_of(inputs.tensor("prompt0")),
+                                                           ids_of(inputs.tensor("prompt1"))};
+      const std::vector<HostTensor> ids{expected.tensor("new_ids0"), expected.tensor("new_ids1")},
+          logits{expected.tensor("new_logits0"), expected.tensor("new_logits1")};
+      const double allowed = dtype == f64 ? 1e-10 : 2e-5;
+      model.start(prompts);  // of 5 and 9 tokens
+      for (std::int64_t t = 0; t < 24; ++t) {
+        for (std::int64_t i = 0; i < 2; ++i) {
+          const std::vector<double> got = logits_row(model.logits(), i), want = logits_row(logits[i], t);
+          for (std::size_t word = 0; word < got.size(); ++word)
+            REQUIRE(got[word] == Approx(want[word]).margin(allowed * 30));
+        }
+        model.step(std::vector{ids[0].get_int(t), ids[1].get_int(t)});
+      }
+    }
+  }
+}
+
+TEST_CASE("an encoder-decoder's cache grows, and starts anew for each prompt") {
+  const HfCase which = test::hf_cases("seq2seq-lm").front();
+  test::MemoryStore store;
+  const auto loaded = pretrained::load_seq2seq_lm(which.folder());
+  CachedSeq2Seq model(*loaded.model, loaded.weights, {.dtype = f64, .cache = &store});
+  const std::vector<std::int64_t> prompt{5, 9, 17};
+  std::vector<std::int64_t> ids{0};
+  for (std::int64_t i = 0; i < 300; ++i) ids.push_back((i * 37 + 11) % 100 + 3);
+  Graph g("whole");
+  const Dim B("B"), S("S"), T("T");
+  g.output("logits", loaded.model->logits({.ids = g.input("input_ids", i64, {B, S}),
+                                           .decoder_ids = g.input("decoder_input_ids", i64, {B, T}),
+                                           .dtype = f64}));
+  const auto row = [](const std::vector<std::int64_t>& of) {
+    HostTensor made(i64, {1, std::ssize(of)});
+    for (std::int64_t i = 0; i < std::ssize(of); ++i) made.set_int(i, of[static_cast<std::size_t>(i)]);
+    return made;
+  };
+  const HostTensor whole =
+      compile(g.finish(), {.mode = Mode::evaluation, .parameters = loaded.weights, .cache = &store})
+          .run({{"input_ids", row(prompt)}, {"decoder_input_ids", row(ids)}})
+          .at("logits");
+  for (int time = 0; time < 2; ++time) {
+    model.start({&prompt, 1});
+    for (std::size_t t = 1; t < ids.size(); ++t) model.step({&ids[t], 1});
+    const std::vector<double> got = logits_row(model.logits(), 0), want = logits_row(whole, 300);
+    for (std::size_t word = 0; word < got.size(); ++word) REQUIRE(got[word] == Approx(want[word]).margin(1e-10));
+    (void)model.beams(prompt, {.width = 2, .longest = 3});  // of other sizes
+    CHECK(test::failure_of([&] { model.step({&ids[1], 1}); }).label == "generation_batch");
+  }
+  CHECK(test::failure_of([&] { model.start({}); }).label == "generation_prompt");
+  CHECK(test::failure_of([&] { model.beams(prompt, {.width = 0}); }).label == "decoding_options");
+}
+
+TEST_CASE("a generator writes texts with an encoder-decoder") {
+  const HfCase which = test::hf_cases("seq2seq-lm").front();
+  const test::ScratchFolder folder;
+  const auto path = folder / "t5";
+  std::filesystem::copy(which.folder(), path);
+  test::spit(path / "tokenizer.json", test::word_tokenizer(112));
+  test::MemoryStore store;
+  Generator t5 = Generator::load(path, {.dtype = f64, .cache = &store});
+  CHECK(t5.defaults().stop_tokens == std::vector<std::int64_t>{1});
+  GenerationOptions options;
+  options.max_new_tokens = 24;
+  std::vector<std::string> prompts, wanted;
+  for (const std::string number : {"0", "1"}) {
+    prompts.push_back(test::words_of<std::int64_t>(ids_of(which.inputs().tensor("prompt" + number))));
+    wanted.push_back(test::words_of<std::int64_t>(ids_of(which.expected().tensor("new_ids" + number))));
+    TextPieces pieces = t5.generate(prompts.back(), options);
+    std::string text;
+    for (const std::string& piece : pieces) text += piece;
+    CHECK(text == wanted.back());
+  }
+  Generation both = t5.start(prompts, options);
+  both.run();
+  CHECK(both.text(0) == wanted[0]);
+  CHECK(both.text(1) == wanted[1]);
+  const std::string beam_prompt = test::words_of<std::int64_t>(ids_of(which.inputs().tensor("beam_prompt")));
+  const auto beams = t5.beams(beam_prompt, {.width = 3, .results = 3, .longest = 24});
+  REQUIRE(beams.size() == 3);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const std::vector<std::int64_t> ids = ids_of(which.expected().tensor("beam_ids"), i);
+    CHECK(beams[static_cast<std::size_t>(i)].text == test::words_of(std::span(ids).subspan(1)));
+  }
+  // The penalty is for what the decoder has written, its start among it, not for what the encoder has read.
+  options.sampling.repetition_penalty = 1e6;
+  Generation once = t5.start(std::vector{prompts[0]}, options);
+  once.run();
+  std::vector<std::int64_t> seen{0};
+  for (const std::int64_t token : once.tokens()) {
+    CHECK(std::find(seen.begin(), seen.end(), token) == seen.end());
+    seen.push_back(token);
   }
 }
 

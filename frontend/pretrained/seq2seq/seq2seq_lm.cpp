@@ -1,5 +1,7 @@
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 
+#include <algorithm>
+
 #include "frontend/losses.h"
 #include "frontend/ops.h"
 #include "frontend/pretrained/options.h"
@@ -55,6 +57,12 @@ Tensor Seq2SeqLm::shifted(const Tensor& labels) const {
   const Tensor start = labels.graph().full({labels.size(0), 1}, static_cast<double>(start_token_), i64);
   const Tensor before = labels.slice(1, 0, labels.size(1) - 1);
   return concat({start, where(before == -100, static_cast<double>(padding_), before)}, 1);
+}
+
+bool is_seq2seq(const Config& config) {
+  const std::string type = config.text("model_type", "");
+  return std::any_of(families().begin(), families().end(),
+                     [&](const Family& family) { return family.model_type == type; });
 }
 
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder) {

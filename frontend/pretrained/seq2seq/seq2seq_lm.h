@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/nn/key_value_cache.h"
 #include "frontend/pretrained/pretrained.h"
 
 /// Language models of an encoder and a decoder as Hugging Face's files describe them: T5.
@@ -19,6 +20,15 @@ struct Seq2SeqInputs {
   DType dtype = f32;                        ///< to compute in, whatever the weights are stored in
 };
 
+/// New tokens for a decoder that keeps what it has seen in states of the graph.
+struct Seq2SeqStep {
+  Tensor ids;                       ///< i64 [B, T]
+  nn::KeyValueCache cache = {};     ///< of the tokens before
+  nn::SourceCache source = {};      ///< of what the encoder has read
+  std::optional<Tensor> mask = {};  ///< i64 [sources, source_length] likewise
+  DType dtype = f32;
+};
+
 /// An encoder, a decoder that sees its states, an output layer.
 class Seq2SeqLm : public nn::Module {
  public:
@@ -29,6 +39,10 @@ class Seq2SeqLm : public nn::Module {
   std::vector<Tensor> encode(const Seq2SeqInputs& inputs) const;
   /// Likewise of the decoder, [B, T, hidden], which sees the last states of the encoder: memory [B, S, hidden].
   std::vector<Tensor> decode(const Seq2SeqInputs& inputs, const Tensor& memory) const;
+  /// Keeps what the decoder needs to see of memory [sources, source_length, hidden], computed once: nn::SourceCache.
+  virtual void keep_source(const Tensor& memory) const = 0;
+  /// The decoder's last states for tokens that come after those of the cache: [B, T, hidden].
+  virtual Tensor step(const Seq2SeqStep& step) const = 0;
   /// Of the decoder's last states, of the token after each: [.., hidden] -> [.., vocab].
   virtual Tensor head(const Tensor& states) const = 0;
 
@@ -43,6 +57,7 @@ class Seq2SeqLm : public nn::Module {
   std::int64_t padding() const { return padding_; }
   std::int64_t end_token() const { return end_token_; }
   virtual const Dim& width() const = 0;  ///< of the states
+  virtual std::int64_t vocabulary_size() const = 0;
 
  protected:
   /// Reads decoder_start_token_id, pad_token_id and eos_token_id.
@@ -69,6 +84,9 @@ using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;
 ///
 /// UserErrors are those of load().
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder);
+
+/// Whether a configuration is one of these models'.
+bool is_seq2seq(const Config& config);
 
 std::unique_ptr<Seq2SeqLm> make_t5(const Config& config);
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <variant>
 
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/relative_bias.h"
@@ -109,9 +110,12 @@ class AttentionLayer : public nn::Module {
   Tensor operator()(const Tensor& x, const nn::AttentionContext& context) const {
     return x + attention_(norm_(x), context);
   }
-  Tensor across(const Tensor& x, const Tensor& memory, const nn::AttentionContext& context) const {
-    return x + attention_.across(norm_(x), memory, context);
+  /// Over the states of an encoder, or over what is kept of them.
+  template <class Source>
+  Tensor across(const Tensor& x, const Source& source, const nn::AttentionContext& context) const {
+    return x + attention_.across(norm_(x), source, context);
   }
+  void keep_source(const Tensor& memory) const { attention_.keep_source(memory); }
 
  private:
   nn::SelfAttention attention_;
@@ -120,7 +124,7 @@ class AttentionLayer : public nn::Module {
 
 /// What a decoder sees of an encoder.
 struct Memory {
-  Tensor states;  // [B, S, hidden]
+  std::variant<Tensor, nn::SourceCache> source;  // states [B, S, hidden], or keys and values that are kept
   nn::AttentionContext context;
 };
 
@@ -134,8 +138,11 @@ class Block : public nn::Module {
   }
   Tensor operator()(const Tensor& x, const nn::AttentionContext& context, const Memory* memory) const {
     const Tensor y = self_(x, context);
-    return feed_forward_(memory ? cross_->across(y, memory->states, memory->context) : y);
+    if (!memory) return feed_forward_(y);
+    return feed_forward_(
+        std::visit([&](const auto& source) { return cross_->across(y, source, memory->context); }, memory->source));
   }
+  void keep_source(const Tensor& memory) const { cross_->keep_source(memory); }
 
  private:
   AttentionLayer self_;
@@ -156,14 +163,27 @@ class Stack : public nn::Module {
   std::vector<Tensor> operator()(const Tensor& embedded, const nn::AttentionContext& plain,
                                  const Memory* memory) const {
     const Dim T = embedded.size(1);
-    const auto context = plain.with_bias(bias_(embedded.graph(), T, T, embedded.dtype()));
+    return run(embedded, plain.with_bias(bias_(embedded.graph(), T, T, embedded.dtype())), memory);
+  }
+  /// Of a decoder: new tokens, after those of the cache.
+  Tensor step(const Tensor& embedded, const nn::KeyValueCache& cache, const Memory& memory) const {
+    const Dim T = embedded.size(1);
+    const Tensor positions = cache.positions_of(embedded.graph(), T);  // [T]
+    const auto context = nn::AttentionContext(T, cache).with_bias(bias_(positions, cache.length, embedded.dtype()));
+    return run(embedded, context, &memory).back();
+  }
+  void keep_source(const Tensor& memory) const {
+    for (const Block& block : blocks_) block.keep_source(memory);
+  }
+
+ private:
+  std::vector<Tensor> run(const Tensor& embedded, const nn::AttentionContext& context, const Memory* memory) const {
     std::vector<Tensor> states{embedded};
     for (const Block& block : blocks_) states.push_back(block(states.back(), context, memory));
     states.back() = norm_(states.back());
     return states;
   }
 
- private:
   nn::RelativeBias bias_;
   std::vector<Block> blocks_;
   nn::RmsNorm norm_;
@@ -189,6 +209,12 @@ class T5 final : public Seq2SeqLm {
   }
 
   const Dim& width() const override { return shared_.table().shape()[1]; }
+  std::int64_t vocabulary_size() const override { return shared_.table().shape()[0].value().value_or(0); }
+  void keep_source(const Tensor& memory) const override { decoder_.keep_source(memory); }
+  Tensor step(const Seq2SeqStep& step) const override {
+    const Memory seen{step.source, nn::AttentionContext::bidirectional(step.mask)};
+    return decoder_.step(embed(step.ids, step.dtype), step.cache, seen);
+  }
   Tensor head(const Tensor& states) const override {
     const Tensor x = scale_ == 1 ? states : states * scale_;
     return head_ ? (*head_)(x) : linear(x, shared_.table().as(x));

@@ -73,7 +73,7 @@ void add_tokens(const Value& config, jinja::DictBuilder& tokens) {
 
 }  // namespace
 
-ChatTemplates ChatTemplates::load(const fs::path& directory) {
+std::optional<ChatTemplates> ChatTemplates::find(const fs::path& directory) {
   Texts texts;
   jinja::DictBuilder tokens;
   add_from_files(directory, texts);
@@ -85,14 +85,18 @@ ChatTemplates ChatTemplates::load(const fs::path& directory) {
     if (!in_files) add_from_json(config, name, texts);
     add_tokens(config, tokens);
   }
-  if (texts.empty())
-    throw UserError(fmt::format("{}: no chat template", directory.string()), "chat_template",
-                    "a base model has none; give one as chat_template.jinja");
+  if (texts.empty()) return std::nullopt;
   const Value all_tokens = std::move(tokens).finish();
   ChatTemplates loaded;
   for (const auto& [name, text] : texts)
     loaded.templates_.emplace_back(name, ChatTemplate::parse(text.text, text.file, all_tokens));
   return loaded;
+}
+
+ChatTemplates ChatTemplates::load(const fs::path& directory) {
+  if (auto found = find(directory)) return *std::move(found);
+  throw UserError(fmt::format("{}: no chat template", directory.string()), "chat_template",
+                  "a base model has none; give one as chat_template.jinja");
 }
 
 std::vector<std::string> ChatTemplates::names() const {

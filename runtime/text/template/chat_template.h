@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ class ChatTemplate {
 class ChatTemplates {
  public:
   static ChatTemplates load(const std::filesystem::path& directory);
+  /// The same; nothing where there is none.
+  static std::optional<ChatTemplates> find(const std::filesystem::path& directory);
 
   /// The one of that name; without a name "tool_use" where there are tools and that template, else "default", else
   /// the only one. UserError [chat_template].

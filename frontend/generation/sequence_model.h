@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/support/host_tensor.h"
+#include "runtime/executable.h"
+
+namespace lathe {
+
+/// A compiled model that writes sequences side by side, a token each at a time, and keeps what it has seen.
+class SequenceModel {
+ public:
+  using TokenId = std::int64_t;
+  virtual ~SequenceModel() = default;
+
+  /// Starts anew with a prompt for each sequence: logits [B, vocab], f32 or f64, of the first token that is added,
+  /// good until the next call. UserErrors [generation_prompt] for no prompts or an empty one, [generation_length]
+  /// past the positions that the model has, [index_range] for a token that is not in the vocabulary.
+  virtual const HostTensor& start(std::span<const std::vector<TokenId>> prompts) = 0;
+  /// Adds a token to each sequence, but those that `done` marks: logits of the next. UserErrors [generation_batch],
+  /// [generation_length], [index_range].
+  virtual const HostTensor& step(std::span<const TokenId> tokens, const std::vector<bool>& done = {}) = 0;
+
+  /// Those of the last call.
+  virtual const HostTensor& logits() const = 0;
+  /// What stands before the tokens that are added: the prompt where that is gone on with, else the token that a
+  /// decoder begins with.
+  virtual std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const = 0;
+  /// The longest sequence that there can be, its opening counted.
+  virtual std::int64_t most_positions() const = 0;
+};
+
+/// How such a model is compiled.
+struct SequenceModelOptions {
+  DType dtype = f32;             ///< to compute in, and of what is kept; weights stay as they are stored
+  std::int64_t chunk = 512;      ///< tokens of a prompt that a decoder reads in one run
+  int threads = 0;               ///< 0: one a CPU
+  ObjectStore* cache = nullptr;  ///< of compiled code
+  Target target = Target::host();
+};
+
+/// Throws UserErrors [generation_prompt] where there is no prompt, or one without tokens.
+void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts);
+
+/// Whether weights are worth a copy to memory (Parameters::copy_to_memory): where that leaves free at least as much
+/// again.
+bool fits_in_memory(const Parameters& weights);
+
+/// The logits that an output has: f64 where that is computed in, else f32.
+inline DType logits_type(DType dtype) { return dtype == f64 ? f64 : f32; }
+
+}  // namespace lathe

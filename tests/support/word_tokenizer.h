@@ -1,0 +1,33 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+/// Texts for tiny models, whose vocabularies have no words of their own.
+namespace lathe::test {
+
+/// A tokenizer.json of `size` words "t0", "t1", .. with white space between them, each the token of its number.
+inline std::string word_tokenizer(std::int64_t size) {
+  std::string words;
+  for (std::int64_t i = 0; i < size; ++i) words += fmt::format(R"("t{0}": {0}, )", i);
+  return fmt::format(
+      R"({{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+    "pre_tokenizer": {{"type": "WhitespaceSplit"}}, "post_processor": null,
+    "decoder": {{"type": "WordPiece", "prefix": "##", "cleanup": false}},
+    "model": {{"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+               "max_input_chars_per_word": 100, "vocab": {{{}"[UNK]": {}}}}}}})",
+      words, size);
+}
+
+/// The text of some tokens of that tokenizer.
+template <class Id>
+std::string words_of(std::span<const Id> ids) {
+  std::string text;
+  for (const Id id : ids) text += fmt::format("{}t{}", text.empty() ? "" : " ", id);
+  return text;
+}
+
+}  // namespace lathe::test
