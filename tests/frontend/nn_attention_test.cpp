@@ -7,16 +7,12 @@
 #include "frontend/nn/relative_bias.h"
 #include "frontend/nn/self_attention.h"
 #include "ir/tensor/interpreter.h"
+#include "tests/support/sines.h"
 
 using namespace lathe;
+using test::sines;
 
 namespace {
-
-HostTensor counting(std::vector<std::int64_t> shape, double scale) {
-  HostTensor t(f64, std::move(shape));
-  for (std::int64_t i = 0; i < t.numel(); ++i) t.set(i, std::sin(scale * static_cast<double>(i + 1)));
-  return t;
-}
 
 /// The bucket of a distance as the paper's code finds it.
 std::int64_t bucket(std::int64_t distance, std::int64_t side, double furthest) {
@@ -37,7 +33,7 @@ TEST_CASE("attention in both directions sees all keys but padding, and a bias is
   const Tensor bias = g.input("bias", f64, {1, T, S});
   const auto context = nn::AttentionContext::bidirectional(g.input("mask", i64, {B, S})).with_bias(bias);
   g.output("y", context.attend(q, k, k, {.scale = 0.5}));
-  const HostTensor qs = counting({2, 1, 2, 2}, 1.3), ks = counting({2, 1, 3, 2}, 0.7), bs = counting({1, 2, 3}, 2.1);
+  const HostTensor qs = sines({2, 1, 2, 2}, 1.3), ks = sines({2, 1, 3, 2}, 0.7), bs = sines({1, 2, 3}, 2.1);
   const HostTensor mask = HostTensor::from({2, 3}, {1, 0, 1, 0, 0, 0}, i64);
   const HostTensor y = ir::interpret(g.finish(), {{"q", qs}, {"k", ks}, {"bias", bs}, {"mask", mask}}).at("y");
   for (std::int64_t i = 0; i < 2; ++i) {
@@ -53,6 +49,24 @@ TEST_CASE("attention in both directions sees all keys but padding, and a bias is
   }
 }
 
+TEST_CASE("relative biases of queries at positions are rows of the whole") {
+  for (const bool bidirectional : {true, false}) {
+    Graph g{"bias"};
+    const nn::RelativeBias bias(
+        g, "bias", Dim("h", 2),
+        {.dtype = f64, .buckets = 12, .max_distance = 20, .bidirectional = bidirectional});
+    g.output("whole", bias(g, 9, 9, f64));
+    g.output("rows", bias(g.input("at", i64, {3}), 9, f64));
+    const auto got = ir::interpret(g.finish(), {{"bias.weight", sines({12, 2}, 1.7)},
+                                                {"at", HostTensor::from({3}, {8, 0, 5}, i64)}});
+    const std::int64_t at[] = {8, 0, 5};
+    for (std::int64_t h = 0; h < 2; ++h)
+      for (std::int64_t i = 0; i < 3; ++i)
+        for (std::int64_t s = 0; s < 9; ++s)
+          CHECK(got.at("rows").get((h * 3 + i) * 9 + s) == got.at("whole").get((h * 9 + at[i]) * 9 + s));
+  }
+}
+
 TEST_CASE("relative biases have a bucket for each near distance and for logarithms of far ones") {
   for (const bool bidirectional : {true, false}) {
     const std::int64_t buckets = 12, side = bidirectional ? buckets / 2 : buckets, T = 5, S = 40;
@@ -61,7 +75,7 @@ TEST_CASE("relative biases have a bucket for each near distance and for logarith
         g, "bias", Dim("h", 2),
         {.dtype = f64, .buckets = buckets, .max_distance = 20, .bidirectional = bidirectional});
     g.output("y", bias(g, Dim(T), Dim(S), f64));
-    const HostTensor table = counting({buckets, 2}, 1.7);
+    const HostTensor table = sines({buckets, 2}, 1.7);
     const HostTensor y = ir::interpret(g.finish(), {{"bias.weight", table}}).at("y");
     REQUIRE(y.shape() == std::vector<std::int64_t>{2, T, S});
     for (std::int64_t h = 0; h < 2; ++h)

@@ -7,18 +7,10 @@
 #include "frontend/models/gpt.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpreter.h"
+#include "tests/support/sines.h"
 
 using namespace lathe;
-
-namespace {
-
-HostTensor counting(std::vector<std::int64_t> shape, double scale) {
-  HostTensor t(f64, std::move(shape));
-  for (std::int64_t i = 0; i < t.numel(); ++i) t.set(i, std::sin(scale * static_cast<double>(i + 1)));
-  return t;
-}
-
-}  // namespace
+using test::sines;
 
 TEST_CASE("sinusoidal positions are computed for any length by one graph") {
   Graph g{"positions"};
@@ -46,7 +38,7 @@ TEST_CASE("both rotary layouts rotate by position times frequency") {
   g.output("pairs", nn::rotate_pairs(x, nn::rotary_phases(g, g.arange(S, i64).unsqueeze(0), d, f64)));
   const auto tables = nn::rotary_tables(g, S, d, f64);
   g.output("halves", rope(x, tables.cos, tables.sin));
-  const HostTensor given = counting({1, 1, 5, 4}, 0.7);
+  const HostTensor given = sines({1, 1, 5, 4}, 0.7);
   const auto results = ir::interpret(g.finish(), {{"x", given}});
   for (std::int64_t pos = 0; pos < 5; ++pos)
     for (std::int64_t i = 0; i < 2; ++i) {

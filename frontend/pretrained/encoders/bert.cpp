@@ -6,12 +6,23 @@ namespace lathe::pretrained {
 
 namespace {
 
+constexpr EncoderLayerNames names{
+    .q = "self.query",
+    .k = "self.key",
+    .v = "self.value",
+    .o = "output.dense",
+    .attention_norm = "attention.output.LayerNorm",
+    .up = "intermediate.dense",
+    .down = "output.dense",
+    .output_norm = "output.LayerNorm",
+};
+
 /// What both have: all but the output layer. `root` is above all names.
 EncoderOptions options_of(const Config& config, const std::string& root) {
   require_plain(config, "is_decoder", !config.boolean("is_decoder", false));
   require_plain(config, "add_cross_attention", !config.boolean("add_cross_attention", false));
   require_plain(config, "position_embedding_type", config.text("position_embedding_type", "absolute") == "absolute");
-  EncoderOptions options{
+  return {
       .kind = "Encoder",
       .vocab = size(config, "vocab_size", "vocab", 30522),
       .positions = size(config, "max_position_embeddings", "positions", 512),
@@ -23,18 +34,9 @@ EncoderOptions options_of(const Config& config, const std::string& root) {
       .embeddings = root + ".embeddings",
       .layer = root + ".encoder.layer",
       .attention = even_heads(config, size(config, "hidden_size", "hidden", 768), "num_attention_heads"),
-      .attention_norm = "attention.output.LayerNorm",
-      .up = "intermediate.dense",
-      .down = "output.dense",
-      .output_norm = "output.LayerNorm",
+      .names = names,
       .pooler = root + ".pooler.dense",
   };
-  options.attention.q_name = "self.query";
-  options.attention.k_name = "self.key";
-  options.attention.v_name = "self.value";
-  options.attention.o_name = "output.dense";
-  options.attention.bias = options.attention.o_bias = true;
-  return options;
 }
 
 }  // namespace

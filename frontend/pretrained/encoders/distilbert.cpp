@@ -6,6 +6,17 @@ namespace lathe::pretrained {
 
 namespace {
 
+constexpr EncoderLayerNames names{
+    .q = "q_lin",
+    .k = "k_lin",
+    .v = "v_lin",
+    .o = "out_lin",
+    .attention_norm = "sa_layer_norm",
+    .up = "ffn.lin1",
+    .down = "ffn.lin2",
+    .output_norm = "output_layer_norm",
+};
+
 /// The family's own key, or that which other families have.
 std::string_view either(const Config& config, std::string_view own, std::string_view other) {
   return config.has(own) || !config.has(other) ? own : other;
@@ -13,7 +24,7 @@ std::string_view either(const Config& config, std::string_view own, std::string_
 
 EncoderOptions options_of(const Config& config) {
   const Dim hidden = size(config, either(config, "dim", "hidden_size"), "hidden", 768);
-  EncoderOptions options{
+  return {
       .kind = "DistilBert",
       .vocab = size(config, "vocab_size", "vocab", 30522),
       .positions = size(config, "max_position_embeddings", "positions", 512),
@@ -23,17 +34,8 @@ EncoderOptions options_of(const Config& config) {
       .embeddings = "distilbert.embeddings",
       .layer = "distilbert.transformer.layer",
       .attention = even_heads(config, hidden, either(config, "n_heads", "num_attention_heads")),
-      .attention_norm = "sa_layer_norm",
-      .up = "ffn.lin1",
-      .down = "ffn.lin2",
-      .output_norm = "output_layer_norm",
+      .names = names,
   };
-  options.attention.q_name = "q_lin";
-  options.attention.k_name = "k_lin";
-  options.attention.v_name = "v_lin";
-  options.attention.o_name = "out_lin";
-  options.attention.bias = options.attention.o_bias = true;
-  return options;
 }
 
 }  // namespace

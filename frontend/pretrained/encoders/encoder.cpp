@@ -14,6 +14,16 @@ nn::NormOptions norm(const EncoderOptions& options) {
   return {.dtype = options.attention.dtype, .eps = options.norm_eps};
 }
 
+nn::SelfAttentionOptions attention(const EncoderOptions& options) {
+  nn::SelfAttentionOptions named = options.attention;
+  named.q_name = options.names.q;
+  named.k_name = options.names.k;
+  named.v_name = options.names.v;
+  named.o_name = options.names.o;
+  named.bias = named.o_bias = true;
+  return named;
+}
+
 std::string below(std::string_view parent, std::string_view name) { return fmt::format("{}.{}", parent, name); }
 
 nn::EmbeddingOptions table(const EncoderOptions& options) {
@@ -29,11 +39,14 @@ nn::EmbeddingOptions table(const EncoderOptions& options) {
 
 EncoderLayer::EncoderLayer(const Module& parent, std::string_view name, const EncoderOptions& o)
     : Module(parent, name, "EncoderLayer"),
-      attention_(*this, "attention", o.attention),
-      attention_norm_(*this, o.attention_norm, o.attention.hidden, norm(o)),
+      attention_(*this, "attention", attention(o)),
+      attention_norm_(*this, o.names.attention_norm, o.attention.hidden, norm(o)),
       feed_forward_(*this, "", o.attention.hidden, o.d_ff,
-                    {.dtype = o.attention.dtype, .activation = o.activation, .up = o.up, .down = o.down}),
-      output_norm_(*this, o.output_norm, o.attention.hidden, norm(o)) {}
+                    {.dtype = o.attention.dtype,
+                     .activation = o.activation,
+                     .up = std::string(o.names.up),
+                     .down = std::string(o.names.down)}),
+      output_norm_(*this, o.names.output_norm, o.attention.hidden, norm(o)) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const nn::AttentionContext& context) const {
   const Tensor y = attention_norm_(x + attention_(x, context));

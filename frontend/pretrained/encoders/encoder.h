@@ -23,6 +23,12 @@ struct EncoderInputs {
   DType dtype = f32;                     ///< to compute in, whatever the weights are stored in
 };
 
+/// What files call the parts of a layer: all that layers of different families differ in.
+struct EncoderLayerNames {
+  std::string_view q, k, v, o;  ///< within "attention"
+  std::string_view attention_norm, up, down, output_norm;
+};
+
 /// What families differ in. Names are those that the files have.
 struct EncoderOptions {
   std::string_view kind;
@@ -34,9 +40,9 @@ struct EncoderOptions {
   nn::Activation activation = nn::Activation::gelu;
   double norm_eps = 1e-12;
 
-  std::string embeddings, layer;  ///< above the tables; above the number of a layer
-  nn::SelfAttentionOptions attention;
-  std::string attention_norm, up, down, output_norm;  ///< within a layer
+  std::string embeddings, layer;       ///< above the tables; above the number of a layer
+  nn::SelfAttentionOptions attention;  ///< but for its names
+  EncoderLayerNames names;
 
   /// The output layer of a masked language model: table(norm(activation(dense(x)))) + bias.
   struct Head {
@@ -88,6 +94,8 @@ class Encoder : public nn::Module {
   const Dim& width() const { return options_.attention.hidden; }
   /// How many tokens a text can have at most.
   std::int64_t longest() const;
+  /// The token that fills up rows: positions do not count it.
+  std::int64_t padding() const { return options_.padding.value_or(0); }
 
  private:
   Tensor embed(const EncoderInputs& inputs) const;

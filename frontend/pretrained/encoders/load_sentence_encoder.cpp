@@ -5,12 +5,14 @@
 
 #include "frontend/pretrained/encoders/sentence_encoder.h"
 #include "ir/support/nearest.h"
+#include "runtime/files/file_io.h"
 
 namespace lathe::pretrained {
 
 namespace {
 
 constexpr std::string_view mode_prefix = "pooling_mode_";
+constexpr std::uint64_t largest_config = std::uint64_t{16} << 20;
 
 /// The ways of pooling by the ends of their keys.
 const std::map<std::string, bool Pooling::*, std::less<>>& modes() {
@@ -81,6 +83,31 @@ Pooling read_modules(ModelFiles& files, const std::string& text, const Dim& widt
   return pooling;
 }
 
+/// What the Transformer module says of texts: its file has the name that the library had for the family once.
+TextOptions read_texts(ModelFiles& files, std::int64_t positions) {
+  TextOptions texts{.longest = positions};
+  for (const std::string family : {"bert", "roberta", "distilbert", "xlm-roberta"}) {
+    const std::string name = fmt::format("sentence_{}_config.json", family);
+    const std::string* text = read_other(files, name);
+    if (!text) continue;
+    const Config config = Config::parse(*text, (files.folder / name).string());
+    texts.lower_case = config.boolean("do_lower_case", false);
+    if (!config.has("max_seq_length")) break;
+    texts.longest = config.integer("max_seq_length");
+    if (texts.longest < 1) config.reject("max_seq_length", "give 1 or more");
+    if (texts.longest > positions)
+      config.reject("max_seq_length", fmt::format("the encoder has {} positions", positions));
+    return texts;
+  }
+  const std::filesystem::path tokenizer = files.folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(tokenizer)) return texts;
+  const Config config = Config::parse(read_file(tokenizer, largest_config), tokenizer.string());
+  // Some files write "none" as a number like 1e30.
+  const double most = config.real("model_max_length", static_cast<double>(positions));
+  if (most >= 1 && most < static_cast<double>(positions)) texts.longest = static_cast<std::int64_t>(most);
+  return texts;
+}
+
 }  // namespace
 
 PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& folder) {
@@ -89,7 +116,8 @@ PretrainedSentenceEncoder load_sentence_encoder(const std::filesystem::path& fol
   Pooling pooling{.mean = true};
   if (const std::string* modules = read_other(loaded, "modules.json"))
     pooling = read_modules(loaded, *modules, encoder.model->width());
-  loaded.model = std::make_unique<SentenceEncoder>(std::move(encoder.model), pooling);
+  const TextOptions texts = read_texts(loaded, encoder.model->longest());
+  loaded.model = std::make_unique<SentenceEncoder>(std::move(encoder.model), pooling, texts);
   return loaded;
 }
 

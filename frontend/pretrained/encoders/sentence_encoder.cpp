@@ -39,8 +39,14 @@ Tokens tokens_of(const EncoderInputs& inputs, const Tensor& states) {
 
 }  // namespace
 
-SentenceEncoder::SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling)
-    : Module(*encoder), encoder_(std::move(encoder)), pooling_(pooling) {}
+SentenceEncoder::SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling, const TextOptions& texts)
+    : Module(*encoder), encoder_(std::move(encoder)), pooling_(pooling), texts_(texts) {}
+
+std::int64_t SentenceEncoder::width() const {
+  const Pooling& p = pooling_;
+  const int ways = p.cls + p.max + p.mean + p.mean_sqrt + p.weighted_mean + p.last;
+  return ways * encoder_->width().value().value_or(0);
+}
 
 Tensor SentenceEncoder::embed(const EncoderInputs& inputs) const {
   return embed(inputs, encoder_->hidden_states(inputs).back());

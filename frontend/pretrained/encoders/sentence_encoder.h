@@ -22,12 +22,21 @@ struct Pooling {
   bool normalize = false;      ///< the whole is divided by its length
 };
 
+/// What becomes of a text before it is tokenized, and after.
+struct TextOptions {
+  std::int64_t longest = 512;  ///< tokens that are kept, special ones counted
+  bool lower_case = false;     ///< letters become small ones first
+};
+
 class SentenceEncoder : public nn::Module {
  public:
-  SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling);
+  SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling, const TextOptions& texts);
 
   const Encoder& encoder() const { return *encoder_; }
   const Pooling& pooling() const { return pooling_; }
+  const TextOptions& texts() const { return texts_; }
+  /// Numbers of a vector.
+  std::int64_t width() const;
 
   /// A vector for each sentence: [B, hidden], as many times as there are ways of pooling. Padding, where the mask is
   /// 0, does not count; a sentence of nothing but padding gives 0.
@@ -38,12 +47,15 @@ class SentenceEncoder : public nn::Module {
  private:
   std::unique_ptr<Encoder> encoder_;
   Pooling pooling_;
+  TextOptions texts_;
 };
 
 using PretrainedSentenceEncoder = PretrainedModel<SentenceEncoder>;
 
 /// Reads a directory of sentence-transformers: modules.json names the encoder's directory itself, one for pooling and
-/// perhaps a normalization; without modules.json tokens have their mean, as sentence-transformers does.
+/// perhaps a normalization; without modules.json tokens have their mean, as sentence-transformers does. Texts are as
+/// long as max_seq_length of sentence_bert_config.json says, else as the encoder has positions and model_max_length
+/// of tokenizer_config.json allows.
 ///
 ///   auto minilm = pretrained::load_sentence_encoder("all-MiniLM-L6-v2");
 ///   Graph g{"embed"};

@@ -1,0 +1,116 @@
+#include "frontend/pretrained/encoders/embedder.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "ir/support/error.h"
+#include "runtime/text/template/values/casing.h"
+#include "runtime/text/template/values/code_points.h"
+
+namespace lathe::pretrained {
+
+namespace {
+
+Executable compiled(const PretrainedSentenceEncoder& model, const EmbedderOptions& options) {
+  if (options.batch < 1)
+    throw UserError(fmt::format("batches of {} texts", options.batch), "embed_batch", "give 1 or more");
+  Graph g{"embed"};
+  const Shape shape{Dim("B"), Dim("T")};
+  const EncoderInputs inputs{
+      .ids = g.input("input_ids", i64, shape), .mask = g.input("attention_mask", i64, shape), .dtype = options.dtype};
+  g.output("vectors", model.model->embed(inputs).to(options.dtype == f64 ? f64 : f32));  // [B, width]
+  return compile(g.finish(), {.target = options.target,
+                              .mode = Mode::evaluation,
+                              .parameters = model.weights,
+                              .threads = options.threads,
+                              .cache = options.cache});
+}
+
+/// Tokens of some texts as rows of one length, and which of them are no padding.
+struct Rows {
+  HostTensor ids, mask;
+
+  Rows(std::span<const std::vector<TokenId>* const> texts, std::int64_t padding) {
+    std::int64_t T = 0, row = 0;
+    for (const auto* text : texts) T = std::max(T, std::ssize(*text));
+    ids = HostTensor(i64, {std::ssize(texts), T});
+    mask = HostTensor(i64, {std::ssize(texts), T});
+    for (const auto* text : texts) {
+      for (std::int64_t t = 0; t < T; ++t) {
+        const bool is_token = t < std::ssize(*text);
+        ids.set_int(row * T + t, is_token ? (*text)[static_cast<std::size_t>(t)] : padding);
+        mask.set_int(row * T + t, is_token ? 1 : 0);
+      }
+      ++row;
+    }
+  }
+};
+
+}  // namespace
+
+Embedder Embedder::load(const std::filesystem::path& folder, const EmbedderOptions& options) {
+  return {load_sentence_encoder(folder), Tokenizer::load(folder), options};
+}
+
+Embedder::Embedder(PretrainedSentenceEncoder model, Tokenizer tokenizer, const EmbedderOptions& options)
+    : model_(std::move(model)),
+      tokenizer_(std::move(tokenizer)),
+      options_(options),
+      embed_(compiled(model_, options)) {}
+
+std::vector<TokenId> Embedder::tokens_of(const std::string& text) const {
+  const TextOptions& how = model().texts();
+  const std::string_view stripped = jinja::strip_start(jinja::strip_end(text));
+  const Truncation truncation{.max_length = static_cast<std::size_t>(how.longest)};
+  return tokenizer_
+      .encode(how.lower_case ? jinja::to_lower(stripped) : std::string(stripped),
+              {.offsets = false, .truncation = truncation})
+      .ids;
+}
+
+HostTensor Embedder::embed(std::span<const std::string> texts) {
+  std::vector<std::vector<TokenId>> tokens;
+  for (const std::string& text : texts) tokens.push_back(tokens_of(text));
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return tokens[a].size() < tokens[b].size(); });
+  HostTensor vectors(options_.dtype == f64 ? f64 : f32, {std::ssize(texts), model().width()});
+  const std::size_t bytes = texts.empty() ? 0 : vectors.bytes() / texts.size(),
+                    batch = static_cast<std::size_t>(options_.batch);
+  for (std::size_t first = 0; first < order.size(); first += batch) {
+    const std::span members = std::span(order).subspan(first, std::min(batch, order.size() - first));
+    std::vector<const std::vector<TokenId>*> rows;
+    for (const std::size_t i : members) rows.push_back(&tokens[i]);
+    const Rows inputs(rows, model().encoder().padding());
+    const HostTensor made = embed_.run({{"input_ids", inputs.ids}, {"attention_mask", inputs.mask}}).at("vectors");
+    for (std::size_t row = 0; row < members.size(); ++row)
+      std::memcpy(vectors.data() + members[row] * bytes, made.data() + row * bytes, bytes);
+  }
+  return vectors;
+}
+
+HostTensor cosine_similarities(const HostTensor& vectors) {
+  const std::int64_t n = vectors.shape()[0], d = vectors.shape()[1];
+  HostTensor products(f64, {n, n}), cosines(f64, {n, n});
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j <= i; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < d; ++k) sum += vectors.get(i * d + k) * vectors.get(j * d + k);
+      products.set(i * n + j, sum);
+    }
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j <= i; ++j) {
+      const double lengths = std::sqrt(products.get(i * n + i) * products.get(j * n + j));
+      const double cosine = lengths == 0 ? 0 : products.get(i * n + j) / lengths;
+      cosines.set(i * n + j, cosine);
+      cosines.set(j * n + i, cosine);
+    }
+  return cosines;
+}
+
+}  // namespace lathe::pretrained

@@ -1,0 +1,98 @@
+#include "frontend/pretrained/encoders/embedder.h"
+
+#include <fmt/core.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/pretrained/cases.h"
+#include "tests/runtime/files_scratch.h"
+#include "tests/support/memory_store.h"
+#include "tests/support/word_tokenizer.h"
+
+using namespace lathe;
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The case with a tokenizer, and its sentences as texts.
+struct Case {
+  test::ScratchFolder folder;
+  fs::path path = folder / "model";
+  test::HfCase which = test::hf_cases("sentence-embedding").front();
+  std::vector<std::string> texts;
+  HostTensor wanted = which.expected().tensor("embedding");
+
+  Case() {
+    fs::copy(which.folder(), path, fs::copy_options::recursive);
+    test::spit(path / "tokenizer.json", test::word_tokenizer(112));
+    const HostTensor ids = which.inputs().tensor("input_ids"), mask = which.inputs().tensor("attention_mask");
+    const std::int64_t T = ids.shape()[1];
+    for (std::int64_t i = 0; i < ids.shape()[0]; ++i) {
+      std::vector<std::int64_t> row;
+      for (std::int64_t t = 0; t < T; ++t)
+        if (mask.get_int(i * T + t) != 0) row.push_back(ids.get_int(i * T + t));
+      texts.push_back(test::words_of<std::int64_t>(row));
+    }
+  }
+
+  HostTensor vectors(const pretrained::EmbedderOptions& options) const {
+    return pretrained::Embedder::load(path, options).embed(texts);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("embedder: vectors of texts are those of the original library, in batches of any size") {
+  const Case c;
+  test::MemoryStore store;
+  for (const std::int64_t batch : {1, 2, 4, 32}) {
+    CHECK(test::error_of(c.vectors({.dtype = f64, .batch = batch, .cache = &store}), c.wanted) <= 1e-10);
+    CHECK(test::error_of(c.vectors({.batch = batch, .cache = &store}), c.wanted) <= 2e-5);
+  }
+}
+
+TEST_CASE("embedder: texts are stripped, made small where the files say so, and cut") {
+  const Case c;
+  test::MemoryStore store;
+  const std::string text = "t5 t6 t7 t8 t9 t10";
+  const auto embedder = [&] { return pretrained::Embedder::load(c.path, {.dtype = f64, .cache = &store}); };
+  const auto vector = [&](const std::string& of) { return embedder().embed(std::vector{of}); };
+  CHECK(embedder().model().texts().longest == 26);  // the encoder's positions
+  const HostTensor whole = vector(text), cut = vector("t5 t6 t7 t8");
+  CHECK(test::error_of(vector(" \t" + text + "\n"), whole) == 0);
+  CHECK(test::error_of(cut, whole) > 1e-3);
+  test::spit(c.path / "tokenizer_config.json", R"({"model_max_length": 4})");
+  CHECK(test::error_of(vector(text), cut) == 0);
+  test::spit(c.path / "tokenizer_config.json", R"({"model_max_length": 1e30})");
+  CHECK(test::error_of(vector(text), whole) == 0);
+  test::spit(c.path / "sentence_bert_config.json", R"({"max_seq_length": 4, "do_lower_case": true})");
+  CHECK(test::error_of(vector("T5 T6 T7 t8 t9"), cut) == 0);
+  // What was read is written with the model.
+  auto loaded = pretrained::load_sentence_encoder(c.path);
+  pretrained::save(loaded, c.folder / "saved");
+  CHECK(pretrained::load_sentence_encoder(c.folder / "saved").model->texts().longest == 4);
+  for (const std::string longest : {"0", "27"}) {
+    test::spit(c.path / "sentence_bert_config.json", fmt::format(R"({{"max_seq_length": {}}})", longest));
+    const test::Failure failure = test::failure_of([&] { (void)embedder(); });
+    CHECK(failure.label == "config_value");
+    CHECK_THAT(failure.text, Contains("sentence_bert_config.json") && Contains("max_seq_length"));
+  }
+}
+
+TEST_CASE("embedder: no texts give no vectors, and batches of none are refused") {
+  const Case c;
+  test::MemoryStore store;
+  CHECK(pretrained::Embedder::load(c.path, {.cache = &store}).embed({}).shape() == std::vector<std::int64_t>{0, 32});
+  CHECK(test::failure_of([&] { (void)c.vectors({.batch = 0}); }).label == "embed_batch");
+}
+
+TEST_CASE("cosine similarities are those of the definition, and 0 of a vector of zeros") {
+  const HostTensor cosines =
+      pretrained::cosine_similarities(HostTensor::from({4, 2}, {3, 4, -4, 3, 6, 8, 0, 0}, f64));
+  const std::vector<double> wanted{1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0};
+  REQUIRE(cosines.shape() == std::vector<std::int64_t>{4, 4});
+  for (std::int64_t i = 0; i < 16; ++i)
+    CHECK(cosines.get(i) == Approx(wanted[static_cast<std::size_t>(i)]).margin(1e-12));
+}

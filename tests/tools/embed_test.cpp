@@ -1,0 +1,67 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "runtime/files/safetensors.h"
+#include "tests/support/test_data.h"
+#include "tests/support/word_tokenizer.h"
+#include "tests/tools/command.h"
+
+using namespace lathe;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using test::run_lathe;
+using test::Scratch;
+namespace fs = std::filesystem;
+
+namespace {
+
+void prepare(const Scratch& scratch) {
+  fs::copy(test::test_data("hf/models/bert_embed/model"), scratch.path("model"), fs::copy_options::recursive);
+  scratch.write("model/tokenizer.json", test::word_tokenizer(112));
+  scratch.write("texts.txt", "t5 t6 t7\r\n\nt9 t5\nt5 t6 t7 t8 t9 t10 t11\n");
+}
+
+}  // namespace
+
+TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") {
+  const Scratch scratch;
+  prepare(scratch);
+  const auto lines = run_lathe(scratch, "embed model 't5 t6 t7' 't9 t5' 't5 t6 t7 t8 t9 t10 t11' --threads 1");
+  CAPTURE(lines.err);
+  REQUIRE(lines.status == 0);
+  CHECK(run_lathe(scratch, "embed model -f texts.txt --threads 1").out == lines.out);
+  CHECK(run_lathe(scratch, "embed model --threads 1 < texts.txt").out == lines.out);
+  const auto file =
+      run_lathe(scratch, "embed model -f texts.txt --batch 1 --dtype f64 -o v.safetensors --similarities");
+  REQUIRE(file.status == 0);
+  const HostTensor vectors = SafetensorsFile::open(scratch.path("v.safetensors")).tensor("vectors");
+  REQUIRE(vectors.shape() == std::vector<std::int64_t>{3, 32});
+  std::istringstream text(lines.out);
+  std::int64_t i = 0;
+  for (std::string line; std::getline(text, line); ++i) {
+    const auto json = nlohmann::json::parse(line);
+    REQUIRE(json["vector"].size() == 32);
+    for (std::int64_t d = 0; d < 32; ++d)
+      CHECK(json["vector"][static_cast<std::size_t>(d)].get<double>() ==
+            Approx(vectors.get(i * 32 + d)).margin(1e-6));
+    if (i == 1) CHECK(json["text"] == "t9 t5");
+  }
+  CHECK(i == 3);
+  CHECK_THAT(file.out, StartsWith(" 1.0000 ") && Contains("  t9 t5\n"));
+}
+
+TEST_CASE("embed refuses what it cannot do", "[tools]") {
+  const Scratch scratch;
+  prepare(scratch);
+  const auto refused = [&](const std::string& arguments, const std::string& says) {
+    const auto ran = run_lathe(scratch, "embed " + arguments);
+    CAPTURE(arguments, ran.err, ran.out);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, StartsWith("lathe: ") && Contains(says));
+  };
+  refused("nowhere x", "nowhere");
+  refused("model < /dev/null", "[embed_texts]");
+  refused("model t5 -o nowhere/v.safetensors", "[file_write]");
+  CHECK(run_lathe(scratch, "embed model x --batch 0").status == 2);
+}
