@@ -13,7 +13,7 @@
 #include "passes/check/made_up_value.h"
 #include "passes/transforms/known_sizes.h"
 #include "runtime/files/safetensors.h"
-#include "tools/pretrained_graph.h"
+#include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
 
@@ -95,13 +95,13 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
 
 /// The weights of a model's directory, where they lie in its files.
 void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
-  const pretrained::Pretrained loaded = pretrained::load(folder);
+  const Parameters weights = pretrained_weights(folder);
   bool useful = false;
   for (const ir::ValueId id : graph.arguments()) {
     const std::string& name = graph[id].name;
-    if (!loaded.weights.contains(name)) continue;
+    if (!weights.contains(name)) continue;
     useful = true;
-    tensors.insert_or_assign(name, loaded.weights.get(name));
+    tensors.insert_or_assign(name, weights.get(name));
   }
   if (!useful)
     throw UserError(fmt::format("{} has no parameter of graph @{}", folder, graph.name), "argument_unknown",

@@ -20,6 +20,8 @@ void add_train(CLI::App& app);
 void add_finetune(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_merge(CLI::App& app);
+void add_embed(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_doctor(CLI::App& app);
 

@@ -10,8 +10,8 @@
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
-#include "tools/finetune/model_directory.h"
 #include "tools/precision.h"
+#include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 #include "tools/target.h"
 
@@ -20,7 +20,7 @@ namespace lathe::tools {
 namespace {
 
 struct EvalOptions {
-  std::filesystem::path model;
+  std::filesystem::path model, adapter;
   std::string text, target = "host", precision = "f32";
   std::int64_t context = 0, stride = 0, batch = 1;
   int threads = 0;
@@ -28,8 +28,8 @@ struct EvalOptions {
 
 constexpr std::int64_t usual_context = 1024;
 
-std::int64_t context_of(const EvalOptions& options, const pretrained::Config& config) {
-  const auto longest = longest_context(config);
+std::int64_t context_of(const EvalOptions& options, const pretrained::CausalLm& model) {
+  const auto longest = model.context_length();
   if (options.context == 0) return std::min(usual_context, longest.value_or(usual_context));
   if (longest && options.context > *longest)
     throw UserError(fmt::format("--context {}: the model has {} positions", options.context, *longest),
@@ -38,13 +38,13 @@ std::int64_t context_of(const EvalOptions& options, const pretrained::Config& co
 }
 
 /// The text's tokens as windows in batches.
-TokenBatches batches_of(const EvalOptions& options, const LoadedModel& loaded) {
-  const std::int64_t context = context_of(options, loaded.model.config);
+TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedModel& loaded) {
+  const std::int64_t context = context_of(options, *loaded.model.model);
   const std::int64_t stride = options.stride == 0 ? context : options.stride;
   if (stride > context)
     throw UserError(fmt::format("--stride {} is more than the {} tokens of a window", stride, context), "eval_stride",
                     "give a smaller --stride, so that no token is left out");
-  const Tokenizer tokenizer = Tokenizer::load(loaded.folder);
+  const Tokenizer tokenizer = Tokenizer::load(loaded.text_folder);
   const std::vector<TokenId> ids = tokenizer.encode(read_text(options.text), {.offsets = false}).ids;
   std::vector<Example> parts = windows(ids, context, stride);
   if (parts.empty())
@@ -56,7 +56,7 @@ TokenBatches batches_of(const EvalOptions& options, const LoadedModel& loaded) {
 }
 
 void evaluate(const EvalOptions& options) {
-  const LoadedModel loaded = load_model(options.model);
+  const pretrained::AdaptedModel loaded = pretrained::load_adapted(options.model, options.adapter);
   const TokenBatches batches = batches_of(options, loaded);
   DiskCache cache(cache_folder());
   CompileOptions compiling = compile_options(options.target);
@@ -84,6 +84,7 @@ void add_eval(CLI::App& app) {
   command->add_option("DIR", options->model, "A model's directory, or an adapter's")
       ->required()
       ->check(CLI::ExistingDirectory);
+  add_adapter_option(*command, options->adapter);
   command->add_option("--text", options->text, "The text")->required();
   command->add_option("--context", options->context, "Tokens a window; 0: 1024, or what the model has")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))

@@ -5,7 +5,7 @@
 #include "ir/tensor/parser.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
-#include "tools/pretrained_graph.h"
+#include "tools/pretrained/graph_part.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -27,7 +27,7 @@ void write_text(const std::string& path, std::string_view text) {
 }
 
 ir::Graph load_graph(const std::string& path) {
-  if (is_model_folder(path)) return pretrained_graph(pretrained::load(path), GraphPart::logits, f32);
+  if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits, f32);
   return ir::parse_graph(read_text(path), path == "-" ? "<stdin>" : std::string_view(path));
 }
 

@@ -9,6 +9,36 @@
 
 namespace lathe::tools {
 
+namespace {
+
+void add_data_options(CLI::App& command, FineTuneSettings& s) {
+  CLI::Option_group* data = command.add_option_group("data", "What is learned");
+  data->add_option("--data", s.data, "JSONL: text, prompt and completion, or messages");
+  data->add_option("--text", s.text, "A plain text, learned as a whole");
+  data->add_option("--sources", s.sources, "A folder, of which all source files are learned")
+      ->check(CLI::ExistingDirectory);
+  data->require_option(1);
+}
+
+void add_sample_options(CLI::App& command, SampleSettings& samples) {
+  CLI::Option* prompt =
+      command.add_option("--sample-prompt", samples.prompts, "A text to go on with now and then; may be given again")
+          ->type_size(1)
+          ->expected(1)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--sample-every", samples.every, "Steps between samples")
+      ->check(CLI::PositiveNumber)
+      ->needs(prompt)
+      ->capture_default_str();
+  command.add_option("--sample-tokens", samples.tokens, "The most tokens of a sample")
+      ->check(CLI::PositiveNumber)
+      ->needs(prompt)
+      ->capture_default_str();
+  command.add_flag("--sample-chat", samples.chat, "Prompts of samples are turns of a user")->needs(prompt);
+}
+
+}  // namespace
+
 void add_finetune(CLI::App& app) {
   auto s = std::make_shared<FineTuneSettings>();
   auto precision = std::make_shared<std::string>("f32");
@@ -16,7 +46,7 @@ void add_finetune(CLI::App& app) {
   CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
   const auto size = CLI::PositiveNumber;
   command->add_option("DIR", s->model, "The model's directory")->required()->check(CLI::ExistingDirectory);
-  command->add_option("--data", s->data, "JSONL: text, prompt and completion, or messages")->required();
+  add_data_options(*command, *s);
   CLI::Option* adapts =
       command->add_option("--lora", *lora, "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..")
           ->expected(0, 1);
@@ -44,6 +74,7 @@ void add_finetune(CLI::App& app) {
   command->add_option("--eval-every", s->evaluate_every, "Steps between validations")
       ->check(size)
       ->capture_default_str();
+  add_sample_options(*command, s->samples);
   command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
   add_target_option(*command, s->target);
   command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();

@@ -12,6 +12,7 @@
 #include "tools/environment.h"
 #include "tools/files.h"
 #include "tools/precision.h"
+#include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 
@@ -20,13 +21,14 @@ namespace lathe::tools {
 namespace {
 
 struct GenerateOptions {
-  std::string folder, file, system, dtype = "f32", weights = "stored";
+  std::filesystem::path folder, adapter;
+  std::string file, system, dtype = "f32", weights = "stored";
   std::vector<std::string> prompts, stop;
   bool chat = false, greedy = false, quiet = false, ignore_end = false;
   std::optional<std::int64_t> max_new_tokens, top_k;
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
   std::uint64_t seed = 0;
-  std::int64_t chunk = 512;
+  std::int64_t chunk = 512, beams = 0;
   int threads = 0;
 };
 
@@ -68,7 +70,7 @@ class Command {
         cache_(cache_folder()),
         generator_(Generator::load(
             o_.folder, {.dtype = *parse_dtype(o_.dtype), .chunk = o_.chunk, .threads = o_.threads, .cache = &cache_},
-            {.weights = weight_format(o_.weights)})),
+            {.weights = weight_format(o_.weights)}, o_.adapter)),
         how_(generation_options(o_, generator_.defaults())) {}
 
   void run() {
@@ -76,6 +78,8 @@ class Command {
     const StopSignals signals;
     if (o_.chat)
       chat();
+    else if (o_.beams > 0)
+      beams();
     else if (o_.prompts.size() > 1)
       several();
     else
@@ -94,6 +98,16 @@ class Command {
 
   void report(const Generation& generation) {
     if (!o_.quiet) print_error(speed(generation) + "\n");
+  }
+
+  /// What beam search finds most likely of each prompt.
+  void beams() {
+    if (o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
+    const BeamOptions options{.width = o_.beams, .longest = how_.max_new_tokens, .end_tokens = how_.stop_tokens};
+    for (const std::string& prompt : o_.prompts) {
+      if (StopSignals::received() != 0) return;
+      for (const Generator::BeamText& found : generator_.beams(prompt, options)) print("{}\n", found.text);
+    }
   }
 
   void one() {
@@ -143,7 +157,8 @@ class Command {
 void add_generate(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand("generate", "Go on with texts, by a model from a Hugging Face directory");
-  command->add_option("DIR", o->folder, "config.json, weights as .safetensors, tokenizer.json")->required();
+  command->add_option("DIR", o->folder, "A model with its tokenizer, or an adapter")->required();
+  add_adapter_option(*command, o->adapter);
   command->add_option("PROMPT", o->prompts, "Texts to go on with, side by side; none: standard input");
   command->add_option("-f,--file", o->file, "A file with a prompt; - for standard input");
   CLI::Option* chat =
@@ -169,6 +184,9 @@ void add_generate(CLI::App& app) {
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))
       ->capture_default_str();
   add_weights_option(*command, o->weights);
+  CLI::Option* beams = command->add_option("--beams", o->beams,
+                                           "Of a model with an encoder: beam search of this width, without draws");
+  beams->check(CLI::PositiveNumber)->excludes(chat);
   command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -179,7 +197,9 @@ void add_generate(CLI::App& app) {
       "Examples:\n"
       "  lathe generate Llama-3.2-1B \"Once upon a time\" -n 100\n"
       "  lathe generate Qwen3-0.6B --chat \"What is a monad?\" --temperature 0.7 --top-p 0.9\n"
-      "  lathe generate Qwen3-0.6B --chat --weights q8");
+      "  lathe generate Qwen3-0.6B --chat --weights q8\n"
+      "  lathe generate Qwen3-0.6B --adapter adapter --chat\n"
+      "  lathe generate t5-small \"translate English to German: The house is old.\" --beams 4");
   command->callback([o] { Command(*o).run(); });
 }
 

@@ -14,7 +14,8 @@
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/precision.h"
-#include "tools/pretrained_graph.h"
+#include "tools/pretrained/graph_part.h"
+#include "tools/pretrained/model_directory.h"
 
 namespace lathe::tools {
 
@@ -27,6 +28,7 @@ struct ModelOptions {
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
   std::string part = "logits", dtype = "f32", weights = "stored";  ///< of a directory
+  std::filesystem::path adapter;
 };
 
 /// A named number, or the model's own where none is given.
@@ -114,12 +116,14 @@ void write_folder(const ModelOptions& options) {
   if (options.step)
     throw UserError("a training step of a directory is made by lathe finetune", "usage", "leave out --step");
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
-  const ir::Graph graph = pretrained_graph(
-      pretrained::load(options.name, {.weights = weight_format(options.weights)}), part, *parse_dtype(options.dtype));
+  const ir::Graph graph = pretrained_graph(options.name, part, *parse_dtype(options.dtype), options.adapter,
+                                           {.weights = weight_format(options.weights)});
   write_text(options.output, ir::print(with_precision(graph, options.precision)));
 }
 
 void run(const ModelOptions& options) {
+  if (!options.adapter.empty() && !is_model_folder(options.name))
+    throw UserError(fmt::format("{} is no directory", options.name), "usage", "leave out --adapter");
   if (is_model_folder(options.name)) return write_folder(options);
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
@@ -143,7 +147,7 @@ void add_model(CLI::App& app) {
     names.push_back(name);
     footer += fmt::format("  {:<18}{}\n", name, entry.doc);
   }
-  command->add_option("NAME", options->name, "Which one, see below, or a Hugging Face directory")
+  command->add_option("NAME", options->name, "Which one, see below, or the directory of a model or an adapter")
       ->required()
       ->check(CLI::Validator(
           [names](std::string& name) { return is_model_folder(name) ? std::string() : CLI::IsMember(names)(name); },
@@ -157,6 +161,7 @@ void add_model(CLI::App& app) {
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
   add_weights_option(*command, options->weights);
+  add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_option("--layers", options->layers, "Layers (of each stack)")
       ->capture_default_str()

@@ -135,13 +135,8 @@ Generator Generator::load(const std::filesystem::path& folder, const SequenceMod
     return generator;
   };
   const bool is_model = adapter.empty() && std::filesystem::exists(folder / "config.json");
-  if (is_model && pretrained::is_seq2seq(pretrained::read_config(folder).config)) {
-    if (weights.weights != pretrained::WeightFormat::stored)
-      throw UserError(
-          fmt::format("{} holds an encoder-decoder, whose weights stay as they are stored", folder.string()),
-          "quantized_weights", "leave the format of weights away");
-    return made(pretrained::load_seq2seq_lm(folder), folder);
-  }
+  if (is_model && pretrained::is_seq2seq(pretrained::read_config(folder).config))
+    return made(pretrained::load_seq2seq_lm(folder, weights), folder);
   pretrained::AdaptedModel loaded = pretrained::load_adapted(folder, adapter, weights);
   return made(std::move(loaded.model), loaded.text_folder);
 }

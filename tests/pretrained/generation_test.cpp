@@ -43,7 +43,7 @@ struct Continuations {
 
 /// Feeds what is known to follow, and compares the logits of every step: those of prompts `some`, side by side.
 void check_steps(const HfCase& which, const pretrained::Pretrained& loaded, const Continuations& known,
-                 const std::vector<std::size_t>& some, const CachedLmOptions& options) {
+                 const std::vector<std::size_t>& some, const SequenceModelOptions& options) {
   CachedLm lm(*loaded.model, loaded.weights, options);
   std::vector<Ids> prompts;
   for (const std::size_t i : some) prompts.push_back(known.prompts[i]);
@@ -76,7 +76,7 @@ void check_cases(std::size_t first) {
     for (const DType dtype : {f64, f32}) {
       test::MemoryStore store;
       for (const std::int64_t chunk : {512, 3}) {
-        const CachedLmOptions options{.dtype = dtype, .chunk = chunk, .cache = &store};
+        const SequenceModelOptions options{.dtype = dtype, .chunk = chunk, .cache = &store};
         check_steps(cases[i], loaded, known, {0}, options);
         check_steps(cases[i], loaded, known, {0, 1}, options);
       }

@@ -123,6 +123,85 @@ TEST_CASE("finetune trains an adapter, packed and accumulated, and eval measures
   CHECK_THAT(other.err, Contains("[train_resume]"));
 }
 
+TEST_CASE("finetune goes on with prompts while it trains, and trains as without them", "[tools][finetune]") {
+  const Scratch scratch;
+  const std::string tune = prepare(scratch) + "--lora r=2 --steps 5 ";
+  const auto ran = run_lathe(
+      scratch, tune + "--sample-prompt 'the for' --sample-prompt and --sample-every 2 --sample-tokens 5 -o told");
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.status == 0);
+  CHECK_THAT(ran.out, Contains("step     2  \"the for\" goes on: \"") && Contains("step     5  \"and\" goes on: \""));
+  std::vector<nlohmann::json> samples;
+  for (const auto& line : metrics(scratch, "told"))
+    if (line.contains("sample")) samples.push_back(line);
+  REQUIRE(samples.size() == 6);  // of two prompts after 2, 4 and 5 steps
+  CHECK(samples[1]["step"] == 2);
+  CHECK(samples[1]["prompt"] == "and");
+  CHECK(samples[5]["step"] == 5);
+  // The last is what the adapter that was written says.
+  const auto generated = run_lathe(scratch, "generate told and -n 5 -q --threads 1");
+  CHECK(generated.out == samples[5]["sample"].get<std::string>() + "\n");
+  REQUIRE(run_lathe(scratch, tune + "-o untold").status == 0);
+  CHECK(scratch.read("told/adapter_model.safetensors") == scratch.read("untold/adapter_model.safetensors"));
+  CHECK(run_lathe(scratch, tune + "--sample-every 2 -o other").status == 2);
+  CHECK(run_lathe(scratch, tune + "--sample-prompt and --sample-chat --sample-tokens 2 -o chat").status == 0);
+}
+
+TEST_CASE("an adapter stands for its model in every command, and merges into a model of its own",
+          "[tools][finetune]") {
+  const Scratch scratch;
+  REQUIRE(run_lathe(scratch, prepare(scratch) + "--lora r=4 --steps 6 -o adapter").status == 0);
+  const auto merged = run_lathe(scratch, "merge adapter -o merged");
+  INFO(merged.out << merged.err);
+  REQUIRE(merged.status == 0);
+  CHECK_THAT(merged.out, Contains("14 layers merged; model in merged"));
+  for (const char* file : {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json"})
+    CHECK(scratch.read(std::string("merged/") + file) == scratch.read(std::string("model/") + file));
+  REQUIRE(run_lathe(scratch, "merge model --adapter adapter -o again").status == 0);
+  CHECK(scratch.read("again/model.safetensors") == scratch.read("merged/model.safetensors"));
+
+  const auto logits = [&](const std::string& folder) {
+    REQUIRE(run_lathe(scratch, "model " + folder + " --dtype f64 -o graph.lathe").status == 0);
+    const std::string of = folder.substr(0, folder.find(' '));
+    REQUIRE(
+        run_lathe(scratch, "run graph.lathe --input " + of + " --random --dim B=2,T=7 -o out.safetensors").status ==
+        0);
+    return SafetensorsFile::open(scratch.path("out.safetensors")).tensor("logits");
+  };
+  const HostTensor with = logits("adapter"), alone = logits("merged"), before = logits("model");
+  double difference = 0, change = 0;
+  for (std::int64_t i = 0; i < with.numel(); ++i) {
+    difference = std::max(difference, std::abs(with.get(i) - alone.get(i)));
+    change = std::max(change, std::abs(with.get(i) - before.get(i)));
+  }
+  CHECK(difference < 1e-5);
+  CHECK(change > 1e-2);
+
+  const std::string told = "'the for' -n 8 -q --threads 1";
+  const auto text = run_lathe(scratch, "generate adapter " + told);
+  CHECK(text.status == 0);
+  CHECK(run_lathe(scratch, "generate merged " + told).out == text.out);
+  CHECK(run_lathe(scratch, "generate model --adapter adapter " + told).out == text.out);
+  CHECK(run_lathe(scratch, "generate adapter --chat and -n 2 -q --threads 1").status == 0);
+  const double loss = loss_of(scratch, "adapter");
+  CHECK(loss_of(scratch, "model --adapter adapter") == loss);
+  CHECK(loss_of(scratch, "merged") == Approx(loss).epsilon(1e-5));
+  CHECK_THAT(run_lathe(scratch, "model model --adapter adapter").out, Contains("lora_A"));
+
+  const auto refused = [&](const std::string& arguments, const std::string& label) {
+    const auto ran = run_lathe(scratch, arguments);
+    INFO(arguments << "\n" << ran.out << ran.err);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, Contains("[" + label + "]"));
+  };
+  refused("merge model -o other", "adapter_base");
+  refused("merge adapter -o model", "output_folder");
+  refused("merge adapter -o adapter", "output_folder");
+  fs::rename(scratch.path("model"), scratch.path("moved"));
+  refused("generate adapter x", "adapter_base");
+  CHECK(run_lathe(scratch, "generate moved --adapter adapter " + told).out == text.out);
+}
+
 TEST_CASE("finetune says what is wrong with what it was given", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--steps 1 ";
@@ -132,7 +211,7 @@ TEST_CASE("finetune says what is wrong with what it was given", "[tools][finetun
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, Contains(words));
   };
-  refused("-o model", "[finetune_output]");
+  refused("-o model", "[output_folder]");
   refused("--valid 1.5", "[finetune_valid]");
   refused("--lora r=16,targts=q_proj", "did you mean 'targets'?");
   refused("--lora r=0", "[lora_option]");

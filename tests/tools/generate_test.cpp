@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "tests/support/test_data.h"
+#include "tests/support/word_tokenizer.h"
 #include "tests/tools/command.h"
 
 using Catch::Matchers::Contains;
@@ -51,6 +52,30 @@ TEST_CASE("generate answers a conversation, turn by turn", "[tools]") {
   scratch.write("turns.txt", "Speak\n\nAgain\n");
   CHECK(run_lathe(scratch, command + "< '" + scratch.path("turns.txt") + "'").out == asked.out);
   CHECK(run_lathe(scratch, command + "--system 'Be brief' Speak").status == 0);
+}
+
+TEST_CASE("generate writes with an encoder and a decoder, one text, several, and by beams", "[tools]") {
+  const Scratch scratch;
+  fs::copy(test_data("hf/models/t5/model"), scratch.path("t5"));
+  scratch.write("t5/tokenizer.json", lathe::test::word_tokenizer(112));
+  const std::string command = "generate t5 -q -n 6 --threads 1 ";
+  const auto one = run_lathe(scratch, command + "'t9 t20 t31 t7'");
+  CAPTURE(one.err);
+  CHECK(one.status == 0);
+  CHECK_THAT(one.out, StartsWith("t"));
+  const auto two = run_lathe(scratch, command + "'t9 t20 t31 t7' 't5 t6'");
+  CHECK_THAT(two.out, StartsWith("--- 1 of 2: t9 t20 t31 t7 ---\n" + one.out + "--- 2 of 2: t5 t6 ---\n"));
+  CHECK(run_lathe(scratch, command + "'t9 t20 t31 t7' --beams 1").out == one.out);
+  CHECK(run_lathe(scratch, command + "'t9 t20 t31 t7' --beams 4").status == 0);
+  CHECK(run_lathe(scratch, command + "t9 --temperature 2 --seed 1").status == 0);
+  for (const char* part : {"logits", "loss", "prompt", "ragged", "step"})
+    CHECK(run_lathe(scratch, std::string("model t5 --part ") + part + " -o t5.lathe").status == 0);
+  CHECK_THAT(scratch.read("t5.lathe"), Contains("source_keys") && Contains("key_cache"));
+  CHECK(run_lathe(scratch, "verify t5.lathe --dim B=2,source_length=5,capacity=16,length=7 --input t5").status == 0);
+  CHECK(run_lathe(scratch, "run t5 --random --dim B=2,S=5,T=3").status == 0);
+  const auto refused = run_lathe(scratch, "generate " + model("qwen3") + " x --beams 2");
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.err, Contains("[generation_beams]"));
 }
 
 TEST_CASE("generate refuses what it cannot do", "[tools]") {

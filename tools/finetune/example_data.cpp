@@ -7,6 +7,9 @@
 #include "ir/support/error.h"
 #include "runtime/files/sha256.h"
 #include "runtime/text/dataset/read_examples.h"
+#include "runtime/text/template/chat_template.h"
+#include "tools/pretrained/model_directory.h"
+#include "tools/train/training_text.h"
 
 namespace lathe::tools {
 
@@ -50,15 +53,22 @@ TokenBatches ExampleData::made(std::vector<Example> examples, const std::string&
   return batches;
 }
 
-ExampleData::ExampleData(const LoadedModel& model, const ExampleSettings& settings) {
-  const Tokenizer tokenizer = Tokenizer::load(model.folder);
-  const auto chats = chat_templates(model.folder);
+ExampleData::ExampleData(const pretrained::AdaptedModel& model, const ExampleSettings& settings) {
+  const Tokenizer tokenizer = Tokenizer::load(model.text_folder);
+  const auto chats = ChatTemplates::find(model.text_folder);
   const ExampleOptions options{.end = end_token(model, tokenizer), .chat = chats ? &chats->get() : nullptr};
-  std::vector<Example> examples = read_examples(settings.data, tokenizer, options), apart;
+  std::vector<Example> apart, examples;
+  if (settings.data.empty()) {
+    const std::string text = training_text(settings.text, settings.sources);
+    const std::int64_t context = settings.batches.context;
+    examples = windows(tokenizer.encode(text, {.special_tokens = false, .offsets = false}).ids, context, context);
+  } else {
+    examples = read_examples(settings.data, tokenizer, options);
+  }
   if (const auto share = share_of(settings.valid)) {
     if (examples.size() < 2)
-      throw UserError(fmt::format("{} holds one example, of which none can be set apart", settings.data.string()),
-                      "finetune_valid", "give more examples, or a file as --valid");
+      throw UserError("the data is one example, of which none can be set apart", "finetune_valid",
+                      "give more examples, or a file as --valid");
     apart = split_off(examples, *share, settings.batches.seed);
   } else if (!settings.valid.empty()) {
     apart = read_examples(settings.valid, tokenizer, options);

@@ -4,23 +4,24 @@
 #include <optional>
 #include <string>
 
+#include "frontend/pretrained/lora/adapted_model.h"
 #include "runtime/text/dataset/token_batches.h"
-#include "tools/finetune/model_directory.h"
 
 namespace lathe::tools {
 
 struct ExampleSettings {
-  std::filesystem::path data;
-  std::string valid;  ///< a file, or a share of the data such as 0.1; empty: none
+  std::filesystem::path data;           ///< JSONL; empty: plain text is learned
+  std::filesystem::path text, sources;  ///< that of this file, else of the source files below this folder
+  std::string valid;                    ///< a file, or a share of the data such as 0.1; empty: none
   BatchOptions batches = {};
 };
 
 /// The examples of a run, as batches.
 class ExampleData {
  public:
-  /// UserErrors of read_examples(); [finetune_valid] for a share that is none; [dataset_empty] where nothing is left
-  /// to learn.
-  ExampleData(const LoadedModel& model, const ExampleSettings& settings);
+  /// UserErrors of read_examples() and training_text(); [finetune_valid] for a share that is none; [dataset_empty]
+  /// where nothing is left to learn.
+  ExampleData(const pretrained::AdaptedModel& model, const ExampleSettings& settings);
 
   const TokenBatches& training() const { return *training_; }
   /// Null where there is none.

@@ -20,8 +20,8 @@
 #include "tools/finetune/example_data.h"
 #include "tools/finetune/lora_option.h"
 #include "tools/finetune/metrics.h"
-#include "tools/finetune/model_directory.h"
 #include "tools/memory_budget.h"
+#include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
 #include "tools/target.h"
@@ -60,10 +60,7 @@ class FineTuning {
 
   /// Before any work is done that could not be kept.
   void take_folder() {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(s_.output, s_.model, ignored))
-      throw UserError(fmt::format("{} is the directory of the model", s_.output.string()), "finetune_output",
-                      "give another --output: the model's own files are read while it is trained");
+    check_output(s_.output, s_.model);
     folder_ = RunFolder(training_folder(), s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
     if (const auto& checkpoint = folder_.checkpoint())
@@ -71,11 +68,13 @@ class FineTuning {
   }
 
   void load() {
-    loaded_.emplace(LoadedModel{.model = pretrained::load(s_.model), .folder = s_.model});
-    if (const auto longest = longest_context(model().config); longest && s_.context > *longest)
+    loaded_.emplace(pretrained::AdaptedModel{.model = pretrained::load(s_.model), .text_folder = s_.model});
+    if (const auto longest = model().model->context_length(); longest && s_.context > *longest)
       throw UserError(fmt::format("--context {}: the model has {} positions", s_.context, *longest),
                       "finetune_context", "give a smaller --context");
     data_.emplace(*loaded_, ExampleSettings{.data = s_.data,
+                                            .text = s_.text,
+                                            .sources = s_.sources,
                                             .valid = s_.valid,
                                             .batches = {.context = s_.context,
                                                         .batch = s_.batch,
@@ -83,6 +82,7 @@ class FineTuning {
                                                         .pack = s_.pack,
                                                         .seed = s_.seed}});
     print("{}", data_->story());
+    if (!s_.samples.prompts.empty()) samples_.emplace(*loaded_, s_.samples, s_.seed);
     if (s_.lora) {
       pretrained::LoraConfig config = parse_lora(*s_.lora);
       config.base_model = std::filesystem::absolute(s_.model).lexically_normal().string();
@@ -244,7 +244,20 @@ class FineTuning {
                                   format_duration(seconds * static_cast<double>(s_.optimizer.steps - updates_done())),
                                   s_.optimizer.steps - updates_done()));
     progress_->step(updates_done(), loss, rate);
+    if (samples_ && (updates_done() % s_.samples.every == 0 || updates_done() == s_.optimizer.steps)) write_samples();
     started_ = std::chrono::steady_clock::now();
+  }
+
+  void write_samples() {
+    const std::vector<std::string> texts = samples_->write(model(), {.threads = s_.threads,
+                                                                     .cache = cache_.enabled() ? &cache_ : nullptr,
+                                                                     .target = compile_options(s_.target).target});
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::string& prompt = s_.samples.prompts[i];
+      progress_->line(
+          fmt::format("step {:>5}  \"{}\" goes on: \"{}\"", updates_done(), visible(prompt), visible(texts[i])));
+      metrics_->write(updates_done(), {{"prompt", prompt}, {"sample", texts[i]}});
+    }
   }
 
   void after_evaluation(double loss) {
@@ -272,15 +285,20 @@ class FineTuning {
     return sum / static_cast<double>(s_.accumulate);
   }
 
+  std::string data_name() const {
+    for (const std::filesystem::path& path : {s_.data, s_.text, s_.sources})
+      if (!path.empty()) return path.filename().string();
+    return {};
+  }
+
   std::filesystem::path curve_file() const { return training_folder() / "loss.svg"; }
 
   void write_curve() const {
     std::vector<LossPoint> training, validation = trainer_->history().evaluation;
     for (std::int64_t i = 1; i <= updates_done(); ++i) training.push_back({i, loss_of_update(i)});
     for (LossPoint& point : validation) point.step /= s_.accumulate;
-    write_text(curve_file().string(),
-               loss_curve_svg(fmt::format("{} on {}", model().model->kind(), s_.data.filename().string()), training,
-                              validation, "token"));
+    write_text(curve_file().string(), loss_curve_svg(fmt::format("{} on {}", model().model->kind(), data_name()),
+                                                     training, validation, "token"));
   }
 
   void finish() {
@@ -310,8 +328,9 @@ class FineTuning {
   FineTuneSettings s_;
   DiskCache cache_;
   RunFolder folder_;
-  std::optional<LoadedModel> loaded_;
+  std::optional<pretrained::AdaptedModel> loaded_;
   std::optional<ExampleData> data_;
+  std::optional<Samples> samples_;
   DimBindings sizes_;  ///< that the graph does not know
   std::optional<Trainer> trainer_;
   std::optional<MetricsFile> metrics_;

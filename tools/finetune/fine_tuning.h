@@ -6,13 +6,14 @@
 #include <string>
 
 #include "ir/support/dtype.h"
+#include "tools/finetune/samples.h"
 #include "tools/train/language_model.h"
 
 namespace lathe::tools {
 
 struct FineTuneSettings {
-  std::filesystem::path model;  ///< a Hugging Face directory
-  std::filesystem::path data;   ///< JSONL
+  std::filesystem::path model;                ///< a Hugging Face directory
+  std::filesystem::path data, text, sources;  ///< JSONL; or a text, or source files: ExampleSettings
   std::filesystem::path output = "finetuned";
   std::optional<std::string> lora = {};  ///< what --lora says; nothing: all weights are trained
   std::string valid;                     ///< a JSONL file, or a share of the data; empty: no validation
@@ -24,6 +25,7 @@ struct FineTuneSettings {
   DType precision = f32;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 100, save_every = 200;  ///< updates
+  SampleSettings samples = {};
   int threads = 0;
   std::string target = "host";
   std::string memory_budget;
@@ -34,7 +36,7 @@ struct FineTuneSettings {
 /// Trains a model on examples of its directory's own tokenizer and chat template. Writes to `output` a directory as
 /// the model's is, or an adapter as PEFT has it, and below it in training/ checkpoints, metrics.jsonl and loss.svg.
 /// Goes on from the newest good checkpoint there, to the same bits. UserErrors: those of the model, the data and the
-/// checkpoints; [finetune_context] for more tokens a row than the model has positions, [finetune_output] for the
+/// checkpoints; [finetune_context] for more tokens a row than the model has positions, [output_folder] for the
 /// model's own directory, [finetune_valid], [lora_option]; as tools::train() where it is stopped.
 void fine_tune(const FineTuneSettings& settings);
 

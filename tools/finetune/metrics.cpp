@@ -42,8 +42,8 @@ MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t step) : path_(
 
 void MetricsFile::write(std::int64_t step, const Fields& fields) {
   nlohmann::ordered_json json{{"step", step}};
-  for (const auto& [name, value] : fields) json[name] = value;
-  const std::string line = json.dump() + "\n";
+  for (const auto& [name, value] : fields) std::visit([&](const auto& is) { json[name] = is; }, value);
+  const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file.is_open() || !write_all(file.get(), std::as_bytes(std::span(line))))
     throw UserError(fmt::format("cannot write to {}", path_.string()), "file_write", "is there room on the disk?");

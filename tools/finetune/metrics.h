@@ -4,18 +4,19 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace lathe::tools {
 
-/// metrics.jsonl: a JSON object on a line for each step and each evaluation, with the number "step" first.
+/// metrics.jsonl: a JSON object on a line for each step, evaluation and sample, with the number "step" first.
 class MetricsFile {
  public:
-  using Fields = std::vector<std::pair<std::string, double>>;
+  using Fields = std::vector<std::pair<std::string, std::variant<double, std::string>>>;
 
   /// Keeps the lines of steps up to `step`, after which a run goes on; anew where it is 0. UserError [file_write].
   MetricsFile(std::filesystem::path path, std::int64_t step);
-  /// A number that is none is written as null. UserError [file_write].
+  /// A number that is none is written as null, bytes that are not UTF-8 as U+FFFD. UserError [file_write].
   void write(std::int64_t step, const Fields& fields);
 
  private:

@@ -23,16 +23,12 @@
 #include "tools/train/progress.h"
 #include "tools/train/stopped_run.h"
 #include "tools/train/text_codec.h"
+#include "tools/train/training_text.h"
 #include "tools/tune.h"
 
 namespace lathe::tools {
 
 namespace {
-
-std::string load_training_text(const TrainSettings& s) {
-  if (!s.text.empty()) return text::read_text(s.text);
-  return text::read_folder(s.sources, {".h", ".cpp", ".md", ".txt", ".js", ".css", ".sh", ".cmake"});
-}
 
 std::string attention_text(AttentionFusion fusion) {
   switch (fusion) {
@@ -85,7 +81,7 @@ class TextTraining {
   }
 
   void prepare_text() {
-    const std::string raw = load_training_text(s_);
+    const std::string raw = training_text(s_.text, s_.sources);
     characters_ = raw.size();
     text_hash_ = sha256_hex(raw);
     if (const auto& checkpoint = folder_.checkpoint())

@@ -1,5 +1,7 @@
 #include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "frontend/losses.h"
@@ -65,7 +67,11 @@ bool is_seq2seq(const Config& config) {
                      [&](const Family& family) { return family.model_type == type; });
 }
 
-PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder) {
+PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options) {
+  if (options.weights != WeightFormat::stored)
+    throw UserError(
+        fmt::format("{} holds an encoder-decoder, whose weights stay as they are stored", folder.string()),
+        "quantized_weights", "leave the format of weights away");
   const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedSeq2SeqLm loaded{{read_config(folder)}, nullptr};
   const Family& family = family_of(loaded.config, families());

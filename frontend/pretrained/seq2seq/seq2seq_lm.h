@@ -82,8 +82,8 @@ using PretrainedSeq2SeqLm = PretrainedModel<Seq2SeqLm>;
 ///   g.output("logits", t5.model->logits({.ids = g.input("input_ids", i64, {B, S}),
 ///                                        .decoder_ids = g.input("decoder_input_ids", i64, {B, T})}));
 ///
-/// UserErrors are those of load().
-PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder);
+/// UserErrors are those of load(); [quantized_weights] where 8 bits are asked for.
+PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options = {});
 
 /// Whether a configuration is one of these models'.
 bool is_seq2seq(const Config& config);

@@ -1,7 +1,10 @@
-#include "tools/finetune/model_directory.h"
+#include "tools/pretrained/model_directory.h"
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
+
+#include "frontend/generation/generation_options.h"
 #include "ir/support/error.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/tensor_folder.h"
@@ -29,15 +32,6 @@ pretrained::Config read_config(const fs::path& path) {
   return pretrained::Config::parse(read_file(path, largest_text_file), path.string());
 }
 
-fs::path base_of(const fs::path& adapter) {
-  const std::string named = pretrained::read_lora_config(adapter).base_model;
-  for (const fs::path& path : {fs::path(named), adapter / named})
-    if (!named.empty() && fs::is_directory(path)) return path;
-  throw UserError(fmt::format("the model of the adapter in {}, {}, is no directory here", adapter.string(),
-                              named.empty() ? "which it does not name" : named),
-                  "adapter_base", "correct base_model_name_or_path in its adapter_config.json");
-}
-
 void copy_one(const fs::path& from, const fs::path& to) {
   AtomicFile file(to);
   file.write(read_file(from, largest_text_file));
@@ -46,42 +40,28 @@ void copy_one(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-LoadedModel load_model(const fs::path& folder) {
-  if (fs::exists(folder / "config.json") || !fs::exists(folder / "adapter_config.json"))
-    return {.model = pretrained::load(folder), .folder = folder};
-  const fs::path base = base_of(folder);
-  LoadedModel loaded{.model = pretrained::load(base), .folder = folder};
-  loaded.lora = pretrained::load_lora(loaded.model, folder);
-  if (!fs::exists(folder / "tokenizer.json")) loaded.folder = base;
-  return loaded;
+void add_adapter_option(CLI::App& command, fs::path& adapter) {
+  command.add_option("--adapter", adapter, "A directory with a LoRA adapter on the model, as PEFT writes it")
+      ->check(CLI::ExistingDirectory);
 }
 
-std::optional<TokenId> end_token(const LoadedModel& model, const Tokenizer& tokenizer) {
-  const fs::path path = model.folder / "tokenizer_config.json";
+std::optional<TokenId> end_token(const pretrained::AdaptedModel& model, const Tokenizer& tokenizer) {
+  const fs::path path = model.text_folder / "tokenizer_config.json";
   if (fs::exists(path)) {
     const pretrained::Config config = read_config(path);
     if (config.is_text("eos_token")) return tokenizer.id_of(config.text("eos_token"));
     if (config.has("eos_token")) return tokenizer.id_of(config.object("eos_token").text("content"));
   }
-  constexpr const char* key = "eos_token_id";
-  const pretrained::Config& config = model.model.config;
-  if (!config.is_set(key)) return std::nullopt;
-  return static_cast<TokenId>(config.is_list(key) ? config.integers(key).front() : config.integer(key));
+  const GenerationOptions options = load_generation_options(model.text_folder, model.model.folder);
+  if (options.stop_tokens.empty()) return std::nullopt;
+  return static_cast<TokenId>(options.stop_tokens.front());
 }
 
-std::optional<ChatTemplates> chat_templates(const fs::path& folder) {
-  try {
-    return ChatTemplates::load(folder);
-  } catch (const UserError& error) {
-    if (error.label() != "chat_template") throw;
-    return std::nullopt;
-  }
-}
-
-std::optional<std::int64_t> longest_context(const pretrained::Config& config) {
-  for (const char* key : {"n_positions", "max_position_embeddings"})
-    if (config.has(key)) return config.integer(key);
-  return std::nullopt;
+void check_output(const fs::path& output, const fs::path& input) {
+  std::error_code ignored;
+  if (fs::equivalent(output, input, ignored))
+    throw UserError(fmt::format("{} is a directory that is read", output.string()), "output_folder",
+                    "give another --output: its files are in use until the end");
 }
 
 void copy_text_files(const fs::path& from, const fs::path& to) {

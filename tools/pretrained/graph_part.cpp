@@ -1,0 +1,89 @@
+#include "tools/pretrained/graph_part.h"
+
+#include "frontend/generation/cached_lm.h"
+#include "frontend/generation/cached_seq2seq.h"
+#include "frontend/pretrained/lora/adapted_model.h"
+#include "ir/support/error.h"
+
+namespace lathe::tools {
+
+namespace {
+
+bool is_seq2seq_folder(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / "config.json") &&
+         pretrained::is_seq2seq(pretrained::read_config(folder).config);
+}
+
+ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part, DType dtype) {
+  const pretrained::Seq2SeqLm& model = *loaded.model;
+  switch (part) {
+    case GraphPart::prompt: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, dtype);
+    case GraphPart::ragged: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, dtype, true);
+    case GraphPart::step: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::step, dtype);
+    case GraphPart::logits:
+    case GraphPart::loss: break;
+  }
+  const Dim B("B"), S("S"), T("T");
+  Graph g(loaded.config.text("model_type"));
+  pretrained::Seq2SeqInputs inputs{.ids = g.input("input_ids", i64, {B, S}), .decoder_ids = {}, .dtype = dtype};
+  if (part == GraphPart::loss) {
+    const Tensor labels = g.input("labels", i64, {B, T});
+    inputs.decoder_ids = model.shifted(labels);
+    g.output("loss", model.loss(inputs, labels));
+  } else {
+    inputs.decoder_ids = g.input("decoder_input_ids", i64, {B, T});
+    g.output("logits", model.logits(inputs));
+  }
+  return g.finish();
+}
+
+ir::Graph graph_of(const pretrained::Pretrained& loaded, GraphPart part, DType dtype) {
+  const pretrained::CausalLm& model = *loaded.model;
+  switch (part) {
+    case GraphPart::prompt: return CachedLm::graph(model, CachedLm::Kind::prompt, dtype);
+    case GraphPart::ragged: return CachedLm::graph(model, CachedLm::Kind::ragged, dtype);
+    case GraphPart::step: return CachedLm::graph(model, CachedLm::Kind::step, dtype);
+    case GraphPart::logits:
+    case GraphPart::loss: break;
+  }
+  const Dim B("B"), T("T");
+  Graph g(loaded.config.text("model_type"));
+  const pretrained::TokenInputs inputs{.ids = g.input("input_ids", i64, {B, T}), .dtype = dtype};
+  if (part == GraphPart::loss)
+    g.output("loss", model.loss(inputs, g.input("labels", i64, {B, T})));
+  else
+    g.output("logits", model.logits(inputs));
+  return g.finish();
+}
+
+}  // namespace
+
+bool is_model_folder(const std::filesystem::path& path) {
+  std::error_code failed;
+  return std::filesystem::is_directory(path, failed) &&
+         (std::filesystem::exists(path / "config.json", failed) ||
+          std::filesystem::exists(path / "adapter_config.json", failed));
+}
+
+const std::map<std::string, GraphPart>& graph_parts() {
+  static const std::map<std::string, GraphPart> parts{{"logits", GraphPart::logits},
+                                                      {"loss", GraphPart::loss},
+                                                      {"prompt", GraphPart::prompt},
+                                                      {"ragged", GraphPart::ragged},
+                                                      {"step", GraphPart::step}};
+  return parts;
+}
+
+ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, DType dtype,
+                           const std::filesystem::path& adapter, const pretrained::LoadOptions& options) {
+  if (adapter.empty() && is_seq2seq_folder(folder))
+    return graph_of(pretrained::load_seq2seq_lm(folder, options), part, dtype);
+  return graph_of(pretrained::load_adapted(folder, adapter, options).model, part, dtype);
+}
+
+Parameters pretrained_weights(const std::filesystem::path& folder) {
+  if (is_seq2seq_folder(folder)) return pretrained::load_seq2seq_lm(folder).weights;
+  return pretrained::load_adapted(folder).model.weights;
+}
+
+}  // namespace lathe::tools
