@@ -4,6 +4,7 @@
 
 #include "frontend/generation/cached_lm.h"
 #include "frontend/pretrained/pretrained.h"
+#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
 #include "runtime/executable.h"
 #include "tests/pretrained/token_case.h"
@@ -132,5 +133,5 @@ TEST_CASE("quantized: matrices take half the memory, norms stay, and such a mode
 
 TEST_CASE("an encoder-decoder is not loaded in 8 bits") {
   const auto t5 = test::hf_cases("seq2seq-lm").front().folder();
-  CHECK_THROWS_WITH(load_seq2seq_lm(t5, {.weights = WeightFormat::q8}), Catch::Contains("[quantized_weights]"));
+  CHECK_THROWS_WITH(pretrained::load_seq2seq_lm(t5, {.weights = WeightFormat::q8}), Catch::Contains("[quantized_weights]"));
 }
