@@ -42,8 +42,9 @@ def tokenizer():
 
 
 def prepare(options):
-    """The model, and rows of ids in a .npy and as texts, which end in the end token that `lathe finetune` adds."""
-    folder, rows = options.folder, options.batch * options.steps
+    """The model, and the rows of one batch as ids in a .npy and as texts, which end in the end token that `lathe finetune` adds: each step
+    of both programs sees the same rows."""
+    folder, rows = options.folder, options.batch
     folder.mkdir(parents=True, exist_ok=True)
     ids = folder / 'ids.npy'
     subprocess.run([options.python, '-c', MAKE_MODEL, str(folder / 'model'), str(rows), str(options.context), str(ids)], check=True)
