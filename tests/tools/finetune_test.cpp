@@ -202,6 +202,21 @@ TEST_CASE("an adapter stands for its model in every command, and merges into a m
   CHECK(run_lathe(scratch, "generate moved --adapter adapter " + told).out == text.out);
 }
 
+TEST_CASE("finetune learns plain text and source files in parts", "[tools][finetune]") {
+  const Scratch scratch;
+  prepare(scratch);
+  const std::string tune = "finetune model --threads 1 --context 8 --batch 2 --steps 2 --valid 0.5 ";
+  const auto text = run_lathe(scratch, tune + "--text text.txt -o text");
+  INFO(text.out << text.err);
+  CHECK(text.status == 0);
+  CHECK_THAT(text.out, Contains("training: ") && Contains("validation: ") && Contains("model in text"));
+  fs::create_directories(scratch.path("sources"));
+  scratch.write("sources/a.cpp", "the for the for the for it is 1 it is 2 the for");
+  CHECK(run_lathe(scratch, tune + "--sources sources -o code").status == 0);
+  CHECK(run_lathe(scratch, tune + "-o none").status == 2);
+  CHECK(run_lathe(scratch, tune + "--text text.txt --data data.jsonl -o both").status == 2);
+}
+
 TEST_CASE("finetune says what is wrong with what it was given", "[tools][finetune]") {
   const Scratch scratch;
   const std::string tune = prepare(scratch) + "--steps 1 ";
