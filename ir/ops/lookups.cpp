@@ -16,6 +16,8 @@ bool is_lookup(const Op& op) {
     case CustomKind::constant:
     case CustomKind::iota:
     case CustomKind::random:
+    case CustomKind::random_at:
+    case CustomKind::collective:
     case CustomKind::cumsum:
     case CustomKind::argsort:
     case CustomKind::top_k:

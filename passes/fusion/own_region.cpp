@@ -18,6 +18,8 @@ std::optional<RegionKind> own_region(const ir::Node& node) {
     case CustomKind::constant:
     case CustomKind::iota:
     case CustomKind::random:
+    case CustomKind::random_at:
+    case CustomKind::collective:
     case CustomKind::gather:
     case CustomKind::concat:
     case CustomKind::pad:

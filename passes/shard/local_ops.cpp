@@ -91,6 +91,11 @@ class LocalOp {
           attrs.set(name, position(node_.attrs.get<Dim>(name), id_, dim_attr(node_.type.rank())));
         return same(std::move(attrs));
       case CustomKind::update_rows:
+      case CustomKind::cumsum:
+      case CustomKind::argsort:
+      case CustomKind::top_k:
+      case CustomKind::grouped_matmul:
+      case CustomKind::segment_outer:
       case CustomKind::concat:
       case CustomKind::view_as_complex:
       case CustomKind::view_as_real:
