@@ -172,7 +172,7 @@ class DimTies {
   void tie_lookup(ValueId id, std::vector<std::vector<bool>>& tied) {
     const Node& node = graph_[id];
     const CustomKind kind = node.op->as<Custom>()->kind;
-    if (kind == CustomKind::gather && node.type.dtype != boolean) {
+    if (kind == CustomKind::gather && node.type.dtype != boolean && !is_byte(node.type.dtype)) {
       const int rank = graph_[node.operands[0]].type.rank();
       tied[0][static_cast<std::size_t>(rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), rank))] = true;
     }
