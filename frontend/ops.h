@@ -155,13 +155,13 @@ Tensor dropout(const Tensor& a, const Tensor& random_state, double p, Where at =
 /// `zero_masked` 0, and no gradient, as PyTorch's scaled_dot_product_attention does.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double scale,
                  bool causal, bool zero_masked = false, Where at = Where::current());
-/// x * cos + rotate_half(x) * sin: x [.., n, d], cos and sin [n, d].
 /// q * scale, of quantized numbers q [.., n], i8 or u8, and float scales [.., n / block], one for each block of
 /// neighbours: [.., n] in the dtype of the scales. The products of a linear layer read q and the scales where they
 /// lie. UserErrors [dtype_kind], [dequantize_scales].
 inline Tensor dequantize(const Tensor& q, const Tensor& scales, Where at = Where::current()) {
   return detail::op("dequantize", at, {&q, &scales});
 }
+/// x * cos + rotate_half(x) * sin: x [.., n, d], cos and sin [n, d].
 inline Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at = Where::current()) {
   return detail::op("rope", at, {&x, &cos, &sin});
 }

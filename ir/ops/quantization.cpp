@@ -23,7 +23,7 @@ TensorType infer_dequantize(const InferContext& ctx) {
   rules::require_kind(ctx, 1, rules::floats);
   const TensorType &q = ctx.operand(0), &scales = ctx.operand(1);
   ctx.require(block_of(q.shape, scales.shape).has_value(), "dequantize_scales",
-              fmt::format("{} does not fit {}", describe_role(ctx, 1, "scales"), rules::describe(ctx, 0)),
+              fmt::format("{} does not fit {}", rules::describe(ctx, 0), describe_role(ctx, 1, "scales")),
               "give q [.., n] scales [.., n / block], of known sizes n and n / block");
   return TensorType::contiguous(scales.dtype, q.shape);
 }

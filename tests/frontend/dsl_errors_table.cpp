@@ -84,6 +84,7 @@ const std::vector<DslError> table = {
     {__LINE__, "pad_size", "-1", [](Graph& g) { pad(x23(g), 0, -1, 0); }},
     {__LINE__, "one_hot_classes", "-1", [](Graph& g) { one_hot(x(g, {2}, i64), -1, f32); }},
     {__LINE__, "constant_count", "3", [](Graph& g) { g.literal({3}, {1, 2}, f32); }},
+    {__LINE__, "dequantize_scales", "[2, 2]", [](Graph& g) { dequantize(x(g, {2, 3}, i8), y(g, {2, 2})); }},
     // reductions and networks
     {__LINE__, "argmax_empty", "0", [](Graph& g) { x(g, {2, 0}).argmax(1); }},
     {__LINE__, "norm_rank", "rank", [](Graph& g) { rms_norm(x(g, {})); }},

@@ -57,18 +57,23 @@ class GroupedKernels {
   /// That of the blocked strategy which packs nothing ahead.
   GemmPlan plan(const Segment& segment) const {
     const ProductOperands& o = segment.operands();
-    GemmPlan plan = plan_gemm({.compute = o.compute,
-                               .cpu = lowering_.cpu(),
-                               .batch = {},
-                               .m = segment.keeps_rows() ? std::nullopt : o.m.value(),
-                               .n = o.n.value(),
-                               .k = segment.keeps_rows() ? o.k.value() : std::nullopt,
-                               .lhs_axis = o.left.axis,
-                               .rhs_axis = o.right.axis,
-                               .lhs_loadable = o.left.plain,
-                               .rhs_loadable = o.right.plain,
-                               .pairs = lowering_.cpu().dot_pairs && o.dtype == bf16,
-                               .epilogue_small = true});
+    GemmQuery query{.compute = o.compute,
+                    .cpu = lowering_.cpu(),
+                    .batch = {},
+                    .m = segment.keeps_rows() ? std::nullopt : o.m.value(),
+                    .n = o.n.value(),
+                    .k = segment.keeps_rows() ? o.k.value() : std::nullopt,
+                    .lhs_axis = o.left.axis,
+                    .rhs_axis = o.right.axis,
+                    .lhs_loadable = o.left.plain,
+                    .rhs_loadable = o.right.plain,
+                    .pairs = lowering_.cpu().dot_pairs && o.dtype == bf16,
+                    .epilogue_small = true};
+    GemmPlan plan = plan_gemm(query);
+    if (plan.strategy != GemmStrategy::blocked) {
+      query.m = std::nullopt;  // few rows have a strategy of their own
+      plan = plan_gemm(query);
+    }
     plan.rest = 0, plan.splits = 1, plan.prefetch_right = false;
     LATHE_ASSERT(plan.strategy == GemmStrategy::blocked && plan.panel == 0);
     return plan;

@@ -141,13 +141,14 @@ class Verifier {
       if (use().stored[p]) stored_[static_cast<std::size_t>(launch().buffers[p])] = true;
   }
 
-  /// What launches of a region say that they write, one of them has to write.
+  /// What launches of a region say that they write, and not only a part of, one of them has to write.
   void check_declared(int first, int last) {
     std::map<int, int> declared;  // by buffer: the last launch that says so
     std::set<int> stored;
     for (launch_ = first; launch_ <= last; ++launch_)
       for (std::size_t p = 0; p < launch().buffers.size(); ++p) {
-        if (kernel().buffers[p].access != kernel::Access::read) declared[launch().buffers[p]] = launch_;
+        const bool all = !launch().leaves_remainder(static_cast<int>(p));  // a part may be nothing
+        if (kernel().buffers[p].access != kernel::Access::read && all) declared[launch().buffers[p]] = launch_;
         if (use().stored[p]) stored.insert(launch().buffers[p]);
       }
     for (const auto& [b, at] : declared) {
