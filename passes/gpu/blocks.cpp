@@ -21,8 +21,7 @@ void unmasked_or_masked(kernel::Builder& b, Value at, Value end, int lanes, cons
                         const std::function<void(Value)>& body) {
   const auto known = size.value();
   if (lanes == 1 || (known && *known % lanes == 0)) return body({});
-  b.if_(
-      at + lanes <= end, [&] { body({}); }, [&] { body(b.tail_mask(end - at, lanes)); });
+  b.if_(at + lanes <= end, [&] { body({}); }, [&] { body(b.tail_mask(end - at, lanes)); });
 }
 
 void set_inside(kernel::Builder& b, kernel::Var into, Value at, Value end, const Dim& size,

@@ -20,8 +20,7 @@ const std::string signature =
 /// The pass where all sums, or none, are wanted.
 test::PassText dots(bool wanted = true) {
   const auto pass = [=](const ir::Graph& graph) {
-    return sums_from_results(
-        graph, [=](ir::ValueId) { return wanted; }, CpuInfo{}.l2.share());
+    return sums_from_results(graph, [=](ir::ValueId) { return wanted; }, CpuInfo{}.l2.share());
   };
   return {pass, signature, {{"N", 2}, {"S", 4}, {"T", 7}}, 1e-13};
 }

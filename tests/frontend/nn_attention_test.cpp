@@ -52,13 +52,12 @@ TEST_CASE("attention in both directions sees all keys but padding, and a bias is
 TEST_CASE("relative biases of queries at positions are rows of the whole") {
   for (const bool bidirectional : {true, false}) {
     Graph g{"bias"};
-    const nn::RelativeBias bias(
-        g, "bias", Dim("h", 2),
-        {.dtype = f64, .buckets = 12, .max_distance = 20, .bidirectional = bidirectional});
+    const nn::RelativeBias bias(g, "bias", Dim("h", 2),
+                                {.dtype = f64, .buckets = 12, .max_distance = 20, .bidirectional = bidirectional});
     g.output("whole", bias(g, 9, 9, f64));
     g.output("rows", bias(g.input("at", i64, {3}), 9, f64));
-    const auto got = ir::interpret(g.finish(), {{"bias.weight", sines({12, 2}, 1.7)},
-                                                {"at", HostTensor::from({3}, {8, 0, 5}, i64)}});
+    const auto got = ir::interpret(
+        g.finish(), {{"bias.weight", sines({12, 2}, 1.7)}, {"at", HostTensor::from({3}, {8, 0, 5}, i64)}});
     const std::int64_t at[] = {8, 0, 5};
     for (std::int64_t h = 0; h < 2; ++h)
       for (std::int64_t i = 0; i < 3; ++i)

@@ -133,5 +133,6 @@ TEST_CASE("quantized: matrices take half the memory, norms stay, and such a mode
 
 TEST_CASE("an encoder-decoder is not loaded in 8 bits") {
   const auto t5 = test::hf_cases("seq2seq-lm").front().folder();
-  CHECK_THROWS_WITH(pretrained::load_seq2seq_lm(t5, {.weights = WeightFormat::q8}), Catch::Contains("[quantized_weights]"));
+  CHECK_THROWS_WITH(pretrained::load_seq2seq_lm(t5, {.weights = WeightFormat::q8}),
+                    Catch::Contains("[quantized_weights]"));
 }

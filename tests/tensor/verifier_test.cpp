@@ -51,7 +51,8 @@ TEST_CASE("the verifier names each kind of defect", "[verifier]") {
   CHECK_THAT(defect_after([](Graph& g) { g.checks.clear(); }), Contains("n == m") && Contains("is lost"));
   CHECK_THAT(defect_after([](Graph& g) { g.nodes[w].name = "x"; }), Contains("two arguments have this name"));
   CHECK_THAT(defect_after([](Graph& g) { g.nodes[w].name = ""; }), Contains("needs a name"));
-  CHECK_THAT(defect_after([](Graph& g) { g.nodes[x].type.strides.set(1, 2); }), Contains("an argument is contiguous"));
+  CHECK_THAT(defect_after([](Graph& g) { g.nodes[x].type.strides.set(1, 2); }),
+             Contains("an argument is contiguous"));
 }
 
 TEST_CASE("the verifier checks outputs and updates", "[verifier]") {

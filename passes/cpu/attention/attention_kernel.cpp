@@ -302,8 +302,7 @@ class AttentionKernel {
     const int rows = vectors * lanes_;
     if (vectors >= vectors_ || (known && *known <= rows)) return with(std::min(vectors, vectors_));
     if (known && *known % block_rows() == 0) return with(vectors_);
-    b_.if_(
-        count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
+    b_.if_(count <= rows, [&] { with(vectors); }, [&] { few_or_all(2 * vectors, count, with); });
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.

@@ -93,8 +93,7 @@ class TileGemm {
       tiles(last, {left_, 0, depth()});
     };
     if (!copies_last_rows() && last == tile_.mr) return tiles(tile_.mr, left(t, p, m));
-    b_.if_(
-        m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_row_block);
+    b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_row_block);
   }
 
   Builder::Lines left(const GemmTask& t, const GemmPass& p, Value m) {
@@ -145,8 +144,7 @@ class TileGemm {
           shape.prefetch_lines = prefetch_distance(), shape.prefetch = *next + (n - t.n0) / tile_.n_step() * share;
         b_.tile_mma(shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
       };
-      b_.if_(
-          p.continues, [&] { multiply(true); }, [&] { multiply(false); });
+      b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
     };
     with_columns(n, block);
   }
@@ -156,8 +154,7 @@ class TileGemm {
     const auto known = b_.constant_value(sizes_.n);
     const bool half = known && *known % tile_.n_step() > 0 && *known % tile_.n_step() <= kernel::tile_side;
     if (!half) return body(tile_.n_step());
-    b_.if_(
-        n + tile_.n_step() <= sizes_.n, [&] { body(tile_.n_step()); }, [&] { body(kernel::tile_side); });
+    b_.if_(n + tile_.n_step() <= sizes_.n, [&] { body(tile_.n_step()); }, [&] { body(kernel::tile_side); });
   }
 
   /// Makes true sums of the rows from m on, and all columns of a task.

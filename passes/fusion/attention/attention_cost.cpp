@@ -104,7 +104,8 @@ std::optional<double> diagonal(const Graph& graph, const Node& comparison) {
 /// many as lie between two diagonals. `beyond`: columns that a row is computed with besides.
 double share_of_columns(const AttentionSubject& subject, const AttentionGroup& group, double columns, double beyond) {
   const auto behind = [&](ValueId id) {
-    return subject.is_transparent(id) ? std::span<const ValueId>(subject.node(id).operands) : std::span<const ValueId>{};
+    return subject.is_transparent(id) ? std::span<const ValueId>(subject.node(id).operands)
+                                      : std::span<const ValueId>{};
   };
   const auto is_positions = [&](ValueId id) { return subject.node(id).op == &ops::iota; };
   std::vector<ValueId> read;

@@ -30,9 +30,8 @@ KernelContext::Built lower_points(const LoweringContext& lowering, const Region&
   } else {
     // Vectors are counted row by row, so that short rows fill the blocks too.
     const Value a_row = b.ceil_div(n, space.lanes);
-    for_threads(b, lowering.gpu(), context.dim(program.points(space.outer)) * a_row, 1, [&](Value i) {
-      store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes);
-    });
+    for_threads(b, lowering.gpu(), context.dim(program.points(space.outer)) * a_row, 1,
+                [&](Value i) { store_row({{space.outer, i / a_row, 1}}, i % a_row * space.lanes); });
   }
   return context.finish();
 }

@@ -97,7 +97,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
         if (goes(product)) follow(after, thread, other);
       };
       const auto known = product.count.value();
-      known&&* known <= steps ? last() : b_.if_(later < count, others, last);
+      known && *known <= steps ? last() : b_.if_(later < count, others, last);
       b_.commit_copies();
       b_.set(*turn_, other);
     }

@@ -13,7 +13,7 @@ namespace lathe::gpu {
 /// The sums of a block of threads, by warps below each other and side by side.
 struct TensorTile {
   int rows, columns, warps_down, warps_across;
-  double TensorTileCosts::*time;
+  double TensorTileCosts::* time;
   bool of_groups = false;  ///< by wgmma: warps below each other, four a group
 
   int threads() const { return warps_down * warps_across * kernel::warp_threads; }

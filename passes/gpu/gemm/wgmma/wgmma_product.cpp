@@ -66,8 +66,7 @@ class WgmmaProduct {
   KernelContext::Built kernel(const Partial* partial) {
     return parts_.tiles_in_turn(tile_.rows, tile_.columns, partial, [&](const ResultTiling& tiling) {
       const Value blocks = kernel::min(tiling.count, b_.index(gpu_.multiprocessors));
-      b_.for_loop(
-          0, blocks, 1, [&](Value first) { block(tiling, first, partial); }, LoopKind::block_x);
+      b_.for_loop(0, blocks, 1, [&](Value first) { block(tiling, first, partial); }, LoopKind::block_x);
     });
   }
 
