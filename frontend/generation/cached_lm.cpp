@@ -14,8 +14,6 @@ namespace lathe {
 
 namespace {
 
-using Kind = CachedLm::Kind;
-
 struct BuiltGraph {
   ir::Graph graph;
   std::int64_t widest_window = 0;
@@ -29,7 +27,8 @@ Tensor rows_at(const Tensor& hidden, const Tensor& last) {
   return gather(hidden.reshape({B.unnamed() * T.unnamed(), d}), places, 0);
 }
 
-BuiltGraph build(const pretrained::CausalLm& model, Kind kind, DType dtype, const Dim& B) {
+BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType dtype, const Dim& B) {
+  using Kind = CachedLm::Kind;
   const bool step = kind == Kind::step;
   Graph g(step ? "step" : kind == Kind::ragged ? "ragged_prompt" : "prompt");
   const Dim T = step ? Dim(1) : Dim("T");

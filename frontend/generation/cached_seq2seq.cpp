@@ -13,8 +13,6 @@ namespace lathe {
 
 namespace {
 
-using Kind = CachedSeq2Seq::Kind;
-
 ir::Graph encode_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool masked, const Dim& sources) {
   Graph g("encode");
   const Dim S("source_length");

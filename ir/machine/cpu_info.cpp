@@ -19,7 +19,7 @@ constexpr AttentionCosts amx_attention{.forward_bf16 = {1, 1, 0.5, 124, 160, 160
 
 /// VDPBF16PS has twice the rate of an f32 fma on a Zen, half of it on an Intel CPU. Xeons with AMX have an L3 behind
 /// a mesh; no feature tells it of older ones.
-constexpr CpuInfo table[] = {
+constexpr CpuInfo cpus[] = {
     {.name = "x86-64-v2", .features = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3", .vectors = {128, 16}},
     {.name = "x86-64-v3",
      .basis = "x86-64-v2",
@@ -71,11 +71,11 @@ std::string cache_text(const char* name, const CpuCache& cache) {
 
 }  // namespace
 
-std::span<const CpuInfo> cpu_infos() { return table; }
+std::span<const CpuInfo> cpu_infos() { return cpus; }
 
 const CpuInfo* find_cpu_info(std::string_view name) {
-  const auto* const found = std::ranges::find(table, name, &CpuInfo::name);
-  return found == std::end(table) ? nullptr : found;
+  const auto* const found = std::ranges::find(cpus, name, &CpuInfo::name);
+  return found == std::end(cpus) ? nullptr : found;
 }
 
 std::string cpu_features(const CpuInfo& info) {
@@ -87,7 +87,7 @@ std::string cpu_features(const CpuInfo& info) {
 
 CpuInfo cpu_info_for(std::string_view name, std::string_view features, int vector_bits) {
   const CpuInfo *by_features = nullptr, *by_name = nullptr;
-  for (const CpuInfo& info : table) {
+  for (const CpuInfo& info : cpus) {
     if (info.vectors.bits != vector_bits) continue;
     if (info.name == name) by_name = &info;
     // The least of that width stands for any CPU that is told to use it.

@@ -8,18 +8,18 @@ namespace lathe {
 
 namespace {
 
-constexpr GpuInfo table[] = {
+constexpr GpuInfo gpus[] = {
     {},
     {.name = "sm_90a", .chips = "H100, H200", .multiprocessors = 132, .most_shared_bytes = 227 << 10, .wgmma = true},
 };
 
 }  // namespace
 
-std::span<const GpuInfo> gpu_infos() { return table; }
+std::span<const GpuInfo> gpu_infos() { return gpus; }
 
 const GpuInfo& gpu_info(std::string_view name) {
-  const auto* const found = std::ranges::find(table, name, &GpuInfo::name);
-  return found == std::end(table) ? table[0] : *found;
+  const auto* const found = std::ranges::find(gpus, name, &GpuInfo::name);
+  return found == std::end(gpus) ? gpus[0] : *found;
 }
 
 std::string to_string(const GpuInfo& info) {
