@@ -161,9 +161,9 @@ GraphMaker::Maybe GraphMaker::indexed(const Value& a) {
       return scatter_add(rows, tanh(a), one_in(2) ? Dim(3) : late("n") + 3, d);
     }
     case 4: {
+      if (!wide_enough || (!is_float(a.dtype()) && !is_integer(a.dtype()))) return std::nullopt;
       const Value rows = add(slice(a, d, 0, 1), a),
                   places = rem(iota(builder_, {size}, 0, i64), constant(builder_, 3.0, i64));
-      if (!wide_enough || (!is_float(a.dtype()) && !is_integer(a.dtype()))) return std::nullopt;
       if (one_in(3))
         return scatter(a, rem(iota(builder_, rows.shape(), below(a.rank()), i64), constant(builder_, 3.0, i64)), rows,
                        d);

@@ -1,0 +1,27 @@
+#include <catch2/catch.hpp>
+
+#include "ir/tensor/parser.h"
+#include "passes/cpu/lower_cpu.h"
+#include "passes/gpu/lower_gpu.h"
+#include "passes/pipeline.h"
+
+using namespace lathe;
+
+TEST_CASE("the graph of one of several processes is not lowered") {
+  const ir::Graph graph = ir::parse_graph(R"(graph @part(input %x: f32[B@data, 4]) {
+  %1 = sum %x {dims=[0]}
+  %2 = all_reduce %1 {axis="data", ranks=2, combine="sum"}
+  output "y" %2
+})",
+                                          "part");
+  const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
+  for (const Machine& machine : {cpu_machine({}), gpu_machine(gpu_info("sm_80"))}) {
+    try {
+      (void)lower_graph(passed, machine);
+      FAIL("it was lowered");
+    } catch (const UserError& error) {
+      CHECK(error.label() == "one_process");
+      CHECK(std::string(error.what()).find("part:3") != std::string::npos);
+    }
+  }
+}
