@@ -25,6 +25,15 @@ ir::Node product_of(const LoweringContext& lowering, const ir::Node& node, int n
   return product;
 }
 
+Value offset_as_given(PointEmitter& emitter, int result, Value at) {
+  PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
+  return emitter.context().builder.cast(emitter.emit(result, scope), i64);
+}
+
+Value clamped(kernel::Builder& b, Value offset, Value rows) {
+  return kernel::min(kernel::max(offset, b.index(0)), rows);
+}
+
 }  // namespace
 
 Segment::Segment(const LoweringContext& lowering, ir::ValueId id, int number)
@@ -45,20 +54,14 @@ OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& 
 }
 
 Value segment_offset(PointEmitter& emitter, int result, Value at, Value rows) {
-  kernel::Builder& b = emitter.context().builder;
-  PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
-  return kernel::min(kernel::max(b.cast(emitter.emit(result, scope), i64), b.index(0)), rows);
+  return clamped(emitter.context().builder, offset_as_given(emitter, result, at), rows);
 }
 
 SegmentRows segment_rows(PointEmitter& emitter, int result, Value number, Value rows, std::int64_t code) {
   kernel::Builder& b = emitter.context().builder;
-  const auto offset = [&](Value at) {
-    PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
-    return b.cast(emitter.emit(result, scope), i64);
-  };
-  const Value first = offset(number), last = offset(number + 1);
+  const Value first = offset_as_given(emitter, result, number), last = offset_as_given(emitter, result, number + 1);
   b.check(b.index(0) <= first && first <= last && last <= rows, code);
-  const Value lo = kernel::min(kernel::max(first, b.index(0)), rows);
+  const Value lo = clamped(b, first, rows);
   return {lo, kernel::min(kernel::max(last, lo), rows)};
 }
 
