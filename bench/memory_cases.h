@@ -5,7 +5,7 @@
 
 #include "bench/memory_floor.h"
 #include "ir/tensor/graph.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 namespace lathe::bench {
 

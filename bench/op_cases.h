@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 /// Single ops as graphs whose tensors are states, so that a run allocates nothing and its results stay where they
 /// are.

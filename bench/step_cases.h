@@ -7,7 +7,7 @@
 
 #include "frontend/initialize.h"
 #include "ir/tensor/graph.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 /// The whole steps that `lathe bench` and bench_training_step measure.
 namespace lathe::bench {

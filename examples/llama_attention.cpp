@@ -12,7 +12,7 @@
 #include "frontend/models/attentions.h"
 #include "frontend/nn/positions.h"
 #include "frontend/ops.h"
-#include "ir/tensor/explain.h"
+#include "ir/tensor/explain/explain.h"
 
 using namespace lathe;
 

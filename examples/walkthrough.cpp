@@ -7,7 +7,7 @@
 #include "examples/check_goldens.h"
 #include "frontend/initialize.h"
 #include "frontend/models/attentions.h"
-#include "ir/tensor/explain.h"
+#include "ir/tensor/explain/explain.h"
 
 using namespace lathe;
 

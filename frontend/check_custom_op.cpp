@@ -7,10 +7,10 @@
 #include <random>
 
 #include "frontend/graph.h"
-#include "ir/ops/functional.h"
-#include "ir/tensor/interpreter.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/ops/functional/functional.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "passes/autodiff/autodiff.h"
 
 namespace lathe {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "frontend/built.h"
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"

@@ -1,6 +1,6 @@
 #include "frontend/loss_scaling.h"
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 
 namespace lathe {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 
 namespace lathe {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 
 namespace lathe {
 

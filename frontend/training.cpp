@@ -11,7 +11,7 @@
 #include "frontend/graph.h"
 #include "frontend/named_gradient.h"
 #include "frontend/step_error.h"
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/float_environment.h"
 #include "passes/autodiff/autodiff.h"

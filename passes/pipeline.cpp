@@ -10,7 +10,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/chunks/chunk_rows.h"
 #include "passes/fusion/attention/fuse_attention.h"

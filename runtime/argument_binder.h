@@ -7,7 +7,7 @@
 
 #include "ir/support/tensor_ref.h"
 #include "ir/tensor/binding.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "passes/lowering/program.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/program_runner.h"

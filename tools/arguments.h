@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "passes/lowering/options.h"
 
 namespace lathe::tools {

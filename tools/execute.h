@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "runtime/executable.h"
 #include "tools/arguments.h"
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "tools/pretrained/graph_part.h"

@@ -10,7 +10,7 @@
 
 #include "codegen/llvm/out_of_memory.h"
 #include "ir/support/error.h"
-#include "tools/commands.h"
+#include "tools/commands/commands.h"
 #include "tools/stack_limit.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"

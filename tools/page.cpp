@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/support/visible.h"
-#include "ir/tensor/explain.h"
+#include "ir/tensor/explain/explain.h"
 #include "ir/tensor/matcher.h"
 #include "ir/tensor/op.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "tools/drawing.h"
 #include "tools/embedded.h"
 #include "tools/node_kind.h"

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/ops/elementwise.h"
+#include "ir/ops/rules/elementwise.h"
 
 namespace lathe::ir::ops {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include "ir/ops/blocks.h"
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
+#include "ir/ops/rules/blocks.h"
 
 namespace lathe::ir::ops {
 

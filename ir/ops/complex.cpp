@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 #include "ir/support/host_tensor.h"
 
 /// Gradients of complex values follow PyTorch: dL/dRe + i dL/dIm, so that the two views are each other's gradient.

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 
 /// What the records of composite ops have in common.
 namespace lathe::ir {

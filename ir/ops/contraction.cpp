@@ -4,9 +4,9 @@
 #include <cctype>
 #include <optional>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 
 namespace lathe::ir::ops {
 

@@ -8,7 +8,7 @@
 
 #include "ir/ops/list.h"
 #include "ir/tensor/builder.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "ir/ops/einsum.h"
-#include "ir/ops/functional.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/rules/rules.h"
 
 namespace lathe::ir {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/ops/blocks.h"
-#include "ir/ops/functional.h"
-#include "ir/ops/indices.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
+#include "ir/ops/rules/blocks.h"
+#include "ir/ops/rules/indices.h"
 
 namespace lathe::ir::ops {
 

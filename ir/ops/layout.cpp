@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "ir/ops/view_record.h"
+#include "ir/ops/rules/view_record.h"
 
 namespace lathe::ir::ops {
 

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "ir/ops/elementwise.h"
+#include "ir/ops/rules/elementwise.h"
 
 namespace lathe::ir::ops {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/composite.h"
-#include "ir/ops/softmax_floors.h"
+#include "ir/ops/rules/softmax_floors.h"
 
 namespace lathe::ir {
 

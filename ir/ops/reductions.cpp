@@ -1,8 +1,8 @@
 #include <limits>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 
 namespace lathe::ir::ops {
 

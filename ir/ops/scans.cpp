@@ -1,6 +1,6 @@
-#include "ir/ops/blocks.h"
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
+#include "ir/ops/rules/blocks.h"
 
 namespace lathe::ir::ops {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/view_record.h"
+#include "ir/ops/rules/view_record.h"
 
 namespace lathe::ir::ops {
 

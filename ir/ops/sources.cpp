@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "ir/ops/functional.h"
-#include "ir/ops/indices.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/indices.h"
+#include "ir/ops/rules/rules.h"
 #include "ir/support/host_tensor.h"
 #include "ir/support/philox.h"
 

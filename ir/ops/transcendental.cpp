@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ir/ops/elementwise.h"
+#include "ir/ops/rules/elementwise.h"
 
 namespace lathe::ir::ops {
 

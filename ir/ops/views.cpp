@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ops/view_record.h"
+#include "ir/ops/rules/view_record.h"
 
 namespace lathe::ir::ops {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/tensor/op.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "ir/tensor/op.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ir/tensor/op.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 namespace lathe::ir {
 

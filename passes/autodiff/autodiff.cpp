@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/visible.h"
 #include "ir/tensor/ancestors.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/tensor/ancestors.h"
 
 namespace lathe::ir {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "passes/check/difference.h"
 
 namespace lathe::ir {

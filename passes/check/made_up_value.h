@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "ir/support/host_tensor.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 namespace lathe::ir {
 

@@ -5,7 +5,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/hash.h"
-#include "ir/tensor/evaluate.h"
+#include "ir/tensor/interpret/evaluate.h"
 #include "ir/tensor/op.h"
 
 namespace lathe::ir {

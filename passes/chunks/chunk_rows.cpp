@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/view_rules.h"
+#include "ir/ops/rules/view_rules.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

@@ -7,10 +7,10 @@
 #include <limits>
 #include <optional>
 
-#include "ir/ops/blocks.h"
 #include "ir/ops/list.h"
+#include "ir/ops/rules/blocks.h"
 #include "ir/support/error.h"
-#include "ir/tensor/evaluate.h"
+#include "ir/tensor/interpret/evaluate.h"
 
 namespace lathe::shard {
 

@@ -22,7 +22,7 @@ HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement,
                       const std::string& name);
 
 /// What a collective gives to the process at `index` along its axis; `group` are the operands of the processes along
-/// it, held wide (ir/tensor/evaluate.h). A sum goes in the order of the group.
+/// it, held wide (ir/tensor/interpret/evaluate.h). A sum goes in the order of the group.
 HostTensor exchange_value(const ir::Node& node, std::span<const HostTensor* const> group, std::int64_t index,
                           const DimBindings& bindings);
 

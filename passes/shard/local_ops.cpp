@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
-#include "ir/ops/view_rules.h"
+#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/view_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::shard {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
 #include "passes/shard/local_ops.h"

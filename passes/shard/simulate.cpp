@@ -2,7 +2,7 @@
 
 #include "ir/support/float_environment.h"
 #include "ir/tensor/binding.h"
-#include "ir/tensor/evaluate.h"
+#include "ir/tensor/interpret/evaluate.h"
 #include "passes/shard/exchange_values.h"
 
 namespace lathe::shard {

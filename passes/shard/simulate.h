@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "passes/shard/shard.h"
 
 namespace lathe::shard {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/tensor/matcher.h"
 #include "passes/transforms/canonicalize_rules.h"

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/transforms/canonicalize_rules.h"
 

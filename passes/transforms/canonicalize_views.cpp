@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
-#include "ir/ops/view_rules.h"
+#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/view_rules.h"
 #include "passes/transforms/canonicalize_rules.h"
 
 namespace lathe::ir::canonical {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/lookups.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

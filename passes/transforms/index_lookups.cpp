@@ -7,7 +7,7 @@
 #include "ir/ops/list.h"
 #include "ir/ops/lookups.h"
 #include "ir/support/error.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/walk.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"

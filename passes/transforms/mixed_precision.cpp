@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/precision.h"
+#include "ir/ops/rules/precision.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {

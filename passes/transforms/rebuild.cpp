@@ -1,8 +1,8 @@
 #include "passes/transforms/rebuild.h"
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/view_rules.h"
+#include "ir/ops/rules/view_rules.h"
 
 namespace lathe::ir {
 

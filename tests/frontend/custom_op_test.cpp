@@ -10,10 +10,10 @@
 #include "frontend/training.h"
 #include "ir/ops/list.h"
 #include "ir/tensor/compare.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/owned_op.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 
 /// Ops of a program's own, as the DSL makes and uses them.

@@ -4,8 +4,8 @@
 #include "frontend/dsl.h"
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
-#include "ir/tensor/interpreter.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/printer.h"
 
 using namespace lathe;
 

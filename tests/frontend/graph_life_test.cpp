@@ -2,8 +2,8 @@
 #include <optional>
 
 #include "frontend/dsl.h"
-#include "ir/tensor/interpreter.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 
 /// How long what the DSL makes is good: a graph after it was finished or made a training step of, tensors after their

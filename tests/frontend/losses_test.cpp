@@ -4,7 +4,7 @@
 #include <set>
 
 #include "frontend/dsl.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 using namespace lathe;
 

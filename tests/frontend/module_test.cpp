@@ -7,7 +7,7 @@
 #include "frontend/models/gpt.h"
 #include "frontend/ops.h"
 #include "frontend/step.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 using namespace lathe;
 

@@ -6,7 +6,7 @@
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/relative_bias.h"
 #include "frontend/nn/self_attention.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "tests/support/sines.h"
 
 using namespace lathe;

@@ -6,7 +6,7 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "ir/support/error.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "tests/support/sines.h"
 
 using namespace lathe;

@@ -2,7 +2,7 @@
 
 #include "frontend/dsl.h"
 #include "ir/support/error.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 /// Groups of parameters, gradients by name and hooks of a training step.
 using namespace lathe;

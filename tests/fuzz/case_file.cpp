@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "ir/support/error.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/support/compare.h"
 

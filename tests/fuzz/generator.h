@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 /// Random graphs and models, what must hold of them, and how a graph for which it does not is made small.
 namespace lathe::fuzz {

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "ir/ops/list.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/pipeline.h"

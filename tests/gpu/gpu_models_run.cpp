@@ -2,7 +2,7 @@
 
 #include "frontend/initialize.h"
 #include "frontend/training.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/compare.h"
 #include "tests/support/compiled_runner.h"

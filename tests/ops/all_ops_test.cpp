@@ -2,7 +2,7 @@
 #include <set>
 
 #include "ir/tensor/compare.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "ir/tensor/verifier.h"
 #include "tests/ops/samples.h"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "ir/support/error.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 
 namespace lathe::ir::test {
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "ir/ops/view_rules.h"
+#include "ir/ops/rules/view_rules.h"
 #include "ir/tensor/walk.h"
 #include "tests/support/interpreted.h"
 

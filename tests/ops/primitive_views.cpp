@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/ops/view_rules.h"
+#include "ir/ops/rules/view_rules.h"
 #include "tests/support/interpreted.h"
 
 using namespace lathe;

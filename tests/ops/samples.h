@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/tensor/builder.h"
-#include "ir/tensor/interpreter.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/ops/own_op.h"
 #include "tests/support/distance.h"
 

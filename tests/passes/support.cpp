@@ -4,8 +4,8 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/op.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 
 namespace lathe::ir::test {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ir/tensor/graph.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "tests/support/compare.h"
 #include "tests/support/distance.h"
 

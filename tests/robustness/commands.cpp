@@ -3,7 +3,7 @@
 #include <array>
 #include <csignal>
 
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "runtime/files/safetensors.h"
 #include "tests/fuzz/generator.h"
 #include "tests/robustness/mutate.h"

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <xmmintrin.h>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "tests/robustness/attack.h"
 #include "tests/support/compare.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/models/loss_graph.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/support/small_models.h"
 
 namespace lathe::robustness {

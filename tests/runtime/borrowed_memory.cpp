@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "tests/runtime/count_allocations.h"
 

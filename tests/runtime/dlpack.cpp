@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 
 #if __has_include(<dlpack/dlpack.h>)

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "passes/memory/memory_plan.h"
-#include "tests/runtime/check_compiled.h"
+#include "tests/runtime/compiled/check_compiled.h"
 
 /// What an executable says of arguments that do not fit: the label, the names and the numbers. After each of these
 /// errors it still runs.

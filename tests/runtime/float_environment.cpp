@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "frontend/dsl.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "runtime/threads/thread_pool.h"
 #include "tests/support/compare.h"

@@ -7,7 +7,7 @@
 #include "frontend/dsl.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
-#include "tests/runtime/check_compiled.h"
+#include "tests/runtime/compiled/check_compiled.h"
 
 using namespace lathe;
 

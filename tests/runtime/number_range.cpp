@@ -10,7 +10,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops.h"
 #include "ir/kernel/printer.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
 #include "runtime/target_machine.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <thread>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "runtime/files/safetensors.h"
 #include "tests/runtime/files_scratch.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/no_threads.h"

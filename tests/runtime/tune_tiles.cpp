@@ -7,7 +7,7 @@
 #include "runtime/target.h"
 #include "runtime/target_machine.h"
 #include "runtime/tune/tune.h"
-#include "tests/runtime/check_compiled.h"
+#include "tests/runtime/compiled/check_compiled.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/memory_store.h"
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "tests/shard/support.h"
 
 /// What cannot be divided says so at once, with both lines, sizes and what to do.

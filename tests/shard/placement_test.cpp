@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/shard/support.h"
 
 /// Where values lie, and what a process's graph says of it.

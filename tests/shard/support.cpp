@@ -9,8 +9,8 @@
 #include "frontend/models/llama.h"
 #include "frontend/step.h"
 #include "ir/support/error.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/support/distance.h"
 

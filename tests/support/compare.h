@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ir/support/error.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 /// Values for the arguments of any graph, and how results are compared.
 namespace lathe::test {

@@ -10,7 +10,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/training.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 /// The golden cases: what an independent implementation computed (tests/goldens/make_goldens.py), the graph that the
 /// DSL builds for each, and the comparison. The way of running a graph is a parameter, so that the interpreter and

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 
 namespace lathe::test {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/support/compare.h"
 
 namespace lathe::test {

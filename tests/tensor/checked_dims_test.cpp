@@ -2,7 +2,7 @@
 #include <random>
 
 #include "ir/tensor/builder.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/dim.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 
 using lathe::Dim;
 using lathe::UserError;

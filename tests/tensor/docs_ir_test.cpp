@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "ir/tensor/compare.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/support/test_data.h"
 #include "tests/tensor/support.h"

@@ -1,4 +1,4 @@
-#include "ir/tensor/explain.h"
+#include "ir/tensor/explain/explain.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/op.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 
 /// What parts of a graph tell of themselves.
 using namespace lathe;

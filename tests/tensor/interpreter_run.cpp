@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "tests/support/interpreted.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "ir/tensor/builder.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/tensor/support.h"
 

@@ -1,8 +1,8 @@
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;

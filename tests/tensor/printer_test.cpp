@@ -1,4 +1,4 @@
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

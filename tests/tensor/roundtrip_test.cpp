@@ -3,7 +3,7 @@
 
 #include "ir/tensor/builder.h"
 #include "ir/tensor/compare.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;

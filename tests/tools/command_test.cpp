@@ -1,8 +1,8 @@
 #include <map>
 
 #include "ir/tensor/compare.h"
-#include "ir/tensor/parser.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "runtime/files/safetensors.h"
 #include "tests/tools/command.h"

@@ -8,7 +8,7 @@
 #include "frontend/initialize.h"
 #include "frontend/text/corpus.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/explain.h"
+#include "ir/tensor/explain/explain.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"

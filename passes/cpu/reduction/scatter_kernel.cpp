@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 #include "passes/cpu/cpu_kernels.h"
 
 namespace lathe::cpu {

@@ -1,4 +1,4 @@
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 #include "passes/cpu/cpu_kernels.h"
 
 namespace lathe::cpu {

@@ -1,4 +1,4 @@
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/lowering/row_update_operands.h"
 

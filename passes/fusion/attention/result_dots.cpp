@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
-#include "ir/ops/softmax_floors.h"
+#include "ir/ops/rules/softmax_floors.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/affine.h"
 #include "passes/transforms/dce.h"

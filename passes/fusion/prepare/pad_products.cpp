@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/affine.h"
 #include "passes/transforms/rebuild.h"

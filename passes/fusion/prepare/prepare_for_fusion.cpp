@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"

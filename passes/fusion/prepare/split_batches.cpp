@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/prepare/split_dims.h"
 #include "passes/transforms/canonicalize_rules.h"

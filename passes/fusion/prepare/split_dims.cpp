@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/dim_labels.h"

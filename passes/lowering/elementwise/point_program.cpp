@@ -5,7 +5,7 @@
 
 #include "ir/kernel/scalar_eval.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules.h"
+#include "ir/ops/rules/rules.h"
 #include "passes/fusion/reads.h"
 #include "passes/lowering/elementwise/point_builder.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "frontend/training.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/pipeline.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/support/small_models.h"

@@ -7,7 +7,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/pipeline.h"
 

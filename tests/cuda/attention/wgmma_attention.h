@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/attention/variant.h"
 #include "tests/support/program_interpreter.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/autodiff/autodiff.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"

@@ -6,7 +6,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "ir/support/error.h"
-#include "ir/tensor/interpreter.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/host/shim_maps.h"
 

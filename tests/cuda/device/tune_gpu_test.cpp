@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/lowering/program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare.h"

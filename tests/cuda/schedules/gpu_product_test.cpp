@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/cuda/mapping.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"

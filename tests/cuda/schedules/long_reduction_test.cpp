@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/tensor/verifier.h"
 #include "passes/transforms/dce.h"

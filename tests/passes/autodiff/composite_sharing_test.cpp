@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/dce.h"

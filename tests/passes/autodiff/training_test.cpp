@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/tensor/verifier.h"
 #include "tests/passes/support.h"

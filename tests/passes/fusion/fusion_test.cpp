@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "tests/passes/support.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 

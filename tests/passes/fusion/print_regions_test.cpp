@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/compile_pipeline.h"
 #include "passes/cpu/lower_cpu.h"
 

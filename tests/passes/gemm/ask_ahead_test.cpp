@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ir/kernel/printer.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "tests/support/cpu_infos.h"

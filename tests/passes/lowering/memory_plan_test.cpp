@@ -5,7 +5,7 @@
 
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/memory/placement.h"
 #include "passes/pipeline.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/gpu/lower_gpu.h"
 #include "passes/pipeline.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/kernel/printer.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 

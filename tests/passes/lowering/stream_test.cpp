@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/kernel/printer.h"
-#include "ir/tensor/parser.h"
+#include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 

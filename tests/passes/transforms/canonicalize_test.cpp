@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "ir/ops/functional.h"
+#include "ir/ops/functional/functional.h"
 #include "ir/support/error.h"
 #include "passes/pipeline.h"
 #include "passes/transforms/canonicalize_rules.h"

@@ -1,0 +1,89 @@
+#include <numeric>
+
+#include "ir/ops/functional/functional_helpers.h"
+#include "ir/ops/list.h"
+#include "ir/ops/rules/rules.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// Every dim where none is given; positions counted from the front, as far as they are in range: equal ops then have
+/// equal attributes.
+std::vector<std::int64_t> reduced_dims(const Value& a, std::vector<std::int64_t> dims) {
+  if (dims.empty()) {
+    dims.resize(static_cast<std::size_t>(a.rank()));
+    std::iota(dims.begin(), dims.end(), 0);
+  }
+  for (std::int64_t& dim : dims)
+    if (dim >= -a.rank()) dim = rules::normalize_axis(dim, a.rank());
+  return dims;
+}
+
+}  // namespace
+
+Value mean(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
+  return unary(ops::mean, a, {{"dims", reduced_dims(a, dims)}, {"keepdim", keepdim}});
+}
+Value var(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim, std::int64_t correction) {
+  return unary(ops::var, a, {{"dims", reduced_dims(a, dims)}, {"keepdim", keepdim}, {"correction", correction}});
+}
+Value logsumexp(const Value& a, int dim, bool keepdim) {
+  return unary(ops::logsumexp, a, {{"dim", from_front(a, dim)}, {"keepdim", keepdim}});
+}
+Value argmax(const Value& a, int dim) { return unary(ops::argmax, a, {{"dim", from_front(a, dim)}}); }
+
+Value einsum(std::string_view equation, std::span<const Value> operands) {
+  if (operands.empty())
+    throw UserError("einsum: no operands are given", "op_arity", "give at least one tensor beside the equation");
+  return operands[0].builder().add(ops::einsum, operands, {{"equation", std::string(equation)}});
+}
+
+Value one_hot(const Value& indices, const Dim& classes, DType dtype) {
+  return unary(ops::one_hot, indices, {{"classes", classes}, {"dtype", dtype}});
+}
+
+Value softmax(const Value& a, int dim, bool zero_masked) {
+  return unary(ops::softmax, a, {{"dim", from_front(a, dim)}, {"zero_masked", zero_masked}});
+}
+Value log_softmax(const Value& a, int dim) { return unary(ops::log_softmax, a, {{"dim", from_front(a, dim)}}); }
+Value layer_norm(const Value& x, const Value& weight, const Value& bias, double eps) {
+  return x.builder().add(ops::layer_norm, {x, weight, bias}, {{"eps", eps}});
+}
+Value rms_norm(const Value& x, double eps) { return unary(ops::rms_norm, x, {{"eps", eps}}); }
+Value rms_norm(const Value& x, const Value& weight, double eps) {
+  return x.builder().add(ops::rms_norm, {x, weight}, {{"eps", eps}});
+}
+
+Value gelu(const Value& a, bool tanh_approximation) {
+  return unary(ops::gelu, a, {{"approximate", std::string(tanh_approximation ? "tanh" : "none")}});
+}
+Value clamp(const Value& a, double low, double high) { return unary(ops::clamp, a, {{"low", low}, {"high", high}}); }
+
+Value masked_fill(const Value& a, const Value& mask, double value) {
+  return a.builder().add(ops::masked_fill, {a, mask}, {{"value", value}});
+}
+Value tril(const Value& a, std::int64_t diagonal) { return unary(ops::tril, a, {{"diagonal", diagonal}}); }
+Value triu(const Value& a, std::int64_t diagonal) { return unary(ops::triu, a, {{"diagonal", diagonal}}); }
+
+Value cross_entropy(const Value& logits, const Value& targets, std::optional<std::int64_t> ignore_index,
+                    double label_smoothing) {
+  Attributes attrs{{"label_smoothing", label_smoothing}};
+  if (ignore_index) attrs.set("ignore_index", *ignore_index);
+  return logits.builder().add(ops::cross_entropy, {logits, targets}, std::move(attrs));
+}
+
+Value dropout(const Value& a, const Value& random_state, double p) {
+  GraphBuilder& b = a.builder();
+  return b.add(ops::dropout, {a, random_state}, {{"p", p}, {"stream", b.next_stream()}});
+}
+
+Value attention(const Value& q, const Value& k, const Value& v, std::optional<Value> mask, double scale, bool causal,
+                bool zero_masked) {
+  std::vector<Value> operands{q, k, v};
+  if (mask) operands.push_back(*mask);
+  return q.builder().add(ops::attention, operands,
+                         {{"scale", scale}, {"causal", causal}, {"zero_masked", zero_masked}});
+}
+
+}  // namespace lathe::ir

@@ -1,0 +1,59 @@
+#include <fmt/core.h>
+
+#include <numeric>
+
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/list.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// No dims mean all of them; others are counted from the front where they can be.
+std::vector<std::int64_t> dims_of(const Value& a, const std::vector<std::int64_t>& dims) {
+  std::vector<std::int64_t> result = dims;
+  if (dims.empty()) {
+    result.resize(static_cast<std::size_t>(a.rank()));
+    std::iota(result.begin(), result.end(), 0);
+  }
+  for (std::int64_t& d : result)
+    if (d < 0 && d >= -a.rank()) d += a.rank();
+  return result;
+}
+
+Value reduce(const Op& op, const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
+  return a.builder().add(op, {a}, {{"dims", dims_of(a, dims)}, {"keepdim", keepdim}});
+}
+
+}  // namespace
+
+Value sum(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
+  return reduce(ops::sum, a, dims, keepdim);
+}
+Value max(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
+  return reduce(ops::max, a, dims, keepdim);
+}
+Value min(const Value& a, const std::vector<std::int64_t>& dims, bool keepdim) {
+  return reduce(ops::min, a, dims, keepdim);
+}
+
+Value sum_to(const Value& a, const Shape& shape) {
+  const int lead = a.rank() - shape.rank();
+  if (lead < 0)
+    throw UserError(a.builder().location(), "sum_to",
+                    fmt::format("{} has fewer dims than {}", a.type().to_string(), shape.to_string()), "sum_to_rank",
+                    "the shape is one that broadcasts to the operand's");
+  std::vector<std::int64_t> dims;
+  std::vector<int> ones;
+  for (int i = 0; i < a.rank(); ++i) {
+    const bool kept_as_one = i >= lead && shape[i - lead].is(1) && !a.shape()[i].is(1);
+    if (kept_as_one) ones.push_back(i - lead);
+    if (i < lead || kept_as_one) dims.push_back(i);
+  }
+  if (dims.empty()) return a;
+  Value result = sum(a, dims);
+  for (const int i : ones) result = unsqueeze(result, i);
+  return result;
+}
+
+}  // namespace lathe::ir

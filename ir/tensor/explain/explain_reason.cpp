@@ -1,0 +1,185 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/tensor/explain/explain.h"
+#include "ir/tensor/explain/explain_detail.h"
+#include "ir/tensor/matcher.h"
+#include "ir/tensor/op.h"
+#include "ir/tensor/text/printer.h"
+
+namespace lathe::ir {
+
+using namespace detail;
+
+namespace {
+
+std::string plural(std::size_t n, std::string_view one, std::string_view many) {
+  return std::string(n == 1 ? one : many);
+}
+
+std::string reduce_text(const Graph& graph, const Node& node) {
+  const Shape& from = graph[node.operands[0]].type.shape;
+  std::vector<std::string> gone;
+  for (const std::int64_t dim : node.attrs.get<std::vector<std::int64_t>>("dims"))
+    gone.push_back(from[static_cast<int>(dim < 0 ? dim + from.rank() : dim)].to_string());
+  if (gone.empty()) return "no dim is folded";
+  const auto* keep = node.attrs.find("keepdim");
+  const bool kept = keep && std::get<bool>(*keep);
+  return fmt::format(
+      "the {} over {}, which {}", node.op->name.value, listed(gone),
+      kept ? plural(gone.size(), "stays with size 1", "stay with size 1") : plural(gone.size(), "goes", "go"));
+}
+
+/// "A k=64 is summed over; B and h=8 run along; m from the first operand, n from the second": dims by name.
+std::string product_text(const std::vector<std::string>& summed, const std::vector<std::string>& batch,
+                         const std::vector<std::string>& left, const std::vector<std::string>& right) {
+  std::vector<std::string> parts;
+  parts.push_back(summed.empty() ? std::string("nothing is summed over")
+                                 : listed(summed) + plural(summed.size(), " is", " are") + " summed over");
+  if (!batch.empty()) parts.push_back(listed(batch) + plural(batch.size(), " runs", " run") + " along");
+  std::vector<std::string> free;
+  if (!left.empty()) free.push_back(listed(left) + " from the first");
+  if (!right.empty()) free.push_back(listed(right) + " from the second");
+  if (!free.empty()) parts.push_back(joined(free, ", "));
+  return joined(parts, "; ");
+}
+
+std::string contraction_text(const Graph& graph, const Node& node, const ContractionRoles& roles) {
+  const auto dims = [&](std::size_t operand, const std::string& labels, const std::string& which) {
+    std::vector<std::string> texts;
+    const Shape& shape = graph[node.operands[operand]].type.shape;
+    for (const char label : which) texts.push_back(shape[static_cast<int>(labels.find(label))].to_string());
+    return texts;
+  };
+  return product_text(dims(0, roles.lhs, roles.contracted()), dims(0, roles.lhs, roles.batch()),
+                      dims(0, roles.lhs, roles.lhs_free()), dims(1, roles.rhs, roles.rhs_free()));
+}
+
+std::string matmul_text(const Graph& graph, const Node& node) {
+  const Shape &a = graph[node.operands[0]].type.shape, &b = graph[node.operands[1]].type.shape;
+  const auto texts = [](const Shape& shape, int first, int last) {
+    std::vector<std::string> found;
+    for (int i = first; i < last; ++i) found.push_back(shape[i].to_string());
+    return found;
+  };
+  const int batch = std::max({a.rank() - 2, b.rank() - 2, 0});
+  return product_text({a[a.rank() - 1].to_string()}, texts(node.type.shape, 0, batch),
+                      a.rank() > 1 ? texts(a, a.rank() - 2, a.rank() - 1) : std::vector<std::string>(),
+                      b.rank() > 1 ? texts(b, b.rank() - 1, b.rank()) : std::vector<std::string>());
+}
+
+std::string linear_text(const Graph& graph, const Node& node) {
+  const Shape& weight = graph[node.operands[1]].type.shape;
+  return fmt::format("each row of {} numbers becomes {} numbers", weight[1].to_string(), weight[0].to_string());
+}
+
+std::string elementwise_text(const Graph& graph, const Node& node) {
+  std::vector<std::string> stretched;
+  for (const ValueId operand : node.operands)
+    if (const Shape& shape = graph[operand].type.shape; shape != node.type.shape)
+      stretched.push_back(shape.rank() == 0 ? std::string("the scalar") : shape.to_string());
+  std::string text = "element by element";
+  const DType from = graph[node.operands.back()].type.dtype;
+  if (from != node.type.dtype)
+    text = fmt::format("{} becomes {}, element by element", name(from), name(node.type.dtype));
+  if (!stretched.empty())
+    text += "; " + listed(stretched) + plural(stretched.size(), " is", " are") + " stretched to fit";
+  return text;
+}
+
+/// Whether `reshape` shows its operand's elements in place: where the rule of view would take it.
+bool is_view(const Graph& graph, const Node& node) {
+  const Op* view = find_op("view");
+  if (!view) return false;
+  try {
+    std::vector<DimCheck> checks;
+    view->infer.value(InferContext(*view, graph, node.operands, node.attrs, node.loc, checks));
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+std::string argument_text(const Node& node) {
+  std::string_view what = node.op->name.value == "input"       ? "given by the caller at each run"
+                          : node.op->name.value == "parameter" ? "learned, kept between runs"
+                                                               : "kept between runs";
+  return std::string(what);
+}
+
+/// "each index picks a slice of wte: vocab=256 gives way to [B, T]"
+std::string gather_text(const Graph& graph, const Node& node) {
+  const Node &table = graph[node.operands[0]], &indices = graph[node.operands[1]];
+  const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
+  const Dim& gone = table.type.shape[static_cast<int>(dim < 0 ? dim + table.type.rank() : dim)];
+  return fmt::format("each index picks a slice of {}: {} gives way to {}",
+                     table.name.empty() ? "the table" : table.name, gone.to_string(), indices.type.shape.to_string());
+}
+
+std::string concat_text(const Graph& graph, const Node& node) {
+  const std::int64_t dim = node.attrs.get<std::int64_t>("dim");
+  std::vector<std::string> sizes;
+  for (const ValueId operand : node.operands) {
+    const Shape& shape = graph[operand].type.shape;
+    sizes.push_back(shape[static_cast<int>(dim < 0 ? dim + shape.rank() : dim)].to_string());
+  }
+  return joined(sizes, " and ") + " stand one after the other";
+}
+
+std::string constant_text(const Graph& graph, ValueId id) {
+  const auto value = uniform_value(graph, id);
+  if (!value) return "numbers written in the graph";
+  const TensorType& type = graph[id].type;
+  const std::string number = is_float(type.dtype) ? print_real(*value) : fmt::format("{}", *value);
+  return type.rank() == 0 ? fmt::format("the number {}", number) : fmt::format("{} everywhere", number);
+}
+
+std::string masked_fill_text(const Graph& graph, const Node& node) {
+  const Shape& mask = graph[node.operands[1]].type.shape;
+  std::string text = fmt::format("{} where the mask is true", print_real(node.attrs.get<double>("value")));
+  if (mask != node.type.shape) text += fmt::format("; the mask {} is stretched to fit", mask.to_string());
+  return text;
+}
+
+/// Composites: by name where the shape has a story of its own, else by their one-line doc.
+std::string composite_text(const Graph& graph, const Node& node) {
+  const std::string_view name = node.op->name.value;
+  if (name == "matmul") return matmul_text(graph, node);
+  if (name == "linear") return linear_text(graph, node);
+  if (name == "reshape")
+    return regrouping_text(graph[node.operands[0]].type.shape, node.type.shape) +
+           (is_view(graph, node) ? std::string(no_copy) : "; the strides demand a copy");
+  if (name == "masked_fill") return masked_fill_text(graph, node);
+  if (name == "gather") return gather_text(graph, node);
+  if (name == "concat") return concat_text(graph, node);
+  std::string text(node.op->doc.value);
+  if (const Attribute* dim = node.attrs.find("dim"); dim && !node.operands.empty()) {
+    const Shape& from = graph[node.operands[0]].type.shape;
+    const std::int64_t axis = std::get<std::int64_t>(*dim);
+    const auto at = static_cast<int>(axis < 0 ? axis + from.rank() : axis);
+    if (name == "softmax" || name == "log_softmax")
+      return fmt::format("normalised along {}; the shape stays", from[at].to_string());
+    if (at >= 0 && at < from.rank()) text = fmt::format("along {}: {}", from[at].to_string(), text);
+  }
+  const bool keeps = !node.operands.empty() && graph[node.operands[0]].type.shape == node.type.shape;
+  return keeps ? text + "; the shape stays" : text;
+}
+
+}  // namespace
+
+std::string shape_reason(const Graph& graph, ValueId id) {
+  const Node& node = graph[id];
+  if (node.op->as<Argument>()) return argument_text(node);
+  if (node.op->name.value == "contiguous")
+    return graph[node.operands[0]].type.is_contiguous() ? "row-major already" : "copied into row-major order";
+  if (node.op->name.value == "constant") return constant_text(graph, id);
+  if (const auto* view = node.op->as<View>()) return view_text(graph, node, *view);
+  if (node.op->as<Reduce>()) return reduce_text(graph, node);
+  if (const auto* contraction = node.op->as<Contraction>())
+    return contraction_text(graph, node, contraction->roles(node));
+  if (node.op->as<Elementwise>()) return elementwise_text(graph, node);
+  return composite_text(graph, node);
+}
+
+}  // namespace lathe::ir

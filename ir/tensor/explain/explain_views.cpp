@@ -1,0 +1,155 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/tensor/explain/explain_detail.h"
+
+namespace lathe::ir::detail {
+
+std::string joined(const std::vector<std::string>& items, std::string_view between) {
+  std::string text;
+  for (std::size_t i = 0; i < items.size(); ++i) text += (i == 0 ? "" : std::string(between)) + items[i];
+  return text;
+}
+
+/// "a, b and c"
+std::string listed(std::vector<std::string> items) {
+  if (items.size() < 2) return joined(items, "");
+  const std::string last = std::move(items.back());
+  items.pop_back();
+  return joined(items, ", ") + " and " + last;
+}
+
+namespace {
+
+// ---- a shape becomes another, in row-major order
+
+/// A run of dims before and the run of dims after that holds the same elements.
+struct Regrouping {
+  std::vector<Dim> before, after;
+};
+
+/// Cuts both shapes into the shortest runs of equal products.
+std::vector<Regrouping> regroup(const Shape& from, const Shape& to) {
+  std::vector<Regrouping> runs;
+  int i = 0, j = 0;
+  while (i < from.rank() || j < to.rank()) {
+    Regrouping run;
+    Dim before(1), after(1);
+    const auto take_before = [&] {
+      before = before * from[i].unnamed();
+      run.before.push_back(from[i++]);
+    };
+    const auto take_after = [&] {
+      after = after * to[j].unnamed();
+      run.after.push_back(to[j++]);
+    };
+    if (i < from.rank() && from[i].is(1) && (j >= to.rank() || !to[j].is(1))) {
+      take_before();
+    } else if (j < to.rank() && to[j].is(1) && (i >= from.rank() || !from[i].is(1))) {
+      take_after();
+    } else {
+      if (i < from.rank()) take_before();
+      if (j < to.rank()) take_after();
+      while (before != after && (i < from.rank() || j < to.rank())) {
+        const bool grow_after = before.divided_by(after).has_value() ? j < to.rank() : i >= from.rank();
+        grow_after ? take_after() : take_before();
+      }
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string product(const std::vector<Dim>& dims) {
+  std::vector<std::string> texts;
+  for (const Dim& dim : dims) texts.push_back(dim.to_string());
+  return joined(texts, " x ");
+}
+
+}  // namespace
+
+std::string regrouping_text(const Shape& from, const Shape& to) {
+  std::vector<std::string> parts;
+  for (const Regrouping& run : regroup(from, to)) {
+    const std::size_t before = run.before.size(), after = run.after.size();
+    if (before == 1 && after == 1) {
+      if (run.before[0].to_string() != run.after[0].to_string())
+        parts.push_back(fmt::format("{} is now called {}", run.before[0].to_string(), run.after[0].to_string()));
+    } else if (before == 0) {
+      parts.push_back("a dim of size 1 appears");
+    } else if (after == 0) {
+      parts.push_back("a dim of size 1 goes");
+    } else {
+      const std::string_view verb = before == 1 ? "splits into" : after == 1 ? "join into" : "become";
+      parts.push_back(fmt::format("{} {} {}", product(run.before), verb, product(run.after)));
+    }
+  }
+  return parts.empty() ? "the shape stays" : joined(parts, "; ");
+}
+
+namespace {
+
+// ---- views, by where their elements come from
+
+/// The dims that a permutation moves; empty when the map is none.
+std::string permutation_text(const IndexMap& map, const Shape& from, const Shape& to) {
+  if (static_cast<int>(map.components.size()) != to.rank()) return {};
+  std::vector<std::string> moved;
+  std::vector<bool> seen(map.components.size(), false);
+  for (int i = 0; i < from.rank(); ++i) {
+    const auto& c = map.components[static_cast<std::size_t>(i)];
+    if (c.dim < 0 || c.scale != 1 || !c.offset.is(0) || from[i] != to[c.dim]) return {};
+    if (seen[static_cast<std::size_t>(c.dim)]) return {};
+    seen[static_cast<std::size_t>(c.dim)] = true;
+    if (c.dim != i) moved.push_back(from[i].to_string());
+  }
+  if (moved.empty()) return "every dim keeps its place";
+  if (moved.size() == 2) return listed(moved) + " change places";
+  return fmt::format("the dims are reordered to {}", to.to_string());
+}
+
+std::string cut_text(const IndexMap& map, const Shape& from, const Shape& to) {
+  std::vector<std::string> parts;
+  for (int i = 0; i < from.rank(); ++i) {
+    const auto& c = map.components[static_cast<std::size_t>(i)];
+    const std::string dim = from[i].to_string();
+    if (c.dim < 0) {
+      if (!from[i].is(1)) parts.push_back(fmt::format("index {} of {} is taken", c.offset.to_string(), dim));
+      continue;
+    }
+    const std::string kept = to[c.dim].to_string();
+    if (c.scale != 1)
+      parts.push_back(fmt::format("every {}. of {} from {} on gives {}", c.scale, dim, c.offset.to_string(), kept));
+    else if (!c.offset.is(0) || from[i] != to[c.dim])
+      parts.push_back(fmt::format("{} of {} are kept, from index {} on", kept, dim, c.offset.to_string()));
+  }
+  return joined(parts, "; ");
+}
+
+std::string stretch_text(const IndexMap& map, const Shape& to) {
+  std::vector<std::string> stretched;
+  for (int d = 0; d < to.rank(); ++d) {
+    const bool read = std::any_of(map.components.begin(), map.components.end(),
+                                  [&](const IndexMap::Component& c) { return c.dim == d; });
+    if (!read && !to[d].is(1)) stretched.push_back(to[d].to_string());
+  }
+  return stretched.empty() ? std::string() : fmt::format("repeated along {}, with stride 0", listed(stretched));
+}
+
+}  // namespace
+
+std::string view_text(const Graph& graph, const Node& node, const View& view) {
+  const Shape &from = graph[node.operands[0]].type.shape, &to = node.type.shape;
+  const IndexMap map = view.map(graph, node);
+  if (map.reshape || map.components.size() != static_cast<std::size_t>(from.rank()))
+    return regrouping_text(from, to) + std::string(no_copy);
+  if (const std::string moved = permutation_text(map, from, to); !moved.empty()) return moved + std::string(no_copy);
+  std::vector<std::string> parts;
+  for (std::string part : {cut_text(map, from, to), stretch_text(map, to)})
+    if (!part.empty()) parts.push_back(std::move(part));
+  if (parts.empty()) parts.push_back(regrouping_text(from, to));
+  return joined(parts, "; ") + std::string(no_copy);
+}
+
+}  // namespace lathe::ir::detail

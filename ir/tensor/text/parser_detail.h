@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/attribute.h"
+#include "ir/tensor/op.h"
+#include "ir/tensor/text/lexer.h"
+#include "ir/tensor/text/parser.h"
+
+/// The parts of the parser below the statement: tokens, dims, types, attributes, locations.
+namespace lathe::ir::detail {
+
+/// Tokens with one of lookahead, and the errors that point at them.
+class TokenStream {
+ public:
+  TokenStream(const Source& source, const ParseLimits& limits) : source_(source), limits_(limits), lexer_(source) {
+    token_ = lexer_.next();
+  }
+  const Token& peek() const { return token_; }
+  Token take();
+  bool accept(std::string_view punctuation);
+  bool accept_word(std::string_view word);
+  Token expect(std::string_view punctuation);
+  Token expect_word(std::string_view word);
+  /// A token of this kind; `what` says in the error what was expected.
+  Token expect(TokenKind kind, std::string_view what);
+
+  /// "expected <what>, found <token>".
+  [[noreturn]] void fail_expected(std::string_view what, std::string_view hint = {}) const;
+  [[noreturn]] void fail(const Token& at, std::string_view message, std::string_view hint = {}) const;
+  /// Reports `message` from the start of `first` up to the token before the present one.
+  [[noreturn]] void fail_since(const Token& first, std::string_view message, std::string_view hint = {}) const;
+
+  const Source& source() const { return source_; }
+  const ParseLimits& limits() const { return limits_; }
+
+ private:
+  const Source& source_;
+  ParseLimits limits_;
+  Lexer lexer_;
+  Token token_;
+  std::size_t last_end_ = 0;
+};
+
+Dim parse_dim(TokenStream& in);
+Shape parse_shape(TokenStream& in);
+
+/// A type as written: the strides are there when `strided(...)` lists them.
+struct WrittenType {
+  DType dtype = f32;
+  Shape shape;
+  bool strided = false;
+  std::optional<std::vector<Dim>> strides;
+  Token first;
+};
+WrittenType parse_type(TokenStream& in);
+
+std::int64_t parse_integer(TokenStream& in);
+double parse_real(TokenStream& in);
+
+/// `{a=1, b=[2]}` or nothing, by the schema of the op.
+Attributes parse_attributes(TokenStream& in, const Op& op);
+
+/// `loc(...)` or nothing.
+std::optional<Location> parse_location(TokenStream& in);
+
+}  // namespace lathe::ir::detail

@@ -1,0 +1,120 @@
+#include "ir/tensor/text/printer.h"
+
+#include <fmt/core.h>
+
+#include "ir/tensor/op.h"
+
+namespace lathe::ir {
+
+namespace {
+
+/// Pads `line` to the first of the columns first, first + 16, ... that leaves two spaces. Fixed stops keep a line
+/// independent of its neighbours.
+void pad_to_stop(std::string& line, std::size_t first) {
+  constexpr std::size_t gap = 16;
+  std::size_t stop = first;
+  while (stop < line.size() + 2) stop += gap;
+  line.append(stop - line.size(), ' ');
+}
+
+std::string attributes_text(const Node& node) {
+  std::string text;
+  for (const auto& [name, value] : node.attrs.entries())
+    if (!is_default(*node.op, name, value))
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, print_attribute(value));
+  return text.empty() ? text : " {" + text + "}";
+}
+
+/// `label` gives the label of a value.
+template <class Label>
+std::string node_text(const Graph& graph, ValueId id, const Label& label, const PrintOptions& options) {
+  const Node& node = graph[id];
+  std::string line;
+  if (node.op->as<Argument>()) {
+    line = fmt::format("{} {}: {}", node.op->name.value, label(id), print_type(node.type, options.strides));
+  } else {
+    line = fmt::format("{} = {}", label(id), node.op->name.value);
+    for (std::size_t i = 0; i < node.operands.size(); ++i) line += (i == 0 ? " " : ", ") + label(node.operands[i]);
+    line += attributes_text(node);
+    pad_to_stop(line, 42);
+    line += ": " + print_type(node.type, options.strides);
+    if (!node.name.empty()) line += "  name(" + quoted(node.name) + ")";
+  }
+  if (options.locations) {
+    pad_to_stop(line, 90);
+    line += print_location(node.loc);
+  }
+  return line;
+}
+
+/// The header: on one line where it is short and tells no locations, else one argument a line.
+template <class Label>
+std::string signature(const Graph& graph, const Label& label, const PrintOptions& options) {
+  constexpr std::size_t width = 118;
+  const std::string head = "graph " + sigiled('@', graph.name);
+  std::string one_line = head + "(", lines = head + "(";
+  bool first = true;
+  for (const ValueId id : graph.arguments()) {
+    const std::string argument = node_text(graph, id, label, options);
+    one_line += (first ? "" : ", ") + argument;
+    lines += (first ? "\n  " : ",\n  ") + argument;
+    first = false;
+  }
+  one_line += ") {\n";
+  if (first || (!options.locations && one_line.size() <= width + 1)) return one_line;
+  return lines + "\n) {\n";
+}
+
+std::string check_text(const DimCheck& check, const PrintOptions& options) {
+  const auto word = [](const std::string& text) { return is_dim_name(text) ? text : quoted(text); };
+  std::string line = fmt::format("check {} {} {}", check.left.to_string(),
+                                 check.relation == DimCheck::Relation::equal ? "==" : "<=", check.right.to_string());
+  pad_to_stop(line, 42);
+  line += fmt::format(": {} [{}] {}", word(check.op), word(check.label), quoted(check.message));
+  if (options.locations) line += "  " + print_location(check.loc);
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> value_labels(const Graph& graph) {
+  std::vector<std::string> labels;
+  labels.reserve(graph.nodes.size());
+  int computed = 0;
+  for (const Node& node : graph.nodes)
+    labels.push_back(node.op->as<Argument>() ? sigiled('%', node.name) : fmt::format("%{}", ++computed));
+  return labels;
+}
+
+std::string value_label(const Graph& graph, ValueId id) {
+  if (graph[id].op->as<Argument>()) return sigiled('%', graph[id].name);
+  int computed = 1;
+  for (std::int32_t i = 0; i < id.index; ++i) computed += graph[ValueId{i}].op->as<Argument>() ? 0 : 1;
+  return fmt::format("%{}", computed);
+}
+
+std::string print(const Graph& graph, const PrintOptions& options) {
+  const std::vector<std::string> labels = value_labels(graph);
+  const auto label = [&](ValueId v) -> const std::string& { return labels[static_cast<std::size_t>(v.index)]; };
+  std::string text = signature(graph, label, options);
+  for (const ValueId id : all_values(graph))
+    if (!graph[id].op->as<Argument>()) text += "  " + node_text(graph, id, label, options) + "\n";
+  for (const Output& output : graph.outputs)
+    text += fmt::format("  output {} {}\n", quoted(output.name), label(output.value));
+  for (const Update& update : graph.updates)
+    text += fmt::format("  update {} <- {}\n", label(update.state), label(update.value));
+  if (options.checks)
+    for (const DimCheck& check : graph.checks) text += "  " + check_text(check, options) + "\n";
+  return text + "}\n";
+}
+
+std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options) {
+  return node_text(graph, id, [&](ValueId v) { return value_label(graph, v); }, options);
+}
+
+std::string print_node(const Graph& graph, ValueId id, const std::vector<std::string>& labels,
+                       const PrintOptions& options) {
+  return node_text(graph, id, [&](ValueId v) { return labels[static_cast<std::size_t>(v.index)]; }, options);
+}
+
+}  // namespace lathe::ir

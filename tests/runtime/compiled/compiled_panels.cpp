@@ -1,0 +1,45 @@
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/cpu_infos.h"
+#include "tests/support/program_interpreter.h"
+
+/// Products by slices whose k is gone through in panels, each against the interpreter. On a CPU without AMX the
+/// kernel interpreter alone sees panels.
+using namespace lathe;
+using lathe::test::check;
+
+TEST_CASE("a product in panels of k: computed operands, epilogues, rows known or not") {
+  // Of unknown rows a few are enough for the kernel interpreter.
+  check(R"(graph @g(input %a: f32[m, 8193], input %b: f32[97, 8193], input %r: f32[m, 97]) {
+  %1 = neg %a
+  %2 = contract %1, %b {spec="mk,nk->mn"}
+  %3 = sub %r, %2
+  output "y" %3
+})",
+        {.sizes = {{{"m", 3}}, {{"m", 1}}, {{"m", 0}}}, .tolerance = 1e-5});
+  check(R"(graph @g(input %a: f32[8300, 100], input %b: f32[97, 8300], input %r: f32[97, 100]) {
+  %1 = contract %b, %a {spec="mk,kn->mn"}
+  %2 = add %1, %r
+  output "sums" %1
+  output "y" %2
+})",
+        {.tolerance = 1e-5, .interpret_kernels = false});
+}
+
+TEST_CASE("panels of one product share their kernels") {
+  const auto lowered = [](int k) {
+    const ir::Graph graph = test::parse(fmt::format(
+        "graph @g(input %a: f32[96, {0}], input %b: f32[{0}, 96]) {{\n  %1 = contract %a, %b {{spec=\"mk,kn->mn\"}}\n"
+        "  output \"y\" %1\n}}",
+        k));
+    return test::ProgramInterpreter(graph, test::cpu_with(512, {.tiles = true})).program();
+  };
+  const Program three = lowered(3 * 4096), twenty = lowered(20 * 4096 - 5);
+  CHECK(three.launches.size() == 9);
+  CHECK(twenty.launches.size() == 60);
+  CHECK(three.kernels.size() == 4);
+  CHECK(twenty.kernels.size() == 4);
+}

@@ -1,0 +1,85 @@
+#include <catch2/catch.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "passes/cpu/lower_cpu.h"
+#include "passes/pipeline.h"
+#include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/cpu_infos.h"
+
+/// Products of quantized weights, which read the numbers and their scales where they lie.
+using namespace lathe;
+using lathe::test::check;
+
+namespace {
+
+/// x [rows, n] times the transpose of a quantized weight [m, n].
+std::string product(const std::string& rows, int m, int n, int block, const std::string& dtype = "f32") {
+  return fmt::format(R"(graph @g(input %x: {4}[{0}, {2}], parameter %q: i8[{1}, {2}], parameter %s: f32[{1}, {3}],
+  input %b: {4}[{1}]) {{
+  %1 = dequantize %q, %s
+  %2 = cast %1 {{dtype={4}}}
+  %3 = linear %x, %2, %b
+  output "y" %3
+}})",
+                     rows, m, n, n / block, dtype);
+}
+
+/// The launches of the product, and the most elements of what is stored between them or beside them.
+struct Stored {
+  std::size_t launches = 0;
+  std::int64_t largest = 0;
+};
+
+Stored lowered(const std::string& text, const DimBindings& dims) {
+  const ir::Graph graph = ir::run_pipeline(lathe::test::parse(text), ir::default_pipeline()).graph;
+  const Program program = lower_cpu(graph, test::cpu_with(512));
+  Stored found{.launches = program.launches.size(), .largest = 0};
+  for (const ProgramBuffer& buffer : program.buffers)
+    if (buffer.kind == ProgramBuffer::Kind::temporary || buffer.kind == ProgramBuffer::Kind::scratch)
+      found.largest = std::max(found.largest, buffer.elements.evaluate(dims));
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("products of quantized weights: few rows and many, blocks of every size") {
+  for (const char* rows : {"1", "2", "4", "40"})
+    for (const int block : {64, 32, 16, 12, 1}) check(product(rows, 35, 192, block), {.tolerance = 2e-6});
+  for (const int block : {64, 192}) check(product("n", 35, 192, block), {.sizes = test::n_sizes, .tolerance = 2e-6});
+  check(product("2", 35, 192, 64, "f64"));
+  check(product("3", 35, 192, 64, "bf16"), {.tolerance = 2e-2});
+  check(product("70", 35, 192, 64, "bf16"), {.tolerance = 2e-2});
+}
+
+TEST_CASE("products of a quantized weight that is stored transposed") {
+  check(R"(graph @g(input %x: f32[n, 128], parameter %q: i8[33, 128], parameter %s: f32[33, 2]) {
+  %1 = dequantize %q, %s
+  %2 = transpose %1 {dim0=0, dim1=1}
+  %3 = matmul %x, %2
+  output "y" %3
+})",
+        {.sizes = test::n_sizes, .tolerance = 2e-6});
+}
+
+TEST_CASE("rows of a quantized table") {
+  check(R"(graph @g(input %ids: i64[n, 2], parameter %q: i8[7, 64], parameter %s: f32[7, 2]) {
+  %1 = gather %q, %ids
+  %2 = gather %s, %ids
+  %3 = dequantize %1, %2
+  output "y" %3
+})",
+        {.sizes = test::n_sizes});
+}
+
+TEST_CASE("a product never stores the weight that its quantized numbers stand for") {
+  const Stored one = lowered(product("1", 512, 768, 64), {});
+  CHECK(one.launches == 1);
+  CHECK(one.largest <= 512);
+  const Stored four = lowered(product("4", 512, 768, 64), {});
+  CHECK(four.launches == 1);
+  const Stored many = lowered(product("n", 512, 768, 64), {{"n", 100}});
+  CHECK(many.launches <= 3);
+}

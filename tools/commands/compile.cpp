@@ -1,0 +1,106 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/prelude.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/cuda/kernel_cache.h"
+#include "runtime/target_machine.h"
+#include "tools/arguments.h"
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct EmitOptions {
+  std::string file, output = "-", target = "cuda:sm_90a", emit = "cuda";
+  int threads = 2;
+  LowerOptions lower;
+};
+
+/// "cuda:sm_90a" -> sm_90a; "cuda" is the oldest that Lathe compiles for.
+cuda::Arch arch_of(const std::string& target) {
+  if (target == "cuda") return {};
+  const std::string start = "cuda:";
+  if (!target.starts_with(start))
+    throw UserError(fmt::format("'{}' is no target of compile", target), "unknown_target",
+                    "name cuda, or cuda: and the exact chip, such as cuda:sm_90a");
+  return cuda::Arch::named(target.substr(start.size()));
+}
+
+/// All kernels in one text, the line that includes lathe.cuh once.
+std::string cuda_text(const Program& program) {
+  std::string text;
+  for (const kernel::Kernel& kernel : program.kernels) {
+    const std::string one = cuda::emit(kernel);
+    text += text.empty() ? one : one.substr(one.find('\n') + 1);
+  }
+  return text;
+}
+
+/// PTX of all kernels, or one cubin a kernel in the folder `output`, with what each takes.
+void write_compiled(const Program& program, const EmitOptions& options, cuda::Output output) {
+  if (output == cuda::Output::cubin && options.output == "-")
+    throw UserError("cubin files are many and binary", "usage", "name a folder for them with -o");
+  const cuda::Nvrtc nvrtc(cuda_folders());
+  DiskCache cache(cache_folder());
+  const cuda::Arch arch = arch_of(options.target);
+  const auto kernels = cuda::compile_kernels(nvrtc, program.kernels, arch, output, &cache, options.threads);
+  if (output == cuda::Output::ptx) {
+    std::string text;
+    for (const cuda::CompiledKernel& kernel : kernels) text += kernel.code + "\n";
+    return write_text(options.output, text);
+  }
+  std::error_code error;
+  std::filesystem::create_directories(options.output, error);
+  if (error) throw UserError(fmt::format("cannot create {}: {}", options.output, error.message()), "file_write");
+  std::string report;
+  for (const cuda::CompiledKernel& kernel : kernels) {
+    const std::string name = kernel.symbol + ".cubin";
+    write_text((std::filesystem::path(options.output) / name).string(), kernel.code);
+    report += fmt::format("{:<60} {}{}\n", name, kernel.resources.to_string(), kernel.from_store ? ", cached" : "");
+  }
+  write_text("-", report);
+}
+
+void run(const EmitOptions& options) {
+  const cuda::Arch arch = arch_of(options.target);  // a wrong name is an error whatever is emitted
+  if (options.emit == "header") return write_text(options.output, cuda::prelude());
+  const ir::Graph graph = load_graph(options.file);
+  const Machine machine = machine_of({.kind = Target::Kind::cuda, .arch = arch});
+  ir::Graph prepared = ir::run_pipeline(graph, compile_pipeline(machine, options.lower)).graph;
+  const Program program = lower_prepared(std::move(prepared), machine, options.lower).program;
+  if (options.emit == "cuda") return write_text(options.output, cuda_text(program));
+  write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app) {
+  auto options = std::make_shared<EmitOptions>();
+  CLI::App* command = app.add_subcommand("compile", "Compile a graph for a GPU; needs no GPU itself");
+  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("-o,--output", options->output, "Where to write it; for cubin a folder")->capture_default_str();
+  command->add_option("--target", options->target, "cuda: and the exact chip")->capture_default_str();
+  command->add_option("--emit", options->emit, "cuda (C++ text), header (lathe.cuh, which it includes), ptx, cubin")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cuda", "header", "ptx", "cubin"}));
+  command->add_option("--threads", options->threads, "Compiling at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  add_lower_options(*command, options->lower);
+  command->footer(
+      "Examples:\n"
+      "  lathe compile attention.lathe --emit=cuda -o attention.cu\n"
+      "  lathe compile attention.lathe --target=cuda:sm_80 --emit=ptx -o attention.ptx\n"
+      "  lathe compile attention.lathe --target=cuda:sm_90a --emit=cubin -o kernels");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,130 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/llvm/target_cpu.h"
+#include "ir/support/error.h"
+#include "passes/memory/memory_plan.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/machine/host_cpu.h"
+#include "runtime/machine/peak.h"
+#include "runtime/target_machine.h"
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/files.h"
+#include "tools/target.h"
+
+namespace lathe::tools {
+
+namespace {
+
+std::string row(std::string_view what, std::string_view text) { return fmt::format("{:<12} {}\n", what, text); }
+
+/// An error's lines as one: what is missing, and how to get it.
+std::string one_line(const UserError& error) {
+  std::string text;
+  for (const char c : std::string_view(error.what()))
+    if (c != '\n')
+      text += c;
+    else if (!text.empty())
+      text += ';';
+  return text;
+}
+
+std::string nvrtc_text() {
+  try {
+    const cuda::Nvrtc nvrtc(cuda_folders());
+    return fmt::format("{} ({}), for sm_{}", nvrtc.version(), nvrtc.library(),
+                       fmt::join(nvrtc.architectures(), ", sm_"));
+  } catch (const UserError& error) {
+    return one_line(error);
+  }
+}
+
+std::string driver_text() {
+  try {
+    const auto driver = cuda::load_driver();
+    std::string text;
+    for (int i = 0; i < driver->device_count(); ++i) {
+      const cuda::Driver::Peak peak = driver->peak(i);
+      text += fmt::format("{}device {}: {}, sm_{}, {}, {:.1f} TFLOP/s of f32 multiply-adds and {:.2f} TB/s at most",
+                          i > 0 ? "; " : "", i, driver->device_name(i), driver->compute_capability(i),
+                          format_bytes(static_cast<std::int64_t>(driver->total_memory(i))), peak.flops * 1e-12,
+                          peak.bytes * 1e-12);
+    }
+    return text.empty() ? "there, but it shows no GPU" : text;
+  } catch (const UserError& error) {
+    return one_line(error);
+  }
+}
+
+std::string cache_text() {
+  const DiskCache cache(cache_folder());
+  if (!cache.enabled()) return "off: " + cache.disabled_reason();
+  return cache.folder().string();
+}
+
+std::string measured(int threads) {
+  const auto giga = [](double rate) { return rate * 1e-9; };
+  std::string text;
+  for (const int n : {1, threads}) {
+    const Rate fma = measure_fma_peak(n, 0.3), read = measure_read_bandwidth(n, bandwidth_probe_bytes(), 0.3);
+    text += row(fmt::format("{} thread{}", n, n == 1 ? "" : "s"),
+                fmt::format("{:.1f} GFLOP/s of f32 multiply-adds, {:.1f} GB/s read from memory", giga(fma.best),
+                            giga(read.best)));
+    if (threads == 1) return text;
+  }
+  return text + row("core to core", fmt::format("{:.0f} ns there and back", measure_core_round_trip() * 1e9));
+}
+
+/// What schedules and estimates are told of a target.
+std::string described(const std::string& target) {
+  const MachineInfo info = machine_info(Target::named(target));
+  return std::visit(
+      [&](const auto& is) {
+        return fmt::format("schedules for {} count on {}:\n{}", target, is.name, to_string(is));
+      },
+      info);
+}
+
+void run(bool measure) {
+  const HostCpu cpu = host_cpu();
+  const VectorUnit unit = widest_vector_unit();
+  const codegen::TargetCpu target = codegen::TargetCpu::host();
+  std::string text = cpu.to_string();
+  if (text.empty() || text.back() != '\n') text += '\n';
+  text += row("vectors", fmt::format("{}, {} f32 in a register{}", unit.name, unit.lanes, unit.fma ? ", FMA" : ""));
+  text += row("threads", fmt::format("{} usable by this process", usable_cpus()));
+  text += row("memory", fmt::format("{:.1f} GiB", static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                                                      static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30)));
+  text += row("LLVM", fmt::format("{}, target {} with {}-bit vectors", codegen::llvm_version(), target.cpu,
+                                  target.vector_bits));
+  text += row("AMX", target.has_tiles()    ? "products of bf16"
+                     : cpu.has("amx_bf16") ? "the system refuses it to this process"
+                                           : "none");
+  text += row("NVRTC", nvrtc_text());
+  text += row("driver", driver_text());
+  text += row("cache", cache_text());
+  text += described("host");
+  if (measure) text += measured(usable_cpus());
+  write_text("-", text);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto measure = std::make_shared<bool>(false);
+  auto target = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("doctor", "Tell what this machine offers: CPU, LLVM, NVRTC, driver, cache");
+  CLI::Option* measured = command->add_flag("--measure", *measure, "Measure arithmetic and memory, about 2 seconds");
+  add_target_option(*command, *target)->excludes(measured);
+  command->footer("With --target: what code for it counts on, this machine or not.");
+  command->callback([measure, target] { target->empty() ? run(*measure) : write_text("-", described(*target)); });
+}
+
+}  // namespace lathe::tools

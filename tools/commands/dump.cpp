@@ -1,0 +1,148 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "ir/tensor/binding.h"
+#include "ir/tensor/explain/explain.h"
+#include "ir/tensor/text/printer.h"
+#include "runtime/target_machine.h"
+#include "tools/arguments.h"
+#include "tools/commands/commands.h"
+#include "tools/drawing.h"
+#include "tools/files.h"
+#include "tools/memory_budget.h"
+#include "tools/stages.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct DumpOptions {
+  std::string file, output = "-", after, target = "host", memory_budget;
+  std::vector<std::string> dims;
+  bool short_form = false, html = false, dot = false, no_locations = false, strides = false;
+};
+
+std::string render(const ir::Graph& graph, const DumpOptions& options) {
+  if (options.html) return html_page(graph);
+  if (options.dot) return dot_text(graph);
+  if (options.short_form) return ir::print_short(graph);
+  return ir::print(graph, {.locations = !options.no_locations, .strides = options.strides});
+}
+
+/// A graph on its way through compilation.
+class Dump {
+ public:
+  Dump(const ir::Graph& graph, const DumpOptions& options)
+      : graph_(graph),
+        options_(options),
+        how_{.target = Target::named(options.target), .dims = given_dims(graph, options.dims)},
+        machine_(machine_of(how_.target)) {
+    lower_.memory = memory_budget(options.memory_budget, how_.dims);
+    passes_ = compile_pipeline(machine_, lower_);
+  }
+
+  std::string after(const std::string& stage) const {
+    const auto later = stages_after_passes(how_.target);
+    const bool is_later = std::ranges::find(later, stage, &Stage::name) != later.end();
+    if ((options_.html || options_.dot) && (stage == "all" || (is_later && stage != "rematerialize")))
+      throw UserError(fmt::format("--after {} is no single graph to draw", stage), "usage",
+                      "name the pass to draw after; lathe opt --list tells them");
+    if (stage == "all") return after_all(later);
+    if (is_later) return text_of(lowered({}), stage);
+    const std::vector<std::string> names = ir::stage_names(passes_);
+    if (std::ranges::find(names, stage) == names.end()) unknown_stage(stage, names, later);
+    return render(ir::run_pipeline(graph_, passes_, {.stop_after = stage}).graph, options_);
+  }
+
+ private:
+  [[noreturn]] static void unknown_stage(const std::string& stage, const std::vector<std::string>& passes,
+                                         const std::vector<Stage>& later) {
+    std::vector<std::string_view> names(passes.begin(), passes.end());
+    for (const Stage& each : later) names.push_back(each.name);
+    throw UserError(fmt::format("there is no stage named '{}'", stage), "pass_name",
+                    did_you_mean_or_list(stage, names, "the stages are"));
+  }
+
+  Lowered lowered(const ir::PipelineOptions& pipeline) const {
+    return lower_prepared(ir::run_pipeline(graph_, passes_, pipeline).graph, machine_, lower_);
+  }
+
+  std::string text_of(const Lowered& lowered, std::string_view stage) const {
+    return stage == "rematerialize" ? render(lowered.graph, options_) : stage_text(lowered, stage, how_);
+  }
+
+  std::string after_all(const std::vector<Stage>& later) const {
+    std::string text;
+    ir::PipelineOptions pipeline;
+    pipeline.dump_after = [&](std::string_view pass, const ir::Graph& now) {
+      text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(now, options_));
+    };
+    const Lowered result = lowered(pipeline);
+    const bool has_sizes = ir::unbound_dims(graph_, how_.dims).empty();
+    for (const Stage& stage : later) {
+      if (stage.name == "rematerialize" && !lower_.memory) continue;
+      if (stage.name == "memory-plan" && !has_sizes) continue;
+      text += fmt::format("\n// after {}\n{}", stage.name, text_of(result, stage.name));
+    }
+    return text;
+  }
+
+  const ir::Graph& graph_;
+  const DumpOptions& options_;
+  StageOptions how_;
+  Machine machine_;
+  LowerOptions lower_;
+  ir::Pipeline passes_;
+};
+
+std::string dump(const ir::Graph& graph, const DumpOptions& options) {
+  const bool as_given = options.after.empty() || options.after == "input";
+  return as_given ? render(graph, options) : Dump(graph, options).after(options.after);
+}
+
+}  // namespace
+
+void add_dump(CLI::App& app) {
+  auto options = std::make_shared<DumpOptions>();
+  CLI::App* command = app.add_subcommand("dump", "Print a graph: as text, as a page for the browser, for Graphviz");
+  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  command->add_option("--after", options->after,
+                      "Show it after this stage of compilation (lathe opt --list tells them); all shows each");
+  command
+      ->add_option(
+          "--target,--cpu", options->target,
+          fmt::format("What it is compiled for: {}, with features such as ,-amx-bf16; cuda, or cuda: and the "
+                      "exact chip",
+                      list_of(codegen::TargetCpu::names())))
+      ->capture_default_str();
+  command->add_option("--dim", options->dims, "For memory-plan and --memory-budget: the size of a dim, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  add_memory_budget(*command, options->memory_budget);
+  auto* short_form = command->add_flag("--short", options->short_form, "No locations; of repeated layers the first");
+  auto* html =
+      command->add_flag("--html", options->html, "One self-contained page: shapes on edges, source lines, search");
+  auto* dot = command->add_flag("--dot", options->dot, "Graphviz");
+  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+  command->add_flag("--strides", options->strides, "Show the strides of strided values");
+  html->excludes(dot)->excludes(short_form);
+  dot->excludes(short_form);
+  command->footer(
+      "Examples:\n"
+      "  lathe dump model.lathe --short\n"
+      "  lathe dump model.lathe --after all > stages.txt\n"
+      "  lathe dump model.lathe --after fuse\n"
+      "  lathe dump model.lathe --after memory-plan --dim B=4,T=64\n"
+      "  lathe dump model.lathe --after asm --target x86-64-v3\n"
+      "  lathe dump model.lathe --after cuda --target cuda:sm_90a\n"
+      "  lathe dump model.lathe --html -o model.html\n"
+      "  lathe dump model.lathe --dot | dot -Tsvg > model.svg");
+  command->callback([options] { write_text(options->output, dump(load_graph(options->file), *options)); });
+}
+
+}  // namespace lathe::tools

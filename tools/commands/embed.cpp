@@ -1,0 +1,122 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "frontend/pretrained/encoders/embedder.h"
+#include "ir/support/error.h"
+#include "ir/support/visible.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/files/safetensors.h"
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/files.h"
+#include "tools/streams.h"
+#include "tools/target.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct EmbedOptions {
+  std::filesystem::path folder;
+  std::vector<std::string> texts, files;
+  std::string output = "-", dtype = "f32", target = "host";
+  std::int64_t batch = 32;
+  int threads = 0;
+  bool similarities = false;
+};
+
+/// The lines of a text that are not empty.
+void add_lines(const std::string& text, std::vector<std::string>& lines) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) lines.push_back(std::move(line));
+    at = end + 1;
+  }
+}
+
+std::vector<std::string> texts_of(const EmbedOptions& options) {
+  std::vector<std::string> texts = options.texts;
+  for (const std::string& file : options.files) add_lines(read_text(file), texts);
+  if (options.texts.empty() && options.files.empty()) add_lines(read_text("-"), texts);
+  if (texts.empty()) throw UserError("there is no text", "embed_texts", "give texts, or a file with a text a line");
+  return texts;
+}
+
+/// A JSON object on a line for each text: {"text": .., "vector": [..]}.
+std::string lines_of(const std::vector<std::string>& texts, const HostTensor& vectors) {
+  std::string lines;
+  const std::int64_t width = vectors.shape()[1];
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::string numbers;
+    for (std::int64_t d = 0; d < width; ++d) {
+      const double value = vectors.get(static_cast<std::int64_t>(i) * width + d);
+      numbers += vectors.dtype() == f64 ? fmt::format("{}{}", d ? ", " : "", value)
+                                        : fmt::format("{}{}", d ? ", " : "", static_cast<float>(value));
+    }
+    const std::string text = nlohmann::json(texts[i]).dump();
+    lines += fmt::format("{{\"text\": {}, \"vector\": [{}]}}\n", text, numbers);
+  }
+  return lines;
+}
+
+std::string table_of(const std::vector<std::string>& texts, const HostTensor& cosines) {
+  const auto n = static_cast<std::int64_t>(texts.size());
+  std::string table;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) table += fmt::format("{:>7.4f} ", cosines.get(i * n + j));
+    table += fmt::format(" {}\n", visible(texts[static_cast<std::size_t>(i)]));
+  }
+  return table;
+}
+
+void embed(const EmbedOptions& options) {
+  const std::vector<std::string> texts = texts_of(options);
+  DiskCache cache(cache_folder());
+  pretrained::Embedder embedder =
+      pretrained::Embedder::load(options.folder, {.dtype = *parse_dtype(options.dtype),
+                                                  .batch = options.batch,
+                                                  .threads = options.threads,
+                                                  .cache = cache.enabled() ? &cache : nullptr,
+                                                  .target = compile_options(options.target).target});
+  const HostTensor vectors = embedder.embed(texts);
+  const bool to_file = options.output != "-";
+  if (to_file && options.output.ends_with(".safetensors"))
+    write_safetensors(options.output, {{"vectors", vectors}});
+  else if (to_file || !options.similarities)
+    write_text(options.output, lines_of(texts, vectors));
+  if (options.similarities) print_text(table_of(texts, pretrained::cosine_similarities(vectors)));
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app) {
+  auto o = std::make_shared<EmbedOptions>();
+  CLI::App* command = app.add_subcommand("embed", "Make vectors of texts, by a directory of sentence-transformers");
+  command->add_option("DIR", o->folder, "An encoder with its tokenizer, and modules.json where it has one")
+      ->required();
+  command->add_option("TEXT", o->texts, "Texts; without them and without files, the lines of standard input");
+  command->add_option("-f,--file", o->files, "A file with a text a line, - for standard input; may be given again")
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("-o,--output", o->output, "FILE.safetensors with \"vectors\" [texts, width], else JSON lines")
+      ->capture_default_str();
+  command->add_flag("--similarities", o->similarities, "Print the cosines between all texts as a table");
+  command->add_option("--dtype", o->dtype, "To compute in; weights stay as they are stored")
+      ->check(CLI::IsMember({"f64", "f32", "bf16"}))
+      ->capture_default_str();
+  command->add_option("--batch", o->batch, "Texts at once")->check(CLI::PositiveNumber)->capture_default_str();
+  add_target_option(*command, o->target);
+  command->add_option("--threads", o->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  lathe embed all-MiniLM-L6-v2 \"a cat\" \"a kitten\" \"a train\" --similarities\n"
+      "  lathe embed all-MiniLM-L6-v2 -f lines.txt -o vectors.safetensors");
+  command->callback([o] { embed(*o); });
+}
+
+}  // namespace lathe::tools

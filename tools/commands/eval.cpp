@@ -1,0 +1,107 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "frontend/pretrained/token_loss.h"
+#include "runtime/cache/disk_cache.h"
+#include "runtime/machine/seconds.h"
+#include "runtime/text/dataset/token_batches.h"
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/files.h"
+#include "tools/precision.h"
+#include "tools/pretrained/model_directory.h"
+#include "tools/streams.h"
+#include "tools/target.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct EvalOptions {
+  std::filesystem::path model, adapter;
+  std::string text, target = "host", precision = "f32";
+  std::int64_t context = 0, stride = 0, batch = 1;
+  int threads = 0;
+};
+
+constexpr std::int64_t usual_context = 1024;
+
+std::int64_t context_of(const EvalOptions& options, const pretrained::CausalLm& model) {
+  const auto longest = model.context_length();
+  if (options.context == 0) return std::min(usual_context, longest.value_or(usual_context));
+  if (longest && options.context > *longest)
+    throw UserError(fmt::format("--context {}: the model has {} positions", options.context, *longest),
+                    "finetune_context", "give a smaller --context");
+  return options.context;
+}
+
+/// The text's tokens as windows in batches.
+TokenBatches batches_of(const EvalOptions& options, const pretrained::AdaptedModel& loaded) {
+  const std::int64_t context = context_of(options, *loaded.model.model);
+  const std::int64_t stride = options.stride == 0 ? context : options.stride;
+  if (stride > context)
+    throw UserError(fmt::format("--stride {} is more than the {} tokens of a window", stride, context), "eval_stride",
+                    "give a smaller --stride, so that no token is left out");
+  const Tokenizer tokenizer = Tokenizer::load(loaded.text_folder);
+  const std::vector<TokenId> ids = tokenizer.encode(read_text(options.text), {.offsets = false}).ids;
+  std::vector<Example> parts = windows(ids, context, stride);
+  if (parts.empty())
+    throw UserError(fmt::format("{} has {} tokens", options.text, ids.size()), "text_short",
+                    "a text of two tokens at least has one to predict");
+  print("{}: {} tokens in {} windows of up to {}, each {} after the one before\n", options.text, ids.size(),
+        parts.size(), context, stride);
+  return TokenBatches(std::move(parts), {.context = context, .batch = options.batch});
+}
+
+void evaluate(const EvalOptions& options) {
+  const pretrained::AdaptedModel loaded = pretrained::load_adapted(options.model, options.adapter);
+  const TokenBatches batches = batches_of(options, loaded);
+  DiskCache cache(cache_folder());
+  CompileOptions compiling = compile_options(options.target);
+  compiling.mode = Mode::evaluation;
+  compiling.parameters = loaded.model.weights;
+  compiling.threads = options.threads;
+  compiling.cache = cache.enabled() ? &cache : nullptr;
+  const Graph g = token_loss(*loaded.model.model, "eval", Dim("B", options.batch), Dim("T"), false);
+  Executable exe = compile(with_precision(g.finish(), options.precision), compiling);
+  const std::int64_t count = batches.evaluation_batches();
+  double loss = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < count; ++i)
+    loss += exe.run(batches.evaluation(i, count)).at("loss").get(0) / static_cast<double>(count);
+  const double seconds = seconds_since(start);
+  print("loss {:.6f} nats a token over {} tokens, perplexity {:.4f}\n", loss, batches.predictions(), std::exp(loss));
+  print("{:.0f} tokens/s\n", static_cast<double>(batches.tokens()) / seconds);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  auto options = std::make_shared<EvalOptions>();
+  CLI::App* command = app.add_subcommand("eval", "Measure the perplexity of a model on a text");
+  command->add_option("DIR", options->model, "A model's directory, or an adapter's")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  add_adapter_option(*command, options->adapter);
+  command->add_option("--text", options->text, "The text")->required();
+  command->add_option("--context", options->context, "Tokens a window; 0: 1024, or what the model has")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
+      ->capture_default_str();
+  command->add_option("--stride", options->stride, "From one window to the next; 0: a window")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--batch", options->batch, "Windows at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_precision_option(*command, options->precision);
+  add_target_option(*command, options->target);
+  command->add_option("--threads", options->threads, "0: one a CPU")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->footer("Example: lathe eval Qwen3-0.6B --text book.txt --context 1024 --stride 512");
+  command->callback([options] { evaluate(*options); });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,95 @@
+#include <CLI/CLI.hpp>
+
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/finetune/fine_tuning.h"
+#include "tools/memory_budget.h"
+#include "tools/precision.h"
+#include "tools/target.h"
+
+namespace lathe::tools {
+
+namespace {
+
+void add_data_options(CLI::App& command, FineTuneSettings& s) {
+  CLI::Option_group* data = command.add_option_group("data", "What is learned");
+  data->add_option("--data", s.data, "JSONL: text, prompt and completion, or messages");
+  data->add_option("--text", s.text, "A plain text, learned as a whole");
+  data->add_option("--sources", s.sources, "A folder, of which all source files are learned")
+      ->check(CLI::ExistingDirectory);
+  data->require_option(1);
+}
+
+void add_sample_options(CLI::App& command, SampleSettings& samples) {
+  CLI::Option* prompt =
+      command.add_option("--sample-prompt", samples.prompts, "A text to go on with now and then; may be given again")
+          ->type_size(1)
+          ->expected(1)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--sample-every", samples.every, "Steps between samples")
+      ->check(CLI::PositiveNumber)
+      ->needs(prompt)
+      ->capture_default_str();
+  command.add_option("--sample-tokens", samples.tokens, "The most tokens of a sample")
+      ->check(CLI::PositiveNumber)
+      ->needs(prompt)
+      ->capture_default_str();
+  command.add_flag("--sample-chat", samples.chat, "Prompts of samples are turns of a user")->needs(prompt);
+}
+
+}  // namespace
+
+void add_finetune(CLI::App& app) {
+  auto s = std::make_shared<FineTuneSettings>();
+  auto precision = std::make_shared<std::string>("f32");
+  auto lora = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
+  const auto size = CLI::PositiveNumber;
+  command->add_option("DIR", s->model, "The model's directory")->required()->check(CLI::ExistingDirectory);
+  add_data_options(*command, *s);
+  CLI::Option* adapts =
+      command->add_option("--lora", *lora, "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..")
+          ->expected(0, 1);
+  command->add_option("-o,--output", s->output, "Folder for the model or adapter")->capture_default_str();
+  command->add_option("--valid", s->valid, "JSONL to validate on, or a share of the data, such as 0.1");
+  command->add_option("--steps", s->optimizer.steps, "Updates; without it, --epochs")->check(size);
+  command->add_option("--epochs", s->epochs, "How often each example is seen")->check(size)->capture_default_str();
+  command->add_option("--batch", s->batch, "Rows a batch")->check(size)->capture_default_str();
+  command->add_option("--accumulate", s->accumulate, "Batches an update")->check(size)->capture_default_str();
+  command->add_option("--context", s->context, "Tokens a row, at most")
+      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24))
+      ->capture_default_str();
+  command->add_flag("--pack", s->pack, "Fill rows with several examples, which do not see each other");
+  command->add_option("--lr", s->optimizer.lr, "Peak learning rate; else 2e-5, or 2e-4 of an adapter")->check(size);
+  command->add_option("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--schedule", s->schedule, "cosine, down to a tenth, or constant")
+      ->check(CLI::IsMember({"cosine", "constant"}))
+      ->capture_default_str();
+  command->add_option("--weight-decay", s->optimizer.weight_decay, "Of matrices")->capture_default_str();
+  command->add_option("--clip", s->optimizer.clip, "Largest gradient norm; 0: none")->capture_default_str();
+  add_precision_option(*command, *precision);
+  command->add_option("--seed", s->seed, "Of the order, the adapter's start and dropout")->capture_default_str();
+  command->add_option("--eval-every", s->evaluate_every, "Steps between validations")
+      ->check(size)
+      ->capture_default_str();
+  add_sample_options(*command, s->samples);
+  command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
+  add_target_option(*command, s->target);
+  command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  add_memory_budget(*command, s->memory_budget);
+  command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
+  command->footer(
+      "Goes on from the newest checkpoint below --output. Ctrl-C stops after the present step and saves.\n"
+      "Example:\n"
+      "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter");
+  command->callback([s, precision, lora, adapts] {
+    s->precision = *parse_dtype(*precision);
+    if (adapts->count() > 0) s->lora = *lora;
+    s->cache = cache_folder();
+    fine_tune(*s);
+  });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,206 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "frontend/generation/generator.h"
+#include "ir/support/error.h"
+#include "runtime/cache/disk_cache.h"
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/files.h"
+#include "tools/precision.h"
+#include "tools/pretrained/model_directory.h"
+#include "tools/stop_signals.h"
+#include "tools/streams.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct GenerateOptions {
+  std::filesystem::path folder, adapter;
+  std::string file, system, dtype = "f32", weights = "stored";
+  std::vector<std::string> prompts, stop;
+  bool chat = false, greedy = false, quiet = false, ignore_end = false;
+  std::optional<std::int64_t> max_new_tokens, top_k;
+  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  std::uint64_t seed = 0;
+  std::int64_t chunk = 512, beams = 0;
+  int threads = 0;
+};
+
+/// What the directory says, where the command line says nothing else.
+GenerationOptions generation_options(const GenerateOptions& o, GenerationOptions base) {
+  Sampling& sampling = base.sampling;
+  const auto set = [](auto& to, const auto& from) {
+    if (from) to = *from;
+  };
+  const bool narrows = o.top_k || o.top_p || o.min_p;
+  if (narrows && sampling.greedy()) sampling.temperature = 1;
+  set(sampling.temperature, o.temperature);
+  set(sampling.top_k, o.top_k);
+  set(sampling.top_p, o.top_p);
+  set(sampling.min_p, o.min_p);
+  set(sampling.repetition_penalty, o.repetition_penalty);
+  if (o.greedy) sampling.temperature = 0;
+  set(base.max_new_tokens, o.max_new_tokens);
+  if (o.ignore_end) base.stop_tokens.clear();
+  base.stop_strings = o.stop;
+  base.seed = o.seed;
+  return base;
+}
+
+std::string speed(const Generation& g) {
+  std::size_t prompt = 0;
+  for (std::size_t i = 0; i < g.size(); ++i) prompt += g.prompt(i).size();
+  const auto steps = static_cast<std::int64_t>(g.new_tokens()) - static_cast<std::int64_t>(g.size());
+  std::string text = fmt::format("first token after {:.2f} s ({} tokens of prompt)", g.prompt_seconds(), prompt);
+  if (steps > 0 && g.step_seconds() > 0)
+    text += fmt::format(", then {:.1f} tokens/s", static_cast<double>(steps) / g.step_seconds());
+  return text;
+}
+
+class Command {
+ public:
+  explicit Command(const GenerateOptions& options)
+      : o_(options),
+        cache_(cache_folder()),
+        generator_(Generator::load(
+            o_.folder, {.dtype = *parse_dtype(o_.dtype), .chunk = o_.chunk, .threads = o_.threads, .cache = &cache_},
+            {.weights = weight_format(o_.weights)}, o_.adapter)),
+        how_(generation_options(o_, generator_.defaults())) {}
+
+  void run() {
+    if (!o_.file.empty()) o_.prompts.push_back(read_text(o_.file));
+    const StopSignals signals;
+    if (o_.chat)
+      chat();
+    else if (o_.beams > 0)
+      beams();
+    else if (o_.prompts.size() > 1)
+      several();
+    else
+      one();
+    if (StopSignals::received() != 0) throw Stopped(StopSignals::received());
+  }
+
+ private:
+  /// Prints pieces as they come.
+  std::string stream(Generation generation) {
+    while (StopSignals::received() == 0 && generation.step()) print_text(generation.piece());
+    print_text("\n");
+    report(generation);
+    return generation.text();
+  }
+
+  void report(const Generation& generation) {
+    if (!o_.quiet) print_error(speed(generation) + "\n");
+  }
+
+  /// What beam search finds most likely of each prompt.
+  void beams() {
+    if (o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
+    const BeamOptions options{.width = o_.beams, .longest = how_.max_new_tokens, .end_tokens = how_.stop_tokens};
+    for (const std::string& prompt : o_.prompts) {
+      if (StopSignals::received() != 0) return;
+      for (const Generator::BeamText& found : generator_.beams(prompt, options)) print("{}\n", found.text);
+    }
+  }
+
+  void one() {
+    if (o_.prompts.empty()) o_.prompts.push_back(read_text("-"));
+    stream(generator_.start(o_.prompts, how_));
+  }
+
+  void several() {
+    Generation generation = generator_.start(o_.prompts, how_);
+    while (StopSignals::received() == 0 && generation.step()) {
+    }
+    for (std::size_t i = 0; i < generation.size(); ++i)
+      print("--- {} of {}: {} ---\n{}\n", i + 1, generation.size(), o_.prompts[i], generation.text(i));
+    report(generation);
+  }
+
+  void answer(std::vector<ChatMessage>& messages, std::string text) {
+    messages.push_back({"user", std::move(text)});
+    std::vector<std::vector<Generation::TokenId>> prompts;
+    prompts.push_back(generator_.chat_tokens(messages));
+    messages.push_back({"assistant", stream(generator_.start(std::move(prompts), how_))});
+  }
+
+  /// With prompts, the user's side of a conversation; without, each line of standard input is a turn.
+  void chat() {
+    std::vector<ChatMessage> messages;
+    if (!o_.system.empty()) messages.push_back({"system", o_.system});
+    for (std::string& prompt : o_.prompts) answer(messages, prompt);
+    if (!o_.prompts.empty()) return;
+    const bool asks = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
+    std::string line;
+    while (StopSignals::received() == 0) {
+      if (asks) print_error("> ");
+      if (!std::getline(std::cin, line)) break;
+      if (!line.empty()) answer(messages, line);
+    }
+  }
+
+  GenerateOptions o_;
+  DiskCache cache_;
+  Generator generator_;
+  GenerationOptions how_;
+};
+
+}  // namespace
+
+void add_generate(CLI::App& app) {
+  auto o = std::make_shared<GenerateOptions>();
+  CLI::App* command = app.add_subcommand("generate", "Go on with texts, by a model from a Hugging Face directory");
+  command->add_option("DIR", o->folder, "A model with its tokenizer, or an adapter")->required();
+  add_adapter_option(*command, o->adapter);
+  command->add_option("PROMPT", o->prompts, "Texts to go on with, side by side; none: standard input");
+  command->add_option("-f,--file", o->file, "A file with a prompt; - for standard input");
+  CLI::Option* chat =
+      command->add_flag("--chat", o->chat, "Answer by the chat template; each PROMPT, or line of input, is a turn");
+  command->add_option("--system", o->system, "The system message of a chat")->needs(chat);
+  command->add_option("-n,--max-new-tokens", o->max_new_tokens, "The most tokens to add")->check(CLI::PositiveNumber);
+  command->add_option("--temperature", o->temperature, "Divides the logits; 0 is greedy");
+  command->add_option("--top-k", o->top_k, "Of the k most likely tokens alone; 0: all");
+  command->add_option("--top-p", o->top_p, "Of the fewest tokens that reach this probability");
+  command->add_option("--min-p", o->min_p, "Of tokens at least this share as likely as the likeliest");
+  command->add_option("--repetition-penalty", o->repetition_penalty,
+                      "Makes tokens that were there less likely; 1: none");
+  command->add_flag("--greedy", o->greedy, "Always the most likely token");
+  command->add_option("--seed", o->seed, "The same seed gives the same text")->capture_default_str();
+  command->add_option("--stop", o->stop, "A text ends before this string; may be given again")
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_flag("--ignore-end", o->ignore_end, "Go on after tokens that end a text");
+  command
+      ->add_option("--dtype", o->dtype,
+                   "To compute in; weights stay as they are stored. bf16 is faster on CPUs that multiply it")
+      ->check(CLI::IsMember({"f64", "f32", "bf16"}))
+      ->capture_default_str();
+  add_weights_option(*command, o->weights);
+  CLI::Option* beams = command->add_option("--beams", o->beams,
+                                           "Of a model with an encoder: beam search of this width, without draws");
+  beams->check(CLI::PositiveNumber)->excludes(chat);
+  command->add_option("--chunk", o->chunk, "Tokens of a prompt that are read at once")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--threads", o->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_flag("-q,--quiet", o->quiet, "No speeds on standard error");
+  command->footer(
+      "What is not given is as generation_config.json says. Prints what is added, without the prompt.\n"
+      "Examples:\n"
+      "  lathe generate Llama-3.2-1B \"Once upon a time\" -n 100\n"
+      "  lathe generate Qwen3-0.6B --chat \"What is a monad?\" --temperature 0.7 --top-p 0.9\n"
+      "  lathe generate Qwen3-0.6B --chat --weights q8\n"
+      "  lathe generate Qwen3-0.6B --adapter adapter --chat\n"
+      "  lathe generate t5-small \"translate English to German: The house is old.\" --beams 4");
+  command->callback([o] { Command(*o).run(); });
+}
+
+}  // namespace lathe::tools

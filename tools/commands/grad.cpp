@@ -1,0 +1,65 @@
+#include <CLI/CLI.hpp>
+
+#include "ir/tensor/text/printer.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/transforms/dce.h"
+#include "tools/commands/commands.h"
+#include "tools/files.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct GradOptions {
+  std::string file, output = "-";
+  std::vector<std::string> of, wrt;
+  bool only = false, zeros = false, no_locations = false;
+};
+
+/// "y" or "y=dy": an output and the name of the input for its cotangent.
+ir::GradientRequest::OutputSeed parse_seed(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos) return {text, ""};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void run(const GradOptions& options) {
+  ir::GradientRequest request;
+  for (const std::string& seed : options.of) request.outputs.push_back(parse_seed(seed));
+  request.wrt = options.wrt;
+  request.keep_outputs = !options.only;
+  request.unused = options.zeros ? ir::Unused::zeros : ir::Unused::error;
+  try {
+    const ir::Graph graph = ir::dce(ir::differentiate(load_graph(options.file), request));
+    write_text(options.output, ir::print(graph, {.locations = !options.no_locations}));
+  } catch (const UserError& error) {
+    if (error.label() != "grad_wrt_unused") throw;
+    throw error.with_note("or give --zeros, which makes its gradient zero");
+  }
+}
+
+}  // namespace
+
+void add_grad(CLI::App& app) {
+  auto options = std::make_shared<GradOptions>();
+  CLI::App* command = app.add_subcommand("grad", "Differentiate a graph; gradients become outputs grad.NAME");
+  command->add_option("FILE", options->file, "IR text")->required();
+  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  command
+      ->add_option("--of", options->of, "Outputs to differentiate, as NAME or NAME=COTANGENT (default: all floats)")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  command->add_option("--wrt", options->wrt, "Arguments or named values (default: every parameter, or every input)")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  command->add_flag("--only", options->only, "Leave out the graph's own outputs and updates");
+  command->add_flag("--zeros", options->zeros, "Give zeros where nothing depends on a value, instead of an error");
+  command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
+  command->footer(
+      "A scalar output has cotangent 1; any other gets an input, cot.NAME unless you name it.\n"
+      "The result is an ordinary graph: differentiate it again for second order.\n"
+      "Example: lathe grad model.lathe --of loss --wrt W_q,W_k");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools

@@ -1,0 +1,186 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+
+#include "frontend/dsl.h"
+#include "frontend/models/attentions.h"
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "ir/tensor/text/printer.h"
+#include "tools/commands/commands.h"
+#include "tools/files.h"
+#include "tools/precision.h"
+#include "tools/pretrained/graph_part.h"
+#include "tools/pretrained/model_directory.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct ModelOptions {
+  std::string name, output = "-", precision = "f32";
+  int layers = 2;
+  std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0;
+  double dropout = 0, lr = 3e-4;
+  bool loss = false, step = false;
+  std::string part = "logits", dtype = "f32", weights = "stored";  ///< of a directory
+  std::filesystem::path adapter;
+};
+
+/// A named number, or the model's own where none is given.
+Dim or_default(std::int64_t given, const Dim& fallback) { return given > 0 ? Dim(fallback.name(), given) : fallback; }
+
+/// Declares the outputs of a language model; gives its loss, which needs T+1 tokens, where it is asked for.
+template <class Model>
+std::optional<Tensor> language_model(Graph& g, const ModelOptions& options, const Model& model) {
+  const bool loss = options.loss || options.step;
+  const Tensor tokens = g.input("tokens", i64, {Dim("B"), loss ? Dim("T") + 1 : Dim("T")});
+  if (loss) return model.loss(tokens);
+  g.output("logits", model.logits(tokens));
+  return std::nullopt;
+}
+
+std::optional<Tensor> gpt(Graph& g, const ModelOptions& options) {
+  models::GptConfig config;
+  config.layers = options.layers;
+  config.vocab = or_default(options.vocab, config.vocab);
+  config.context = or_default(options.context, config.context);
+  config.d_model = or_default(options.d_model, config.d_model);
+  config.h = or_default(options.heads, config.h);
+  config.dropout = options.dropout;
+  return language_model(g, options, models::Gpt(g, config));
+}
+
+std::optional<Tensor> llama(Graph& g, const ModelOptions& options) {
+  models::LlamaConfig config;
+  config.layers = options.layers;
+  config.vocab = or_default(options.vocab, config.vocab);
+  config.d_model = or_default(options.d_model, config.d_model);
+  config.h = or_default(options.heads, config.h);
+  if (options.heads > 0) config.kv_heads = Dim("kv_heads", options.heads);
+  return language_model(g, options, models::Llama(g, config));
+}
+
+std::optional<Tensor> encoder_decoder(Graph& g, const ModelOptions& options) {
+  models::EncoderDecoderConfig config;
+  config.layers = options.layers;
+  config.src_vocab = or_default(options.vocab, config.src_vocab);
+  config.tgt_vocab = or_default(options.vocab, config.tgt_vocab);
+  config.d_model = or_default(options.d_model, config.d_model);
+  config.h = or_default(options.heads, config.h);
+  config.dropout = options.dropout;
+  const models::EncoderDecoder model(g, config);
+  const bool loss = options.loss || options.step;
+  const Tensor src = g.input("src", i64, {Dim("B"), Dim("S")});
+  const Tensor tgt = g.input("tgt", i64, {Dim("B"), loss ? Dim("T") + 1 : Dim("T")});
+  if (loss) return model.loss(src, tgt);
+  g.output("logits", model.logits(src, tgt));
+  return std::nullopt;
+}
+
+using Build = std::function<std::optional<Tensor>(Graph&, const ModelOptions&)>;
+struct Entry {
+  std::string_view doc;
+  Build build;
+};
+
+/// An attention by itself: it declares its own outputs.
+template <class Function>
+Build attention(Function&& function) {
+  return [function](Graph& g, const ModelOptions&) -> std::optional<Tensor> {
+    function(g);
+    return std::nullopt;
+  };
+}
+
+const std::map<std::string, Entry>& catalogue() {
+  static const std::map<std::string, Entry> entries{
+      {"gpt", {"decoder-only Transformer as GPT-2", gpt}},
+      {"llama", {"decoder-only Transformer as Llama", llama}},
+      {"encoder-decoder", {"the Transformer of 2017", encoder_decoder}},
+      {"walkthrough",
+       {"multi-head attention step by step", attention([](Graph& g) { models::attention_walkthrough(g); })}},
+      {"llama-attention",
+       {"grouped heads, rotary embedding", attention([](Graph& g) { models::llama_attention(g); })}},
+      {"einsum-attention", {"attention by einsum", attention([](Graph& g) { models::einsum_attention(g); })}},
+      {"attention-forms",
+       {"self, multi-head, causal, cross", attention([](Graph& g) { models::attention_forms(g); })}}};
+  return entries;
+}
+
+void write_folder(const ModelOptions& options) {
+  if (options.step)
+    throw UserError("a training step of a directory is made by lathe finetune", "usage", "leave out --step");
+  const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
+  const ir::Graph graph = pretrained_graph(options.name, part, *parse_dtype(options.dtype), options.adapter,
+                                           {.weights = weight_format(options.weights)});
+  write_text(options.output, ir::print(with_precision(graph, options.precision)));
+}
+
+void run(const ModelOptions& options) {
+  if (!options.adapter.empty() && !is_model_folder(options.name))
+    throw UserError(fmt::format("{} is no directory", options.name), "usage", "leave out --adapter");
+  if (is_model_folder(options.name)) return write_folder(options);
+  Graph g(options.step ? options.name + "_step" : options.name);
+  const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
+  if ((options.loss || options.step) && !loss)
+    throw UserError(fmt::format("{} has no loss", options.name), "usage", "leave out --loss and --step");
+  if (options.loss && !options.step) g.output("loss", *loss);
+  const ir::Graph graph =
+      options.step ? training_step(g, *loss, AdamW{.lr = options.lr}, {.precision = *parse_dtype(options.precision)})
+                   : with_precision(g.finish(), options.precision);
+  write_text(options.output, ir::print(graph));
+}
+
+}  // namespace
+
+void add_model(CLI::App& app) {
+  auto options = std::make_shared<ModelOptions>();
+  CLI::App* command = app.add_subcommand("model", "Write a model that Lathe knows as IR text");
+  std::vector<std::string> names;
+  std::string footer = "Models:\n";
+  for (const auto& [name, entry] : catalogue()) {
+    names.push_back(name);
+    footer += fmt::format("  {:<18}{}\n", name, entry.doc);
+  }
+  command->add_option("NAME", options->name, "Which one, see below, or the directory of a model or an adapter")
+      ->required()
+      ->check(CLI::Validator(
+          [names](std::string& name) { return is_model_folder(name) ? std::string() : CLI::IsMember(names)(name); },
+          "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
+  std::vector<std::string> parts;
+  for (const auto& [part, value] : graph_parts()) parts.push_back(part);
+  command->add_option("--part", options->part, "Of a directory: logits, loss, or a part of generation")
+      ->check(CLI::IsMember(parts))
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "Of a directory: what is computed in; weights stay as stored")
+      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
+      ->capture_default_str();
+  add_weights_option(*command, options->weights);
+  add_adapter_option(*command, options->adapter);
+  command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
+  command->add_option("--layers", options->layers, "Layers (of each stack)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  const CLI::Validator size = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
+  command->add_option("--d-model", options->d_model, "Width")->check(size);
+  command->add_option("--heads", options->heads, "Attention heads")->check(size);
+  command->add_option("--vocab", options->vocab, "Tokens in the vocabulary")->check(size);
+  command->add_option("--context", options->context, "Longest sequence (gpt)")->check(size);
+  command->add_option("--dropout", options->dropout, "Probability of dropping")->check(CLI::Range(0.0, 1.0));
+  command->add_flag("--loss", options->loss, "With the loss as output instead of logits");
+  command->add_flag("--step", options->step, "The whole training step with AdamW: forward, backward, update");
+  command->add_option("--lr", options->lr, "Learning rate of --step")->capture_default_str();
+  add_precision_option(*command, options->precision);
+  command->footer(footer +
+                  "Examples:\n"
+                  "  lathe model gpt --layers 12 --step -o step.lathe\n"
+                  "  lathe model Llama-3.2-1B --part step -o step.lathe");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace lathe::tools

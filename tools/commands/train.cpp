@@ -1,0 +1,70 @@
+#include <CLI/CLI.hpp>
+
+#include "tools/arguments.h"
+#include "tools/commands/commands.h"
+#include "tools/environment.h"
+#include "tools/memory_budget.h"
+#include "tools/precision.h"
+#include "tools/target.h"
+#include "tools/train/text_training.h"
+#include "tools/tune.h"
+
+namespace lathe::tools {
+
+void add_train(CLI::App& app) {
+  auto s = std::make_shared<TrainSettings>();
+  auto precision = std::make_shared<std::string>("f32");
+  CLI::App* command = app.add_subcommand("train", "Train a language model on text, by compiled code");
+  const auto size = CLI::PositiveNumber;
+  command->add_option("--text", s->text, "The text to learn; without it, the source files below --sources");
+  command->add_option("--sources", s->sources, "A folder of source files to learn")->capture_default_str();
+  command->add_option("--tokenizer", s->tokenizer,
+                      "A tokenizer.json, or bpe:SIZE to learn one from the text (default: a character each)");
+  command->add_option("-o,--output", s->output, "Folder for checkpoints, loss.svg and the trained model")
+      ->capture_default_str();
+  command->add_option("--model", s->model.model, "llama or gpt")->capture_default_str();
+  command->add_option("--steps", s->optimizer.steps, "Training steps")->check(size)->capture_default_str();
+  command->add_option("--batch", s->batch, "Sequences a step")->check(size)->capture_default_str();
+  command->add_option("--context", s->model.context, "Characters or tokens a sequence")
+      ->check(size)
+      ->capture_default_str();
+  command->add_option("--layers", s->model.layers, "Decoder layers")->check(size)->capture_default_str();
+  command->add_option("--d-model", s->model.d_model, "Width")->check(size)->capture_default_str();
+  command->add_option("--heads", s->model.heads, "Attention heads")->check(size)->capture_default_str();
+  command->add_option("--dropout", s->model.dropout, "Dropout (gpt)")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  add_precision_option(*command, *precision);
+  command->add_option("--lr", s->optimizer.lr, "Peak learning rate")->check(size)->capture_default_str();
+  command->add_option("--warmup", s->optimizer.warmup, "Steps up to it; 0: a tenth of all, 40 at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--weight-decay", s->optimizer.weight_decay, "Of matrices")->capture_default_str();
+  command->add_option("--clip", s->optimizer.clip, "Largest gradient norm; 0: none")->capture_default_str();
+  command->add_option("--seed", s->seed, "Of parameters, batches and dropout")->capture_default_str();
+  command->add_option("--evaluate-every", s->evaluate_every, "Steps between validations")
+      ->check(size)
+      ->capture_default_str();
+  command->add_option("--save-every", s->save_every, "Steps between checkpoints")->check(size)->capture_default_str();
+  command->add_option("--sample", s->sample, "Characters or tokens to sample at the end")->capture_default_str();
+  command->add_option("--prompt", s->prompt, "What the sample begins with");
+  command->add_option("--temperature", s->sampling.temperature, "0 is greedy")->capture_default_str();
+  command->add_option("--top-k", s->sampling.top_k, "0: all")->capture_default_str();
+  add_target_option(*command, s->target);
+  command->add_option("--threads", s->threads, "0: one a CPU")->check(CLI::NonNegativeNumber)->capture_default_str();
+  add_lower_options(*command, s->lower);
+  add_memory_budget(*command, s->memory_budget);
+  add_tune(*command, s->tune);
+  command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
+  command->footer(
+      "Goes on from the newest checkpoint in --output. Ctrl-C stops after the present step and saves.\n"
+      "Example:\n"
+      "  lathe train --text shakespeare.txt -o run");
+  command->callback([s, precision] {
+    s->model.precision = *parse_dtype(*precision);
+    s->cache = cache_folder();
+    train(*s);
+  });
+}
+
+}  // namespace lathe::tools

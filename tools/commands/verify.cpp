@@ -1,0 +1,134 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "ir/support/visible.h"
+#include "ir/tensor/text/printer.h"
+#include "passes/check/find_fault.h"
+#include "passes/check/results.h"
+#include "passes/compile_pipeline.h"
+#include "passes/transforms/convert_dtype.h"
+#include "tools/arguments.h"
+#include "tools/commands/commands.h"
+#include "tools/execute.h"
+#include "tools/files.h"
+#include "tools/precision.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct VerifyOptions {
+  std::string file, dtype, precision = "f32";
+  ArgumentOptions arguments;
+  int threads = 0;
+  std::optional<double> tolerance;
+};
+
+/// Compiled code, its memory full of NaNs before it is written.
+Tensors run_compiled(const ir::Graph& graph, const Arguments& arguments, int threads) {
+  ExecuteOptions how;
+  how.threads = threads;
+  how.poison = true;
+  return execute(graph, arguments, how);
+}
+
+std::string names(std::vector<std::string> list) {
+  for (std::string& name : list) name = visible(name);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+/// Which op is to blame, how that was seen, and which results follow from it.
+std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
+  const std::string line = graph[fault.value].loc.to_string();
+  std::string text;
+  switch (fault.kind) {
+    case ir::Fault::Kind::op:
+      text = fmt::format("the first op that differs, from the same operands, is at {}", line);
+      break;
+    case ir::Fault::Kind::alone:
+      text =
+          fmt::format("where its value is the only output, the op at {} differs, and none of its operands do", line);
+      break;
+    case ir::Fault::Kind::together:
+      text = fmt::format(
+          "every value is right where it is the only output; the op at {} differs {}", line,
+          fault.with.empty() ? "as the new value of its state" : fmt::format("together with {}", names(fault.with)));
+      break;
+  }
+  return fmt::format("{}:\n    {}\n    off by {:.2e} (at most {:.2e}), worst at {}\n    wrong because of it: {}",
+                     text, ir::print_node(graph, fault.value, {.locations = false}),
+                     fault.nearness.difference.largest, fault.nearness.allowed, fault.worst, names(fault.inherits));
+}
+
+void run(const VerifyOptions& options) {
+  ir::Graph graph = load_graph(options.file);
+  if (!options.dtype.empty()) graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
+  graph = with_precision(graph, options.precision);
+  ArgumentOptions from = options.arguments;
+  from.random = true;
+  const Arguments arguments = load_arguments(graph, from, !options.dtype.empty());
+  const ir::ExpectOptions expect{
+      .interpret = {.dims = arguments.dims}, .tolerance = options.tolerance, .rewrite = as_fused};
+  const std::vector<ir::Output> results = ir::named_results(graph);
+  std::vector<ir::ValueId> values;
+  for (const ir::Output& result : results) values.push_back(result.value);
+  ir::ExpectedValues expected(graph, arguments.tensors, values, expect);
+  const Tensors found = run_compiled(graph, arguments, options.threads);
+  std::vector<std::string> wrong;
+  std::string text;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const HostTensor& tensor = found.at(results[i].name);
+    const ir::Nearness nearness = expected.compare(i, tensor);
+    text += fmt::format("{:<5} {:<24} off by {:.2e} of {:.2e} (at most {:.2e})", nearness.near() ? "ok" : "WRONG",
+                        visible(results[i].name), nearness.difference.largest, nearness.largest, nearness.allowed);
+    if (!nearness.near()) {
+      wrong.push_back(results[i].name);
+      text += "  worst at " + ir::describe(nearness.difference, tensor, expected[i]);
+    }
+    text += "\n";
+  }
+  write_text("-", text);
+  if (wrong.empty()) return;
+  const auto compiled = [&](const ir::Graph& part) { return run_compiled(part, arguments, options.threads); };
+  std::vector<std::string> faults;
+  for (const ir::Fault& fault : ir::find_faults(graph, arguments.tensors, wrong, compiled, expect))
+    faults.push_back(describe(fault, graph));
+  throw UserError(
+      fmt::format("{} of {} results differ between compiled code and interpreter", wrong.size(), results.size()),
+      "verify_mismatch", fmt::format("{}", fmt::join(faults, "\n  ")));
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command =
+      app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
+  command->add_option("FILE", options->file, "IR text")->required();
+  add_argument_options(*command, options->arguments);
+  command->add_option("--dtype", options->dtype, "Run the graph's f32 values at this dtype")
+      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
+  add_precision_option(*command, options->precision);
+  command
+      ->add_option(
+          "--tolerance", options->tolerance,
+          "Largest difference of an element, relative to the result's largest (default: what roundings explain)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->threads, "0: one a CPU")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command->footer(
+      "Arguments that no file has are made up. A result may differ by a few roundings of its dtype, and by a "
+      "multiple of "
+      "what roundings alone do to it. Where results differ by more, names the first op that does, with its source "
+      "line.\n"
+      "Example: lathe verify model.lathe --dim n_seq=33 --seed 7");
+  command->callback([options] {
+    add_weights_of(options->file, options->arguments);
+    run(*options);
+  });
+}
+
+}  // namespace lathe::tools
