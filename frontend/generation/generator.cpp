@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "frontend/pretrained/language_model.h"
 #include "ir/support/error.h"
 
 namespace lathe {
@@ -134,11 +135,9 @@ Generator Generator::load(const std::filesystem::path& folder, const SequenceMod
     generator.set_defaults(load_generation_options(texts, base));
     return generator;
   };
-  const bool is_model = adapter.empty() && std::filesystem::exists(folder / "config.json");
-  if (is_model && pretrained::is_seq2seq(pretrained::read_config(folder).config))
-    return made(pretrained::load_seq2seq_lm(folder, weights), folder);
-  pretrained::AdaptedModel loaded = pretrained::load_adapted(folder, adapter, weights);
-  return made(std::move(loaded.model), loaded.text_folder);
+  return pretrained::with_language_model(pretrained::find_adapted(folder, adapter), weights, [&](auto loaded) {
+    return made(std::move(loaded.model), loaded.text_folder);
+  });
 }
 
 Generator::Generator(pretrained::Pretrained model, Tokenizer tokenizer, const SequenceModelOptions& options)

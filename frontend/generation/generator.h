@@ -14,7 +14,7 @@
 #include "frontend/generation/cached_seq2seq.h"
 #include "frontend/generation/generation_options.h"
 #include "frontend/generation/stop_strings.h"
-#include "frontend/pretrained/lora/adapted_model.h"
+#include "frontend/pretrained/pretrained.h"
 #include "runtime/text/template/chat_template.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 

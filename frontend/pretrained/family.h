@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,14 @@ const Family& family_of(const Config& config, const std::vector<Family>& familie
     known.push_back(family.model_type);
   }
   config.reject("model_type", did_you_mean_or_list(type, known, "Lathe knows"));
+}
+
+/// Whether config.json names one of the families.
+template <class Family>
+bool is_one_of(const Config& config, const std::vector<Family>& families) {
+  const std::string type = config.text("model_type", "");
+  return std::any_of(families.begin(), families.end(),
+                     [&](const Family& family) { return family.model_type == type; });
 }
 
 }  // namespace lathe::pretrained

@@ -11,6 +11,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
+#include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
 #include "tools/target.h"
 
@@ -19,7 +20,7 @@ namespace lathe::tools {
 namespace {
 
 struct EmbedOptions {
-  std::filesystem::path folder;
+  std::filesystem::path folder, adapter;
   std::vector<std::string> texts, files;
   std::string output = "-", dtype = "f32", target = "host";
   std::int64_t batch = 32;
@@ -76,12 +77,13 @@ std::string table_of(const std::vector<std::string>& texts, const HostTensor& co
 void embed(const EmbedOptions& options) {
   const std::vector<std::string> texts = texts_of(options);
   DiskCache cache(cache_folder());
-  pretrained::Embedder embedder =
-      pretrained::Embedder::load(options.folder, {.dtype = *parse_dtype(options.dtype),
-                                                  .batch = options.batch,
-                                                  .threads = options.threads,
-                                                  .cache = cache.enabled() ? &cache : nullptr,
-                                                  .target = compile_options(options.target).target});
+  pretrained::Embedder embedder = pretrained::Embedder::load(options.folder,
+                                                             {.dtype = *parse_dtype(options.dtype),
+                                                              .batch = options.batch,
+                                                              .threads = options.threads,
+                                                              .cache = cache.enabled() ? &cache : nullptr,
+                                                              .target = compile_options(options.target).target},
+                                                             options.adapter);
   const HostTensor vectors = embedder.embed(texts);
   const bool to_file = options.output != "-";
   if (to_file && options.output.ends_with(".safetensors"))
@@ -96,7 +98,9 @@ void embed(const EmbedOptions& options) {
 void add_embed(CLI::App& app) {
   auto o = std::make_shared<EmbedOptions>();
   CLI::App* command = app.add_subcommand("embed", "Make vectors of texts, by a directory of sentence-transformers");
-  command->add_option("DIR", o->folder, "An encoder with its tokenizer, and modules.json where it has one")
+  command
+      ->add_option("DIR", o->folder,
+                   "An encoder with its tokenizer, and modules.json where it has one; or an adapter on one")
       ->required();
   command->add_option("TEXT", o->texts, "Texts; without them and without files, the lines of standard input");
   command->add_option("-f,--file", o->files, "A file with a text a line, - for standard input; may be given again")
@@ -105,6 +109,7 @@ void add_embed(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("-o,--output", o->output, "FILE.safetensors with \"vectors\" [texts, width], else JSON lines")
       ->capture_default_str();
+  add_adapter_option(*command, o->adapter);
   command->add_flag("--similarities", o->similarities, "Print the cosines between all texts as a table");
   command->add_option("--dtype", o->dtype, "To compute in; weights stay as they are stored")
       ->check(CLI::IsMember({"f64", "f32", "bf16"}))

@@ -5,6 +5,7 @@
 #include "tools/finetune/fine_tuning.h"
 #include "tools/memory_budget.h"
 #include "tools/precision.h"
+#include "tools/pretrained/model_directory.h"
 #include "tools/target.h"
 
 namespace lathe::tools {
@@ -45,7 +46,10 @@ void add_finetune(CLI::App& app) {
   auto lora = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("finetune", "Train a model of a Hugging Face directory on examples");
   const auto size = CLI::PositiveNumber;
-  command->add_option("DIR", s->model, "The model's directory")->required()->check(CLI::ExistingDirectory);
+  command->add_option("DIR", s->model, "The directory of a model, or of an adapter that is trained further")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
   CLI::Option* adapts =
       command->add_option("--lora", *lora, "Train an adapter alone: r=16,alpha=32,targets=q_proj:v_proj,..")

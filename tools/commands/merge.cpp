@@ -2,6 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "frontend/pretrained/encoders/sentence_encoder.h"
+#include "frontend/pretrained/image_models/image_model.h"
+#include "frontend/pretrained/lora/adapted_model.h"
+#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
 #include "runtime/cache/disk_cache.h"
@@ -18,21 +22,35 @@ struct MergeOptions {
   std::filesystem::path folder, adapter, output;
 };
 
-void merge(const MergeOptions& options) {
-  check_output(options.output, options.folder);
-  pretrained::AdaptedModel loaded = pretrained::load_adapted(options.folder, options.adapter);
-  if (!loaded.lora)
-    throw UserError(fmt::format("{} is a model without an adapter", options.folder.string()), "adapter_base",
-                    "give the adapter's directory, or --adapter");
-  for (const std::filesystem::path& input : {loaded.model.folder, options.adapter})
-    check_output(options.output, input);
+template <class Load>
+void merge_by(const Load& load, const pretrained::AdaptedFolders& folders, const std::filesystem::path& output) {
+  auto loaded = pretrained::load_adapted(folders, load);
   DiskCache cache(cache_folder());
   const std::size_t layers = loaded.lora->layers.size();
   pretrained::merge_lora(*loaded.lora, loaded.model, {.cache = cache.enabled() ? &cache : nullptr});
-  save_as_stored(loaded.model, options.output);
-  copy_text_files(loaded.model.folder, options.output);
-  if (loaded.text_folder != loaded.model.folder) copy_text_files(loaded.text_folder, options.output);
-  print("{} layers merged; model in {}\n", layers, visible(options.output.string()));
+  save_as_stored(loaded.model, output);
+  copy_text_files(folders.model, output);
+  if (loaded.text_folder != folders.model) copy_text_files(loaded.text_folder, output);
+  print("{} layers merged; model in {}\n", layers, visible(output.string()));
+}
+
+void merge(const MergeOptions& options) {
+  const pretrained::AdaptedFolders folders = pretrained::find_adapted(options.folder, options.adapter);
+  if (folders.adapter.empty())
+    throw UserError(fmt::format("{} is a model without an adapter", options.folder.string()), "adapter_base",
+                    "give the adapter's directory, or --adapter");
+  for (const std::filesystem::path& input : {folders.model, folders.adapter}) check_output(options.output, input);
+  const pretrained::Config config = pretrained::read_config(folders.model).config;
+  if (pretrained::is_seq2seq(config))
+    merge_by([](const auto& folder) { return pretrained::load_seq2seq_lm(folder); }, folders, options.output);
+  else if (pretrained::is_image_model(config))
+    merge_by(pretrained::load_image_model, folders, options.output);
+  else if (pretrained::is_encoder(config) && std::filesystem::exists(folders.model / "modules.json"))
+    merge_by(pretrained::load_sentence_encoder, folders, options.output);
+  else if (pretrained::is_encoder(config))
+    merge_by(pretrained::load_encoder, folders, options.output);
+  else
+    merge_by([](const auto& folder) { return pretrained::load(folder); }, folders, options.output);
 }
 
 }  // namespace

@@ -60,7 +60,12 @@ class FineTuning {
 
   /// Before any work is done that could not be kept.
   void take_folder() {
-    check_output(s_.output, s_.model);
+    folders_ = pretrained::find_adapted(s_.model, s_.adapter);
+    for (const std::filesystem::path& input : {folders_.model, folders_.adapter}) check_output(s_.output, input);
+    if (s_.lora && !folders_.adapter.empty())
+      throw UserError(
+          fmt::format("--lora {}: the adapter in {} has its own settings", *s_.lora, folders_.adapter.string()),
+          "lora_option", "leave --lora away to train it further, or give the model without an adapter");
     folder_ = RunFolder(training_folder(), s_.fresh ? RunFolder::Start::fresh : RunFolder::Start::resume);
     AtomicFile::remove_leftovers(curve_file());
     if (const auto& checkpoint = folder_.checkpoint())
@@ -68,7 +73,7 @@ class FineTuning {
   }
 
   void load() {
-    loaded_.emplace(pretrained::AdaptedModel{.model = pretrained::load(s_.model), .text_folder = s_.model});
+    loaded_.emplace(pretrained::load_adapted(folders_, [](const auto& folder) { return pretrained::load(folder); }));
     if (const auto longest = model().model->context_length(); longest && s_.context > *longest)
       throw UserError(fmt::format("--context {}: the model has {} positions", s_.context, *longest),
                       "finetune_context", "give a smaller --context");
@@ -83,26 +88,23 @@ class FineTuning {
                                                         .seed = s_.seed}});
     print("{}", data_->story());
     if (!s_.samples.prompts.empty()) samples_.emplace(*loaded_, s_.samples, s_.seed);
-    if (s_.lora) {
-      pretrained::LoraConfig config = parse_lora(*s_.lora);
-      config.base_model = std::filesystem::absolute(s_.model).lexically_normal().string();
-      loaded_->lora = pretrained::add_lora(model(), config, s_.seed);
-    } else {
-      store_wide();
-    }
+    if (s_.lora) loaded_->lora = pretrained::add_lora(model(), parse_lora(*s_.lora), s_.seed);
+    if (loaded_->lora)
+      loaded_->lora->config.base_model = std::filesystem::absolute(folders_.model).lexically_normal().string();
+    store_wide();
   }
 
   /// What is trained is kept in f32 at least, whatever the files have: small updates would be lost otherwise.
   void store_wide() {
     for (const nn::Parameter& parameter : model().model->parameters()) {
-      if (parameter.dtype() == f32 || parameter.dtype() == f64) continue;
+      if (parameter.is_frozen() || parameter.dtype() == f32 || parameter.dtype() == f64) continue;
       parameter.store_as(f32);
       model().weights.set(parameter.name(), model().weights.get(parameter.name()).cast(f32));
     }
   }
 
   void prepare_training() {
-    if (s_.optimizer.lr == 0) s_.optimizer.lr = s_.lora ? adapter_rate : full_rate;
+    if (s_.optimizer.lr == 0) s_.optimizer.lr = loaded_->lora ? adapter_rate : full_rate;
     const double updates = static_cast<double>(data_->training().updates_per_epoch());
     if (s_.optimizer.steps == 0)
       s_.optimizer.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(s_.epochs * updates)));
@@ -307,7 +309,8 @@ class FineTuning {
       pretrained::save_lora(*loaded_->lora, model().weights, s_.output);
     else
       save_as_stored(model(), s_.output);
-    copy_text_files(s_.model, s_.output);
+    copy_text_files(folders_.model, s_.output);
+    if (loaded_->text_folder != folders_.model) copy_text_files(loaded_->text_folder, s_.output);
     print("{} in {}; metrics.jsonl and loss.svg in {}\n", loaded_->lora ? "adapter" : "model",
           visible(s_.output.string()), visible(training_folder().string()));
   }
@@ -326,6 +329,7 @@ class FineTuning {
   const pretrained::Pretrained& model() const { return loaded_->model; }
 
   FineTuneSettings s_;
+  pretrained::AdaptedFolders folders_;
   DiskCache cache_;
   RunFolder folder_;
   std::optional<pretrained::AdaptedModel> loaded_;

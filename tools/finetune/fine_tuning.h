@@ -12,7 +12,8 @@
 namespace lathe::tools {
 
 struct FineTuneSettings {
-  std::filesystem::path model;                ///< a Hugging Face directory
+  std::filesystem::path model;                ///< a Hugging Face directory, or an adapter's
+  std::filesystem::path adapter = {};         ///< an adapter on the model, which is trained further
   std::filesystem::path data, text, sources;  ///< JSONL; or a text, or source files: ExampleSettings
   std::filesystem::path output = "finetuned";
   std::optional<std::string> lora = {};  ///< what --lora says; nothing: all weights are trained
@@ -33,11 +34,12 @@ struct FineTuneSettings {
   std::filesystem::path cache;
 };
 
-/// Trains a model on examples of its directory's own tokenizer and chat template. Writes to `output` a directory as
-/// the model's is, or an adapter as PEFT has it, and below it in training/ checkpoints, metrics.jsonl and loss.svg.
-/// Goes on from the newest good checkpoint there, to the same bits. UserErrors: those of the model, the data and the
-/// checkpoints; [finetune_context] for more tokens a row than the model has positions, [output_folder] for the
-/// model's own directory, [finetune_valid], [lora_option]; as tools::train() where it is stopped.
+/// Trains a model, or the adapter that is on it, on examples of its directory's own tokenizer and chat template.
+/// Writes to `output` a directory as the model's is, or an adapter as PEFT has it, and below it in training/
+/// checkpoints, metrics.jsonl and loss.svg. Goes on from the newest good checkpoint there, to the same bits.
+/// UserErrors: those of the model, the data and the checkpoints; [finetune_context] for more tokens a row than the
+/// model has positions, [output_folder] for the model's own directory, [finetune_valid], [lora_option]; as
+/// tools::train() where it is stopped.
 void fine_tune(const FineTuneSettings& settings);
 
 }  // namespace lathe::tools

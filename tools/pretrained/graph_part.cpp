@@ -2,17 +2,12 @@
 
 #include "frontend/generation/cached_lm.h"
 #include "frontend/generation/cached_seq2seq.h"
-#include "frontend/pretrained/lora/adapted_model.h"
+#include "frontend/pretrained/language_model.h"
 #include "ir/support/error.h"
 
 namespace lathe::tools {
 
 namespace {
-
-bool is_seq2seq_folder(const std::filesystem::path& folder) {
-  return std::filesystem::exists(folder / "config.json") &&
-         pretrained::is_seq2seq(pretrained::read_config(folder).config);
-}
 
 ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part, DType dtype) {
   const pretrained::Seq2SeqLm& model = *loaded.model;
@@ -76,14 +71,13 @@ const std::map<std::string, GraphPart>& graph_parts() {
 
 ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, DType dtype,
                            const std::filesystem::path& adapter, const pretrained::LoadOptions& options) {
-  if (adapter.empty() && is_seq2seq_folder(folder))
-    return graph_of(pretrained::load_seq2seq_lm(folder, options), part, dtype);
-  return graph_of(pretrained::load_adapted(folder, adapter, options).model, part, dtype);
+  return pretrained::with_language_model(pretrained::find_adapted(folder, adapter), options,
+                                         [&](const auto& loaded) { return graph_of(loaded.model, part, dtype); });
 }
 
 Parameters pretrained_weights(const std::filesystem::path& folder) {
-  if (is_seq2seq_folder(folder)) return pretrained::load_seq2seq_lm(folder).weights;
-  return pretrained::load_adapted(folder).model.weights;
+  return pretrained::with_language_model(pretrained::find_adapted(folder), {},
+                                         [](const auto& loaded) { return loaded.model.weights; });
 }
 
 }  // namespace lathe::tools

@@ -75,7 +75,7 @@ void copy_text_files(const fs::path& from, const fs::path& to) {
     if (entry.is_regular_file()) copy_one(entry.path(), to / more / entry.path().filename());
 }
 
-void save_as_stored(const pretrained::Pretrained& model, const fs::path& folder) {
+void save_as_stored(const pretrained::ModelFiles& model, const fs::path& folder) {
   const TensorFolder files = TensorFolder::open(model.folder);
   pretrained::ModelFiles stored = model;
   stored.weights = Parameters();

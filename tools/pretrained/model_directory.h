@@ -28,6 +28,6 @@ void copy_text_files(const std::filesystem::path& from, const std::filesystem::p
 void check_output(const std::filesystem::path& output, const std::filesystem::path& input);
 
 /// pretrained::save() with each weight in the dtype that the model's own files have it in.
-void save_as_stored(const pretrained::Pretrained& model, const std::filesystem::path& folder);
+void save_as_stored(const pretrained::ModelFiles& model, const std::filesystem::path& folder);
 
 }  // namespace lathe::tools

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "frontend/pretrained/lora/adapted_model.h"
 #include "ir/support/error.h"
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/code_points.h"
@@ -52,8 +53,10 @@ struct Rows {
 
 }  // namespace
 
-Embedder Embedder::load(const std::filesystem::path& folder, const EmbedderOptions& options) {
-  return {load_sentence_encoder(folder), Tokenizer::load(folder), options};
+Embedder Embedder::load(const std::filesystem::path& folder, const EmbedderOptions& options,
+                        const std::filesystem::path& adapter) {
+  auto loaded = load_adapted(find_adapted(folder, adapter), load_sentence_encoder);
+  return {std::move(loaded.model), Tokenizer::load(loaded.text_folder), options};
 }
 
 Embedder::Embedder(PretrainedSentenceEncoder model, Tokenizer tokenizer, const EmbedderOptions& options)

@@ -28,8 +28,10 @@ struct EmbedderOptions {
 ///   const HostTensor close = cosine_similarities(vectors);  // f64[3, 3]
 class Embedder {
  public:
-  /// UserErrors of load_sentence_encoder() and Tokenizer::load.
-  static Embedder load(const std::filesystem::path& folder, const EmbedderOptions& options = {});
+  /// The directory of a model or of an adapter, as find_adapted() takes them. UserErrors of that,
+  /// load_sentence_encoder(), load_lora() and Tokenizer::load.
+  static Embedder load(const std::filesystem::path& folder, const EmbedderOptions& options = {},
+                       const std::filesystem::path& adapter = {});
   Embedder(PretrainedSentenceEncoder model, Tokenizer tokenizer, const EmbedderOptions& options = {});
 
   /// [texts, width], f64 where that is computed in, else f32. White space around a text does not count; what is

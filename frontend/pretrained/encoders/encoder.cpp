@@ -120,6 +120,10 @@ Tensor Encoder::pool(const Tensor& states, Where at) const {
   return tanh((*pooler_)(states.select(1, 0)));
 }
 
+std::string Encoder::root_name() const {
+  return has_head() ? "" : options_.embeddings.substr(0, options_.embeddings.rfind('.') + 1);
+}
+
 std::int64_t Encoder::longest() const {
   return options_.positions.value().value_or(0) - (options_.padding ? *options_.padding + 1 : 0);
 }

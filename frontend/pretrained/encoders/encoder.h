@@ -78,6 +78,13 @@ class Encoder : public nn::Module {
   std::vector<Tensor> hidden_states(const EncoderInputs& inputs) const;
 
   bool has_head() const { return head_dense_.has_value(); }
+  /// What starts names but those of the output layer, and what Hugging Face's names lack where there is none:
+  /// "bert."; empty where there is one.
+  std::string root_name() const;
+  /// The table of embeddings, where it is the output layer's too.
+  std::optional<nn::Parameter> tied() const {
+    return options_.head && options_.head->is_tied ? head_table_ : std::nullopt;
+  }
   /// Of each token, that of a masked language model: [B, T, vocab]. UserError [encoder_part] where there is no output
   /// layer.
   Tensor logits(const EncoderInputs& inputs) const { return head(hidden_states(inputs).back()); }
@@ -126,6 +133,9 @@ using PretrainedEncoder = PretrainedModel<Encoder>;
 ///
 /// UserErrors are those of load().
 PretrainedEncoder load_encoder(const std::filesystem::path& folder);
+
+/// Whether a configuration is one of these models'.
+bool is_encoder(const Config& config);
 
 /// A family's options, and how its files name tensors.
 struct DescribedEncoder {

@@ -21,6 +21,8 @@ const std::vector<Family>& families() {
 
 }  // namespace
 
+bool is_encoder(const Config& config) { return is_one_of(config, families()); }
+
 PretrainedEncoder load_encoder(const std::filesystem::path& folder) {
   const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedEncoder loaded{{read_config(folder)}, nullptr};

@@ -33,6 +33,7 @@ class SentenceEncoder : public nn::Module {
   SentenceEncoder(std::unique_ptr<Encoder> encoder, const Pooling& pooling, const TextOptions& texts);
 
   const Encoder& encoder() const { return *encoder_; }
+  std::string root_name() const { return encoder_->root_name(); }
   const Pooling& pooling() const { return pooling_; }
   const TextOptions& texts() const { return texts_; }
   /// Numbers of a vector.

@@ -43,6 +43,8 @@ class ImageModel : public nn::Module {
   Tensor loss(const Tensor& images, const Tensor& labels, Where at = Where::current()) const;
 
   bool has_pooler() const { return pooler_.has_value(); }
+  /// What starts names, and what Hugging Face's names lack where the model has no classes; else empty.
+  std::string root_name() const { return has_classes() ? "" : "vit."; }
   /// What the layer after the class token's state gives: [B, width]. UserError [encoder_part] where there is none.
   Tensor pool(const Tensor& images, Where at = Where::current()) const;
 
@@ -71,5 +73,8 @@ using PretrainedImageModel = PretrainedModel<ImageModel>;
 ///
 /// UserErrors are those of load().
 PretrainedImageModel load_image_model(const std::filesystem::path& folder);
+
+/// Whether a configuration is one of these models'.
+bool is_image_model(const Config& config);
 
 }  // namespace lathe::pretrained

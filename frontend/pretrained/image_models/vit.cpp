@@ -64,6 +64,15 @@ std::int64_t classes_of(const Config& config) {
                   "its config.json and its tensors say which parts it has");
 }
 
+struct ImageFamily {
+  std::string_view model_type;
+};
+
+const std::vector<ImageFamily>& image_families() {
+  static const std::vector<ImageFamily> all{{"vit"}};
+  return all;
+}
+
 }  // namespace
 
 ImageLayer::ImageLayer(const Module& parent, const Config& config, int index)
@@ -164,13 +173,12 @@ Tensor ImageModel::pool(const Tensor& images, Where at) const {
   return nn::activate(pooler_activation_, (*pooler_)(states(images).select(1, 0)));
 }
 
+bool is_image_model(const Config& config) { return is_one_of(config, image_families()); }
+
 PretrainedImageModel load_image_model(const std::filesystem::path& folder) {
-  struct Family {
-    std::string_view model_type;
-  };
   const TensorFolder tensors = TensorFolder::open(folder);
   PretrainedImageModel loaded{{read_config(folder)}, nullptr};
-  (void)family_of(loaded.config, std::vector<Family>{{"vit"}});
+  (void)family_of(loaded.config, image_families());
   TensorNames names{.prefix = "vit."};
   loaded.model = std::make_unique<ImageModel>(loaded.config, has_tensor(tensors, "vit.pooler.dense.weight", names));
   if (loaded.model->has_classes())

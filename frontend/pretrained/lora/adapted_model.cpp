@@ -21,15 +21,18 @@ fs::path base_of(const fs::path& adapter) {
 
 }  // namespace
 
-AdaptedModel load_adapted(const fs::path& folder, const fs::path& adapter, const LoadOptions& options) {
+std::filesystem::path AdaptedFolders::text_folder() const {
+  return !adapter.empty() && fs::exists(adapter / "tokenizer.json") ? adapter : model;
+}
+
+AdaptedFolders find_adapted(const fs::path& folder, const fs::path& adapter) {
   const bool is_adapter =
       adapter.empty() && !fs::exists(folder / "config.json") && fs::exists(folder / "adapter_config.json");
-  if (is_adapter) return load_adapted(base_of(folder), folder, options);
-  AdaptedModel loaded{.model = load(folder, options), .text_folder = folder};
-  if (adapter.empty()) return loaded;
-  loaded.lora = load_lora(loaded.model, adapter);
-  if (fs::exists(adapter / "tokenizer.json")) loaded.text_folder = adapter;
-  return loaded;
+  return is_adapter ? AdaptedFolders{base_of(folder), folder} : AdaptedFolders{folder, adapter};
+}
+
+AdaptedModel load_adapted(const fs::path& folder, const fs::path& adapter, const LoadOptions& options) {
+  return load_adapted(find_adapted(folder, adapter), [&](const fs::path& base) { return load(base, options); });
 }
 
 }  // namespace lathe::pretrained

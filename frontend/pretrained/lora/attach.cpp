@@ -22,14 +22,14 @@ void collect(const nn::Module& module, std::vector<nn::Module>& all) {
   }
 }
 
-std::vector<nn::Module> modules_of(const CausalLm& model) {
+std::vector<nn::Module> modules_of(const nn::Module& model) {
   std::vector<nn::Module> all;
   collect(model, all);
   return all;
 }
 
-bool is_output(const CausalLm& model, const nn::Module& module) {
-  return model.output_layer() && model.output_layer()->path() == module.path();
+bool is_output(const LoraBase& base, const nn::Module& module) {
+  return base.output_layer && base.output_layer->path() == module.path();
 }
 
 std::string last_name(const std::string& path) { return path.substr(path.rfind('.') + 1); }
@@ -58,9 +58,9 @@ nn::LowRankOptions options_of(const LoraConfig& config, const std::string& path)
   return options;
 }
 
-void save_whole(const CausalLm& model, const nn::Module& module, Lora& lora) {
+void save_whole(const LoraBase& base, const nn::Module& module, Lora& lora) {
   for (const nn::Parameter& parameter : module.own_parameters()) {
-    if (model.tied() && model.tied()->name() == parameter.name())
+    if (base.tied && base.tied->name() == parameter.name())
       throw UserError(
           fmt::format("{} is the table of the output layer too, and cannot be trained apart from it", module.path()),
           "adapter_target", "leave it out of modules_to_save");
@@ -70,17 +70,19 @@ void save_whole(const CausalLm& model, const nn::Module& module, Lora& lora) {
 
 }  // namespace
 
-Lora attach(const CausalLm& model, const LoraConfig& config) {
+Lora attach(const LoraBase& base, const LoraConfig& config) {
+  const nn::Module& model = base.model;
   const std::vector<nn::Module> modules = modules_of(model);
-  Lora lora{.config = config, .layers = {}};
+  Lora lora{.config = config, .layers = {}, .root = base.root};
   for (const nn::Module& module : modules) {
-    if (is_saved_whole(config, module.path())) {
-      save_whole(model, module, lora);
+    const std::string path = base.name_of(module.path());
+    if (is_saved_whole(config, path)) {
+      save_whole(base, module, lora);
       continue;
     }
     const auto layer = nn::Linear::of(module);
     const bool takes_all = config.targets == ModuleNames("all-linear");
-    if ((takes_all && !layer) || !is_target(config, module.path(), is_output(model, module))) continue;
+    if ((takes_all && !layer) || !is_target(config, path, is_output(base, module))) continue;
     if (!layer)
       throw UserError(fmt::format("{} is of kind {}: adapters are for linear layers", module.path(), module.kind()),
                       "adapter_target", about_layers(modules, last_name(module.path())));
@@ -91,17 +93,18 @@ Lora attach(const CausalLm& model, const LoraConfig& config) {
                     "adapter_target", about_layers(modules, ""));
   model.freeze();
   for (const Lora::Whole& each : lora.whole) each.parameter.freeze(false);
-  for (const nn::Linear& layer : lora.layers) layer.add_low_rank(options_of(config, layer.path()));
+  for (const nn::Linear& layer : lora.layers) layer.add_low_rank(options_of(config, base.name_of(layer.path())));
   return lora;
 }
 
-void check_names(const CausalLm& model, const LoraConfig& config) {
-  const std::vector<nn::Module> modules = modules_of(model);
+void check_names(const LoraBase& base, const LoraConfig& config) {
+  const std::vector<nn::Module> modules = modules_of(base.model);
   const auto check = [&](const std::vector<std::string>& names) {
     for (const std::string& name : names)
-      if (std::none_of(modules.begin(), modules.end(),
-                       [&](const nn::Module& module) { return is_among(std::vector{name}, module.path()); }))
-        throw UserError(fmt::format("the {} has no module named {}", model.kind(), name), "adapter_target",
+      if (std::none_of(modules.begin(), modules.end(), [&](const nn::Module& module) {
+            return is_among(std::vector{name}, base.name_of(module.path()));
+          }))
+        throw UserError(fmt::format("the {} has no module named {}", base.model.kind(), name), "adapter_target",
                         about_layers(modules, name));
   };
   if (const auto* targets = std::get_if<std::vector<std::string>>(&config.targets)) check(*targets);

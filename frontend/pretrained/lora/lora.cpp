@@ -17,11 +17,16 @@ namespace {
 constexpr std::string_view prefix = "base_model.model.", tensors_name = "adapter_model.safetensors",
                            config_name = "adapter_config.json";
 
-std::string file_name(const nn::Parameter& parameter) { return fmt::format("{}{}", prefix, parameter.name()); }
+/// What the file calls a parameter whose name starts with `root`.
+std::string file_name(const nn::Parameter& parameter, std::string_view root) {
+  std::string_view name = parameter.name();
+  if (name.starts_with(root)) name.remove_prefix(root.size());
+  return fmt::format("{}{}", prefix, name);
+}
 
 /// A parameter takes the value that the file has.
-void take(const SafetensorsFile& file, const nn::Parameter& parameter, Parameters& weights) {
-  const std::string name = file_name(parameter);
+void take(const SafetensorsFile& file, const nn::Parameter& parameter, const LoraBase& base) {
+  const std::string name = file_name(parameter, base.root);
   if (!file.contains(name))
     throw UserError(fmt::format("{} lacks the tensor {}", file.path().string(), name), "adapter_missing",
                     fmt::format("it does not belong to this {} or this model", config_name));
@@ -32,27 +37,28 @@ void take(const SafetensorsFile& file, const nn::Parameter& parameter, Parameter
                     lathe::name(info.dtype), shape_to_string(info.shape), config_name, parameter.shape().to_string()),
         "adapter_shape", "the adapter belongs to another model");
   parameter.store_as(info.dtype);
-  weights.set(parameter.name(), file.tensor(name));
+  base.files.weights.set(parameter.name(), file.tensor(name));
 }
 
 /// Tensors of the file that replace frozen values of the model, as PEFT saves tables that it has made larger. What
 /// else is left is an error.
-void take_rest(const SafetensorsFile& file, const Lora& lora, Pretrained& base) {
+void take_rest(const SafetensorsFile& file, const Lora& lora, const LoraBase& base) {
   std::vector<std::string> names;
-  for (const nn::Parameter& parameter : lora.parameters()) names.push_back(file_name(parameter));
+  for (const nn::Parameter& parameter : lora.parameters()) names.push_back(file_name(parameter, base.root));
   std::string left_over;
   for (const std::string& tensor : file.names()) {
     if (std::find(names.begin(), names.end(), tensor) != names.end()) continue;
     const std::string bare = tensor.starts_with(prefix) ? tensor.substr(prefix.size()) : std::string();
-    if (!base.places.contains(bare)) {
+    const std::string known = base.files.places.contains(base.root + bare) ? base.root + bare : bare;
+    if (!base.files.places.contains(known)) {
       left_over += (left_over.empty() ? "" : ", ") + tensor;
       continue;
     }
-    take(file, base.model->parameter(bare), base.weights);
+    take(file, base.model.parameter(known), base);
   }
   if (!left_over.empty())
     throw UserError(fmt::format("{} has tensors that no layer of the {} has a use for: {}", file.path().string(),
-                                base.model->kind(), left_over),
+                                base.model.kind(), left_over),
                     "adapter_left_over", fmt::format("it does not belong to this {} or this model", config_name));
 }
 
@@ -70,27 +76,27 @@ std::vector<nn::Parameter> Lora::parameters() const {
   return all;
 }
 
-Lora add_lora(Pretrained& base, const LoraConfig& config, std::uint64_t seed) {
-  check_names(*base.model, config);
-  Lora lora = attach(*base.model, config);
+Lora add_lora(const LoraBase& base, const LoraConfig& config, std::uint64_t seed) {
+  check_names(base, config);
+  Lora lora = attach(base, config);
   for (const nn::Linear& layer : lora.layers)
     for (const nn::Parameter& parameter : {layer.low_rank()->a(), layer.low_rank()->b()})
-      base.weights.set(parameter.name(), initial_value(parameter.init(), parameter.name(), parameter.dtype(),
-                                                       parameter.shape().evaluate({}), seed));
+      base.files.weights.set(parameter.name(), initial_value(parameter.init(), parameter.name(), parameter.dtype(),
+                                                             parameter.shape().evaluate({}), seed));
   for (const Lora::Whole& each : lora.whole) {
     const nn::Parameter& parameter = each.parameter;
     if (each.stored == wide(each.stored)) continue;
     parameter.store_as(f32);
-    base.weights.set(parameter.name(), base.weights.get(parameter.name()).cast(f32));
+    base.files.weights.set(parameter.name(), base.files.weights.get(parameter.name()).cast(f32));
   }
   return lora;
 }
 
-Lora load_lora(Pretrained& base, const std::filesystem::path& folder) {
+Lora load_lora(const LoraBase& base, const std::filesystem::path& folder) {
   const LoraConfig config = read_lora_config(folder);
   const SafetensorsFile file = SafetensorsFile::open(folder / tensors_name);
-  Lora lora = attach(*base.model, config);
-  for (const nn::Parameter& parameter : lora.parameters()) take(file, parameter, base.weights);
+  Lora lora = attach(base, config);
+  for (const nn::Parameter& parameter : lora.parameters()) take(file, parameter, base);
   take_rest(file, lora, base);
   return lora;
 }
@@ -103,7 +109,7 @@ void save_lora(const Lora& lora, const Parameters& weights, const std::filesyste
                     "give another folder");
   std::vector<TensorView> tensors;
   for (const nn::Parameter& parameter : lora.parameters())
-    tensors.push_back(view_of(file_name(parameter), weights.get(parameter.name())));
+    tensors.push_back(view_of(file_name(parameter, lora.root), weights.get(parameter.name())));
   write_safetensors(folder / tensors_name, tensors, {{"format", "pt"}});
   const bool in_out =
       std::any_of(lora.layers.begin(), lora.layers.end(), [](const nn::Linear& layer) { return layer.in_out(); });
@@ -112,22 +118,22 @@ void save_lora(const Lora& lora, const Parameters& weights, const std::filesyste
   config.commit();
 }
 
-void merge_lora(const Lora& lora, Pretrained& base, const CompileOptions& options) {
+void merge_lora(const Lora& lora, const LoraBase& base, const CompileOptions& options) {
   Graph g("merge");
   for (const nn::Linear& layer : lora.layers) {
     const Tensor weight = layer.weight().in(g), sum = weight.to(wide(weight.dtype()));
     g.update(weight, (sum + layer.low_rank()->delta(sum)).to(weight.dtype()));
   }
   CompileOptions merging = options;
-  merging.parameters = base.weights;
+  merging.parameters = base.files.weights;
   (void)compile(g.finish(), merging).run({});
   for (const nn::Linear& layer : lora.layers) {
-    base.weights.erase(layer.low_rank()->a().name());
-    base.weights.erase(layer.low_rank()->b().name());
+    base.files.weights.erase(layer.low_rank()->a().name());
+    base.files.weights.erase(layer.low_rank()->b().name());
     layer.remove_low_rank();
   }
   for (const Lora::Whole& each : lora.whole) {
-    base.weights.set(each.parameter.name(), base.weights.get(each.parameter.name()).cast(each.stored));
+    base.files.weights.set(each.parameter.name(), base.files.weights.get(each.parameter.name()).cast(each.stored));
     each.parameter.store_as(each.stored);
   }
 }

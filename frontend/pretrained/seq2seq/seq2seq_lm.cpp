@@ -61,11 +61,7 @@ Tensor Seq2SeqLm::shifted(const Tensor& labels) const {
   return concat({start, where(before == -100, static_cast<double>(padding_), before)}, 1);
 }
 
-bool is_seq2seq(const Config& config) {
-  const std::string type = config.text("model_type", "");
-  return std::any_of(families().begin(), families().end(),
-                     [&](const Family& family) { return family.model_type == type; });
-}
+bool is_seq2seq(const Config& config) { return is_one_of(config, families()); }
 
 PretrainedSeq2SeqLm load_seq2seq_lm(const std::filesystem::path& folder, const LoadOptions& options) {
   if (options.weights != WeightFormat::stored)

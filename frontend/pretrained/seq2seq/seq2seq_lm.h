@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/nn/key_value_cache.h"
+#include "frontend/nn/linear.h"
 #include "frontend/pretrained/pretrained.h"
 
 /// Language models of an encoder and a decoder as Hugging Face's files describe them: T5.
@@ -58,6 +59,10 @@ class Seq2SeqLm : public nn::Module {
   std::int64_t end_token() const { return end_token_; }
   virtual const Dim& width() const = 0;  ///< of the states
   virtual std::int64_t vocabulary_size() const = 0;
+  /// The output layer, where it has a table of its own.
+  virtual std::optional<nn::Linear> output_layer() const = 0;
+  /// The table of embeddings, where it is the output layer's too.
+  virtual std::optional<nn::Parameter> tied() const = 0;
 
  protected:
   /// Reads decoder_start_token_id, pad_token_id and eos_token_id.

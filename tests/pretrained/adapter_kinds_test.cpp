@@ -1,0 +1,168 @@
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "frontend/grad.h"
+#include "frontend/initialize.h"
+#include "frontend/losses.h"
+#include "frontend/ops.h"
+#include "frontend/pretrained/encoders/sentence_encoder.h"
+#include "frontend/pretrained/lora/adapted_model.h"
+#include "frontend/pretrained/seq2seq/seq2seq_lm.h"
+#include "frontend/step.h"
+#include "tests/pretrained/model_case.h"
+#include "tests/pretrained/token_case.h"
+#include "tests/runtime/files_scratch.h"
+#include "tests/support/memory_store.h"
+#include "tests/support/test_data.h"
+
+using namespace lathe;
+using test::HfCase;
+using test::ModelGraph;
+
+/// Adapters on models that are no decoders: the cases of tests/pretrained/adapter_cases.py.
+namespace {
+
+/// An adapter of PEFT, and the case of the model that it is on.
+struct AdapterCase {
+  std::string name;
+  HfCase base;
+
+  std::filesystem::path folder() const { return test::test_data("hf/adapters") / name / "adapter"; }
+  SafetensorsFile expected() const {
+    return SafetensorsFile::open(test::test_data("hf/adapters") / name / "expected.safetensors");
+  }
+};
+
+AdapterCase adapter_case(const std::string& name, std::string_view task, const std::string& base) {
+  for (const HfCase& which : test::hf_cases(task))
+    if (which.name == base) return {name, which};
+  throw InternalError("no case " + base);
+}
+
+/// What a kind of model gives: sets `logits` among the outputs, and the loss.
+void build(const pretrained::Seq2SeqLm& model, ModelGraph& c, DType dtype) {
+  const Dim B{"B"}, S{"S"}, T{"T"};
+  const pretrained::Seq2SeqInputs inputs{.ids = c.take("input_ids", i64, {B, S}),
+                                         .decoder_ids = c.take("decoder_input_ids", i64, {B, T}),
+                                         .mask = c.take_if("attention_mask", i64, {B, S}),
+                                         .dtype = dtype};
+  c.outputs.emplace("logits", model.logits(inputs));
+  c.loss = model.loss(inputs, c.take("labels", i64, {B, T}));
+}
+
+void build(const pretrained::SentenceEncoder& model, ModelGraph& c, DType dtype) {
+  const Shape shape{6, Dim("T")};
+  const pretrained::EncoderInputs inputs{
+      .ids = c.take("input_ids", i64, shape), .mask = c.take("attention_mask", i64, shape), .dtype = dtype};
+  const Tensor e = model.embed(inputs);
+  c.outputs.emplace("logits", e);
+  c.loss = cross_entropy(matmul(e.slice(0, 0, 3), e.slice(0, 3, 6).transpose(0, 1)) * 20, c.g.arange(3, i64));
+}
+
+template <class Load>
+void check_adapter(const AdapterCase& which, const Load& load, DType dtype) {
+  INFO(which.name << " " << name(dtype));
+  test::MemoryStore store;
+  const SafetensorsFile expected = which.expected();
+  const test::Tolerance tolerance = test::tolerance_of(dtype);
+  const pretrained::AdaptedFolders folders{which.base.folder(), which.folder()};
+  auto on = pretrained::load_adapted(folders, load);
+  Parameters& weights = on.model.weights;
+  for (const nn::Parameter& parameter : on.model.model->parameters()) {
+    weights.set(parameter.name(), weights.get(parameter.name()).cast(dtype));
+    parameter.store_as(dtype);
+  }
+
+  // Values and gradients.
+  ModelGraph c(which.base);
+  build(*on.model.model, c, dtype);
+  c.g.output("logits", c.outputs.at("logits"));
+  c.g.output("loss", c.loss);
+  const std::vector<nn::Parameter> trained = on.lora->parameters();
+  std::vector<Tensor> wanted;
+  for (const nn::Parameter& parameter : trained) wanted.push_back(parameter.in(c.g));
+  const std::vector<Tensor> gradients = grad(c.loss, wanted);
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    const std::string& name = trained[i].name();
+    const std::string& root = on.lora->root;
+    c.g.output("grad.base_model.model." + (name.starts_with(root) ? name.substr(root.size()) : name), gradients[i]);
+  }
+  const Tensors got = compile(c.g.finish(), {.parameters = weights, .cache = &store}).run(c.values);
+  CHECK(test::error_of(got.at("logits"), expected.tensor("logits")) <= tolerance.forward);
+  CHECK(test::error_of(got.at("loss"), expected.tensor("loss")) <= tolerance.loss);
+  int compared = 0;
+  for (const std::string& name : expected.names()) {
+    if (!name.starts_with("grad.")) continue;
+    INFO(name);
+    CHECK(test::error_of(got.at(name), expected.tensor(name)) <= tolerance.grad);
+    ++compared;
+  }
+  CHECK(compared >= 4);
+
+  // Merged, and as a directory that is read again.
+  {
+    const test::ScratchFolder folder;
+    auto merging = pretrained::load_adapted(folders, load);
+    pretrained::merge_lora(*merging.lora, merging.model, {.cache = &store});
+    pretrained::save(merging.model, folder / "merged");
+    const auto merged = load(folder / "merged");
+    ModelGraph m(which.base);
+    build(*merged.model, m, dtype);
+    m.g.output("logits", m.outputs.at("logits"));
+    const Tensors alone = compile(m.g.finish(), {.parameters = merged.weights, .cache = &store}).run(m.values);
+    // The files are f32.
+    CHECK(test::error_of(alone.at("logits"), expected.tensor("merged_logits")) <= test::tolerance_of(f32).forward);
+  }
+
+  // Training.
+  const test::HfTraining t = test::hf_training();
+  ModelGraph s(which.base);
+  build(*on.model.model, s, dtype);
+  const ir::Graph step = training_step(
+      s.g, s.loss,
+      AdamW{.lr = t.lr, .beta1 = t.beta1, .beta2 = t.beta2, .eps = t.eps, .weight_decay = t.weight_decay},
+      {.trainable = nn::trainable(*on.model.model)});
+  for (auto& [name, value] : initial_values(step, {}, 1))
+    if (name.starts_with("optimizer.")) weights.set(name, std::move(value));
+  Executable exe = compile(step, {.parameters = weights, .cache = &store});
+  const HostTensor want = expected.tensor("train_loss");
+  HostTensor losses(f64, want.shape());
+  for (std::int64_t i = 0; i <= t.steps; ++i) losses.set(i, exe.run(s.values).at("loss").get(0));
+  CHECK(test::error_of(losses, want) <= tolerance.train);
+}
+
+/// PEFT's files, written again.
+template <class Load>
+void check_files(const AdapterCase& which, const Load& load) {
+  const test::ScratchFolder folder;
+  const auto on = pretrained::load_adapted({which.base.folder(), which.folder()}, load);
+  pretrained::save_lora(*on.lora, on.model.weights, folder / "adapter");
+  const auto was = SafetensorsFile::open(which.folder() / "adapter_model.safetensors");
+  const auto is = SafetensorsFile::open(folder / "adapter" / "adapter_model.safetensors");
+  CHECK(is.names() == was.names());
+  for (const std::string& name : was.names()) {
+    INFO(name);
+    CHECK(test::error_of(is.tensor(name), was.tensor(name)) == 0);
+  }
+  const auto json_of = [](const std::filesystem::path& path) { return nlohmann::json::parse(std::ifstream(path)); };
+  const nlohmann::json before = json_of(which.folder() / "adapter_config.json");
+  for (const auto& [key, value] : json_of(folder / "adapter" / "adapter_config.json").items()) {
+    INFO(key);
+    CHECK(value == before.at(key));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("adapters of PEFT on an encoder-decoder and on an encoder of sentences") {
+  const auto t5 = [](const std::filesystem::path& folder) { return pretrained::load_seq2seq_lm(folder); };
+  const AdapterCase on_t5 = adapter_case("t5_lora", "seq2seq-lm", "t5");
+  const AdapterCase on_bert = adapter_case("bert_embed_lora", "sentence-embedding", "bert_embed");
+  for (const DType dtype : {f64, f32}) {
+    check_adapter(on_t5, t5, dtype);
+    check_adapter(on_bert, pretrained::load_sentence_encoder, dtype);
+  }
+  check_files(on_t5, t5);
+  check_files(on_bert, pretrained::load_sentence_encoder);
+}
