@@ -11,11 +11,13 @@
 #include "codegen/cuda/divisibility.h"
 #include "codegen/cuda/expressions.h"
 #include "codegen/cuda/index_text.h"
+#include "codegen/cuda/machine/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
 #include "codegen/cuda/pipeline_text.h"
 #include "codegen/cuda/prelude.h"
 #include "codegen/cuda/uses.h"
+#include "ir/kernel/machine/panels.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -48,7 +50,9 @@ class Emitter {
     vars_.resize(kernel.vars.size());
     summed_.resize(kernel.vars.size());
     kernel::for_each_statement(kernel.body, [this](const kernel::Statement& s) {
-      if (const auto* product = std::get_if<kernel::Wgmma>(&s.node)) summed_[at(product->sums)] = true;
+      const Instruction* in = kernel::machine_operation(kernel_, s);
+      if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
+      for (const kernel::VarId var : in->machine->vars) summed_[at(var)] = true;
     });
     for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
     for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
@@ -128,7 +132,7 @@ class Emitter {
     if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return producer_needs_.vars[at(set->var)];
     const auto* compute = std::get_if<kernel::Compute>(&s.node);
     if (!compute) return leads_to_stage(s);
-    return producer_needs_.values[at(compute->value)] || info(compute->value).op == Opcode::from_consumers;
+    return producer_needs_.values[at(compute->value)] || kernel::is_told_to_producers(info(compute->value));
   }
 
   void nested(const kernel::Block& statements) {
@@ -138,6 +142,7 @@ class Emitter {
   }
 
   void statement(const kernel::Compute& s) {
+    if (info(s.value).type == kernel::no_value) return line("{};", machine_text(s.value));
     Expression e = compute(s.value);
     Expression& known = values_[at(s.value)];
     if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) return void(known = std::move(e));
@@ -150,27 +155,39 @@ class Emitter {
     const Instruction& in = info(id);
     if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
     if (in.buffer != none) return {load(in)};
-    if (in.op == Opcode::mma)
-      return {fmt::format("mma<{}, {}>({}, {}, {})", in.left.rows, in.right.rows,
-                          matrix(in.left, in.args[0], in.args[1]), matrix(in.right, in.args[2], in.args[3]),
-                          text(in.args[4]))};
-    if (in.op == Opcode::from_consumers && produces_) return {"pipeline.hear()"};
     const bool in_32 = indices_.computes_narrow(id);
-    std::vector<Expression> args;
-    for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : wide(arg));
-    const Expression result = expression(kernel_, in, args, in_32);
-    return in_32 ? result : indices_.narrowed(id, result);
+    const auto result = [&]() -> Expression {
+      if (in.op == Opcode::machine) return {machine_text(id)};
+      std::vector<Expression> args;
+      for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : wide(arg));
+      return expression(kernel_, in, args, in_32);
+    };
+    return in_32 ? result() : indices_.narrowed(id, result());
   }
 
-  std::string matrix(const kernel::MatrixTile& tile, ValueId first, ValueId line) const {
-    return fmt::format("{}({}, {}, {})", tile.transposed ? "transposed" : "matrix", buffers_[at(tile.buffer)],
-                       narrow(first), narrow(line));
-  }
+  /// What the hook of a machine operation sees of the kernel.
+  class Words : public KernelText {
+   public:
+    Words(const Emitter& emitter, ValueId id) : e_(emitter), id_(id) {}
+    const Kernel& kernel() const override { return e_.kernel_; }
+    std::string arg(std::size_t i) const override {
+      const ValueId arg = e_.info(id_).args[i];
+      return e_.indices_.computes_narrow(id_) ? e_.text(arg) : e_.wide(arg).text;
+    }
+    std::string value(ValueId id) const override { return e_.text(id); }
+    std::string narrow(ValueId id) const override { return e_.narrow(id); }
+    const std::string& buffer(BufferId id) const override { return e_.buffers_[at(id)]; }
+    const std::string& var(kernel::VarId id) const override { return e_.vars_[at(id)]; }
+    const std::string& map(int number) const override { return e_.maps_[at(number)]; }
+    bool for_producers() const override { return e_.produces_; }
+    bool in_consumers() const override { return e_.consumes_; }
 
-  std::string panels(const kernel::MatrixTile& tile, ValueId first) const {
-    return fmt::format("{}({}, {})", tile.transposed ? "transposed_panels" : "panels", buffers_[at(tile.buffer)],
-                       narrow(first));
-  }
+   private:
+    const Emitter& e_;
+    ValueId id_;
+  };
+
+  std::string machine_text(ValueId id) const { return hook_of(kernel_, info(id)).text(info(id), Words(*this, id)); }
 
   /// Whether a contiguous access of so many lanes may be done as one, up to 16 bytes a piece.
   bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
@@ -220,34 +237,6 @@ class Emitter {
 
   void statement(const kernel::Prefetch& s) { line("prefetch({}, {});", buffers_[at(s.buffer)], text(s.index)); }
 
-  void statement(const kernel::AsyncCopy& s) {
-    const std::string count = s.count == none ? "" : ", " + text(s.count);
-    line("async_copy({}, {}, {}, {}{});", buffers_[at(s.to)], text(s.to_index), buffers_[at(s.from)],
-         text(s.from_index), count);
-  }
-
-  void statement(const kernel::CopyBox& s) {
-    std::vector<std::string_view> at_text;
-    for (const ValueId id : s.at) at_text.push_back(text(id));
-    line("pipeline.copy_box<{}>({}, {}, {}, {});", kernel_.maps[at(s.map)].lines(), buffers_[at(s.to)],
-         text(s.to_index), maps_[at(s.map)], fmt::join(at_text, ", "));
-  }
-
-  void statement(const kernel::CommitCopies&) { line("commit_copies();"); }
-  void statement(const kernel::WaitCopies& s) { line("wait_copies<{}>();", s.pending); }
-  void statement(const kernel::Wgmma& s) {
-    const bool of_value = s.left_value != none;
-    const std::string depth = of_value || s.depth == kernel::wgmma_depth ? "" : fmt::format("<{}>", s.depth);
-    line("wgmma{}({}, {}, {});", depth, vars_[at(s.sums)],
-         of_value ? text(s.left_value) : panels(s.left, s.left_first), panels(s.right, s.right_first));
-  }
-  void statement(const kernel::WaitSums& s) {
-    std::vector<std::string_view> sums;
-    for (const kernel::VarId var : s.sums) sums.push_back(vars_[at(var)]);
-    line("pipeline.{}({});", consumes_ ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
-  }
-
-  void statement(const kernel::TileMma&) {}  // refused
   void statement(const kernel::SetVar& s) {
     std::string& var = vars_[at(s.var)];
     if (s.declares) var = fmt::format("r{}", next_var_++);
@@ -277,7 +266,7 @@ class Emitter {
     producer_needs_ = kernel::needs_of_producer(kernel_, s);
     const std::int64_t words = pipeline_words(kernel_, s);
     shared("u64", "pipeline_barriers", words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
-    copied_by_all_ = kernel::copies_by_all(s);
+    copied_by_all_ = kernel::copies_by_all(kernel_, s);
     const PipelineText text = pipeline_text(s, mapping_.threads[0], copied_by_all_, words > 2 * s.stages);
     for (const std::string& each : text.before_producer) line("{}", each);
     produces_ = true;
@@ -302,9 +291,9 @@ class Emitter {
     consumes_ = false;
     --depth_;
     line("}}");
-    line("pipeline.{}();", fills                           ? copied_by_all_ ? "filled" : "sent"
-                           : kernel::multiplies(s.consume) ? "multiplied"
-                                                           : "used");
+    line("pipeline.{}();", fills                                    ? copied_by_all_ ? "filled" : "sent"
+                           : kernel::multiplies(kernel_, s.consume) ? "multiplied"
+                                                                    : "used");
     produces_ = fills;
   }
 
@@ -339,10 +328,9 @@ class Emitter {
       return line("}}");
     }
     if (s.kind == LoopKind::unroll) line("#pragma unroll");
-    // Its body is a whole stage: unrolled further it would only take more registers.
     const bool is_stage = std::any_of(s.body.begin(), s.body.end(), [this](const kernel::Statement& inside) {
-      const auto* compute = std::get_if<kernel::Compute>(&inside.node);
-      return compute && info(compute->value).op == Opcode::mma;
+      const Instruction* in = kernel::machine_operation(kernel_, inside);
+      return in && hook_of(kernel_, *in).is_stage;
     });
     if (s.kind == LoopKind::serial && (is_stage || kernel::leads_to_stage(s.body))) line("#pragma unroll 1");
     const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/names.h"
+#include "ir/kernel/machine/record.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -90,9 +91,6 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
       return {fmt::format("{} {} {}", inside(args[0]), sign, inside(args[1])), true};
     }
     case Opcode::fma: return call("fma", args);
-    case Opcode::dot_pairs: return call("dot_pairs", args);
-    case Opcode::from_lane: return call("from_lane", args);
-    case Opcode::from_consumers: return call("pipeline.tell", args);
     case Opcode::broadcast: return call(fmt::format("broadcast<{}>", in.type.lanes), args);
     case Opcode::ramp: return call(fmt::format("ramp<{}>", in.type.lanes), args);
     case Opcode::reduce:
@@ -106,8 +104,7 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::load_strided:
     case Opcode::gather:
     case Opcode::get:
-    case Opcode::bf16_slices:
-    case Opcode::mma: break;
+    case Opcode::machine: break;
   }
   throw InternalError("an instruction that is no expression");
 }
@@ -116,10 +113,10 @@ bool is_pure(const Instruction& in) {
   switch (in.op) {
     case Opcode::scalar:
     case Opcode::fma:
-    case Opcode::dot_pairs:
     case Opcode::broadcast:
     case Opcode::ramp:
     case Opcode::extract: return true;
+    case Opcode::machine: return kernel::record_of(in)->is_pure;
     case Opcode::constant:
     case Opcode::dim:
     case Opcode::loop_index:
@@ -128,11 +125,7 @@ bool is_pure(const Instruction& in) {
     case Opcode::load:
     case Opcode::load_strided:
     case Opcode::gather:
-    case Opcode::get:
-    case Opcode::from_lane:
-    case Opcode::from_consumers:
-    case Opcode::bf16_slices:
-    case Opcode::mma: break;
+    case Opcode::get: break;
   }
   return false;
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "codegen/cuda/machine/hooks.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/machine/gpu_info.h"
@@ -87,18 +88,11 @@ class Reader {
 
   void statement(const kernel::Compute& s) {
     const kernel::Instruction& in = value(kernel_, s.value);
-    if (in.op == kernel::Opcode::bf16_slices) fail(kernel_, "slices for AMX", "tile_mma");
+    if (in.op == Opcode::machine) hook_of(kernel_, in);
     scratch_use(in.buffer);
   }
   void statement(const kernel::SetVar&) {}
   void statement(const kernel::Prefetch&) {}
-  void statement(const kernel::AsyncCopy&) {}
-  void statement(const kernel::CopyBox&) {}
-  void statement(const kernel::CommitCopies&) {}
-  void statement(const kernel::WaitCopies&) {}
-  void statement(const kernel::Wgmma&) {}
-  void statement(const kernel::WaitSums&) {}
-  void statement(const kernel::TileMma&) const { fail(kernel_, "a product by AMX", "tile_mma"); }
   void statement(const kernel::Barrier&) {}
   void statement(const kernel::Check&) {}
 
@@ -214,14 +208,14 @@ class Bounds {
 }  // namespace
 
 int shared_alignment(const Kernel& kernel, BufferId buffer) {
-  bool holds_panels = false;
+  int alignment = 16;
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
-    const auto* product = std::get_if<kernel::Wgmma>(&s.node);
-    const auto* box = std::get_if<kernel::CopyBox>(&s.node);
-    holds_panels = holds_panels || (box && box->to == buffer) ||
-                   (product && (product->left.buffer == buffer || product->right.buffer == buffer));
+    const kernel::Instruction* in = kernel::machine_operation(kernel, s);
+    if (!in) return;
+    for (const kernel::MachineBuffer& operand : in->machine->buffers)
+      if (operand.id == buffer) alignment = std::max(alignment, kernel::record_of(*in)->shared_alignment);
   });
-  return holds_panels ? kernel::panel_alignment : 16;
+  return alignment;
 }
 
 std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment) {
@@ -233,7 +227,7 @@ std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment)
 
 std::int64_t pipeline_words(const Kernel& kernel, const kernel::StagePipeline& pipeline) {
   const bool tells = std::any_of(kernel.values.begin(), kernel.values.end(),
-                                 [](const kernel::Instruction& in) { return in.op == Opcode::from_consumers; });
+                                 [](const kernel::Instruction& in) { return kernel::is_told_to_producers(in); });
   return 2 * pipeline.stages + (tells ? 3 : 0);
 }
 

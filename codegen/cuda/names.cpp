@@ -1,10 +1,12 @@
 #include "codegen/cuda/names.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include <fmt/core.h>
 
+#include "codegen/cuda/machine/hooks.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/support/error.h"
 
@@ -61,18 +63,24 @@ const std::set<std::string, std::less<>>& reserved() {
       "nullptr", "noexcept",
       // lathe.cuh
       "lathe", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "u16", "u32", "u64", "vec", "broadcast",
-      "bits_of", "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "dot_pairs", "dot_pair", "flushed",
-      "min", "max", "sign", "abs", "floor", "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and",
-      "bit_or", "bit_xor", "eq", "ne", "lt", "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log",
-      "tanh", "erf", "sin", "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned",
-      "load_strided", "gather", "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided",
-      "scatter", "store_if", "store_strided_if", "scatter_if", "check", "prefetch", "async_copy", "commit_copies",
-      "wait_copies", "mma", "matrix", "transposed", "fragment", "from_lane", "StagePipeline", "start_pipeline",
-      "consumer_barrier", "wait_all_copies", "TensorMap", "panels", "transposed_panels", "wgmma", "touch",
-      "fence_wgmma", "give_registers", "take_registers", "pipeline", "pipeline_barriers",
+      "bits_of", "from_bits", "add", "sub", "mul", "div", "rem", "neg", "fma", "flushed", "min", "max", "sign", "abs",
+      "floor", "round", "sqrt", "rsqrt", "fits", "shift_left", "shift_right", "bit_and", "bit_or", "bit_xor", "eq",
+      "ne", "lt", "le", "logical_and", "logical_or", "logical_not", "select", "exp", "log", "tanh", "erf", "sin",
+      "cos", "pow", "cast", "widen", "ramp", "reduce", "shuffle", "load", "load_aligned", "load_strided", "gather",
+      "load_if", "load_strided_if", "gather_if", "store", "store_aligned", "store_strided", "scatter", "store_if",
+      "store_strided_if", "scatter_if", "check", "prefetch", "StagePipeline", "start_pipeline", "consumer_barrier",
+      "wait_all_copies", "TensorMap", "give_registers", "take_registers", "pipeline", "pipeline_barriers",
       // CUDA and the emitter
       "threadIdx", "blockIdx", "blockDim", "gridDim", "status", "shared_memory"};
   return words;
+}
+
+/// What machine operations are written as.
+bool is_machine_word(std::string_view name) {
+  const auto families = machine_families();
+  return std::any_of(families.begin(), families.end(), [&](const MachineFamily& family) {
+    return std::find(family.words.begin(), family.words.end(), name) != family.words.end();
+  });
 }
 
 /// v0, r1, i2: the emitter's own names.
@@ -110,7 +118,9 @@ std::string comment_text(std::string_view text) {
 std::string UniqueNames::take(std::string_view wanted) {
   const std::string base = identifier(wanted);
   std::string result = base;
-  for (int n = 2; reserved().contains(result) || is_local_name(result) || !taken_.insert(result).second; ++n)
+  for (int n = 2; reserved().contains(result) || is_machine_word(result) || is_local_name(result) ||
+                  !taken_.insert(result).second;
+       ++n)
     result = fmt::format("{}_{}", base, n);
   return result;
 }

@@ -1,5 +1,7 @@
 #include "codegen/cuda/prelude.h"
 
+#include "codegen/cuda/machine/hooks.h"
+
 namespace lathe::cuda {
 
 namespace {
@@ -23,9 +25,11 @@ std::string prelude() {
   std::string text(head);
   for (const std::string_view part :
        {detail::prelude_types(), detail::prelude_arithmetic(), detail::prelude_math(), detail::prelude_wide_math(),
-        detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory(), detail::prelude_copies(),
-        detail::prelude_matrices(), detail::prelude_wgmma(), detail::prelude_pipelines()})
+        detail::prelude_casts(), detail::prelude_vectors(), detail::prelude_memory()})
     text += part;
+  for (const MachineFamily& family : machine_families())
+    if (family.prelude) text += family.prelude();
+  text += detail::prelude_pipelines();
   return text.append(tail);
 }
 

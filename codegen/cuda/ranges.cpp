@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "codegen/cuda/mapping.h"
+#include "ir/kernel/machine/record.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/machine/gpu_info.h"
 
@@ -98,9 +99,8 @@ class Analysis {
     const auto arg = [&](std::size_t i) { return of(in.args[i]); };
     switch (in.op) {
       case Opcode::broadcast:
-      case Opcode::extract:
-      case Opcode::from_lane:
-      case Opcode::from_consumers: return arg(0);
+      case Opcode::extract: return arg(0);
+      case Opcode::machine: return kernel::record_of(in)->passes_on ? arg(0) : Range{};
       case Opcode::shuffle: return join(arg(0), arg(1));
       case Opcode::ramp: return add(arg(0), mul(arg(1), {0, in.type.lanes - 1}));
       case Opcode::get: return vars_[at(static_cast<int>(in.integer))].value_or(Range{});
@@ -114,13 +114,10 @@ class Analysis {
       case Opcode::dim:
       case Opcode::loop_index:
       case Opcode::fma:
-      case Opcode::dot_pairs:
-      case Opcode::bf16_slices:
       case Opcode::reduce:
       case Opcode::load:
       case Opcode::load_strided:
-      case Opcode::gather:
-      case Opcode::mma: break;
+      case Opcode::gather: break;
     }
     return {};
   }

@@ -48,18 +48,6 @@ class Counter {
     for (const ValueId id : {s.index, s.stride, s.value, s.mask}) use(id);
   }
   void statement(const kernel::Prefetch& s) { use(s.index); }
-  void statement(const kernel::AsyncCopy& s) {
-    for (const ValueId id : {s.to_index, s.from_index, s.count}) use(id);
-  }
-  void statement(const kernel::CopyBox& s) {
-    use(s.to_index);
-    for (const ValueId id : s.at) use(id);
-  }
-  void statement(const kernel::CommitCopies&) {}
-  void statement(const kernel::WaitCopies&) {}
-  void statement(const kernel::Wgmma& s) { use(s.left_first), use(s.right_first), use(s.left_value); }
-  void statement(const kernel::WaitSums&) {}
-  void statement(const kernel::TileMma&) {}  // of a CPU
   void statement(const kernel::SetVar& s) { use(s.value); }
   void statement(const kernel::Alloc&) {}
   void statement(const kernel::Barrier&) {}

@@ -1,8 +1,6 @@
 #include "codegen/llvm/scalar_ops.h"
 #include "ir/support/error.h"
 
-#include <llvm/IR/IntrinsicsX86.h>
-
 namespace lathe::codegen {
 
 using llvm::Value;
@@ -23,63 +21,6 @@ Value* ScalarOps::flushed(Value* value) {
   Value* tiny = b_.CreateICmpEQ(b_.CreateAnd(bits, integer(0x7f800000)), integer(0));
   Value* kept = b_.CreateSelect(tiny, b_.CreateAnd(bits, integer(0x80000000)), bits);
   return b_.CreateBitCast(kept, value->getType());
-}
-
-Value* ScalarOps::dot_pairs(Value* a, Value* b, Value* c) {
-  const auto* sums = llvm::dyn_cast<llvm::FixedVectorType>(c->getType());
-  const unsigned lanes = sums ? sums->getNumElements() : 1;
-  if (target_.has("avx512bf16") && (lanes == 16 || (target_.has("avx512vl") && (lanes == 8 || lanes == 4)))) {
-    const auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
-                    : lanes == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
-                                 : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
-    llvm::Type* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes);
-    return b_.CreateIntrinsic(id, {}, {c, b_.CreateBitCast(a, pairs), b_.CreateBitCast(b, pairs)});
-  }
-  const auto half = [&](Value* pairs, bool odd) {
-    llvm::Type* i32 = like(c, b_.getInt32Ty());
-    Value* bits = b_.CreateBitCast(pairs, i32);
-    Value* high = odd ? b_.CreateAnd(bits, llvm::ConstantInt::get(i32, 0xffff0000))
-                      : b_.CreateShl(bits, llvm::ConstantInt::get(i32, 16));
-    return flushed(b_.CreateBitCast(high, c->getType()));
-  };
-  // A result is zero where 24 bits of it are below the least normal number. As a subnormal it may have fewer, and be
-  // rounded up to that number; 2^24 times as large it has them all.
-  constexpr double scale = 0x1p24, least = 0x1p-126;
-  const auto real = [&](double value) { return llvm::ConstantFP::get(c->getType(), value); };
-  const auto scaled = [&](Value* value) { return b_.CreateFMul(value, real(scale)); };
-  Value* sum = flushed(c);
-  for (const bool odd : {true, false}) {
-    Value *x = half(a, odd), *y = half(b, odd), *next = fma(x, y, sum), *large = fma(scaled(x), y, scaled(sum));
-    Value* tiny = b_.CreateFCmpOLT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, large), real(scale * least));
-    Value* zero = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, real(0), next);
-    sum = b_.CreateSelect(tiny, zero, next);
-  }
-  return sum;
-}
-
-/// As evaluate_slice has it, in the upper halves of the lanes. What several slices share is computed once (GVN).
-Value* ScalarOps::slice_bits(Value* x, std::int64_t slice) {
-  llvm::Type* type = like(x, b_.getInt32Ty());
-  const auto integer = [&](std::uint32_t n) { return llvm::ConstantInt::get(type, n); };
-  const auto real = [&](Value* bits) { return b_.CreateBitCast(bits, x->getType()); };
-  const auto nearest = [&](Value* value) {
-    return b_.CreateAnd(b_.CreateAdd(b_.CreateBitCast(value, type), integer(0x8000)), integer(0xffff0000));
-  };
-  Value* first = nearest(x);
-  if (slice == 0) return first;
-  Value* rest = b_.CreateFSub(x, real(first));
-  Value* second = nearest(rest);
-  return slice == 1 ? second : b_.CreateBitCast(b_.CreateFSub(rest, real(second)), type);
-}
-
-Value* ScalarOps::bf16_slices(Value* a, Value* b, std::int64_t slice) {
-  Value *even = slice_bits(a, slice), *odd = slice_bits(b, slice);
-  llvm::Type* type = even->getType();
-  Value* pairs = b_.CreateOr(b_.CreateLShr(even, llvm::ConstantInt::get(type, 16)),
-                             b_.CreateAnd(odd, llvm::ConstantInt::get(type, 0xffff0000)));
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  return b_.CreateBitCast(pairs,
-                          llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * (vector ? vector->getNumElements() : 1)));
 }
 
 /// Round to nearest even on the bits: unlike vcvtneps2bf16, subnormals stay.

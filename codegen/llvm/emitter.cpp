@@ -6,9 +6,9 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include "codegen/llvm/machine/hooks.h"
 #include "codegen/llvm/memory_ops.h"
 #include "codegen/llvm/scalar_ops.h"
-#include "codegen/llvm/tile_ops.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -25,7 +25,7 @@ using llvm::Value;
 
 namespace {
 
-class Emitter {
+class Emitter : KernelCode {
  public:
   Emitter(llvm::Module& module, const Kernel& kernel, const TargetCpu& target, std::string symbol)
       : module_(module),
@@ -34,8 +34,7 @@ class Emitter {
         symbol_(std::move(symbol)),
         b_(module.getContext()),
         scalars_(b_, target),
-        memory_(b_, scalars_),
-        tiles_(b_) {}
+        memory_(b_, scalars_) {}
 
   void run() {
     emit_body();
@@ -95,27 +94,19 @@ class Emitter {
     status_->setName("status");
     bind_values();
     vars_.assign(kernel_.vars.size(), nullptr);
-    const bool tiles = uses_tiles();
-    if (tiles) tiles_.configure();
+    const std::vector<const MachineHook*> hooks = hooks_of(kernel_, target_);
+    for (const MachineHook* hook : hooks)
+      if (hook->enter) hook->enter(b_);
     if (kernel_.parallel_loop()) {
       block(kernel_.body);
     } else {
       when(b_.CreateICmpSLT(begin_, end_), [&] { block(kernel_.body); });
     }
-    if (tiles) tiles_.release();
+    for (const MachineHook* hook : hooks)
+      if (hook->leave) hook->leave(b_);
     // Streamed lines are in order with nothing else: whoever learns that this kernel has ended must find them.
     if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
-  }
-
-  bool uses_tiles() const {
-    bool found = false;
-    kernel::for_each_statement(kernel_.body, [&](const kernel::Statement& s) {
-      found = found || std::holds_alternative<kernel::TileMma>(s.node);
-    });
-    if (found && !target_.has_tiles())
-      throw InternalError(fmt::format("kernel {}: a tile_mma for {}, which has no AMX", kernel_.name, target_.cpu));
-    return found;
   }
 
   void bind_values() {
@@ -162,7 +153,13 @@ class Emitter {
       if (!values_[at(id)]) values_[at(id)] = compute(info(id));
   }
 
-  Value* value(ValueId id) const {
+  llvm::IRBuilder<>& builder() override { return b_; }
+  ScalarOps& scalars() override { return scalars_; }
+  Value* address(kernel::BufferId buffer, ValueId index) override {
+    return memory_.address(access(buffer, 1, none, 0), value(index));
+  }
+
+  Value* value(ValueId id) const override {
     LATHE_ASSERT(id != none && values_[at(id)]);
     return values_[at(id)];
   }
@@ -209,8 +206,6 @@ class Emitter {
         return scalars_.apply(in.scalar_op, operand, args);
       }
       case Opcode::fma: return scalars_.fma(args[0], args[1], args[2]);
-      case Opcode::dot_pairs: return scalars_.dot_pairs(args[0], args[1], args[2]);
-      case Opcode::bf16_slices: return scalars_.bf16_slices(args[0], args[1], in.integer);
       case Opcode::broadcast: return b_.CreateVectorSplat(static_cast<unsigned>(in.type.lanes), args[0]);
       case Opcode::ramp: return memory_.ramp(args[0], args[1], in.type.lanes);
       case Opcode::reduce: return scalars_.reduce(in.scalar_op, in.type.scalar, args[0]);
@@ -223,9 +218,7 @@ class Emitter {
       case Opcode::get:
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
-      case Opcode::mma:
-      case Opcode::from_lane:
-      case Opcode::from_consumers: of_a_gpu("what a warp computes");
+      case Opcode::machine: return hook_of(kernel_, in).emit(in, *this);
     }
     throw InternalError("a value that no statement computes");
   }
@@ -254,15 +247,6 @@ class Emitter {
   void statement(const kernel::Prefetch& s) {
     const bool to_write = kernel_.buffers[at(s.buffer)].access != kernel::Access::read;
     memory_.prefetch(access(s.buffer, 1, none, 0), value(s.index), to_write);
-  }
-
-  void statement(const kernel::TileMma& s) {
-    const auto matrix = [&](const kernel::TileMma::Matrix& m) {
-      return TileMatrix{memory_.address(access(m.buffer, 1, none, 0), value(m.first)), value(m.line)};
-    };
-    Value* ahead =
-        s.prefetch == none ? nullptr : memory_.address(access(s.left.buffer, 1, none, 0), value(s.prefetch));
-    tiles_.multiply(s, matrix(s.sums), matrix(s.left), matrix(s.right), value(s.depth), ahead);
   }
 
   /// Stack slots stand in the entry block: one for each variable, whatever loop declares it.
@@ -295,12 +279,6 @@ class Emitter {
   void statement(const kernel::Barrier&) { of_a_gpu("a barrier"); }
   void statement(const kernel::StagePipeline&) { of_a_gpu("a pipeline"); }
   void statement(const kernel::Stage&) { of_a_gpu("a stage"); }
-  void statement(const kernel::AsyncCopy&) { of_a_gpu("an asynchronous copy"); }
-  void statement(const kernel::CopyBox&) { of_a_gpu("a copy of a box"); }
-  void statement(const kernel::CommitCopies&) { of_a_gpu("an asynchronous copy"); }
-  void statement(const kernel::Wgmma&) { of_a_gpu("a product by warpgroups"); }
-  void statement(const kernel::WaitSums&) { of_a_gpu("a product by warpgroups"); }
-  void statement(const kernel::WaitCopies&) { of_a_gpu("an asynchronous copy"); }
 
   void statement(const kernel::Check& s) {
     when(b_.CreateNot(value(s.condition)), [&] {
@@ -364,7 +342,6 @@ class Emitter {
   llvm::IRBuilder<> b_;
   ScalarOps scalars_;
   MemoryOps memory_;
-  TileOps tiles_;
   llvm::Function* body_ = nullptr;
   std::vector<Value*> values_, vars_, buffers_, dims_;
   Value *begin_ = nullptr, *end_ = nullptr, *status_ = nullptr;

@@ -59,9 +59,11 @@ constexpr const char* ranges[] = {"__asan_loadN", "__asan_storeN"};
     if (mask & 1) touch(writes)(*lanes, size);
 }
 
+constexpr int tile_rows = 16;
+
 /// The rows of a tile register, `line` bytes apart.
 [[maybe_unused]] void touch_rows(char* at, std::int64_t line, bool writes) {
-  for (int row = 0; row < kernel::tile_side; ++row) touch(writes)(at + row * line, 64);
+  for (int row = 0; row < tile_rows; ++row) touch(writes)(at + row * line, 64);
 }
 
 [[maybe_unused]] constexpr const char *masked_name = "lathe_touch_masked", *lanes_name = "lathe_touch_lanes",

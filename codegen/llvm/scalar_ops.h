@@ -23,9 +23,11 @@ class ScalarOps {
   llvm::Value* cast(llvm::Value* value, DType from, DType to);
   llvm::Value* reduce(ScalarOp op, DType dtype, llvm::Value* vector);
   llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) { return math_.fma(a, b, c); }
-  /// One instruction where the CPU has avx512bf16, else the same by fma.
-  llvm::Value* dot_pairs(llvm::Value* a, llvm::Value* b, llvm::Value* c);
-  llvm::Value* bf16_slices(llvm::Value* a, llvm::Value* b, std::int64_t slice);
+  /// A subnormal f32 as the zero of its sign.
+  llvm::Value* flushed(llvm::Value* value);
+  /// `scalar`, in as many lanes as `shape` has.
+  llvm::Type* like(llvm::Value* shape, llvm::Type* scalar);
+  const TargetCpu& target() const { return target_; }
 
  private:
   llvm::Value* on_floats(ScalarOp op, llvm::Value* a, llvm::Value* b);
@@ -38,12 +40,9 @@ class ScalarOps {
   llvm::Value* to_integer(llvm::Value* value, llvm::Type* target);
   llvm::Value* saturated(llvm::Value* value, DType to);
   llvm::Value* widen(llvm::Value* value, DType from);
-  llvm::Value* flushed(llvm::Value* value);
   llvm::Value* narrow_bf16(llvm::Value* value);
-  llvm::Value* slice_bits(llvm::Value* x, std::int64_t slice);
   llvm::Value* narrow_f16(llvm::Value* value);
   llvm::Value* widen_f16(llvm::Value* value);
-  llvm::Type* like(llvm::Value* shape, llvm::Type* scalar);
 
   llvm::IRBuilder<>& b_;
   const TargetCpu& target_;

@@ -1,5 +1,7 @@
 #include "ir/kernel/access_site.h"
 
+#include "ir/kernel/machine/record.h"
+
 namespace lathe::kernel {
 
 namespace {
@@ -57,10 +59,9 @@ class SiteMaker {
     return make(in.type.lanes, kind, in.args[0], kind == StoreKind::strided ? in.args[1] : none, in.mask);
   }
 
-  /// Of a block of `rows` by `columns`.
-  AccessSite make(const TileMma::Matrix& matrix, int rows, int columns) {
-    const int row = count(rows), column = count(columns);
-    const int start = apply(ScalarOp::add, value(matrix.first), apply(ScalarOp::mul, row, value(matrix.line)));
+  AccessSite make(const BlockAccess& block) {
+    const int row = count(block.rows), column = count(block.columns);
+    const int start = apply(ScalarOp::add, value(block.first), apply(ScalarOp::mul, row, value(block.line)));
     site_.element = apply(ScalarOp::add, start, column);
     return std::move(site_);
   }
@@ -187,14 +188,14 @@ class Finder {
   void statement(const Compute& s) {
     const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
     if (is_wanted(in.buffer, AccessKind::load)) add(in);
+    if (const MachineRecord* record = record_of(in))
+      for (const BlockAccess& block : record->blocks(in)) {
+        if (block.of.access != Access::write && is_wanted(block.of.id, AccessKind::load)) add(block);
+        if (block.of.access != Access::read && is_wanted(block.of.id, AccessKind::store)) add(block);
+      }
   }
   void statement(const Store& s) {
     if (is_wanted(s.buffer, AccessKind::store)) add(s);
-  }
-  void statement(const TileMma& s) {
-    if (is_wanted(s.sums.buffer, AccessKind::store)) add(s.sums, s.rows, s.columns);
-    for (const TileMma::Matrix* matrix : {&s.left, &s.right})
-      if (is_wanted(matrix->buffer, AccessKind::load)) add(*matrix, 1, 1);
   }
   bool is_wanted(BufferId buffer, AccessKind kind) const { return buffer == parameter_ && kind == kind_; }
 

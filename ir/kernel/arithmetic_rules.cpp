@@ -1,6 +1,6 @@
 #include "ir/kernel/arithmetic_rules.h"
 
-#include "ir/kernel/machine_rules.h"
+#include "ir/kernel/rules.h"
 #include "ir/kernel/scalar_eval.h"
 
 namespace lathe::kernel {

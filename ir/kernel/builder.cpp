@@ -146,19 +146,6 @@ Value Builder::fma(Value a, Value b, Value c) {
   return append({.op = Opcode::fma, .type = a.type, .args = {a.id, b.id, c.id}});
 }
 
-Value Builder::dot_pairs(Value a, Value b, Value c) {
-  const Type pairs{bf16, 2 * c.type.lanes};
-  require(a.type == pairs && b.type == pairs && c.type.scalar == f32, "dot_pairs of {}, {}, {}", to_string(a.type),
-          to_string(b.type), to_string(c.type));
-  return append({.op = Opcode::dot_pairs, .type = c.type, .args = {a.id, b.id, c.id}});
-}
-
-Value Builder::bf16_slices(Value a, Value b, int slice) {
-  require(a.type == b.type && a.type.scalar == f32, "bf16_slices of {}, {}", to_string(a.type), to_string(b.type));
-  return append(
-      {.op = Opcode::bf16_slices, .type = {bf16, 2 * a.type.lanes}, .args = {a.id, b.id}, .integer = slice});
-}
-
 Value Builder::apply(ScalarOp op, std::vector<Value> args) {
   require(op != ScalarOp::cast && static_cast<int>(args.size()) == arity(op), "{} of {} operands", lathe::name(op),
           args.size());
@@ -213,7 +200,9 @@ const Instruction& Builder::at(Value value) const {
 
 Value Builder::add_value(Instruction instruction) {
   const int lanes = instruction.type.lanes;
-  require(lanes >= 1 && lanes <= 64 && std::has_single_bit(static_cast<unsigned>(lanes)), "{} lanes", lanes);
+  require(instruction.type == no_value ||
+              (lanes >= 1 && lanes <= 64 && std::has_single_bit(static_cast<unsigned>(lanes))),
+          "{} lanes", lanes);
   const auto id = static_cast<ValueId>(kernel_.values.size());
   divisors_.tell(id, instruction);
   kernel_.values.push_back(std::move(instruction));
@@ -227,6 +216,14 @@ Value Builder::append(Instruction instruction) {
   const Value value = add_value(std::move(instruction));
   emit({Compute{value.id}});
   return value;
+}
+
+Value Builder::machine(Instruction operation) {
+  for (const ValueId arg : operation.args) require(arg != none, "an empty value as operand");
+  const bool gives_value = operation.type != no_value;
+  const Value value = add_value(std::move(operation));
+  emit({Compute{value.id}});
+  return gives_value ? value : Value{};
 }
 
 void Builder::emit(Statement statement) { blocks_.back()->push_back(std::move(statement)); }

@@ -133,22 +133,16 @@ class Builder {
   void scatter(Buffer buffer, Value indices, Value value, Value mask = {});
   void prefetch(Buffer buffer, Bound index);  ///< of a parameter; the index may be out of bounds
 
-  // Tensor cores, of a GPU only. Of an operand of mma: the place of element (0, 0), from one line to the next.
-  struct Matrix {
+  /// A matrix in memory: where element (0, 0) is, and how far it is from one line to the next.
+  struct Lines {
     Buffer buffer;
     Bound first, line;
-    int rows = 0;
-    bool transposed = false;
   };
-  /// sums + left * right^T over 16 elements, for all threads of a warp together; see MatrixTile. sums: f32, left.rows
-  /// * right.rows / 32 lanes.
-  Value mma(const Matrix& left, const Matrix& right, Value sums);
-  /// The scalar that thread `lane` of the warp has; all its threads ask.
-  Value from_lane(Value value, Value lane);
-  /// In a pipeline, outside its stage: a bool that all consumers have alike, for the producers too.
-  Value from_consumers(Value value);
-  /// Starts a copy of 16 bytes to shared memory, zeros beyond `count` elements; see AsyncCopy.
-  void async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count = {});
+
+  /// Carries out a machine operation (machine/); its value, or an empty one.
+  Value machine(Instruction operation);
+  /// An index or a bound as a value.
+  Value bound(Bound b);
   /// A tensor of `dims`, the innermost first, that begins at `offset` in a parameter; its number. See TensorMap. Of a
   /// dim: how many elements it has, from one to the next, and how many a box has. Offset, sizes and strides are
   /// constants or dims.
@@ -161,54 +155,16 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// Starts a copy of the box of a map that begins at `at` to panels in shared memory, in the producer of a stage.
-  void copy_box(Buffer to, Bound to_index, int map, const std::vector<Value>& at);
-  void commit_copies();
-  void wait_copies(int pending);
-
-  // Warp groups, of sm_90a only. An operand of wgmma: its first panel, a multiple of 1024 bytes.
-  struct Panels {
-    Buffer buffer;
-    Bound first;
-    bool transposed = false;
-  };
-  /// Starts sums += left * right^T of 64 rows over `depth` elements, for all threads of a warpgroup together, in the
-  /// consumers of a stage; see Wgmma. sums: f32, half as many lanes as columns.
-  void wgmma(Var sums, const Panels& left, const Panels& right, int depth = wgmma_depth);
-  /// The same of a left operand that the threads hold, twice as deep as it has lanes.
-  void wgmma(Var sums, Value left, const Panels& right);
-  /// Before it such sums are not used.
-  void wait_sums(std::span<const Var> sums);
   /// Of the threads of a block the first `consumers` consume what the others produce, see StagePipeline; the body has
   /// one stage().
   void pipeline(int stages, int consumers, const std::function<void()>& body);
   /// Both are given the slot of the stage.
   void stage(const Body& produce, const Body& consume);
 
-  // AMX, of a CPU only. Of an operand of tile_mma: the place of element (0, 0), from one line to the next.
-  struct Lines {
-    Buffer buffer;
-    Bound first, line;
-  };
-  /// A block of rows x columns sums: left * right over `depth` k, a multiple of 32, added to them or, unless it
-  /// continues, to zeros; see TileMma.
-  struct TileBlock {
-    int rows = 32, columns = 32;
-    bool continues = false;
-    bool sliced = false;
-    Bound prefetch = 0;      ///< with prefetch_lines: see TileMma
-    int prefetch_lines = 0;  ///< of 64 bytes for every 32 k; 0: nothing is asked for
-  };
-  void tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right, Bound depth);
-
   // Arithmetic. A scalar operand is broadcast where another operand is a vector.
   Value apply(ScalarOp op, std::vector<Value> args);  ///< any ScalarOp but cast
   Value cast(Value value, DType dtype);
   Value fma(Value a, Value b, Value c);  ///< f32 or f64
-  /// Lane i: c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i]; a and b are bf16 of twice the lanes of c, which is f32.
-  Value dot_pairs(Value a, Value b, Value c);
-  /// Slice 0, 1 or 2 of f32 vectors of the same lanes: lane 2i is of a[i], lane 2i+1 of b[i].
-  Value bf16_slices(Value a, Value b, int slice);
   Value select(Value condition, Value if_true, Value if_false) {
     return apply(ScalarOp::select, {condition, if_true, if_false});
   }
@@ -245,7 +201,6 @@ class Builder {
   Value handle(ValueId id);
   Value append(Instruction instruction);
   Value add_value(Instruction instruction);
-  Value bound(Bound b);
   Value checked_mask(Value mask, int lanes, bool& never);
   void emit(Statement statement);
   void nested(Block& into, const std::function<void()>& body);

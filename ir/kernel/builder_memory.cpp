@@ -114,32 +114,6 @@ void Builder::scatter(Buffer buffer, Value indices, Value value, Value mask) {
 
 void Builder::prefetch(Buffer buffer, Bound index) { emit({Prefetch{buffer.id, bound(index).id}}); }
 
-Value Builder::mma(const Matrix& left, const Matrix& right, Value sums) {
-  const auto tile = [](const Matrix& m) { return MatrixTile{m.buffer.id, m.rows, m.transposed}; };
-  return append(
-      {.op = Opcode::mma,
-       .type = sums.type,
-       .args = {bound(left.first).id, bound(left.line).id, bound(right.first).id, bound(right.line).id, sums.id},
-       .left = tile(left),
-       .right = tile(right)});
-}
-
-Value Builder::from_lane(Value value, Value lane) {
-  return append({.op = Opcode::from_lane, .type = value.type, .args = {value.id, lane.id}});
-}
-
-Value Builder::from_consumers(Value value) {
-  return append({.op = Opcode::from_consumers, .type = value.type, .args = {value.id}});
-}
-
-void Builder::async_copy(Buffer to, Bound to_index, Buffer from, Bound from_index, Value count) {
-  emit({AsyncCopy{.to = to.id,
-                  .from = from.id,
-                  .to_index = bound(to_index).id,
-                  .from_index = bound(from_index).id,
-                  .count = count.id}});
-}
-
 int Builder::tensor_map(Buffer from, const Boxes& boxes) {
   TensorMap map{.from = from.id, .offset = bound(boxes.offset).id, .sizes = {}, .strides = {}, .box = {}};
   for (const Boxes::Dim& dim : boxes.dims) {
@@ -149,57 +123,6 @@ int Builder::tensor_map(Buffer from, const Boxes& boxes) {
   }
   kernel_.maps.push_back(std::move(map));
   return static_cast<int>(kernel_.maps.size()) - 1;
-}
-
-void Builder::copy_box(Buffer to, Bound to_index, int map, const std::vector<Value>& at) {
-  CopyBox copy{.to = to.id, .to_index = bound(to_index).id, .map = map, .at = {}};
-  for (const Value v : at) copy.at.push_back(v.id);
-  emit({std::move(copy)});
-}
-
-void Builder::commit_copies() { emit({CommitCopies{}}); }
-
-void Builder::wait_copies(int pending) { emit({WaitCopies{pending}}); }
-
-void Builder::wgmma(Var sums, const Panels& left, const Panels& right, int depth) {
-  emit({Wgmma{.sums = sums.id,
-              .depth = depth,
-              .left = {left.buffer.id, wgmma_rows, left.transposed},
-              .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
-              .left_first = bound(left.first).id,
-              .right_first = bound(right.first).id}});
-}
-
-void Builder::wgmma(Var sums, Value left, const Panels& right) {
-  emit({Wgmma{.sums = sums.id,
-              .depth = 2 * left.type.lanes,
-              .left = {none, wgmma_rows},
-              .right = {right.buffer.id, 2 * sums.type.lanes, right.transposed},
-              .right_first = bound(right.first).id,
-              .left_value = left.id}});
-}
-
-void Builder::wait_sums(std::span<const Var> sums) {
-  WaitSums wait;
-  for (const Var v : sums) wait.sums.push_back(v.id);
-  emit({std::move(wait)});
-}
-
-void Builder::tile_mma(const TileBlock& block, const Lines& sums, const Lines& left, const Lines& right,
-                       Bound depth) {
-  const auto matrix = [&](const Lines& m) {
-    return TileMma::Matrix{m.buffer.id, bound(m.first).id, bound(m.line).id};
-  };
-  emit({TileMma{.sums = matrix(sums),
-                .left = matrix(left),
-                .right = matrix(right),
-                .rows = block.rows,
-                .columns = block.columns,
-                .depth = bound(depth).id,
-                .continues = block.continues,
-                .sliced = block.sliced,
-                .prefetch = block.prefetch_lines > 0 ? bound(block.prefetch).id : kernel::none,
-                .prefetch_lines = block.prefetch_lines}});
 }
 
 void Builder::pipeline(int stages, int consumers, const std::function<void()>& body) {

@@ -5,7 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/interpreter_exchange.h"
+#include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/run.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -15,17 +16,15 @@ namespace {
 
 std::size_t at_index(int id) { return static_cast<std::size_t>(id); }
 
-class Interpreter {
+class Interpreter : MachineRun {
  public:
   Interpreter(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
               const RunOptions& options)
-      : kernel_(kernel), buffers_(buffers), options_(options), held_(kernel) {
+      : MachineRun(kernel), kernel_(kernel), buffers_(buffers), options_(options) {
     if (buffers.size() != static_cast<std::size_t>(kernel.parameter_count()) || dims.size() != kernel.dims.size())
       fail(fmt::format("{} buffers and {} dims are bound", buffers.size(), dims.size()), "binding");
-    main_.values.resize(held_.count());
-    std::size_t next = 0;
-    for (const VarInfo& var : kernel.vars) var_offsets_.push_back(next), next += at_index(var.type.lanes);
-    main_.vars.resize(next);
+    main_.values.resize(value_lanes());
+    main_.vars.resize(var_lanes());
     main_.scratch.resize(kernel.buffers.size());
     for (std::size_t i = 0; i < kernel.values.size(); ++i) {
       const Instruction& in = kernel.values[i];
@@ -53,17 +52,7 @@ class Interpreter {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& text, const char* label) const { held_.fail(text, label); }
-
-  const Instruction& info(ValueId id) const { return kernel_.values[at_index(id)]; }
-  Scalar* lanes(ValueId id, Thread& t) const { return held_.lanes(id, t); }
-  std::int64_t integer(ValueId id, Thread& t) const { return held_.integer(id, t); }
-  std::vector<std::int64_t> integers(const std::vector<ValueId>& ids, Thread& t) const {
-    std::vector<std::int64_t> all;
-    for (const ValueId id : ids) all.push_back(integer(id, t));
-    return all;
-  }
-  Actor actor(const Thread& t) const { return {t.id(), phase_, in_pipeline_}; }
+  Actor actor(const Thread& t) const override { return {t.id(), phase_, in_pipeline_}; }
   bool active(ValueId mask, int lane, Thread& t) const { return mask == none || lanes(mask, t)[lane].integer != 0; }
 
   /// Evaluates a pure value and what it needs.
@@ -77,7 +66,9 @@ class Interpreter {
     return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
   }
 
-  Target target(BufferId id, Thread& t) const {
+  int consumers() const override { return ring_ ? ring_->consumers : 0; }
+
+  Target target(BufferId id, Thread& t) const override {
     const BufferInfo& buffer = kernel_.buffers[at_index(id)];
     if (buffer.space == Space::parameter) {
       const BoundBuffer& bound = buffers_[at_index(id)];
@@ -112,9 +103,6 @@ class Interpreter {
       case Opcode::scalar: return scalar(in, out, t);
       case Opcode::fma:
         return each([&](int i) { return evaluate_fma(in.type.scalar, arg(0)[i], arg(1)[i], arg(2)[i]); });
-      case Opcode::dot_pairs:
-        return each([&](int i) { return evaluate_dot_pair(arg(0) + 2 * i, arg(1) + 2 * i, arg(2)[i]); });
-      case Opcode::bf16_slices: return each([&](int i) { return evaluate_slice(arg(i % 2)[i / 2], in.integer); });
       case Opcode::broadcast: std::fill_n(out, n, *arg(0)); return;
       case Opcode::ramp:
         for (int i = 0; i < n; ++i) out[i].integer = wrap_to(in.type.scalar, arg(0)->integer + i * arg(1)->integer);
@@ -134,13 +122,11 @@ class Interpreter {
       case Opcode::load:
       case Opcode::load_strided:
       case Opcode::gather: return load(in, out, t);
-      case Opcode::get: std::copy_n(&t.vars[var_offsets_[static_cast<std::size_t>(in.integer)]], n, out); return;
-      case Opcode::from_lane:
-      case Opcode::from_consumers: break;  // exchange_lanes(), tell_all()
-      case Opcode::mma:
-        return multiply_tiles(in, {target(in.left.buffer, t), arg(0)->integer, arg(1)->integer},
-                              {target(in.right.buffer, t), arg(2)->integer, arg(3)->integer},
-                              static_cast<int>(t.position[0] % warp_threads), actor(t), arg(4), out);
+      case Opcode::get: std::copy_n(var(static_cast<VarId>(in.integer), t), n, out); return;
+      case Opcode::machine: {
+        Thread* one = &t;
+        return record_of(in)->interpret(in, *this, id, {&one, 1});
+      }
     }
   }
 
@@ -180,65 +166,13 @@ class Interpreter {
   }
 
   void statement(const SetVar& s, Thread& t) const {
-    std::copy_n(lanes(s.value, t), kernel_.vars[at_index(s.var)].type.lanes, &t.vars[var_offsets_[at_index(s.var)]]);
+    std::copy_n(lanes(s.value, t), kernel_.vars[at_index(s.var)].type.lanes, var(s.var, t));
   }
 
   void statement(const Alloc& s, Thread& t) const {
     t.scratch[at_index(s.buffer)] = std::make_shared<Scratch>(kernel_.buffers[at_index(s.buffer)]);
   }
   void statement(const Prefetch&, Thread&) const {}
-  void statement(const AsyncCopy& s, Thread& t) const {
-    const Target to = target(s.to, t), from = target(s.from, t);
-    const std::int64_t at = integer(s.to_index, t), from_at = integer(s.from_index, t);
-    const auto lanes = static_cast<std::int64_t>(16 / size_in_bytes(to.info->dtype));
-    const std::int64_t count = s.count == none ? lanes : integer(s.count, t);
-    to.check_alignment(16, at);
-    if (count > 0) from.check_alignment(16, from_at);
-    t.copies.start(t.scratch[at_index(s.to)], to, at, from.load_piece(from_at, lanes, count, actor(t)), actor(t));
-  }
-
-  void statement(const CopyBox& s, Thread& t) const {
-    if (t.position[0] != ring_->consumers) return;
-    const TensorMap& map = kernel_.maps[at_index(s.map)];
-    const Target to = target(s.to, t);
-    const MappedTensor from{target(map.from, t), integer(map.offset, t), integers(map.sizes, t),
-                            integers(map.strides, t)};
-    to.check_alignment(panel_alignment, integer(s.to_index, t));
-    t.copies.start(t.scratch[at_index(s.to)], to, integer(s.to_index, t),
-                   read_box(from, map.box, integers(s.at, t), actor(t)), actor(t));
-  }
-  void statement(const CommitCopies&, Thread& t) const { t.copies.commit(); }
-  void statement(const WaitCopies& s, Thread& t) const { t.copies.wait(s.pending, actor(t)); }
-
-  void statement(const Wgmma&, Thread&) const { fail("a wgmma outside a pipeline", "warpgroup_place"); }
-
-  /// For whole warpgroups.
-  void multiply(const Wgmma& s, std::span<Thread* const> threads) const {
-    const bool of_value = s.left_value != none;
-    std::vector<ValueId> places = {s.right_first};
-    if (!of_value) places.push_back(s.left_first);
-    check_same(held_, places, "wgmma", warpgroup_threads, threads);
-    std::vector<const Scalar*> held;
-    for (Thread* t : threads)
-      if (of_value) held.push_back(lanes(s.left_value, *t));
-    for (std::size_t i = 0; i < threads.size(); ++i) {
-      Thread& t = *threads[i];
-      const auto number = static_cast<int>(i % warpgroup_threads);
-      const std::vector<Scalar> left =
-          of_value ? left_of_threads(s, std::span(held).subspan(i - i % warpgroup_threads, warpgroup_threads), number)
-                   : left_of_panel(s, {target(s.left.buffer, t), integer(s.left_first, t)}, number, actor(t));
-      multiply_panels(s, left, {target(s.right.buffer, t), integer(s.right_first, t)}, number, actor(t),
-                      &t.vars[var_offsets_[at_index(s.sums)]]);
-    }
-  }
-  void statement(const WaitSums&, Thread&) const {}
-  void statement(const TileMma& s, Thread& t) const {
-    const auto place = [&](const TileMma::Matrix& m) {
-      return TilePlace{target(m.buffer, t), integer(m.first, t), integer(m.line, t)};
-    };
-    multiply_blocks(s, place(s.sums), place(s.left), place(s.right), integer(s.depth, t), actor(t));
-  }
-
   void statement(const StagePipeline&, Thread&) const {
     fail("a pipeline outside the thread loops", "pipeline_place");
   }
@@ -311,21 +245,11 @@ class Interpreter {
       } else if (loop && is_collective_[loop]) {
         uniform_loop(*loop, threads);
       } else {
-        if (const auto* product = std::get_if<Wgmma>(&s.node)) {
-          multiply(*product, threads);
+        if (const Instruction* in = machine_operation(kernel_, s)) {
+          const MachineRecord& record = *record_of(*in);
+          record.interpret(*in, *this, std::get<Compute>(s.node).value,
+                           record.together == Together::pipeline ? all : threads);
           continue;
-        }
-        if (const auto* compute = std::get_if<Compute>(&s.node); compute && kernel_.is_collective(s)) {
-          const Instruction& in = info(compute->value);
-          if (in.op == Opcode::from_lane) {
-            exchange_lanes(held_, compute->value, threads);
-            continue;
-          }
-          if (in.op == Opcode::from_consumers) {
-            tell_all(held_, compute->value, ring_->consumers, all);
-            continue;
-          }
-          check_same(held_, {in.args.data(), in.args.size() - 1}, name(in.op), warp_threads, threads);
         }
         for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);
       }
@@ -338,7 +262,7 @@ class Interpreter {
     const auto* set = std::get_if<SetVar>(&s.node);
     if (!ring_ || leads_to_stage(s) || (set && producer_needs_.vars[at_index(set->var)])) return threads;
     const auto* compute = std::get_if<Compute>(&s.node);
-    const bool pure = compute && info(compute->value).buffer == none && !kernel_.is_collective(s);
+    const bool pure = compute && computes_alone(info(compute->value));
     return pure ? threads : threads.first(std::min(threads.size(), static_cast<std::size_t>(ring_->consumers)));
   }
 
@@ -376,8 +300,6 @@ class Interpreter {
   const Kernel& kernel_;
   std::span<const BoundBuffer> buffers_;
   RunOptions options_;
-  ThreadValues held_;
-  std::vector<std::size_t> var_offsets_;
   std::unordered_map<const Loop*, bool> is_collective_;  // a barrier or an mma stands inside
   Thread main_;
   std::int64_t status_ = 0, phase_ = 0, steps_ = 0, turns_ = 0;

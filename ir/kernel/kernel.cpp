@@ -6,11 +6,13 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/machine/record.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
 
 std::string to_string(Type type) {
+  if (type == no_value) return "no value";
   return type.lanes == 1 ? std::string(name(type.scalar)) : fmt::format("{}x{}", name(type.scalar), type.lanes);
 }
 
@@ -22,32 +24,11 @@ int Kernel::parameter_count() const {
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
   return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<StagePipeline>(statement.node) ||
-         std::holds_alternative<Stage>(statement.node) || std::holds_alternative<Wgmma>(statement.node) ||
-         std::holds_alternative<WaitSums>(statement.node) ||
-         (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)].op));
+         std::holds_alternative<Stage>(statement.node) ||
+         (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)]));
 }
-
-bool is_collective(Opcode op) { return op == Opcode::from_consumers || threads_together(op) > 1; }
-
-int threads_together(Opcode op) { return op == Opcode::mma || op == Opcode::from_lane ? warp_threads : 1; }
 
 int TensorMap::lines() const { return std::accumulate(box.begin() + 1, box.end(), 1, std::multiplies()); }
-
-int panel_place(int line, int element) {
-  constexpr int piece = 8;
-  return line * panel_side + ((element / piece) ^ (line % piece)) * piece + element % piece;
-}
-
-SumPlace wgmma_sum_position(int thread, int index) {
-  SumPlace place = sum_place(wgmma_columns, thread % warp_threads, index);
-  place.row += thread / warp_threads * (wgmma_rows * warp_threads / warpgroup_threads);
-  return place;
-}
-
-SumPlace sum_place(int columns, int lane, int index) {
-  const int tile = index / 4, across = columns / 8;  // tiles of 16 x 8, row by row; four sums of each a thread
-  return {tile / across * 16 + index % 4 / 2 * 8 + lane / 4, tile % across * 8 + lane % 4 * 2 + index % 2};
-}
 
 const Loop* Kernel::parallel_loop() const {
   for (const Statement& statement : body)
@@ -78,8 +59,6 @@ std::string_view name(Opcode op) {
     case Opcode::loop_index: return "loop_index";
     case Opcode::scalar: return "scalar";
     case Opcode::fma: return "fma";
-    case Opcode::dot_pairs: return "dot_pairs";
-    case Opcode::bf16_slices: return "bf16_slices";
     case Opcode::broadcast: return "broadcast";
     case Opcode::ramp: return "ramp";
     case Opcode::reduce: return "reduce";
@@ -89,9 +68,7 @@ std::string_view name(Opcode op) {
     case Opcode::load_strided: return "load_strided";
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
-    case Opcode::from_lane: return "from_lane";
-    case Opcode::from_consumers: return "from_consumers";
-    case Opcode::mma: return "mma";
+    case Opcode::machine: return "machine operation";
   }
   throw InternalError("an opcode out of range");
 }

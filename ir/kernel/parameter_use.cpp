@@ -35,16 +35,15 @@ class Scan {
   void look_at(const Node&) {}
   void look_at(const Compute& s) {
     const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
-    for (const BufferId buffer : {in.buffer, in.left.buffer, in.right.buffer}) load(buffer);
+    load(in.buffer);
+    if (!in.machine) return;
+    for (const MachineBuffer& buffer : in.machine->buffers) {
+      if (buffer.access != Access::write) load(buffer.id);
+      if (buffer.access != Access::read) store(buffer.id);
+    }
+    if (in.machine->map != none) load(kernel_.maps[static_cast<std::size_t>(in.machine->map)].from);
   }
-  void look_at(const AsyncCopy& s) { load(s.from); }
-  void look_at(const CopyBox& s) { load(kernel_.maps[static_cast<std::size_t>(s.map)].from); }
   void look_at(const Store& s) { store(s.buffer); }
-  void look_at(const TileMma& s) {
-    for (const BufferId buffer : {s.left.buffer, s.right.buffer}) load(buffer);
-    if (s.continues) load(s.sums.buffer);
-    store(s.sums.buffer);
-  }
   void look_at(const Check& s) { use_.largest_code = std::max(use_.largest_code, s.code); }
 
   const Kernel& kernel_;

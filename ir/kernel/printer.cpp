@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/machine/record.h"
 #include "ir/support/error.h"
 
 namespace lathe::kernel {
@@ -31,7 +32,7 @@ std::string_view name(Space space) {
   throw InternalError("a space out of range");
 }
 
-class Printer {
+class Printer : MachineText {
  public:
   Printer(const Kernel& kernel, bool canonical) : kernel_(kernel), canonical_(canonical) {
     value_names_.resize(kernel.values.size());
@@ -75,7 +76,7 @@ class Printer {
   }
 
   std::string dim_name(std::size_t i) const { return canonical_ ? fmt::format("d{}", i) : kernel_.dims[i]; }
-  const std::string& buffer(BufferId id) const { return buffer_names_[static_cast<std::size_t>(id)]; }
+  const std::string& buffer(BufferId id) const override { return buffer_names_[static_cast<std::size_t>(id)]; }
   const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
 
   std::string constant(const Instruction& in) const {
@@ -85,7 +86,9 @@ class Printer {
     return fmt::format("{}{}", in.integer, type);
   }
 
-  std::string value(ValueId id) const {
+  const std::string& var(VarId id) const override { return var_names_[static_cast<std::size_t>(id)]; }
+
+  std::string value(ValueId id) const override {
     const Instruction& in = at(id);
     if (in.op == Opcode::constant) return constant(in);
     if (in.op == Opcode::dim) return dim_name(static_cast<std::size_t>(in.integer));
@@ -124,16 +127,9 @@ class Printer {
         arguments(in);
         break;
       case Opcode::fma:
-      case Opcode::dot_pairs:
       case Opcode::broadcast:
       case Opcode::ramp:
-      case Opcode::from_lane:
-      case Opcode::from_consumers:
         add("{}", kernel::name(in.op));
-        arguments(in);
-        break;
-      case Opcode::bf16_slices:
-        add("{}.{}", kernel::name(in.op), in.integer);
         arguments(in);
         break;
       case Opcode::reduce: add("reduce.{} {}", lathe::name(in.scalar_op), value(in.args[0])); break;
@@ -149,13 +145,7 @@ class Printer {
         break;
       case Opcode::gather: add("gather {}[{}]", buffer(in.buffer), value(in.args[0])); break;
       case Opcode::get: add("get {}", var_names_[static_cast<std::size_t>(in.integer)]); break;
-      case Opcode::mma:
-        out_ += "mma ";
-        matrix(in.left, in.args[0], in.args[1]);
-        out_ += ", ";
-        matrix(in.right, in.args[2], in.args[3]);
-        add(", {}", value(in.args[4]));
-        break;
+      case Opcode::machine: out_ += in.machine->record->text(in, *this); break;
     }
     suffix(in.mask, in.alignment);
   }
@@ -171,14 +161,13 @@ class Printer {
     out_ += "\n";
   }
 
-  /// 64 rows of "left[%1 by 40]"; "left[%1 by 40]^T" where they lie transposed.
-  void matrix(const MatrixTile& tile, ValueId first, ValueId line) {
-    add("{} rows of {}[{} by {}]{}", tile.rows, buffer(tile.buffer), value(first), value(line),
-        tile.transposed ? "^T" : "");
-  }
-
   void statement(const Compute& s) {
     indent();
+    if (at(s.value).type == no_value) {
+      expression(at(s.value));
+      out_ += "\n";
+      return;
+    }
     value_names_[static_cast<std::size_t>(s.value)] = fmt::format("%{}", next_value_++);
     add("{} = ", value(s.value));
     expression(at(s.value));
@@ -215,61 +204,6 @@ class Printer {
   void statement(const Prefetch& s) {
     indent();
     add("prefetch {}[{}]\n", buffer(s.buffer), value(s.index));
-  }
-
-  void statement(const AsyncCopy& s) {
-    indent();
-    add("async_copy {}[{}] = {}[{}]", buffer(s.to), value(s.to_index), buffer(s.from), value(s.from_index));
-    if (s.count != none) add(" count {}", value(s.count));
-    out_ += "\n";
-  }
-
-  void statement(const CopyBox& s) {
-    indent();
-    add("copy_box {}[{}] = m{}[", buffer(s.to), value(s.to_index), s.map);
-    for (std::size_t i = 0; i < s.at.size(); ++i) add("{}{}", i ? ", " : "", value(s.at[i]));
-    out_ += "]\n";
-  }
-
-  void statement(const CommitCopies&) {
-    indent();
-    out_ += "commit_copies\n";
-  }
-
-  void statement(const WaitCopies& s) {
-    indent();
-    add("wait_copies {}\n", s.pending);
-  }
-
-  void statement(const Wgmma& s) {
-    indent();
-    const auto panels = [&](const MatrixTile& tile, ValueId first) {
-      return fmt::format("{}[{}]{}", buffer(tile.buffer), value(first), tile.transposed ? "^T" : "");
-    };
-    add("wgmma {} += {}, {}", var_names_[static_cast<std::size_t>(s.sums)],
-        s.left_value == none ? panels(s.left, s.left_first) : value(s.left_value), panels(s.right, s.right_first));
-    if (s.depth != wgmma_depth) add(" depth {}", s.depth);
-    out_ += "\n";
-  }
-
-  void statement(const WaitSums& s) {
-    indent();
-    out_ += "wait_sums";
-    for (std::size_t i = 0; i < s.sums.size(); ++i)
-      add("{}{}", i ? ", " : " ", var_names_[static_cast<std::size_t>(s.sums[i])]);
-    out_ += "\n";
-  }
-
-  /// "tile_mma sums[0 by 64] += left[%1 by k], right[%2 by 64], 32 x 32 x k"; "=" where it starts from zeros.
-  void statement(const TileMma& s) {
-    const auto matrix = [&](const TileMma::Matrix& m) {
-      return fmt::format("{}[{} by {}]", buffer(m.buffer), value(m.first), value(m.line));
-    };
-    const std::string ahead =
-        s.prefetch == none ? "" : fmt::format(", prefetch {} lines from {}", s.prefetch_lines, value(s.prefetch));
-    indent();
-    add("tile_mma {} {} {}, {}, {} x {} x {}{}{}\n", matrix(s.sums), s.continues ? "+=" : "=", matrix(s.left),
-        matrix(s.right), s.rows, s.columns, value(s.depth), s.sliced ? " in slices" : "", ahead);
   }
 
   void statement(const Barrier&) {

@@ -262,42 +262,16 @@ Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c) {
   return {.real = std::fma(static_cast<float>(a.real), static_cast<float>(b.real), static_cast<float>(c.real))};
 }
 
-namespace {
 float flushed(double x) {
   const auto value = static_cast<float>(x);
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
 }
 
-/// fma of operands that bf16 holds. What is below the least normal number once rounded to 24 bits is zero, though
-/// with the coarser last place of a subnormal it would be rounded up to that number.
 float flushed_fma(double a, double b, float c) {
   const float sum = std::fma(flushed(a), flushed(b), c);
   constexpr double least = std::numeric_limits<float>::min();
   const double exact = std::abs(std::fma(static_cast<double>(flushed(a)), flushed(b), c));
   return std::abs(sum) == least && exact < least * (1 - 0x1p-25) ? std::copysign(0.0f, sum) : flushed(sum);
-}
-}  // namespace
-
-Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
-  float sum = flushed(c.real);
-  for (const int i : {1, 0}) sum = flushed_fma(a[i].real, b[i].real, sum);
-  return {.real = sum};
-}
-
-Scalar evaluate_slice(Scalar x, std::int64_t slice) {
-  constexpr std::uint32_t high = 0xffff0000, half = 0x8000;
-  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
-  const auto nearest = [&](float value) { return std::bit_cast<float>((bits(value) + half) & high); };
-  const auto value = static_cast<float>(x.real);
-  const float first = nearest(value), rest = value - first, second = nearest(rest);
-  const float slices[] = {first, second, rest - second};
-  return {.real = std::bit_cast<float>(bits(slices[slice]) & high)};
-}
-
-Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c) {
-  float halves[2] = {0, 0};
-  for (int k = 0; k < tile_depth; ++k) halves[k % 2] = flushed_fma(a[k].real, b[k].real, halves[k % 2]);
-  return {.real = flushed(flushed(c.real) + flushed(halves[0] + halves[1]))};
 }
 
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes) {

@@ -30,20 +30,12 @@ float f16_value(std::uint16_t bits);
 Scalar evaluate(ScalarOp op, DType dtype, std::span<const Scalar> args);
 Scalar evaluate_cast(DType from, DType to, Scalar value);
 Scalar evaluate_fma(DType dtype, Scalar a, Scalar b, Scalar c);
-/// One lane of dot_pairs, as VDPBF16PS has it: fma(a[0], b[0], fma(a[1], b[1], c)) in f32, where subnormal operands
-/// count as zeros of their sign, and so do results of either fma that are so small when rounded to 24 bits.
-Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c);
-
-/// Slice 0, 1 or 2 of an f32, bf16 whose sum it is: the first two are the nearest to what is left, away from zero
-/// between two. A subnormal slice may lose its last bits. Of infinities, of NaN and of what the first slice rounds to
-/// infinity the last slice is NaN, whose bits are not stated, and the sum is nothing.
-Scalar evaluate_slice(Scalar x, std::int64_t slice);
-
-/// One sum of a tile_mma after one step, as TDPBF16PS has it: c + (even + odd), where `even` and `odd` are sums of 16
-/// products each, from 0, of the elements of even and odd k in ascending order, one fma a product. All of it in f32,
-/// rounded to nearest even, where subnormal operands count as zeros of their sign, and so do results that are so
-/// small when rounded to 24 bits. a, b: tile_depth elements in order of k.
-Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c);
+/// As f32, a subnormal as the zero of its sign.
+float flushed(double x);
+/// fma of operands that bf16 holds, in f32, where subnormals count as zeros of their sign: operands, and a result
+/// that is below the least normal number once rounded to 24 bits, though with the coarser last place of a subnormal
+/// it would be rounded up to that number.
+float flushed_fma(double a, double b, float c);
 
 /// Lanes [0, n/2) combined with lanes [n/2, n), and so on, until one is left.
 Scalar evaluate_reduction(ScalarOp op, DType dtype, std::span<const Scalar> lanes);

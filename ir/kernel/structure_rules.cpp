@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/kernel/machine_rules.h"
+#include "ir/kernel/machine/record.h"
+#include "ir/kernel/rules.h"
 
 namespace lathe::kernel {
 
@@ -20,8 +21,8 @@ void pure(const Kernel& kernel, ValueId bound) {
     require(kernel, id >= 0 && id < static_cast<int>(kernel.values.size()), "value_range", "value {} does not exist",
             id);
     const Instruction& in = value(kernel, id);
-    require(kernel, in.buffer == none && in.op != Opcode::get && in.op != Opcode::loop_index && !is_collective(in.op),
-            "parallel_bounds", "a bound of the parallel loop depends on a {}", name(in.op));
+    require(kernel, computes_alone(in) && in.op != Opcode::get && in.op != Opcode::loop_index, "parallel_bounds",
+            "a bound of the parallel loop depends on a {}", name_of(in));
     work.insert(work.end(), in.args.begin(), in.args.end());
   }
 }
@@ -46,32 +47,35 @@ const StagePipeline* pipeline_of(const Kernel& kernel, const Block& statements) 
   return found;
 }
 
+/// Values alone, loads, copies, and what other threads take part in, which another rule refuses.
+bool fits_producer(const Instruction& in) {
+  const MachineRecord* record = record_of(in);
+  return !record || record->gives_value || record->fills != Fills::nothing;
+}
+
 void verify_producer(const Kernel& kernel, const StagePipeline& pipeline, const Stage& stage) {
   std::vector<bool> own(kernel.vars.size());
   for_each_statement(stage.produce, [&](const Statement& s) {
-    const bool fits =
-        std::visit(Overloaded{[](const Compute&) { return true; }, [](const AsyncCopy&) { return true; },
-                              [](const CopyBox&) { return true; }, [](const Loop&) { return true; },
-                              [](const Branch&) { return true; },
-                              [&](const SetVar& set) {
-                                if (set.declares) own[static_cast<std::size_t>(set.var)] = true;
-                                return bool(own[static_cast<std::size_t>(set.var)]);
-                              },
-                              [](const auto&) { return false; }},
-                   s.node);
+    const bool fits = std::visit(Overloaded{[&](const Compute& c) { return fits_producer(value(kernel, c.value)); },
+                                            [](const Loop&) { return true; }, [](const Branch&) { return true; },
+                                            [&](const SetVar& set) {
+                                              if (set.declares) own[static_cast<std::size_t>(set.var)] = true;
+                                              return bool(own[static_cast<std::size_t>(set.var)]);
+                                            },
+                                            [](const auto&) { return false; }},
+                                 s.node);
     require(kernel, fits, "pipeline_producer", "a producer that does more than copy");
     const auto* compute = std::get_if<Compute>(&s.node);
     if (!compute) return;
     const Instruction& in = value(kernel, compute->value);
-    require(kernel, !is_collective(in.op) && (in.op != Opcode::get || own[static_cast<std::size_t>(in.integer)]),
-            "pipeline_producer", "a {} of a producer, which other threads take part in", name(in.op));
+    require(kernel, !is_collective(in) && (in.op != Opcode::get || own[static_cast<std::size_t>(in.integer)]),
+            "pipeline_producer", "a {} of a producer, which other threads take part in", name_of(in));
   });
   const ProducerNeeds needs = needs_of_producer(kernel, pipeline);
   for (std::size_t i = 0; i < needs.values.size(); ++i) {
     const Instruction& in = kernel.values[i];
-    require(kernel,
-            !needs.values[i] || (in.buffer == none && (in.op == Opcode::from_consumers || !is_collective(in.op))),
-            "pipeline_producer", "a producer wants a {} of the consumers", name(in.op));
+    require(kernel, !needs.values[i] || computes_alone(in) || is_told_to_producers(in), "pipeline_producer",
+            "a producer wants a {} of the consumers", name_of(in));
   }
   require(kernel, !needs.set_elsewhere, "pipeline_producer", "a producer wants a variable that consumers set");
 }
@@ -140,7 +144,7 @@ class Wants {
       ++found_;
       const Instruction& in = value(kernel_, id);
       if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
-      if (in.op == Opcode::from_consumers) continue;  // what consumers have
+      if (is_told_to_producers(in)) continue;  // what consumers have
       work.insert(work.end(), in.args.begin(), in.args.end());
       work.push_back(in.mask);
     }
@@ -165,11 +169,6 @@ class Wants {
       std::visit(Overloaded{[&](const Compute& c) {
                               want({c.value});
                               in_producer_[static_cast<std::size_t>(c.value)] = true;
-                            },
-                            [&](const AsyncCopy& c) { want({c.to_index, c.from_index, c.count}); },
-                            [&](const CopyBox& c) {
-                              want({c.to_index});
-                              want(c.at);
                             },
                             [&](const SetVar& v) {
                               want({v.value});
@@ -269,17 +268,27 @@ bool runs_together(const Kernel& kernel, const Loop& loop) {
   });
 }
 
-bool copies_by_all(const StagePipeline& pipeline) {
+bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline) {
   bool found = false;
-  for_each_statement(pipeline.body,
-                     [&](const Statement& s) { found = found || std::holds_alternative<AsyncCopy>(s.node); });
+  for_each_statement(pipeline.body, [&](const Statement& s) {
+    const MachineRecord* record = record_of(kernel, s);
+    found = found || (record && record->fills == Fills::each_producer);
+  });
   return found;
 }
 
-bool multiplies(const Block& statements) {
+bool multiplies(const Kernel& kernel, const Block& statements) {
   bool found = false;
-  for_each_statement(statements, [&](const Statement& s) { found = found || std::holds_alternative<Wgmma>(s.node); });
+  for_each_statement(statements, [&](const Statement& s) {
+    const MachineRecord* record = record_of(kernel, s);
+    found = found || (record && record->sums == OfSums::adds_later);
+  });
   return found;
+}
+
+bool is_told_to_producers(const Instruction& in) {
+  const MachineRecord* record = record_of(in);
+  return record && record->together == Together::pipeline;
 }
 
 bool leads_to_stage(const Statement& statement) {

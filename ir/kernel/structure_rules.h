@@ -29,13 +29,15 @@ void for_each_statement(const Block& statements, const std::function<void(const 
 std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value);
 
 /// Whether all producers take part in it; else the first one starts all copies.
-bool copies_by_all(const StagePipeline& pipeline);
+bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline);
 
-/// Whether a barrier, an mma or the like stands in the loop.
+/// Whether a barrier, or what threads carry out together, stands in the loop.
 bool runs_together(const Kernel& kernel, const Loop& loop);
 
-/// Whether a Wgmma stands there.
-bool multiplies(const Block& statements);
+/// Whether products stand there that are done later.
+bool multiplies(const Kernel& kernel, const Block& statements);
+/// Whether producers of a pipeline get its value from the consumers.
+bool is_told_to_producers(const Instruction& in);
 /// Whether a Stage stands there.
 bool leads_to_stage(const Statement& statement);
 bool leads_to_stage(const Block& statements);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine_rules.h"
+#include "ir/kernel/machine/record.h"
 #include "ir/kernel/structure_rules.h"
 
 namespace lathe::kernel {
@@ -18,12 +18,7 @@ class Sums {
   void block(const Block& statements) {
     for (const Statement& s : statements)
       std::visit(Overloaded{[&](const Compute& c) { compute(kernel_.values[static_cast<std::size_t>(c.value)]); },
-                            [&](const SetVar& v) { use(v.var, "set"); },
-                            [&](const Wgmma& m) { under_way_[static_cast<std::size_t>(m.sums)] = true; },
-                            [&](const WaitSums& w) {
-                              for (const VarId var : w.sums) under_way_[static_cast<std::size_t>(var)] = false;
-                            },
-                            [&](const Loop& l) { loop(l.body); },
+                            [&](const SetVar& v) { use(v.var, "set"); }, [&](const Loop& l) { loop(l.body); },
                             [&](const Branch& b) {
                               const Vars before = under_way_;
                               block(b.then_block);
@@ -37,13 +32,18 @@ class Sums {
   }
 
  private:
-  void compute(const Instruction& in) const {
+  void compute(const Instruction& in) {
     if (in.op == Opcode::get) use(static_cast<VarId>(in.integer), "read");
+    const MachineRecord* record = record_of(in);
+    if (!record || record->sums == OfSums::nothing) return;
+    const bool adds = record->sums == OfSums::adds_later;
+    if (adds) adds_ = record->name;
+    for (const VarId var : in.machine->vars) under_way_[static_cast<std::size_t>(var)] = adds;
   }
 
   void use(VarId var, std::string_view how) const {
     require(kernel_, !under_way_[static_cast<std::size_t>(var)], "sums_under_way",
-            "variable {} is {} while a wgmma may be adding to it", var, how);
+            "variable {} is {} while a {} may be adding to it", var, how, adds_);
   }
 
   void join(const Vars& other) {
@@ -63,31 +63,32 @@ class Sums {
   void pipeline(const StagePipeline& r) {
     block(r.body);
     require(kernel_, std::none_of(under_way_.begin(), under_way_.end(), [](bool is) { return is; }), "sums_under_way",
-            "a pipeline ends while a wgmma is under way");
+            "a pipeline ends while a {} is under way", adds_);
   }
 
   const Kernel& kernel_;
   Vars under_way_;
+  std::string_view adds_;  // the name of what adds to variables
 };
 
 }  // namespace
 
 void verify_sums(const Kernel& kernel) {
   Sums(kernel).block(kernel.body);
-  std::vector<bool> operand(kernel.buffers.size());
+  std::vector<std::string_view> reader(kernel.buffers.size());
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* product = std::get_if<Wgmma>(&s.node);
-    if (!product) return;
-    for (const MatrixTile& tile : {product->left, product->right})
-      if (tile.buffer != none) operand[static_cast<std::size_t>(tile.buffer)] = true;
+    const Instruction* in = machine_operation(kernel, s);
+    if (!in || record_of(*in)->sums != OfSums::adds_later) return;
+    for (const MachineBuffer& buffer : in->machine->buffers)
+      reader[static_cast<std::size_t>(buffer.id)] = record_of(*in)->name;
   });
   for_each_statement(kernel.body, [&](const Statement& s) {
     const auto* pipeline = std::get_if<StagePipeline>(&s.node);
     if (!pipeline) return;
     for_each_statement(pipeline->body, [&](const Statement& inside) {
       const auto* store = std::get_if<Store>(&inside.node);
-      require(kernel, !store || !operand[static_cast<std::size_t>(store->buffer)], "mma_operands",
-              "a store to what a wgmma reads, in its pipeline");
+      const std::string_view by = store ? reader[static_cast<std::size_t>(store->buffer)] : std::string_view();
+      require(kernel, by.empty(), "mma_operands", "a store to what a {} reads, in its pipeline", by);
     });
   });
 }

@@ -6,7 +6,8 @@
 
 #include "ir/kernel/arithmetic_rules.h"
 #include "ir/kernel/limits.h"
-#include "ir/kernel/machine_rules.h"
+#include "ir/kernel/machine/record.h"
+#include "ir/kernel/rules.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/kernel/sums_rules.h"
 #include "ir/support/error.h"
@@ -53,8 +54,8 @@ class Verifier {
   void placed_everywhere(std::size_t i) {
     const Instruction& in = kernel_.values[i];
     const auto lanes = static_cast<unsigned>(in.type.lanes);
-    require(lanes >= 1 && lanes <= 64 && std::has_single_bit(lanes), "lanes", "value {} has {} lanes", i,
-            in.type.lanes);
+    require((lanes >= 1 && lanes <= 64 && std::has_single_bit(lanes)) || (in.machine && in.type == no_value), "lanes",
+            "value {} has {} lanes", i, in.type.lanes);
     require(!is_complex(in.type.scalar), "complex", "value {} is complex", i);
     if (in.op == Opcode::dim) {
       require(in.type == Type{i64, 1} && in.integer >= 0 && in.integer < static_cast<int>(kernel_.dims.size()),
@@ -88,7 +89,7 @@ class Verifier {
   Type use(ValueId id) const {
     require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
     require(defined_[static_cast<std::size_t>(id)], "dominance", "value {} ({}) is used where it is not defined", id,
-            kernel::name(at(id).op));
+            name_of(at(id)));
     return at(id).type;
   }
 
@@ -135,11 +136,6 @@ class Verifier {
         for (const ValueId arg : in.args) want(at(arg).type, in.type, "an operand of fma");
         require(in.type.scalar == f32 || in.type.scalar == f64, "narrow_type", "fma of {}", to_string(in.type));
         break;
-      case Opcode::dot_pairs:
-      case Opcode::bf16_slices:
-        arguments(in, in.op == Opcode::dot_pairs ? 3 : 2);
-        verify_of_bf16(kernel_, in);
-        break;
       case Opcode::broadcast:
         arguments(in, 1);
         want(at(in.args[0]).type, {in.type.scalar, 1}, "the operand of broadcast");
@@ -181,22 +177,24 @@ class Verifier {
         var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
         break;
-      case Opcode::from_consumers:
-        arguments(in, 1);
-        verify_of_warp(kernel_, in);
-        require(pipelines_ > 0 && consumes_ + produces_ == 0 && conditional_ == 0, "consumers_place",
-                "a from_consumers in a branch, a stage or outside a pipeline");
-        break;
-      case Opcode::from_lane:
-      case Opcode::mma:
-        arguments(in, in.op == Opcode::mma ? 5 : 2);
-        for (const BufferId operand : {in.left.buffer, in.right.buffer})
-          if (in.op != Opcode::from_lane) buffer(operand, false);
-        verify_of_warp(kernel_, in);
-        require(warps_ > 0, "warp_threads", "a {} outside a thread.x loop of whole warps", kernel::name(in.op));
-        require(conditional_ == 0, "warp_place", "a {} in a branch", kernel::name(in.op));
-        break;
+      case Opcode::machine: machine(in); break;
     }
+  }
+
+  void machine(const Instruction& in) const {
+    verify_operands(kernel_, in);
+    const MachineRecord& record = *record_of(in);
+    for (const MachineBuffer& operand : in.machine->buffers) {
+      if (operand.access != Access::read) buffer(operand.id, true);
+      if (operand.access != Access::write) buffer(operand.id, false);
+    }
+    for (const ValueId arg : in.args) use(arg);
+    for (const VarId id : in.machine->vars) {
+      var(id);
+      if (record.sums == OfSums::adds_later) own_iteration(id);
+    }
+    const MachinePlace place{threads_, warps_, conditional_, pipelines_, produces_, consumes_};
+    record.verify({kernel_, in, place});
   }
 
   void memory(const Instruction& in) const {
@@ -236,61 +234,6 @@ class Verifier {
     require(s.buffer >= 0 && s.buffer < kernel_.parameter_count(), "prefetch_buffer",
             "a prefetch of what is no parameter");
     want(use(s.index), {i64, 1}, "the index of a prefetch");
-  }
-
-  void statement(const AsyncCopy& s) const {
-    buffer(s.to, true);
-    buffer(s.from, false);
-    for (const ValueId id : {s.to_index, s.from_index}) want(use(id), {i64, 1}, "the index of an async_copy");
-    if (s.count != none) want(use(s.count), {i64, 1}, "the count of an async_copy");
-    verify_async_copy(kernel_, s);
-    require(threads_ > 0, "copy_place", "an async_copy outside the thread loops");
-  }
-
-  void statement(const CopyBox& s) const {
-    buffer(s.to, true);
-    use(s.to_index);
-    for (const ValueId id : s.at) use(id);
-    verify_copy_box(kernel_, s);
-    require(produces_ > 0 && conditional_ == 0, "copy_place",
-            "a copy_box in a branch or outside the producer of a stage");
-  }
-
-  void statement(const CommitCopies&) const {
-    require(threads_ > 0, "copy_place", "a commit_copies outside the thread loops");
-  }
-
-  void statement(const WaitCopies& s) const {
-    require(threads_ > 0, "copy_place", "a wait_copies outside the thread loops");
-    require(s.pending >= 0 && s.pending < 8, "copy_groups", "a wait for all but {} groups", s.pending);
-  }
-
-  void statement(const Wgmma& s) const {
-    const bool of_value = s.left_value != none;
-    if (!of_value) buffer(s.left.buffer, false);
-    buffer(s.right.buffer, false);
-    for (const ValueId id : {of_value ? s.left_value : s.left_first, s.right_first}) use(id);
-    var(s.sums);
-    own_iteration(s.sums);
-    verify_group_mma(kernel_, s);
-    require(conditional_ == 0 && consumes_ > 0, "warpgroup_place",
-            "a wgmma in a branch or outside the use of a stage");
-  }
-
-  void statement(const WaitSums& s) const {
-    for (const VarId sums : s.sums) var(sums);
-    require(conditional_ == 0 && pipelines_ > 0 && produces_ == 0, "warpgroup_place",
-            "a wait_sums in a branch, a producer or outside a pipeline");
-  }
-
-  void statement(const TileMma& s) const {
-    buffer(s.sums.buffer, true);
-    if (s.continues) buffer(s.sums.buffer, false);
-    for (const BufferId operand : {s.left.buffer, s.right.buffer}) buffer(operand, false);
-    for (const TileMma::Matrix& m : {s.sums, s.left, s.right}) use(m.first), use(m.line);
-    use(s.depth);
-    if (s.prefetch != none) use(s.prefetch);
-    verify_tile_mma(kernel_, s);
   }
 
   void statement(const SetVar& s) {

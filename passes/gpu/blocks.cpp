@@ -1,3 +1,4 @@
+#include "ir/kernel/machine/exchange.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {
@@ -58,8 +59,8 @@ void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, Value r
 Value reduce_in_warp(kernel::Builder& b, ScalarOp op, Value value, Value lane, int width) {
   const Value first = width < kernel::warp_threads ? lane / width * width : b.index(0);
   for (int half = width / 2; half >= 1; half /= 2)
-    value = b.apply(op, {value, b.from_lane(value, first + (lane + half) % width)});
-  return b.from_lane(value, first);
+    value = b.apply(op, {value, from_lane(b, value, first + (lane + half) % width)});
+  return from_lane(b, value, first);
 }
 
 SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads) : b_(b) {

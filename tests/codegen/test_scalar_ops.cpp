@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "ir/kernel/machine/split_bf16.h"
 #include "ir/kernel/scalar_eval.h"
 #include "tests/codegen/harness.h"
 
@@ -142,7 +143,7 @@ TEST_CASE("dot_pairs gives the interpreter's bits by its instruction and without
     b.for_loop(0, n, widths[w], [&](Value i) {
       b.store(
           out[w], i,
-          b.dot_pairs(b.load(x, 2 * i, 2 * widths[w]), b.load(y, 2 * i, 2 * widths[w]), b.load(sums, i, widths[w])));
+          dot_pairs(b, b.load(x, 2 * i, 2 * widths[w]), b.load(y, 2 * i, 2 * widths[w]), b.load(sums, i, widths[w])));
     });
   pairs.kernel = b.finish();
   Case tiny = pairs;

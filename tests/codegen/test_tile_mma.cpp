@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verifier.h"
 #include "ir/support/error.h"
@@ -53,7 +54,7 @@ TEST_CASE("slices of f32 have the interpreter's bits, of special numbers too") {
   constexpr int count = 1024;
   b.parallel_for(0, count, 16, [&](Value i) {
     for (int s = 0; s < tile_slices; ++s)
-      b.store(out, (i * tile_slices + s * 16) * 2, b.bf16_slices(b.load(x, i, 16), b.load(y, i, 16), s));
+      b.store(out, (i * tile_slices + s * 16) * 2, bf16_slices(b, b.load(x, i, 16), b.load(y, i, 16), s));
   });
   const Kernel slices = b.finish();
   CHECK_THAT(kernel::print(slices), Catch::Contains("bf16_slices.2 "));
@@ -64,7 +65,7 @@ TEST_CASE("slices of f32 have the interpreter's bits, of special numbers too") {
                       Builder wrong("wrong");
                       const Buffer from = wrong.buffer("x", f32, Access::read_write);
                       const Value v = wrong.load(from, 0, 16);
-                      wrong.store(from, 0, wrong.cast(wrong.bf16_slices(v, v, 3), f32));
+                      wrong.store(from, 0, wrong.cast(bf16_slices(wrong, v, v, 3), f32));
                       return wrong.finish();
                     }()),
                     Catch::Contains("[tile_slices]"));

@@ -7,6 +7,7 @@
 #include "ir/kernel/access_search.h"
 #include "ir/kernel/builder.h"
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/parameter_use.h"
 #include "tests/support/tile_blocks.h"
 
@@ -160,7 +161,7 @@ TEST_CASE("access search: threads and blocks of a GPU", "[access]") {
 TEST_CASE("access search: a block of tile_mma", "[access]") {
   const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
     const Buffer x = b.alloc(bf16, 32 * 32, Space::stack);
-    b.tile_mma({.rows = 16, .columns = 32}, {y, 5, 40}, {x, 0, 32}, {x, 0, 64}, 32);
+    tile_mma(b, {.rows = 16, .columns = 32}, {y, 5, 40}, {x, 0, 32}, {x, 0, 64}, 32);
   });
   std::vector<AccessSearch> sites = searches(kernel, 0, {});
   REQUIRE(sites.size() == 1);

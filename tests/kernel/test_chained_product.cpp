@@ -4,6 +4,9 @@
 #include <functional>
 
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/scalar_eval.h"
 #include "tests/support/chained_product.h"
@@ -88,7 +91,7 @@ void build_pipeline(const std::function<Value(Builder&, Value t, Buffer x)>& end
     b.pipeline(2, 128, [&] {
       const Var last = b.var(end(b, t, x));
       b.for_loop(0, b.get(last), 1, [&](Value) {
-        b.stage([&](Value slot) { b.async_copy(tile, slot * 4096 + t * 8, x, t * 8); }, [&](Value) { use(b); });
+        b.stage([&](Value slot) { async_copy(b, tile, slot * 4096 + t * 8, x, t * 8); }, [&](Value) { use(b); });
       });
       if (behind) behind(b, last);
     });
@@ -106,12 +109,12 @@ TEST_CASE("what a producer may know of its consumers: variables that all set ali
   const auto loaded = [](Builder& b, Value t, Buffer x) { return b.cast(b.cast(b.load(x, t), f32), i64); };
   CHECK_THROWS_WITH(build_pipeline(loaded, nothing), Catch::Contains("[pipeline_producer]"));
   const auto told = [&](Builder& b, Value t, Buffer x) {
-    return b.select(b.from_consumers(loaded(b, t, x) > 2), b.index(2), b.index(1));
+    return b.select(from_consumers(b, loaded(b, t, x) > 2), b.index(2), b.index(1));
   };
   CHECK_NOTHROW(build_pipeline(told, nothing));
   const auto in_branch = [](Builder& b, Var last) { b.if_(b.get(last) < 2, [&] { b.set(last, b.index(1)); }); };
   CHECK_THROWS_WITH(build_pipeline(two, nothing, in_branch), Catch::Contains("[pipeline_producer]"));
-  const auto asks = [](Builder& b) { b.from_consumers(b.constant_int(boolean, 1)); };
+  const auto asks = [](Builder& b) { from_consumers(b, b.constant_int(boolean, 1)); };
   CHECK_THROWS_WITH(build_pipeline(two, asks), Catch::Contains("[consumers_place]"));
 }
 

@@ -3,6 +3,7 @@
 
 #include "ir/kernel/builder.h"
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/split_bf16.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -194,7 +195,7 @@ TEST_CASE("dot_pairs: the odd product first, each step rounded once, subnormals 
     return b.shuffle(b.constant(bf16, even), b.constant(bf16, odd), {0, 1});
   };
   const auto store = [&](int at, Value a, Value c, double sum) {
-    b.store(x, at, b.dot_pairs(a, c, b.constant(f32, sum)));
+    b.store(x, at, dot_pairs(b, a, c, b.constant(f32, sum)));
   };
   store(0, pair(2, 3), pair(5, 7), 100);
   store(1, pair(1, -0x1p24), pair(1, 1), 0x1p24);  // -2^24 first: the 1 is not lost

@@ -4,6 +4,9 @@
 #include <functional>
 
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/verifier.h"
@@ -103,8 +106,8 @@ Kernel warp(const std::function<void(Builder&, Buffer, Buffer, Value)>& body, in
 }
 
 Value multiply(Builder& b, Buffer tile, Builder::Bound first, int rows = 16, int lanes = 8) {
-  const Builder::Matrix m{tile, first, 16, rows, false};
-  return b.mma(m, m, b.constant(f32, 0, lanes));
+  const MmaOperand m{tile, first, 16, rows, false};
+  return mma(b, m, m, b.constant(f32, 0, lanes));
 }
 
 void fails_to_run(const std::function<void(Builder&, Buffer, Buffer, Value)>& body, const std::string& label) {
@@ -124,23 +127,23 @@ TEST_CASE("what only a run shows of mma and copies") {
   fails_to_run(
       [](Builder& b, Buffer tile, Buffer, Value t) { b.for_loop(0, t, 1, [&](Value) { multiply(b, tile, 0); }); },
       "divergent_barrier");
-  fails_to_run([](Builder& b, Buffer tile, Buffer x, Value t) { b.async_copy(tile, t * 8 + 4, x, t * 8); },
+  fails_to_run([](Builder& b, Buffer tile, Buffer x, Value t) { async_copy(b, tile, t * 8 + 4, x, t * 8); },
                "alignment");
-  fails_to_run([](Builder& b, Buffer tile, Buffer x, Value t) { b.async_copy(tile, t / 2 * 8, x, t * 8); }, "race");
+  fails_to_run([](Builder& b, Buffer tile, Buffer x, Value t) { async_copy(b, tile, t / 2 * 8, x, t * 8); }, "race");
   fails_to_run(
       [](Builder& b, Buffer tile, Buffer x, Value t) {
-        b.async_copy(tile, t * 8, x, t * 8);
+        async_copy(b, tile, t * 8, x, t * 8);
         b.store(tile, t * 8 + 3, b.constant(bf16, 1));
       },
       "race");
   // Waits count groups: of two, only the first has ended.
   const auto two_groups = [](int pending) {
     return [pending](Builder& b, Buffer tile, Buffer x, Value t) {
-      b.async_copy(tile, t * 8, x, t * 8);
-      b.commit_copies();
-      b.async_copy(tile, t * 8 + 256, x, t * 8);
-      b.commit_copies();
-      b.wait_copies(pending);
+      async_copy(b, tile, t * 8, x, t * 8);
+      commit_copies(b);
+      async_copy(b, tile, t * 8 + 256, x, t * 8);
+      commit_copies(b);
+      wait_copies(b, pending);
       b.load(tile, t * 8);
       b.load(tile, t * 8 + 256);
     };
@@ -166,14 +169,14 @@ TEST_CASE("mma and copies that no machine could run are refused by name of the r
   refused([](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 4); }, "alignment");
   refused([](Builder& b, Buffer tile, Buffer, Value t) { b.if_(t < 8, [&] { multiply(b, tile, 0); }); },
           "warp_place");
-  refused([](Builder& b, Buffer, Buffer x, Value t) { b.async_copy(x, t, x, t); }, "access");
-  refused([](Builder& b, Buffer tile, Buffer, Value t) { b.async_copy(tile, t, tile, t); }, "copy_buffers");
-  refused([](Builder& b, Buffer, Buffer x, Value t) { b.async_copy(b.alloc(bf16, 512), t, x, t); }, "copy_buffers");
-  refused([](Builder& b, Buffer, Buffer, Value) { b.wait_copies(-1); }, "copy_groups");
+  refused([](Builder& b, Buffer, Buffer x, Value t) { async_copy(b, x, t, x, t); }, "access");
+  refused([](Builder& b, Buffer tile, Buffer, Value t) { async_copy(b, tile, t, tile, t); }, "copy_buffers");
+  refused([](Builder& b, Buffer, Buffer x, Value t) { async_copy(b, b.alloc(bf16, 512), t, x, t); }, "copy_buffers");
+  refused([](Builder& b, Buffer, Buffer, Value) { wait_copies(b, -1); }, "copy_groups");
   is_refused(
       [] {
         Builder b("outside");
-        b.commit_copies();
+        commit_copies(b);
         return b.finish();
       },
       "copy_place");
@@ -189,7 +192,7 @@ TEST_CASE("a thread has what another thread of its warp has") {
           b.for_loop(
               0, threads, 1,
               [&](Value t) {
-                b.store(y, row * threads + t, b.from_lane(b.load(x, row * threads + t), (t + 5) % 32 + by));
+                b.store(y, row * threads + t, from_lane(b, b.load(x, row * threads + t), (t + 5) % 32 + by));
               },
               LoopKind::thread_x);
         },

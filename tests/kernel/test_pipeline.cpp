@@ -4,6 +4,9 @@
 #include <functional>
 
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/copy_box.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/scalar_eval.h"
 #include "tests/support/wgmma_product.h"
@@ -130,7 +133,7 @@ Body pipeline(const Body& fill, const Body& use, int consumers = 128, int stages
   };
 }
 
-void copy(const Parts& p) { p.b.async_copy(p.tile, p.t * 8, p.x, p.t * 8); }
+void copy(const Parts& p) { async_copy(p.b, p.tile, p.t * 8, p.x, p.t * 8); }
 void nothing(const Parts&) {}
 
 /// A pipeline of two stages for 128 threads, two turns of products that are waited for.
@@ -139,11 +142,11 @@ Body product(const Body& fill, const std::function<void(const Parts&, Var)>& use
     p.b.pipeline(2, 128, [&] {
       const Var sums = p.b.var(type, p.b.constant(f32, 0));
       p.b.for_loop(0, 2, 1, [&](Value) { p.b.stage([&](Value) { fill(p); }, [&](Value) { use(p, sums); }); });
-      p.b.wait_sums({&sums, 1});
+      wait_sums(p.b, {&sums, 1});
     });
   };
 }
-void multiply(const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, 0}, {p.tile, panel_elements}); }
+void multiply(const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, 0}, {p.tile, panel_elements}); }
 
 void refused(const Body& body, const std::string& label, int threads = 256) {
   CHECK_THROWS_WITH(block(body, threads), Catch::Contains("[" + label + "]"));
@@ -158,7 +161,7 @@ void fails_to_run(const Body& body, const std::string& text) {
 }  // namespace
 
 TEST_CASE("what only a run shows of pipelines") {
-  const Body same = [](const Parts& p) { p.b.async_copy(p.tile, p.t % 64 * 8, p.x, p.t * 8); };
+  const Body same = [](const Parts& p) { async_copy(p.b, p.tile, p.t % 64 * 8, p.x, p.t * 8); };
   fails_to_run(pipeline(same, nothing), "in one turn  [race]");
   const Body writes = [](const Parts& p) { p.b.store(p.tile, p.t * 8 + 1024, p.b.constant(bf16, 0)); };
   fails_to_run(pipeline(copy, writes), "which a pipeline fills  [stage]");
@@ -172,7 +175,7 @@ TEST_CASE("what only a run shows of pipelines") {
   };
   fails_to_run(twice, "which its consumers write  [stage]");
   const auto from = [](const std::function<Value(const Parts&)>& first) {
-    return product(copy, [=](const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, first(p)}, {p.tile, first(p)}); });
+    return product(copy, [=](const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, first(p)}, {p.tile, first(p)}); });
   };
   fails_to_run(from([](const Parts& p) { return p.t / 32 * 512; }), "[divergent_mma]");
   fails_to_run(from([](const Parts& p) { return p.t / 512 + 8; }), "[alignment]");
@@ -200,7 +203,7 @@ TEST_CASE("pipelines that no machine could run are refused by name of the rule")
       [](const Parts& p) {
         p.b.pipeline(2, 128, [&] {
           const Value loaded = p.b.cast(p.b.load(p.x, p.t), i64);
-          p.b.stage([&](Value) { p.b.async_copy(p.tile, p.t * 8, p.x, loaded * 8); }, [](Value) {});
+          p.b.stage([&](Value) { async_copy(p.b, p.tile, p.t * 8, p.x, loaded * 8); }, [](Value) {});
         });
       },
       "pipeline_producer");
@@ -217,7 +220,7 @@ TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
     };
   };
   CHECK_NOTHROW(block(map(square)));
-  CHECK_NOTHROW(block(box([](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m, {p.b.index(0), p.b.index(0)}); })));
+  CHECK_NOTHROW(block(box([](const Parts& p, int m) { copy_box(p.b, p.tile, 0, m, {p.b.index(0), p.b.index(0)}); })));
   refused([&](const Parts& p) { p.b.tensor_map(p.tile, square); }, "map_tensor");
   refused([](const Parts& p) { p.b.tensor_map(p.x, {.offset = 0, .dims = {{p.t, 1, 64}, {64, 64, 64}}}); },
           "map_tensor");
@@ -228,13 +231,13 @@ TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
   for (const auto& [elements, lines] : {std::pair{32, 64}, {64, 0}, {64, 257}, {64, 12}})
     refused(map({.offset = 0, .dims = {{64, 1, elements}, {64, 64, lines}}}), "map_box");
   const auto at = [](const Parts& p, std::size_t dims) { return std::vector<Value>(dims, p.b.index(0)); };
-  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m + 1, at(p, 2)); }), "map_tensor");
-  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 0, m, at(p, 3)); }), "arity");
-  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.tile, 64, m, at(p, 2)); }), "alignment");
-  refused(box([&](const Parts& p, int m) { p.b.copy_box(p.x, 0, m, at(p, 2)); }), "access");
-  refused(box([&](const Parts& p, int m) { p.b.if_(p.t < 8, [&] { p.b.copy_box(p.tile, 0, m, at(p, 2)); }); }),
+  refused(box([&](const Parts& p, int m) { copy_box(p.b, p.tile, 0, m + 1, at(p, 2)); }), "map_tensor");
+  refused(box([&](const Parts& p, int m) { copy_box(p.b, p.tile, 0, m, at(p, 3)); }), "arity");
+  refused(box([&](const Parts& p, int m) { copy_box(p.b, p.tile, 64, m, at(p, 2)); }), "alignment");
+  refused(box([&](const Parts& p, int m) { copy_box(p.b, p.x, 0, m, at(p, 2)); }), "access");
+  refused(box([&](const Parts& p, int m) { p.b.if_(p.t < 8, [&] { copy_box(p.b, p.tile, 0, m, at(p, 2)); }); }),
           "copy_place");
-  refused([&](const Parts& p) { p.b.copy_box(p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_place");
+  refused([&](const Parts& p) { copy_box(p.b, p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_place");
 }
 
 TEST_CASE("products of warpgroups that no machine could run are refused by name of the rule") {
@@ -243,19 +246,19 @@ TEST_CASE("products of warpgroups that no machine could run are refused by name 
   refused([&](const Parts& p) { multiply(p, zeros(p)); }, "warpgroup_place");
   const auto rarely = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { multiply(p, sums); }); };
   refused(product(copy, rarely), "warpgroup_place");
-  const auto rarely_waits = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { p.b.wait_sums({&sums, 1}); }); };
+  const auto rarely_waits = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { wait_sums(p.b, {&sums, 1}); }); };
   refused(product(copy, rarely_waits), "warpgroup_place");
   refused(
       [&](const Parts& p) {
         const Var sums = zeros(p);
-        p.b.wait_sums({&sums, 1});
+        wait_sums(p.b, {&sums, 1});
       },
       "warpgroup_place");
-  refused(product(copy, [](const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, 8}, {p.tile, 0}); }), "alignment");
-  refused(product(copy, [](const Parts& p, Var sums) { p.b.wgmma(sums, {p.x, 0}, {p.tile, 0}); }), "mma_operands");
+  refused(product(copy, [](const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, 8}, {p.tile, 0}); }), "alignment");
+  refused(product(copy, [](const Parts& p, Var sums) { wgmma(p.b, sums, {p.x, 0}, {p.tile, 0}); }), "mma_operands");
   CHECK_NOTHROW(block(product(copy, multiply, {f32, 8})));
   refused(product(copy, multiply, {f32, 4}), "mma_shape");
-  refused(product(copy, [](const Parts& p, Var sums) { p.b.wgmma(sums, {p.tile, 0}, {p.tile, 4096}, 24); }),
+  refused(product(copy, [](const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, 0}, {p.tile, 4096}, 24); }),
           "mma_shape");
   const auto stores = [](const Parts& p, Var sums) {
     multiply(p, sums);
@@ -280,7 +283,7 @@ TEST_CASE("sums that are used while products are under way are refused") {
       p.b.pipeline(2, 128, [&] {
         const Var sums[] = {p.b.var({f32, 64}, p.b.constant(f32, 0)), p.b.var({f32, 64}, p.b.constant(f32, 0))};
         p.b.stage([&](Value) { copy(p); }, [&](Value) { multiply(p, sums[0]), multiply(p, sums[1]); });
-        p.b.wait_sums({sums, waits ? 2U : 1U});
+        wait_sums(p.b, {sums, waits ? 2U : 1U});
       });
     };
   };

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <random>
 
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/tile_mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/scalar_eval.h"
 #include "ir/kernel/verifier.h"
@@ -41,9 +43,13 @@ std::vector<float> run(const Kernel& kernel, Operands o, std::int64_t k) {
 
 void rejects(const std::string& label, const std::function<void(TileMma&, Kernel&)>& damage) {
   Kernel kernel = tile_block(32, 32, true);
-  const auto& loop = std::get<Loop>(kernel.body.back().node);
-  for (const Statement& s : loop.body)
-    if (auto* mma = std::get_if<TileMma>(&s.node)) damage(const_cast<TileMma&>(*mma), kernel);  // NOLINT
+  const auto product = std::find_if(kernel.values.begin(), kernel.values.end(),
+                                    [](const auto& in) { return record_of(in) == &tile_mma_record; });
+  REQUIRE(product != kernel.values.end());
+  const auto at = static_cast<std::size_t>(product - kernel.values.begin());
+  TileMma mma = TileMma::of(*product);
+  damage(mma, kernel);
+  kernel.values[at] = mma.instruction();
   CHECK_THROWS_WITH(verify(kernel), Catch::Contains("[" + label + "]"));
 }
 
@@ -165,7 +171,7 @@ TEST_CASE("tile_mma: what the interpreter finds") {
   CHECK_NOTHROW(run(tile_block(16, 32, false), few, 32));
   Builder b("unwritten");
   const Buffer x = b.buffer("x", bf16, Access::read), sums = b.alloc(f32, 256);
-  b.tile_mma({16, 16, true}, {sums, 0, 16}, {x, 0, 32}, {x, 0, 32}, 32);
+  tile_mma(b, {16, 16, true}, {sums, 0, 16}, {x, 0, 32}, {x, 0, 32}, 32);
   std::vector<std::uint16_t> data(512);
   const BoundBuffer bound[] = {{data.data(), 512}};
   CHECK_THROWS_WITH(interpret(b.finish(), bound, {}), Catch::Contains("[uninitialised]"));

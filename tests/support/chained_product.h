@@ -1,5 +1,9 @@
 #pragma once
 
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/copy_box.h"
+#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "tests/support/wgmma_product.h"
 
 /// Two products by a warpgroup's operations, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
@@ -39,13 +43,14 @@ struct ChainedParts {
       const Value first = panel == 0 ? slot * panel_elements : (slot * 3 + (panel - 1)) * panel_elements;
       const int from = panel == 0 ? 0 : depth + (panel - 1) * 64, end = panel == 0 ? depth : line;
       if (p.boxes) {
-        b.copy_box(to, first, panel == 0 ? key_map : value_map, {b.index(panel == 0 ? 0 : (panel - 1) * 64), column});
+        copy_box(b, to, first, panel == 0 ? key_map : value_map,
+                 {b.index(panel == 0 ? 0 : (panel - 1) * 64), column});
         continue;
       }
       b.for_loop(t - consumers, panel_elements / 8, warpgroup_threads, [&](Value n) {
         const Value at = n / 8, element = n % 8 * 8, inside = column + at < columns && element + from < end;
-        b.async_copy(to, first + panel_place(b, at, element), right, (column + at) * line + element + from,
-                     b.select(inside, b.index(8), b.index(0)));
+        async_copy(b, to, first + panel_place(b, at, element), right, (column + at) * line + element + from,
+                   b.select(inside, b.index(8), b.index(0)));
       });
     }
   }
@@ -54,14 +59,14 @@ struct ChainedParts {
     using namespace kernel;
     using Mistake = ChainedProduct::Mistake;
     b.set(scores, b.constant(f32, 0, 32));
-    b.wgmma(scores, {rows, 0}, {keys, slot * panel_elements}, depth);
+    wgmma(b, scores, {rows, 0}, {keys, slot * panel_elements}, depth);
     const Var all[] = {scores, sums, few};
-    if (p.mistake != Mistake::not_waited) b.wait_sums(all);
+    if (p.mistake != Mistake::not_waited) wait_sums(b, all);
     Value weights = b.cast(b.get(scores) * 0.125, p.dtype);
     if (p.mistake == Mistake::of_a_variable) weights = b.get(b.var(weights));
     if (p.mistake == Mistake::stored_late) b.store(rows, 0, b.constant(p.dtype, 0));
-    b.wgmma(sums, weights, {values, slot * 3 * panel_elements, true});
-    b.wgmma(few, weights, {values, (slot * 3 + 2) * panel_elements, true});
+    wgmma(b, sums, weights, {values, slot * 3 * panel_elements, true});
+    wgmma(b, few, weights, {values, (slot * 3 + 2) * panel_elements, true});
   }
 
   void store(kernel::Value t, kernel::Var sums, int first) const {
@@ -84,11 +89,11 @@ struct ChainedParts {
         b.for_loop(0, b.get(end), 64, [&](Value column) {
           b.stage([&](Value slot) { fill(t, column, slot); }, [&](Value slot) { use(slot, scores, sums, few); });
         });
-        const Value again = b.from_consumers(b.cast(b.load(left, 0), f32) > 0.0);
+        const Value again = from_consumers(b, b.cast(b.load(left, 0), f32) > 0.0);
         b.set(end, b.select(again, columns, b.index(0)));
       });
       const Var all[] = {scores, sums, few};
-      b.wait_sums(all);
+      wait_sums(b, all);
       store(t, sums, 0), store(t, few, 128);
     });
   }

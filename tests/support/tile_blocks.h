@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ir/kernel/builder.h"
+#include "ir/kernel/machine/tile_mma.h"
 
 namespace lathe::test {
 
@@ -21,8 +22,8 @@ inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line
       for (int n = 0; continues && n < columns; n += 16)
         b.store(sums, m * line_of_sums + n, b.load(c, m * columns + n, 16));
     });
-    b.tile_mma({rows, columns, continues, sliced, 1 << 20, prefetch_lines}, {sums, 0, line_of_sums},
-               {x, 0, sliced ? b.index(tile_depth) : x_line}, {y, 0, sliced ? b.index(2 * tile_depth) : y_line}, k);
+    tile_mma(b, {rows, columns, continues, sliced, 1 << 20, prefetch_lines}, {sums, 0, line_of_sums},
+             {x, 0, sliced ? b.index(tile_depth) : x_line}, {y, 0, sliced ? b.index(2 * tile_depth) : y_line}, k);
     b.for_loop(0, rows, 1, [&](Value m) {
       for (int n = 0; n < columns; n += 16) b.store(out, m * columns + n, b.load(sums, m * line_of_sums + n, 16));
     });

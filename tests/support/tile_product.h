@@ -1,6 +1,8 @@
 #pragma once
 
 #include "ir/kernel/builder.h"
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/mma.h"
 
 /// A product by the tensor cores' operations alone: sums[left_rows, right_rows] = left * right^T, by one warp.
 namespace lathe::test {
@@ -30,10 +32,10 @@ inline kernel::Kernel tile_product(const TileProduct& p) {
     b.for_loop(t, count, warp_threads, [&](Value piece) {
       const Value other = piece / across, along = piece % across * 8, to = other * line(s) + along;
       if (transposed[s])
-        b.async_copy(shared[s], to, memory[s], (first + other) * lines[s] + along,
-                     b.select(first + other < k, b.index(8), b.index(0)));
+        async_copy(b, shared[s], to, memory[s], (first + other) * lines[s] + along,
+                   b.select(first + other < k, b.index(8), b.index(0)));
       else
-        b.async_copy(shared[s], to, memory[s], other * lines[s] + first + along, k - first - along);
+        async_copy(b, shared[s], to, memory[s], other * lines[s] + first + along, k - first - along);
     });
   };
   const auto thread = [&](Value t) {
@@ -41,11 +43,11 @@ inline kernel::Kernel tile_product(const TileProduct& p) {
     const Var sums = b.var({f32, lanes}, b.constant(f32, 0));
     b.for_loop(0, k, mma_depth, [&](Value first) {
       for (const int s : {0, 1}) copy(s, t, first);
-      b.commit_copies();
-      if (p.waits) b.wait_copies(0);
+      commit_copies(b);
+      if (p.waits) wait_copies(b, 0);
       if (p.barrier) b.barrier();
-      const auto matrix = [&](int s) { return Builder::Matrix{shared[s], 0, line(s), rows[s], transposed[s]}; };
-      b.set(sums, b.mma(matrix(0), matrix(1), b.get(sums)));
+      const auto matrix = [&](int s) { return MmaOperand{shared[s], 0, line(s), rows[s], transposed[s]}; };
+      b.set(sums, mma(b, matrix(0), matrix(1), b.get(sums)));
       b.barrier();
     });
     for (int i = 0; i < lanes; i += 2) {

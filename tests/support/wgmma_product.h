@@ -1,6 +1,9 @@
 #pragma once
 
-#include "ir/kernel/panels.h"
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/copy_box.h"
+#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/wgmma.h"
 
 /// A product by a warpgroup's operations alone: sums[64 * tiles, 128] = left * right^T, filled by 128 threads and
 /// used by 128.
@@ -45,10 +48,10 @@ struct WgmmaOperand {
   }
 
   void copy_boxes(kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
-    if (!transposed) return b.copy_box(shared, slot * stage(), map, {first_k, first_row});
+    if (!transposed) return copy_box(b, shared, slot * stage(), map, {first_k, first_row});
     for (int panel = 0; panel < panels; ++panel)
-      b.copy_box(shared, slot * stage() + panel * kernel::panel_elements, map,
-                 {first_row + panel * kernel::panel_side, first_k});
+      copy_box(b, shared, slot * stage() + panel * kernel::panel_elements, map,
+               {first_row + panel * kernel::panel_side, first_k});
   }
 
   /// The share of one of the group's threads.
@@ -66,9 +69,9 @@ struct WgmmaOperand {
       const Value row = first_row + panel * side + (transposed ? element : at_line);
       const Value column = first_k + (transposed ? at_line : element);
       if (transposed)
-        b.async_copy(shared, to, memory, column * line + row, b.select(column < k, b.index(8), b.index(0)));
+        async_copy(b, shared, to, memory, column * line + row, b.select(column < k, b.index(8), b.index(0)));
       else
-        b.async_copy(shared, to, memory, row * line + column, k - column);
+        async_copy(b, shared, to, memory, row * line + column, k - column);
     });
   }
 };
@@ -108,12 +111,12 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
       const auto use = [&](Value slot) {
         if (p.mistake == Mistake::next_slot) slot = (slot + 1) % stages;
         if (p.mistake == Mistake::one_slot) slot = b.index(0);
-        b.wgmma(sums, {left.shared, slot * left.stage(), left.transposed},
-                {right.shared, slot * right.stage(), right.transposed});
+        wgmma(b, sums, {left.shared, slot * left.stage(), left.transposed},
+              {right.shared, slot * right.stage(), right.transposed});
       };
       b.stage(fill, use);
     });
-    if (p.mistake != Mistake::not_waited) b.wait_sums({&sums, 1});
+    if (p.mistake != Mistake::not_waited) wait_sums(b, {&sums, 1});
     if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(left.shared, t), f32));
     for (int i = 0; i < 64; i += 2) {
       const SumPlace at = wgmma_sum_position(0, i);

@@ -1,5 +1,6 @@
 #include "passes/cpu/attention/attention_tiles.h"
 
+#include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm_split_bf16.h"
 
 namespace lathe::cpu {
@@ -18,7 +19,7 @@ int whole_blocks(std::int64_t elements) { return static_cast<int>((elements + bl
 /// From one k of a block of 32 rows to the next.
 int elements_of_k(const GemmTile& tile) { return block * tile.slices(); }
 
-Builder::TileBlock sums_block(const GemmTile& tile, bool continues) {
+kernel::TileBlock sums_block(const GemmTile& tile, bool continues) {
   return {.rows = block, .columns = block, .continues = continues, .sliced = tile.sliced};
 }
 
@@ -86,9 +87,9 @@ void TiledScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& pla
     for (int v = 0; v < vectors; v += 2) {
       const auto multiply = [&] {
         const Value first = column * slot.stride + v * lanes;
-        b_.tile_mma(sums_block(tile_, false), {slot.buffer, first, slot.stride},
-                    {packed_columns_, column * of_row, tile_.sliced ? block : depth_},
-                    {packed_rows_, v * lanes * of_row, 2 * block}, depth_);
+        tile_mma(b_, sums_block(tile_, false), {slot.buffer, first, slot.stride},
+                 {packed_columns_, column * of_row, tile_.sliced ? block : depth_},
+                 {packed_rows_, v * lanes * of_row, 2 * block}, depth_);
         if (!tile_.sliced) return;
         const Value row = place.row + v * lanes;
         MicroPanelSource left = micro_panel(place.outer, column, columns, columns_, load_columns),
@@ -190,8 +191,8 @@ void TiledEnd::sum_over_columns(const ScratchMatrix& slot, const RowBlockPositio
         columns_to_right(slot, place, half, lo, hi);
         each_depth([&](Value depth) {
           const LinesTarget other = other_columns(depth, lo);
-          b_.tile_mma(sums_block(tile_, true), {turned.buffer, depth * turned.stride + half * block, turned.stride},
-                      {other.buffer, other.base, other.line}, {*scratch_.values, 0, 2 * block}, hi - lo);
+          tile_mma(b_, sums_block(tile_, true), {turned.buffer, depth * turned.stride + half * block, turned.stride},
+                   {other.buffer, other.base, other.line}, {*scratch_.values, 0, 2 * block}, hi - lo);
         });
       });
     }
@@ -324,8 +325,9 @@ void TiledEnd::rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& 
     const ScratchMatrix& sums = scratch_.sums;
     const Value at = column * sums.stride + depth;
     const Builder::Lines right{scratch_.other, depth * (block_rows_ * tile_.slices()) + first_element, 2 * block};
-    if (!tile_.sliced) return b_.tile_mma(sums_block(tile_, true), {sums.buffer, at, sums.stride}, left, right, deep);
-    b_.tile_mma(sums_block(tile_, false), {*scratch_.block, 0, block}, left, right, deep);
+    if (!tile_.sliced)
+      return tile_mma(b_, sums_block(tile_, true), {sums.buffer, at, sums.stride}, left, right, deep);
+    tile_mma(b_, sums_block(tile_, false), {*scratch_.block, 0, block}, left, right, deep);
     settle_block(slot, place, column, depth, first, count);
     b_.for_loop(0, block, 1, [&](Value r) {
       for (int v = 0; v < block; v += lanes) {

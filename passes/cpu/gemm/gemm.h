@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/kernel/builder.h"
+#include "ir/kernel/machine/split_bf16.h"
 #include "ir/machine/cpu_info.h"
 #include "passes/lowering/load_operand.h"
 

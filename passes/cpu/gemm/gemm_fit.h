@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/kernel/limits.h"
+#include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm.h"
 #include "passes/cpu/gemm/register_tile.h"
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "ir/kernel/machine/tile_mma.h"
 #include "ir/support/error.h"
 
 namespace lathe::cpu {
@@ -115,7 +116,7 @@ class SlicePacker {
 void store_split_bf16(Builder& b, Buffer buffer, Value place, Value first, Value second) {
   first = first * slice_scale, second = second * slice_scale;
   for (int s = 0; s < kernel::tile_slices; ++s)
-    b.store(buffer, place + s * kernel::slice_elements, b.bf16_slices(first, second, s));
+    b.store(buffer, place + s * kernel::slice_elements, bf16_slices(b, first, second, s));
 }
 
 void emit_pack_left_split_bf16(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer,

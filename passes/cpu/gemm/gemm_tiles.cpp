@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/kernel/machine/tile_mma.h"
 #include "ir/machine/memory_units.h"
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_pack.h"
@@ -139,10 +140,10 @@ class TileGemm {
     }
     const auto block = [&](int width) {
       const auto multiply = [&](bool continues) {
-        Builder::TileBlock shape{.rows = rows, .columns = width, .continues = continues, .sliced = tile_.sliced};
+        kernel::TileBlock shape{.rows = rows, .columns = width, .continues = continues, .sliced = tile_.sliced};
         if (next)
           shape.prefetch_lines = prefetch_distance(), shape.prefetch = *next + (n - t.n0) / tile_.n_step() * share;
-        b_.tile_mma(shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
+        tile_mma(b_, shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
       };
       b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
     };

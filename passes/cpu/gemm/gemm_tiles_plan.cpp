@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm_fit.h"
 
 namespace lathe::cpu {

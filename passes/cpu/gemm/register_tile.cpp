@@ -1,5 +1,7 @@
 #include "passes/cpu/gemm/register_tile.h"
 
+#include "ir/kernel/machine/split_bf16.h"
+
 namespace lathe::cpu {
 
 using kernel::Builder;
@@ -13,7 +15,7 @@ Value in_every_lane(Builder& b, Value element, int lanes) {
 }
 
 Value multiply_add(Builder& b, Value x, Value y, Value sum) {
-  if (x.type.scalar == bf16) return b.dot_pairs(x, y, sum);
+  if (x.type.scalar == bf16) return dot_pairs(b, x, y, sum);
   return is_float(x.type.scalar) ? b.fma(x, y, sum) : x * y + sum;
 }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
+#include "ir/kernel/machine/mma.h"
 #include "ir/kernel/printer.h"
 #include "passes/gpu/lower_gpu.h"
 #include "runtime/cuda/kernel_cache.h"
@@ -33,8 +34,9 @@ bool is_attention(const kernel::Kernel& kernel) {
 }
 
 bool multiplies_on_tensor_cores(const kernel::Kernel& kernel) {
-  return is_attention(kernel) && std::any_of(kernel.values.begin(), kernel.values.end(),
-                                             [](const auto& in) { return in.op == kernel::Opcode::mma; });
+  return is_attention(kernel) && std::any_of(kernel.values.begin(), kernel.values.end(), [](const auto& in) {
+           return kernel::record_of(in) == &kernel::mma_record;
+         });
 }
 
 /// The error of fused code is at most twice that of the products and softmax one by one, in the same dtype.

@@ -6,6 +6,7 @@
 #include "frontend/initialize.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/training.h"
+#include "ir/kernel/machine/mma.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/compare.h"
 #include "tests/support/run_with_states.h"
@@ -71,8 +72,9 @@ Trained train(DType precision, const CompileOptions& options) {
   }
   for (const auto& [name, value] : executable.parameters().values()) trained.results.insert_or_assign(name, value);
   for (const kernel::Kernel& kernel : executable.program().kernels)
-    trained.on_tensor_cores += std::any_of(kernel.values.begin(), kernel.values.end(),
-                                           [](const auto& in) { return in.op == kernel::Opcode::mma; });
+    trained.on_tensor_cores += std::any_of(kernel.values.begin(), kernel.values.end(), [](const auto& in) {
+      return kernel::record_of(in) == &kernel::mma_record;
+    });
   return trained;
 }
 

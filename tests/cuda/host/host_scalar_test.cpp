@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/builder.h"
+#include "ir/kernel/machine/split_bf16.h"
 #include "ir/kernel/scalar_eval.h"
 #include "tests/cuda/host/host_cuda.h"
 
@@ -109,7 +110,7 @@ std::vector<Case> all_cases() {
       make_case("dot_pairs", {bf16, bf16, bf16, bf16, f32}, f32, [](Builder& b, const std::vector<Value>& a) {
         std::vector<int> in_turn;
         for (int i = 0; i < a[0].type.lanes; ++i) in_turn.insert(in_turn.end(), {i, a[0].type.lanes + i});
-        return b.dot_pairs(b.shuffle(a[0], a[1], in_turn), b.shuffle(a[2], a[3], in_turn), a[4]);
+        return dot_pairs(b, b.shuffle(a[0], a[1], in_turn), b.shuffle(a[2], a[3], in_turn), a[4]);
       }));
   return cases;
 }

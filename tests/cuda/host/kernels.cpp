@@ -1,6 +1,7 @@
 #include "tests/cuda/host/kernels.h"
 
 #include "ir/kernel/builder.h"
+#include "ir/kernel/machine/exchange.h"
 
 namespace lathe::test {
 
@@ -66,7 +67,7 @@ Kernel row_sum_kernel() {
 Kernel turn_kernel(DType dtype) {
   Builder b("turn");
   Buffer x = b.buffer("x", dtype, Access::read), y = b.buffer("y", dtype, Access::write);
-  const auto thread = [&](Value t) { b.store(y, t, b.from_lane(b.load(x, t), (t * 7 + 3) % 32)); };
+  const auto thread = [&](Value t) { b.store(y, t, from_lane(b, b.load(x, t), (t * 7 + 3) % 32)); };
   b.for_loop(0, 64, 1, thread, LoopKind::thread_x);
   return b.finish();
 }

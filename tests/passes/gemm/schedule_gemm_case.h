@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/kernel/interpreter.h"
+#include "ir/kernel/machine/tile_mma.h"
 #include "passes/cpu/gemm/gemm.h"
 
 /// Matrix products over small random operands, run by any runner of kernels and compared with plain loops.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/kernel/machine/mma.h"
+
 namespace lathe::gpu {
 
 using kernel::LoopKind;
@@ -85,8 +87,8 @@ void AttentionScores::multiply_by_tensor_cores(Product& p, const AttentionThread
   const kernel::Var sums = zero_vectors(b_, {f32, 2 * part.pairs()}, 1)[0];
   steps_.run(p.steps, thread.slot, [&](Value slot, Value) {
     for (int k = 0; k < p.steps.steps(); k += kernel::mma_depth)
-      b_.set(sums, b_.mma(p.rows.matrix(slot, k, part.row, WarpPart::rows),
-                          p.columns.matrix(slot, k, part.column, part.columns), b_.get(sums)));
+      b_.set(sums, mma(b_, p.rows.matrix(slot, k, part.row, WarpPart::rows),
+                       p.columns.matrix(slot, k, part.column, part.columns), b_.get(sums)));
   });
   for (int i = 0; i < part.pairs(); ++i) {
     const Value pair = b_.index(i);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/mma.h"
 #include "ir/machine/gpu_info.h"
 
 namespace lathe::gpu {
@@ -55,7 +57,7 @@ void AttentionSteps::start(std::vector<const Product*> products, const Attention
   b_.if_(kernel::logical_not(b_.get(*ahead_)),
          [&] { copy(*products_[0], here_, b_.index(0), thread, b_.get(*turn_)); });
   b_.set(*ahead_, b_.constant_int(boolean, 0));
-  b_.commit_copies();
+  commit_copies(b_);
 }
 
 /// Starts the copies of what comes after the product that runs.
@@ -75,7 +77,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
   const Value count = context_.dim(product.count);
   if (product.copies() && !under_way_) {
     copy(product, here_, b_.index(0), thread, b_.get(*turn_));
-    b_.commit_copies();
+    commit_copies(b_);
   }
   const auto bring = [&](Value first) {
     for (StagedOperand* o : product.operands)
@@ -84,7 +86,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
   bring(b_.index(0));
   b_.for_loop(0, count, steps, [&](Value first) {
     const Value slot = turn_ ? b_.get(*turn_) : b_.index(0), later = first + steps;
-    if (turn_) b_.wait_copies(0);
+    if (turn_) wait_copies(b_, 0);
     for (StagedOperand* o : product.operands)
       if (!o->copied()) o->put(thread, slot);
     b_.barrier();
@@ -98,7 +100,7 @@ void AttentionSteps::run(const Product& product, Value thread, const std::functi
       };
       const auto known = product.count.value();
       known && *known <= steps ? last() : b_.if_(later < count, others, last);
-      b_.commit_copies();
+      commit_copies(b_);
       b_.set(*turn_, other);
     }
     bring(later);  // under way while these are multiplied

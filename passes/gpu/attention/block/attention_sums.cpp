@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/kernel/machine/mma.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {
@@ -84,8 +85,8 @@ void AttentionSums::add(const AttentionThread& thread) {
     if (tile_.tensor_cores()) {
       const WarpPart warp(thread.slot, width());
       for (int k = 0; k < steps; k += kernel::mma_depth) {
-        const kernel::Builder::Matrix left{weights_, (first + k) * line + warp.row, line, WarpPart::rows, true};
-        b_.set(sums_[0], b_.mma(left, other_.matrix(slot, k, warp.column, warp.columns), b_.get(sums_[0])));
+        const kernel::MmaOperand left{weights_, (first + k) * line + warp.row, line, WarpPart::rows, true};
+        b_.set(sums_[0], mma(b_, left, other_.matrix(slot, k, warp.column, warp.columns), b_.get(sums_[0])));
       }
       return;
     }

@@ -1,5 +1,7 @@
 #include "passes/gpu/attention/block/staged_operand.h"
 
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/mma.h"
 #include "passes/gpu/chunks.h"
 
 namespace lathe::gpu {
@@ -65,8 +67,8 @@ void StagedOperand::copy(const AttentionPlace& tile, Value step, Value thread, V
     const Value inside = position < position_end && depth < depth_end;  // a chunk lies inside, or outside
     const OperandLoader::Element from = loader_.element(tile.outer, position, depth);
     const Value place = along_steps_ ? chunk.element * line() + chunk.step : chunk.step * line() + chunk.element;
-    b_.async_copy(memory_, slot * slot_elements_ + place, from.buffer, from.index,
-                  b_.select(inside, b_.index(copied_chunk), b_.index(0)));
+    async_copy(b_, memory_, slot * slot_elements_ + place, from.buffer, from.index,
+               b_.select(inside, b_.index(copied_chunk), b_.index(0)));
   });
 }
 
@@ -101,7 +103,7 @@ Value StagedOperand::load(Value step, Value element, int lanes) const {
   return b_.load(memory_, step * line() + element, lanes);
 }
 
-kernel::Builder::Matrix StagedOperand::matrix(Value slot, int step, Value first, int rows) const {
+kernel::MmaOperand StagedOperand::matrix(Value slot, int step, Value first, int rows) const {
   const bool of_steps = in_lines_of_steps();
   const Value inside = of_steps ? first * line() + step : first + step * line();
   return {memory_, slot * slot_elements_ + inside, line(), rows, !of_steps};

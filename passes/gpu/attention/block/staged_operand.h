@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/kernel/machine/mma.h"
 #include "passes/gpu/attention/block/attention_tile.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/attention/attention_operand.h"
@@ -35,7 +36,7 @@ class StagedOperand {
   /// What lies in the only slot.
   kernel::Value load(kernel::Value step, kernel::Value element, int lanes) const;
   /// 16 steps of `rows` elements from `first` on, for tensor cores.
-  kernel::Builder::Matrix matrix(kernel::Value slot, int step, kernel::Value first, int rows) const;
+  kernel::MmaOperand matrix(kernel::Value slot, int step, kernel::Value first, int rows) const;
 
  private:
   struct Chunk {

@@ -1,5 +1,7 @@
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
+#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/attention_tile_skip.h"
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"
 #include "passes/gpu/attention/wgmma/wgmma_sums.h"
@@ -100,7 +102,7 @@ class WgmmaAttention {
       const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread,
                                     WgmmaAttentionTile::consumers)[0];
       b_.barrier();  // the memory is used again
-      return b_.from_consumers(all);
+      return from_consumers(b_, all);
     });
     result_.finish(place.outer, place.row, place.thread);
   }
@@ -127,7 +129,7 @@ class WgmmaAttention {
       };
       b_.stage(fill, [&](Value slot) { tile(rows, place, column, slot); });
     });
-    b_.wait_sums(registers());
+    wait_sums(b_, registers());
     result_.scale(ScalarOp::mul, softmax_.finish(rows, place.thread));
     if (result_.part().divisor) divide(rows);
     store_rows(rows, place);
@@ -137,7 +139,7 @@ class WgmmaAttention {
   void tile(Scopes& rows, const Place& place, Value column, Value slot) {
     b_.set(scores_, b_.constant(f32, 0, scores_.type.lanes));
     multiply(b_, scores_, queries_, place.thread, keys_, slot, 0);
-    b_.wait_sums(registers());
+    wait_sums(b_, registers());
     const std::vector<Value> factors =
         softmax_.take(rows, {place.outer, place.row, column}, b_.get(scores_), place.thread);
     result_.scale(ScalarOp::mul, factors);

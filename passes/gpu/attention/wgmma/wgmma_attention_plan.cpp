@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
 namespace lathe::gpu {

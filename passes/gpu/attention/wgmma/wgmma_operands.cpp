@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/panels.h"
+#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/chunks.h"
 #include "passes/gpu/gpu_kernels.h"
 
@@ -54,7 +55,7 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
   });
 }
 
-kernel::Builder::Panels StationaryOperand::rows_of_group(Value thread, int k) const {
+kernel::Panels StationaryOperand::rows_of_group(Value thread, int k) const {
   return {shared_, thread / kernel::warpgroup_threads * kernel::panel_elements + k * positions_};
 }
 
@@ -74,7 +75,7 @@ void StreamedOperand::fill(Value slot, Value outer, Value position) const {
   boxes_->copy(shared_, outer, sums_positions_ ? zero : position, sums_positions_ ? position : zero, at);
 }
 
-kernel::Builder::Panels StreamedOperand::right(Value slot, int row, int k, bool turned) const {
+kernel::Panels StreamedOperand::right(Value slot, int row, int k, bool turned) const {
   return {shared_, slot * elements() + (k * rows_ + row * kernel::panel_side), transposed_ != turned};
 }
 
@@ -82,7 +83,7 @@ void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& lef
               const StreamedOperand& right, Value slot, int row) {
   for (int k = 0; k < left.depth(); k += kernel::wgmma_depth) {
     const int deep = std::min(kernel::wgmma_depth, (left.depth() - k + 15) / 16 * 16);
-    b.wgmma(sums, left.rows_of_group(thread, k), right.right(slot, row, k), deep);
+    wgmma(b, sums, left.rows_of_group(thread, k), right.right(slot, row, k), deep);
   }
 }
 

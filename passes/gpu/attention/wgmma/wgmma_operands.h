@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 
@@ -32,7 +33,7 @@ class StationaryOperand {
   /// the pipeline, which shows it to the groups when it begins.
   void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
   /// The 64 rows of the thread's group, from k on.
-  kernel::Builder::Panels rows_of_group(kernel::Value thread, int k) const;
+  kernel::Panels rows_of_group(kernel::Value thread, int k) const;
 
  private:
   kernel::Builder& b_;
@@ -65,7 +66,7 @@ class StreamedOperand {
   void fill(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
   /// A right operand: rows from `row` on, what is summed from k on. `turned`: of a tile of 64 rows these are summed,
   /// and it is the depth that makes columns.
-  kernel::Builder::Panels right(kernel::Value slot, int row, int k, bool turned = false) const;
+  kernel::Panels right(kernel::Value slot, int row, int k, bool turned = false) const;
 
  private:
   KernelContext& context_;

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "ir/kernel/machine/exchange.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"
 #include "passes/gpu/attention/wgmma/wgmma_elementwise.h"
 #include "passes/gpu/attention/wgmma/wgmma_positions.h"
@@ -120,7 +122,7 @@ class WgmmaOutputs {
         });
       });
     });
-    b_.wait_sums(registers());
+    wait_sums(b_, registers());
     for (const auto& sum : sums_) sum->finish(place.outer, place.first, place.thread);
   }
 
@@ -130,7 +132,7 @@ class WgmmaOutputs {
     for (std::size_t s = 0; s < stationary_.size(); ++s)
       multiply(b_, points_.scores()[s], *stationary_[s], place.thread, streamed(parts_.passes(*parts_.scores[s])),
                slot, first);
-    b_.wait_sums(registers());
+    wait_sums(b_, registers());
     points_.make_weights(position + first);
     for (std::size_t e = 0; e < sums_.size(); ++e) {
       const StreamedOperand& other = streamed(parts_.outputs[e]->other);
@@ -184,7 +186,7 @@ class WgmmaOutputs {
     });
     const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {b_.get(fine)}, place.thread, place.thread,
                                   WgmmaOutputTile::consumers)[0];
-    const Value told = b_.from_consumers(all);
+    const Value told = from_consumers(b_, all);
     return {b_.select(told, lo, b_.index(0)), b_.select(told, hi, rows_)};
   }
 

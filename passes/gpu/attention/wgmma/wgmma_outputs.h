@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
 namespace lathe::gpu {

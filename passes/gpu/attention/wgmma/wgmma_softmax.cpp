@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {

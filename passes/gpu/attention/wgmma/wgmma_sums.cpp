@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_positions.h"
 #include "passes/gpu/gpu_kernels.h"
 
@@ -39,10 +40,10 @@ void WgmmaSums::declare() {
 
 void WgmmaSums::clear() { gpu::clear(b_, sums_); }
 
-void WgmmaSums::add(Value weights, const std::function<kernel::Builder::Panels(int depth)>& right) {
+void WgmmaSums::add(Value weights, const std::function<kernel::Panels(int depth)>& right) {
   int first = 0;
   for (const kernel::Var sums : sums_) {
-    b_.wgmma(sums, weights, right(first));
+    wgmma(b_, sums, weights, right(first));
     first += 2 * sums.type.lanes;
   }
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/attention/block/attention_block_output.h"
 
 namespace lathe::gpu {
@@ -23,7 +24,7 @@ class WgmmaSums {
   void clear();
   const std::vector<kernel::Var>& vars() const { return sums_; }
   /// Starts to add weights * what `right` gives from a place of the depth on.
-  void add(kernel::Value weights, const std::function<kernel::Builder::Panels(int depth)>& right);
+  void add(kernel::Value weights, const std::function<kernel::Panels(int depth)>& right);
   /// Multiplies or divides the sums by a value of each row of the thread.
   void scale(ScalarOp op, const std::vector<kernel::Value>& by);
   /// Hands the sums of the block's positions from `first` on to what reads the product, two neighbours at a time.

@@ -1,5 +1,8 @@
 #include "passes/gpu/gemm/mma/mma_parts.h"
 
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/thread_sums.h"
+
 namespace lathe::gpu {
 
 using kernel::Value;
@@ -23,8 +26,8 @@ void TensorParts::copy(const Side& side, Value batch, Value row, Value k, Value 
   const PointInstruction& load = operand.operand.program[0];
   PointEmitter::Scope scope(side.loads, {{operand.batch, batch, 1}, {operand.rows, row, 1}, {operand.k, k, 1}}, {},
                             &side.top);
-  product.builder().async_copy(side.shared, place, product.context().buffer(product.buffer_of(load.buffer)),
-                               scope.place.position(load.form).base, inside(side, row, k, rows, depth));
+  async_copy(product.builder(), side.shared, place, product.context().buffer(product.buffer_of(load.buffer)),
+             scope.place.position(load.form).base, inside(side, row, k, rows, depth));
 }
 
 /// How many elements of a chunk lie inside the operand, at most or more than all; empty where all are known to.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/kernel/machine/async_copy.h"
+#include "ir/kernel/machine/mma.h"
 #include "passes/gpu/gemm/mma/mma_parts.h"
 #include "passes/gpu/gpu_kernels.h"
 
@@ -104,20 +106,20 @@ class TensorProduct {
         },
         LoopKind::unroll);
     b_.for_loop(lo, hi, mma_k_step, [&, row = row, column = column](Value first_k) {
-      b_.wait_copies(stages - 2);
+      wait_copies(b_, stages - 2);
       b_.barrier();
       const Value ahead = first_k + (stages - 1) * mma_k_step, next = (ahead - lo) / mma_k_step % stages;
       start(at, ahead, hi, next);
       const Value slot = (first_k - lo) / mma_k_step % stages;
       for (int k = 0; k < mma_k_step; k += kernel::mma_depth)
-        b_.set(sums, b_.mma(matrix(left_, slot, row, k, tile_.warp_rows()),
-                            matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
+        b_.set(sums, mma(b_, matrix(left_, slot, row, k, tile_.warp_rows()),
+                         matrix(right_, slot, column, k, tile_.warp_columns()), b_.get(sums)));
       put(next);
     });
     return b_.get(sums);
   }
 
-  Builder::Matrix matrix(const Operand& o, Value slot, Value row, int k, int rows) const {
+  kernel::MmaOperand matrix(const Operand& o, Value slot, Value row, int k, int rows) const {
     const bool along_k = o.side.along_k();
     const Value inside = along_k ? row * o.line() + k : row + k * o.line();
     return {o.side.shared, slot * o.stage() + inside, o.line(), rows, !along_k};
@@ -152,7 +154,7 @@ class TensorProduct {
       if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
       if (right_.copies) copy(right_, at.batch, at.n, first_k, slot);
     });
-    b_.commit_copies();
+    commit_copies(b_);
     if (!left_.copies) bring(left_, at.batch, at.m, first_k);
     if (!right_.copies) bring(right_, at.batch, at.n, first_k);
   }
@@ -191,7 +193,7 @@ class TensorProduct {
 
   void finish(const Place& at, Value t, Value sums) {
     const kernel::Buffer tile = left_.side.shared;
-    b_.wait_copies(0);
+    wait_copies(b_, 0);
     b_.barrier();
     store_sums(tile, b_.index(0), TensorParts::line(tile_), t, sums);
     b_.barrier();

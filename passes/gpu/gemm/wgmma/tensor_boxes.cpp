@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/kernel/machine/copy_box.h"
+#include "ir/kernel/machine/wgmma.h"
+
 namespace lathe::gpu {
 
 namespace {
@@ -105,7 +108,7 @@ void BoxCopies::copy_box(kernel::Buffer to, kernel::Value batch, kernel::Value r
     const kernel::Value number = axis.below.is(1) ? index : index / context_.dim(axis.below);
     at.push_back(axis.outermost ? number : number % context_.dim(axis.size));
   }
-  context_.builder.copy_box(to, place, map_, at);
+  kernel::copy_box(context_.builder, to, place, map_, at);
 }
 
 }  // namespace lathe::gpu

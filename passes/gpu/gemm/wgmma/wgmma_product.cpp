@@ -1,6 +1,7 @@
 #include <algorithm>
 
-#include "ir/kernel/panels.h"
+#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/gemm/mma/mma_parts.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 
@@ -134,13 +135,13 @@ class WgmmaProduct {
           const Value right = slot * stage(tile_.columns) + static_cast<std::int64_t>(j) *
                                                                 (kernel::wgmma_columns / kernel::panel_side) *
                                                                 kernel::panel_elements;
-          b_.wgmma(sums[j], {parts_.left.shared, left, !parts_.left.along_k()},
-                   {parts_.right.shared, right, !parts_.right.along_k()});
+          wgmma(b_, sums[j], {parts_.left.shared, left, !parts_.left.along_k()},
+                {parts_.right.shared, right, !parts_.right.along_k()});
         }
       };
       b_.stage(fill, use);
     });
-    b_.wait_sums(sums);
+    wait_sums(b_, sums);
     return sums;
   }
 

@@ -1,6 +1,8 @@
-#include "codegen/llvm/tile_ops.h"
+#include "ir/kernel/machine/tile_mma.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/llvm/machine/hooks.h"
 
 namespace lathe::codegen {
 
@@ -15,7 +17,37 @@ constexpr int f32_bytes = 4, bf16_bytes = 2;
 
 int sum_tile(int row, int column) { return 2 * row + column; }
 
-}  // namespace
+/// A matrix in memory: its first element, and how far it is from one line to the next, in elements, inside in bytes.
+struct TileMatrix {
+  llvm::Value *first = nullptr, *line = nullptr;
+};
+
+/// Emits a tile_mma as AMX instructions. Of the eight tile registers, all of 16 rows of 64 bytes, 0 to 3 are sums,
+/// 4 and 5 rows of the left operand, 6 and 7 columns of the right one.
+class TileOps {
+ public:
+  explicit TileOps(llvm::IRBuilder<>& builder) : b_(builder) {}
+
+  /// Sets the shapes of the tile registers, once before all products of a function.
+  void configure();
+  /// Leaves the thread as one that has never used the registers.
+  void release();
+  /// ahead: where the lines lie that mma asks for; null if it asks for none.
+  void multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left, const TileMatrix& right,
+                llvm::Value* depth, llvm::Value* ahead);
+
+ private:
+  void call(llvm::Intrinsic::ID id, llvm::ArrayRef<int> registers);
+  void access(llvm::Intrinsic::ID id, int tile, llvm::Value* at, llvm::Value* line);
+  void load(int tile, llvm::Value* at, llvm::Value* line);
+  llvm::Value* times(llvm::Value* value, int by);
+  void ask_for_lines(llvm::Value* from, int first, int last);
+  void step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right);
+  void step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k,
+                      llvm::Value* ahead);
+
+  llvm::IRBuilder<>& b_;
+};
 
 /// The 64 bytes of LDTILECFG: palette 1, at 16 the bytes of a row of each register (16 bits), at 48 its rows (8
 /// bits).
@@ -136,5 +168,28 @@ void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const
   b_.SetInsertPoint(after);
   for_sums([&](int tile, Value* at) { access(llvm::Intrinsic::x86_tilestored64, tile, at, to.line); });
 }
+
+llvm::Value* emit_tile_mma(const kernel::Instruction& in, KernelCode& kernel) {
+  const auto s = kernel::TileMma::of(in);
+  const auto matrix = [&](const kernel::TileMma::Matrix& m) {
+    return TileMatrix{kernel.address(m.buffer, m.first), kernel.value(m.line)};
+  };
+  Value* ahead = s.prefetch == kernel::none ? nullptr : kernel.address(s.left.buffer, s.prefetch);
+  const TileMatrix right = matrix(s.right), left = matrix(s.left), sums = matrix(s.sums);
+  TileOps(kernel.builder()).multiply(s, sums, left, right, kernel.value(s.depth), ahead);
+  return nullptr;
+}
+
+std::string_view lacks_tiles(const TargetCpu& target) { return target.has_tiles() ? "" : "AMX"; }
+void configure_tiles(llvm::IRBuilder<>& builder) { TileOps(builder).configure(); }
+void release_tiles(llvm::IRBuilder<>& builder) { TileOps(builder).release(); }
+
+constexpr MachineHook tile_table[] = {
+    {&kernel::tile_mma_record, emit_tile_mma, lacks_tiles, configure_tiles, release_tiles}};
+
+}  // namespace
+
+extern const std::span<const MachineHook> tile_hooks;
+constinit const std::span<const MachineHook> tile_hooks{tile_table};
 
 }  // namespace lathe::codegen

@@ -1,0 +1,105 @@
+#include "ir/kernel/machine/copy_box.h"
+
+#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/run.h"
+
+namespace lathe::kernel {
+
+constinit const MachineRecord copy_box_record = machine_record<CopyBox>({.name = "copy_box",
+                                                                         .args = {2, 1 + most_map_dims + 1},
+                                                                         .buffers = {1, 1},
+                                                                         .of_map = true,
+                                                                         .fills = Fills::first_producer,
+                                                                         .shared_alignment = panel_alignment});
+
+CopyBox CopyBox::of(const Instruction& in) {
+  return {in.machine->buffers[0].id, in.args[0], in.machine->map, {in.args.begin() + 1, in.args.end()}};
+}
+
+Instruction CopyBox::instruction() const {
+  std::vector<ValueId> args = {to_index};
+  args.insert(args.end(), at.begin(), at.end());
+  return machine_instruction({.record = &copy_box_record, .buffers = {{to, Access::write}}, .map = map},
+                             std::move(args));
+}
+
+void CopyBox::verify(const MachineRules& rules) const {
+  const TensorMap& boxes = rules.kernel.maps[static_cast<std::size_t>(map)];
+  const BufferInfo& target = rules.buffer(to);
+  rules.require(target.space == Space::shared && target.dtype == rules.buffer(boxes.from).dtype, "copy_buffers",
+                "a copy_box to {}, which is not shared or of another type", target.name);
+  rules.require(at.size() == boxes.sizes.size(), "arity", "a copy_box by {} coordinates", at.size());
+  rules.want(to_index, {i64, 1}, "the index of a copy_box");
+  for (const ValueId id : at) rules.want(id, {i64, 1}, "a coordinate of a copy_box");
+  const Instruction& first = rules.value(to_index);
+  rules.require(first.op != Opcode::constant || first.integer % (panel_alignment / 2) == 0, "alignment",
+                "a copy_box to {}[{}], which is no multiple of {} bytes", target.name, first.integer,
+                panel_alignment);
+  rules.require(rules.place.producers > 0 && rules.place.branches == 0, "copy_place",
+                "a copy_box in a branch or outside the producer of a stage");
+}
+
+std::string CopyBox::text(const MachineText& text) const {
+  std::string result = fmt::format("copy_box {}[{}] = m{}[", text.buffer(to), text.value(to_index), map);
+  for (std::size_t i = 0; i < at.size(); ++i) result += (i ? ", " : "") + text.value(at[i]);
+  return result + "]";
+}
+
+namespace {
+
+/// A tensor that boxes are copied of.
+struct MappedTensor {
+  Target from;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> sizes, strides;
+};
+
+/// The elements of a box, as they lie in panels. Throws for an offset or stride that is no multiple of 16 bytes.
+std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>& box,
+                             const std::vector<std::int64_t>& at, const Actor& actor) {
+  tensor.from.check_alignment(16, tensor.offset);
+  for (const std::int64_t stride : tensor.strides)
+    if (stride % 8 != 0)
+      tensor.from.fail(fmt::format("a map of {} by {}, no multiple of 16 bytes", tensor.from.info->name, stride),
+                       "alignment");
+  int lines = 1;
+  for (std::size_t d = 1; d < box.size(); ++d) lines *= box[d];
+  std::vector<Scalar> values(static_cast<std::size_t>(lines * panel_side));
+  for (int line = 0; line < lines; ++line) {
+    std::int64_t first = tensor.offset;
+    bool inside = true;
+    for (std::size_t d = 1, rest = static_cast<std::size_t>(line); d < box.size(); ++d) {
+      const auto count = static_cast<std::size_t>(box[d]);
+      const std::int64_t place = at[d] + static_cast<std::int64_t>(rest % count);
+      inside = inside && place >= 0 && place < tensor.sizes[d];
+      first += place * tensor.strides[d - 1];
+      rest /= count;
+    }
+    for (int e = 0; inside && e < panel_side; ++e)
+      if (const std::int64_t place = at[0] + e; place >= 0 && place < tensor.sizes[0])
+        values[static_cast<std::size_t>(panel_place(line, e))] = tensor.from.load(first + place, actor);
+  }
+  return values;
+}
+
+}  // namespace
+
+void CopyBox::interpret(const MachineRun& run, ValueId, Thread& t) const {
+  if (t.position[0] != run.consumers()) return;
+  const TensorMap& boxes = run.kernel().maps[static_cast<std::size_t>(map)];
+  const Target target = run.target(to, t);
+  const MappedTensor from{run.target(boxes.from, t), run.integer(boxes.offset, t), run.integers(boxes.sizes, t),
+                          run.integers(boxes.strides, t)};
+  target.check_alignment(panel_alignment, run.integer(to_index, t));
+  const Actor actor = run.actor(t);
+  t.copies.start(t.scratch[static_cast<std::size_t>(to)], target, run.integer(to_index, t),
+                 read_box(from, boxes.box, run.integers(at, t), actor), actor);
+}
+
+void copy_box(Builder& builder, Buffer to, Builder::Bound to_index, int map, const std::vector<Value>& at) {
+  CopyBox copy{.to = to.id, .to_index = builder.bound(to_index).id, .map = map};
+  for (const Value v : at) copy.at.push_back(v.id);
+  builder.machine(copy.instruction());
+}
+
+}  // namespace lathe::kernel

@@ -1,0 +1,86 @@
+#include "ir/kernel/machine/split_bf16.h"
+
+#include <bit>
+
+#include "ir/kernel/builder_checks.h"
+#include "ir/kernel/machine/run.h"
+
+namespace lathe::kernel {
+
+Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
+  float sum = flushed(c.real);
+  for (const int i : {1, 0}) sum = flushed_fma(a[i].real, b[i].real, sum);
+  return {.real = sum};
+}
+
+Scalar evaluate_slice(Scalar x, std::int64_t slice) {
+  constexpr std::uint32_t high = 0xffff0000, half = 0x8000;
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  const auto nearest = [&](float value) { return std::bit_cast<float>((bits(value) + half) & high); };
+  const auto value = static_cast<float>(x.real);
+  const float first = nearest(value), rest = value - first, second = nearest(rest);
+  const float slices[] = {first, second, rest - second};
+  return {.real = std::bit_cast<float>(bits(slices[slice]) & high)};
+}
+
+constinit const MachineRecord dot_pairs_record =
+    machine_record<DotPairs>({.name = "dot_pairs", .args = {3, 3}, .gives_value = true, .is_pure = true});
+
+DotPairs DotPairs::of(const Instruction& in) { return {in.type, in.args[0], in.args[1], in.args[2]}; }
+Instruction DotPairs::instruction() const {
+  return machine_instruction({.record = &dot_pairs_record}, {a, b, sum}, type);
+}
+
+void DotPairs::verify(const MachineRules& rules) const {
+  for (const ValueId pairs : {a, b}) rules.want(pairs, {bf16, 2 * type.lanes}, "an operand of dot_pairs");
+  rules.want(sum, type, "the sum of dot_pairs");
+  want(rules.kernel, type, {f32, type.lanes}, "a dot_pairs");
+}
+
+std::string DotPairs::text(const MachineText& text) const { return plain_text("dot_pairs", {a, b, sum}, text); }
+
+void DotPairs::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+  const Scalar *left = run.lanes(a, t), *right = run.lanes(b, t), *sums = run.lanes(sum, t);
+  Scalar* out = run.lanes(id, t);
+  for (int i = 0; i < type.lanes; ++i) out[i] = evaluate_dot_pair(left + 2 * i, right + 2 * i, sums[i]);
+}
+
+Value dot_pairs(Builder& builder, Value a, Value b, Value sum) {
+  const Type pairs{bf16, 2 * sum.type.lanes};
+  require(a.type == pairs && b.type == pairs && sum.type.scalar == f32, "dot_pairs of {}, {}, {}", to_string(a.type),
+          to_string(b.type), to_string(sum.type));
+  return builder.machine(DotPairs{sum.type, a.id, b.id, sum.id}.instruction());
+}
+
+constinit const MachineRecord bf16_slices_record = machine_record<Bf16Slices>(
+    {.name = "bf16_slices", .args = {2, 2}, .attributes = 1, .gives_value = true, .is_pure = true});
+
+Bf16Slices Bf16Slices::of(const Instruction& in) {
+  return {in.type, in.args[0], in.args[1], in.machine->attributes[0]};
+}
+Instruction Bf16Slices::instruction() const {
+  return machine_instruction({.record = &bf16_slices_record, .attributes = {slice}}, {a, b}, type);
+}
+
+void Bf16Slices::verify(const MachineRules& rules) const {
+  for (const ValueId from : {a, b}) rules.want(from, {f32, type.lanes / 2}, "an operand of bf16_slices");
+  want(rules.kernel, type, {bf16, rules.value(a).type.lanes * 2}, "a bf16_slices");
+  rules.require(slice >= 0 && slice < tile_slices, "tile_slices", "slice {} of an f32", slice);
+}
+
+std::string Bf16Slices::text(const MachineText& text) const {
+  return plain_text(fmt::format("bf16_slices.{}", slice), {a, b}, text);
+}
+
+void Bf16Slices::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+  const Scalar *even = run.lanes(a, t), *odd = run.lanes(b, t);
+  Scalar* out = run.lanes(id, t);
+  for (int i = 0; i < type.lanes; ++i) out[i] = evaluate_slice((i % 2 ? odd : even)[i / 2], slice);
+}
+
+Value bf16_slices(Builder& builder, Value a, Value b, int slice) {
+  require(a.type == b.type && a.type.scalar == f32, "bf16_slices of {}, {}", to_string(a.type), to_string(b.type));
+  return builder.machine(Bf16Slices{{bf16, 2 * a.type.lanes}, a.id, b.id, slice}.instruction());
+}
+
+}  // namespace lathe::kernel
