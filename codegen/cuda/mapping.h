@@ -20,6 +20,7 @@ struct Mapping {
 };
 
 /// Reads the mapping off a verified kernel. Throws InternalError with the label of the rule that it breaks:
+///   machine_hook    machine operations have a hook
 ///   mapped          no parallel loop: that is a CPU's schedule
 ///   thread_bounds   thread loops have constant bounds, and a block has at most 1024 threads
 ///   barrier_threads a thread loop with a barrier inside is as long as any other of its kind, so that every thread of
@@ -48,8 +49,8 @@ std::vector<MappedTensor> mapped_tensors(const kernel::Kernel& kernel, std::span
 int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
 /// Where `bytes` of shared memory begin if `used` are taken, which then counts them.
 std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment);
-/// Words of 8 bytes in shared memory that a pipeline takes: two barriers a stage, and what from_consumers goes
-/// through.
+/// Words of 8 bytes in shared memory that a pipeline takes: two barriers a stage, and where consumers tell
+/// producers something.
 std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline);
 
 /// The iterations of a loop whose bounds are constants; -1 where they are not.

@@ -282,7 +282,7 @@ class Interpreter : MachineRun {
     in_pipeline_->turn = -1;
   }
 
-  /// A serial loop with a barrier or mma inside: all threads must run it equally often.
+  /// A serial loop with something collective inside: all threads must run it equally often.
   void uniform_loop(const Loop& loop, std::span<Thread* const> threads) {
     if (threads.empty()) return;
     const std::int64_t count = trip_count(loop, *threads[0]);
@@ -300,7 +300,7 @@ class Interpreter : MachineRun {
   const Kernel& kernel_;
   std::span<const BoundBuffer> buffers_;
   RunOptions options_;
-  std::unordered_map<const Loop*, bool> is_collective_;  // a barrier or an mma stands inside
+  std::unordered_map<const Loop*, bool> is_collective_;  // something collective stands inside
   Thread main_;
   std::int64_t status_ = 0, phase_ = 0, steps_ = 0, turns_ = 0;
   const StagePipeline* ring_ = nullptr;  // that runs

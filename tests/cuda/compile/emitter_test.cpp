@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/builder.h"
+#include "ir/kernel/machine/split_bf16.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/kernels.h"
 
@@ -220,4 +221,13 @@ TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
                b.for_loop(0, 4, 1, [&](Value t) { b.store(own, t, zero(b)); }, LoopKind::thread_x);
              }),
              Contains("[scratch_place]"));
+}
+
+TEST_CASE("a machine operation of a CPU is refused by its name") {
+  const Kernel kernel = one_block("slices", 32, [](Builder& b, Value) {
+    const Value x = b.constant(f32, 1, 16);
+    bf16_slices(b, x, x, 0);
+  });
+  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel slices: bf16_slices in a kernel for the GPU") &&
+                                            Catch::Contains("[machine_hook]"));
 }
