@@ -11,7 +11,8 @@ namespace lathe {
 /// added one by one (Pearce and Kelly, 2006: what lies between the two is sorted again, no more). It bounds searches
 /// for paths: who comes earlier depends on nobody later.
 ///
-/// `Edges` has befores(i, f) and afters(i, f), which call f(j) for those that i depends on, and that depend on i.
+/// `Edges` has befores(i, f) and afters(i, f), which call f(j) for those that i depends on, and that depend on i, and
+/// before_count(i) and after_count(i), about how many that are.
 template <class Edges>
 class OnlineOrder {
  public:
@@ -76,11 +77,19 @@ class OnlineOrder {
       };
     };
     seen_[at(target)] = from_target;
-    for (std::size_t s = 0, r = 0; !met && s < sources.size() && r < readers.size(); ++s, ++r) {
-      const int reader = readers[r], source = sources[s];
-      if (known(reader)) return true;
-      edges_.befores(source, look(sources, from_source, from_target));
-      if (!met) edges_.afters(reader, look(readers, from_target, from_source));
+    // The end that has cost fewer edges goes on, so that one with many is seldom listed.
+    std::size_t s = 0, r = 0, asked = 0, source_edges = 0, reader_edges = 0;
+    while (!met && s < sources.size() && r < readers.size()) {
+      if (asked == r && known(readers[asked++])) return true;
+      const std::size_t source_next = source_edges + edges_.before_count(sources[s]),
+                        reader_next = reader_edges + edges_.after_count(readers[r]);
+      if (source_next <= reader_next) {
+        edges_.befores(sources[s++], look(sources, from_source, from_target));
+        source_edges = source_next;
+      } else {
+        edges_.afters(readers[r++], look(readers, from_target, from_source));
+        reader_edges = reader_next;
+      }
     }
     return met;
   }

@@ -39,6 +39,8 @@ class RegionGraph {
   void afters(int unit, F&& f) const {
     for_members(unit, [&](ir::ValueId member) { reader_units(member, f); });
   }
+  std::size_t before_count(int unit) const { return count_of(unit, reads_); }
+  std::size_t after_count(int unit) const { return count_of(unit, readers_); }
 
  private:
   static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
@@ -60,6 +62,12 @@ class RegionGraph {
   void reader_units(ir::ValueId value, F&& f) const {
     for (const ir::ValueId reader : readers_[at(value)])
       if (const int to = unit(reader); to >= 0 && to != unit(value)) f(to);
+  }
+  template <class Lists>
+  std::size_t count_of(int unit, const Lists& lists) const {
+    std::size_t count = 0;
+    for_members(unit, [&](ir::ValueId member) { count += lists[at(member)].size(); });
+    return count;
   }
   std::vector<int> sorted_units() const;
 

@@ -66,6 +66,8 @@ class Order {
   void afters(int r, F&& f) const {
     for (const int then : after(r)) f(then);
   }
+  std::size_t before_count(int r) const { return before_[static_cast<std::size_t>(r)].size(); }
+  std::size_t after_count(int r) const { return after(r).size(); }
 
  private:
   bool connect(int first, int then) {

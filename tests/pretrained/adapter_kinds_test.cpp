@@ -79,7 +79,9 @@ void check_adapter(const AdapterCase& which, const Load& load, DType dtype) {
   build(*on.model.model, c, dtype);
   c.g.output("logits", c.outputs.at("logits"));
   c.g.output("loss", c.loss);
-  const std::vector<nn::Parameter> trained = on.lora->parameters();
+  std::vector<nn::Parameter> trained = on.lora->parameters();
+  // Vectors of sentences do not depend on the pooler.
+  std::erase_if(trained, [](const nn::Parameter& each) { return each.name().find(".pooler.") != std::string::npos; });
   std::vector<Tensor> wanted;
   for (const nn::Parameter& parameter : trained) wanted.push_back(parameter.in(c.g));
   const std::vector<Tensor> gradients = grad(c.loss, wanted);
@@ -123,9 +125,9 @@ void check_adapter(const AdapterCase& which, const Load& load, DType dtype) {
       s.g, s.loss,
       AdamW{.lr = t.lr, .beta1 = t.beta1, .beta2 = t.beta2, .eps = t.eps, .weight_decay = t.weight_decay},
       {.trainable = nn::trainable(*on.model.model)});
+  Executable exe = compile(step, {.parameters = weights, .cache = &store});
   for (auto& [name, value] : initial_values(step, {}, 1))
     if (name.starts_with("optimizer.")) weights.set(name, std::move(value));
-  Executable exe = compile(step, {.parameters = weights, .cache = &store});
   const HostTensor want = expected.tensor("train_loss");
   HostTensor losses(f64, want.shape());
   for (std::int64_t i = 0; i <= t.steps; ++i) losses.set(i, exe.run(s.values).at("loss").get(0));
@@ -140,14 +142,16 @@ void check_files(const AdapterCase& which, const Load& load) {
   pretrained::save_lora(*on.lora, on.model.weights, folder / "adapter");
   const auto was = SafetensorsFile::open(which.folder() / "adapter_model.safetensors");
   const auto is = SafetensorsFile::open(folder / "adapter" / "adapter_model.safetensors");
-  CHECK(is.names() == was.names());
+  CHECK(is.names().size() == was.names().size());
   for (const std::string& name : was.names()) {
     INFO(name);
+    REQUIRE(is.contains(name));
     CHECK(test::error_of(is.tensor(name), was.tensor(name)) == 0);
   }
   const auto json_of = [](const std::filesystem::path& path) { return nlohmann::json::parse(std::ifstream(path)); };
   const nlohmann::json before = json_of(which.folder() / "adapter_config.json");
-  for (const auto& [key, value] : json_of(folder / "adapter" / "adapter_config.json").items()) {
+  const nlohmann::json after = json_of(folder / "adapter" / "adapter_config.json");
+  for (const auto& [key, value] : after.items()) {
     INFO(key);
     CHECK(value == before.at(key));
   }

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -49,6 +50,28 @@ TEST_CASE("embed writes vectors of texts, files and standard input", "[tools]") 
   }
   CHECK(i == 3);
   CHECK_THAT(file.out, StartsWith(" 1.0000 ") && Contains("  t9 t5\n"));
+}
+
+TEST_CASE("embed takes an adapter, and merge writes the encoder with it", "[tools]") {
+  const Scratch scratch;
+  prepare(scratch);
+  fs::copy(test::test_data("hf/adapters/bert_embed_lora/adapter"), scratch.path("adapter"));
+  const auto vectors = [&](const std::string& of) {
+    const auto ran = run_lathe(scratch, "embed " + of + " -f texts.txt --dtype f64 -o v.safetensors --threads 1");
+    CAPTURE(of, ran.err);
+    REQUIRE(ran.status == 0);
+    return SafetensorsFile::open(scratch.path("v.safetensors")).tensor("vectors");
+  };
+  REQUIRE(run_lathe(scratch, "merge model --adapter adapter -o merged").status == 0);
+  CHECK(fs::exists(scratch.path("merged/modules.json")));
+  const HostTensor with = vectors("model --adapter adapter"), merged = vectors("merged"), without = vectors("model");
+  double difference = 0, change = 0;
+  for (std::int64_t i = 0; i < with.numel(); ++i) {
+    difference = std::max(difference, std::abs(with.get(i) - merged.get(i)));
+    change = std::max(change, std::abs(with.get(i) - without.get(i)));
+  }
+  CHECK(difference < 1e-5);
+  CHECK(change > 1e-2);
 }
 
 TEST_CASE("embed refuses what it cannot do", "[tools]") {

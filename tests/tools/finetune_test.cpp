@@ -202,6 +202,29 @@ TEST_CASE("an adapter stands for its model in every command, and merges into a m
   CHECK(run_lathe(scratch, "generate moved --adapter adapter " + told).out == text.out);
 }
 
+TEST_CASE("finetune trains an adapter further", "[tools][finetune]") {
+  const Scratch scratch;
+  const std::string tune = prepare(scratch);
+  REQUIRE(run_lathe(scratch, tune + "--lora r=4 --steps 6 -o adapter").status == 0);
+  const std::string further = "finetune adapter" + tune.substr(tune.find(" --"));
+  const auto ran = run_lathe(scratch, further + "--steps 12 -o further");
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.status == 0);
+  // It starts where the other ended.
+  CHECK(metrics(scratch, "further").front()["loss"] < metrics(scratch, "adapter").front()["loss"]);
+  // The same as with the model named, whose adapter it is.
+  REQUIRE(run_lathe(scratch, tune + "--adapter adapter --steps 12 -o named").status == 0);
+  CHECK(scratch.read("named/adapter_model.safetensors") == scratch.read("further/adapter_model.safetensors"));
+  const auto refused = [&](const std::string& arguments, const std::string& label) {
+    const auto failed = run_lathe(scratch, arguments);
+    INFO(arguments << "\n" << failed.out << failed.err);
+    CHECK(failed.status == 1);
+    CHECK_THAT(failed.err, Contains("[" + label + "]"));
+  };
+  refused(further + "--lora r=8 -o other", "lora_option");
+  refused(further + "-o adapter", "output_folder");
+}
+
 TEST_CASE("finetune learns plain text and source files in parts", "[tools][finetune]") {
   const Scratch scratch;
   prepare(scratch);

@@ -73,6 +73,13 @@ TEST_CASE("generate writes with an encoder and a decoder, one text, several, and
   CHECK_THAT(scratch.read("t5.lathe"), Contains("source_keys") && Contains("key_cache"));
   CHECK(run_lathe(scratch, "verify t5.lathe --dim B=2,source_length=5,capacity=16,length=7 --input t5").status == 0);
   CHECK(run_lathe(scratch, "run t5 --random --dim B=2,S=5,T=3").status == 0);
+  fs::copy(test_data("hf/adapters/t5_lora/adapter"), scratch.path("adapter"));
+  REQUIRE(run_lathe(scratch, "merge t5 --adapter adapter -o merged").status == 0);
+  const auto adapted = run_lathe(scratch, command + "--adapter adapter 't9 t20 t31 t7'");
+  CAPTURE(adapted.err);
+  CHECK(adapted.status == 0);
+  CHECK(run_lathe(scratch, "generate merged -q -n 6 --threads 1 't9 t20 t31 t7'").out == adapted.out);
+  CHECK_THAT(run_lathe(scratch, "model t5 --adapter adapter").out, Contains("lora_A"));
   const auto refused = run_lathe(scratch, "generate " + model("qwen3") + " x --beams 2");
   CHECK(refused.status == 1);
   CHECK_THAT(refused.err, Contains("[generation_beams]"));

@@ -28,3 +28,11 @@ function(lathe_precompile target)
                                               -Wno-stringop-overread)
   endif()
 endfunction()
+
+# Tests wait for what they call, not for themselves: compiling them takes longer than optimizing them saves. Builds
+# without LATHE_UNITY optimize them, and have the warnings that only this gives.
+function(lathe_unoptimized target)
+  if(LATHE_UNITY)
+    target_compile_options(${target} PRIVATE -O0 -g0)
+  endif()
+endfunction()
