@@ -155,6 +155,12 @@ constexpr AttrSpec block_attrs[] = {
     ranks_attr,
     {"dim", AttrKind::integer, true, {}, "the dim of which each process holds a part"},
     {"outer", AttrKind::dim, true, {}, "the dim is so many blocks, of each of which a process holds its part"}};
+constexpr AttrSpec all_gather_attrs[] = {
+    block_attrs[0],
+    block_attrs[1],
+    block_attrs[2],
+    block_attrs[3],
+    {"again", AttrKind::boolean, false, false, "it gathers what was gathered before and not kept"}};
 constexpr AttrSpec all_to_all_attrs[] = {
     axis_attr,
     ranks_attr,
@@ -200,7 +206,7 @@ constinit const Op mesh_index = {
 constinit const Op all_reduce = exchange("all_reduce", "the values of all processes of a mesh axis, combined",
                                          all_reduce_attrs, all_reduce_labels, all_reduce_infer, all_reduce_samples);
 constinit const Op all_gather = exchange("all_gather", "the parts of all processes of a mesh axis, joined",
-                                         block_attrs, all_gather_labels, all_gather_infer, block_samples);
+                                         all_gather_attrs, all_gather_labels, all_gather_infer, block_samples);
 constinit const Op reduce_scatter =
     exchange("reduce_scatter", "each process's part of the sum of the values of all processes of a mesh axis",
              block_attrs, reduce_scatter_labels, reduce_scatter_infer, block_samples);
@@ -228,20 +234,22 @@ Value all_reduce(const Value& a, const MeshAxis& axis, std::string_view combine)
 
 namespace {
 
-Value in_blocks(const Op& op, const Value& a, const MeshAxis& axis, int dim, const Dim& outer) {
+Attributes in_blocks(const MeshAxis& axis, int dim, const Dim& outer) {
   Attributes attrs = along(axis);
   attrs.set("dim", static_cast<std::int64_t>(dim));
   attrs.set("outer", outer);
-  return apply(op, {a}, std::move(attrs));
+  return attrs;
 }
 
 }  // namespace
 
-Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer) {
-  return in_blocks(ops::all_gather, a, axis, dim, outer);
+Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer, bool again) {
+  Attributes attrs = in_blocks(axis, dim, outer);
+  if (again) attrs.set("again", true);
+  return apply(ops::all_gather, {a}, std::move(attrs));
 }
 Value reduce_scatter(const Value& a, const MeshAxis& axis, int dim, const Dim& outer) {
-  return in_blocks(ops::reduce_scatter, a, axis, dim, outer);
+  return apply(ops::reduce_scatter, {a}, in_blocks(axis, dim, outer));
 }
 
 }  // namespace lathe::ir

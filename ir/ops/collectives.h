@@ -20,8 +20,9 @@ struct MeshAxis {
 Value mesh_index(GraphBuilder& b, const MeshAxis& axis);  ///< i64[]
 /// combine: sum, max or min.
 Value all_reduce(const Value& a, const MeshAxis& axis, std::string_view combine);
-/// Dim `dim`, of (outer, size) elements, becomes (outer, ranks, size): process r's part stands at index r.
-Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1);
+/// Dim `dim`, of (outer, size) elements, becomes (outer, ranks, size): process r's part stands at index r. One that
+/// gathers `again` is a node of its own beside the first, so that its value need not be kept until then.
+Value all_gather(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1, bool again = false);
 /// The sum over processes; dim `dim`, of (outer, ranks, size) elements, becomes (outer, size).
 Value reduce_scatter(const Value& a, const MeshAxis& axis, int dim, const Dim& outer = 1);
 

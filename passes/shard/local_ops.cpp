@@ -22,31 +22,36 @@ Value shown_as(const Value& a, const Shape& shape) {
   return ir::view(rules::view_strides(a.type(), shape) ? a : ir::contiguous(a), shape);
 }
 
-Value take_split(const Value& a, const SplitDim& split, const MeshAxis& axis) {
+Value take_split(const Value& a, int dim, const Dim& outer, const MeshAxis& axis) {
   Shape parts, result;
   for (int d = 0; d < a.rank(); ++d) {
-    if (d != split.dim) {
+    if (d != dim) {
       parts.push_back(a.shape()[d]);
       result.push_back(a.shape()[d]);
       continue;
     }
-    const Dim rest = *a.shape()[d].unnamed().divided_by(split.outer.unnamed() * Dim(axis.ranks));
-    for (const Dim& size : {split.outer.unnamed(), Dim(axis.ranks), rest}) parts.push_back(size);
-    result.push_back(split.outer.unnamed() * rest);
+    const Dim rest = *a.shape()[d].unnamed().divided_by(outer.unnamed() * Dim(axis.ranks));
+    for (const Dim& size : {outer.unnamed(), Dim(axis.ranks), rest}) parts.push_back(size);
+    result.push_back(outer.unnamed() * rest);
   }
-  const Value held = ir::gather(shown_as(a, parts), mesh_index(a.builder(), axis), split.dim + 1);
+  const Value held = ir::gather(shown_as(a, parts), mesh_index(a.builder(), axis), dim + 1);
   return shown_as(held, result);
 }
 
 class LocalOp {
  public:
   LocalOp(GraphBuilder& builder, const Graph& graph, const SplitPlan& splits, ValueId id,
-          std::span<const Value> operands)
-      : builder_(builder), graph_(graph), splits_(splits), id_(id), node_(graph[id]), operands_(operands) {}
+          std::span<const Value> operands, const Shape& local)
+      : builder_(builder),
+        graph_(graph),
+        splits_(splits),
+        id_(id),
+        node_(graph[id]),
+        operands_(operands),
+        local_(local) {}
 
   Value add() const {
-    if (node_.op->as<Argument>())
-      return builder_.argument(*node_.op, node_.name, node_.type.dtype, splits_.local_shape(id_));
+    if (node_.op->as<Argument>()) return builder_.argument(*node_.op, node_.name, node_.type.dtype, local_);
     if (node_.op->as<View>()) return view();
     if (const auto* custom = node_.op->as<Custom>()) return custom_op(custom->kind);
     return same(node_.attrs);
@@ -65,9 +70,9 @@ class LocalOp {
   }
 
   Value view() const {
-    if (node_.op == &ops::view) return shown_as(operands_[0], splits_.local_shape(id_));
+    if (node_.op == &ops::view) return shown_as(operands_[0], local_);
     Attributes attrs = node_.attrs;
-    if (node_.op == &ops::expand) attrs.set("shape", splits_.local_shape(id_));
+    if (node_.op == &ops::expand) attrs.set("shape", local_);
     if (node_.op == &ops::slice) {
       const int d = dim_attr(node_.type.rank());
       const auto bounds =
@@ -110,7 +115,7 @@ class LocalOp {
     Attributes attrs = node_.attrs;
     Shape shape;
     for (const Dim& size : node_.type.shape) shape.push_back(splits_.whole(size));
-    attrs.set("shape", one_value ? splits_.local_shape(id_) : shape);
+    attrs.set("shape", one_value ? local_ : shape);
     const Value value = same(std::move(attrs));
     return one_value ? value : take_part(value, splits_.placement(id_), splits_.mesh());
   }
@@ -146,10 +151,10 @@ class LocalOp {
   Value iota() const {
     const int d = dim_attr(node_.type.rank());
     Attributes attrs = node_.attrs;
-    attrs.set("shape", splits_.local_shape(id_));
+    attrs.set("shape", local_);
     if (!splits_.is_split_dim(id_, d)) return same(std::move(attrs));
     const Value values = along(ir::cast(positions(d), node_.type.dtype), d);
-    return ir::expand(values, splits_.local_shape(id_));
+    return ir::expand(values, local_);
   }
 
   /// Each element is drawn by its number in the whole tensor.
@@ -158,7 +163,7 @@ class LocalOp {
     for (int d = 0; d < node_.type.rank(); ++d) split = split || splits_.is_split_dim(id_, d);
     Attributes attrs = node_.attrs;
     if (!split) {
-      attrs.set("shape", splits_.local_shape(id_));
+      attrs.set("shape", local_);
       return same(std::move(attrs));
     }
     std::optional<Value> number;
@@ -241,6 +246,7 @@ class LocalOp {
   ValueId id_;
   const Node& node_;
   std::span<const Value> operands_;
+  const Shape& local_;
 };
 
 }  // namespace
@@ -257,15 +263,18 @@ Value take_part(const Value& whole, const Placement& placement, const Mesh& mesh
   };
   std::stable_sort(splits.begin(), splits.end(), inner_first);
   Value held = whole;
-  for (const auto& [axis, split] : splits) held = take_split(held, *split, mesh[axis]);
+  for (const auto& [axis, split] : splits) held = take_split(held, split->dim, split->outer, mesh[axis]);
   return held;
 }
 
+Value take_part(const Value& whole, int dim, const Dim& blocks, const MeshAxis& axis) {
+  return take_split(whole, dim, blocks, axis);
+}
+
 Value add_local(GraphBuilder& builder, const Graph& graph, const SplitPlan& splits, ValueId id,
-                std::span<const Value> operands) {
+                std::span<const Value> operands, const Shape& local) {
   const GraphBuilder::At at(builder, graph[id].loc);
-  const Value value = LocalOp(builder, graph, splits, id, operands).add();
-  const Shape local = splits.local_shape(id);
+  const Value value = LocalOp(builder, graph, splits, id, operands, local).add();
   if (value.shape() != local || value.dtype() != graph[id].type.dtype)
     throw InternalError(fmt::format("{} of {} gives {} on a process, not {}", graph[id].op->name.value,
                                     graph[id].type.to_string(), value.type().to_string(), local.to_string()));

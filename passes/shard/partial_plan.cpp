@@ -18,6 +18,9 @@ bool adds_once(const Node& node) {
 
 namespace {
 
+/// What an exchanged byte costs beside one that a process computes although another does too.
+constexpr std::int64_t exchanged = 64;
+
 std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 std::optional<Combine> combine_of(ScalarOp op) {
@@ -26,10 +29,37 @@ std::optional<Combine> combine_of(ScalarOp op) {
   return op == ScalarOp::min ? std::optional(Combine::min) : std::nullopt;
 }
 
+/// Whether a process computes its part of the value from parts: element-wise, of operands that have the value's shape
+/// or are spread over the dim that is parted.
+bool computes_part(const Graph& graph, const PartPlan& parts, ValueId id) {
+  const Node& node = graph[id];
+  if (!parts.has(id) || !node.op->as<Elementwise>()) return false;
+  const int dim = parts[id].dim;
+  return std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+    const Shape& shape = graph[operand].type.shape;
+    const int d = dim - (node.type.rank() - shape.rank());
+    return shape == node.type.shape || d < 0 || shape[d].is(1);
+  });
+}
+
+/// Whether a reduction folds the dim of which a process may have its part.
+bool folds_part(const Graph& graph, const PartPlan& parts, ValueId id) {
+  const Node& node = graph[id];
+  if (!node.op->as<Reduce>() || !parts.has(node.operands[0])) return false;
+  const auto folded =
+      rules::normalize_axes(node.attrs.get<std::vector<std::int64_t>>("dims"), graph[node.operands[0]].type.rank());
+  return std::find(folded.begin(), folded.end(), parts[node.operands[0]].dim) != folded.end();
+}
+
 class PartialPlanner {
  public:
-  PartialPlanner(const Graph& graph, const SplitPlan& splits, int axis)
-      : graph_(graph), splits_(splits), axis_(axis), may_(graph.nodes.size()), born_(graph.nodes.size()) {}
+  PartialPlanner(const Graph& graph, const SplitPlan& splits, const PartPlan& parts, int axis)
+      : graph_(graph),
+        splits_(splits),
+        parts_(parts),
+        axis_(axis),
+        may_(graph.nodes.size()),
+        born_(graph.nodes.size()) {}
 
   PartialPlan run() {
     for (const ValueId id : all_values(graph_)) find_share(id);
@@ -45,8 +75,11 @@ class PartialPlanner {
     if (const auto combine = birth(id)) {
       may_[slot(id)] = combine;
       born_[slot(id)] = true;
-    } else if (std::any_of(node.operands.begin(), node.operands.end(), [this](ValueId o) { return may(o); }) &&
-               !splits_.is_split(id, axis_)) {
+    } else if (splits_.is_split(id, axis_)) {
+      return;
+    } else if (folds_part(graph_, parts_, id)) {
+      may_[slot(id)] = combine_of(node.op->as<Reduce>()->combine);
+    } else if (std::any_of(node.operands.begin(), node.operands.end(), [this](ValueId o) { return may(o); })) {
       may_[slot(id)] = passed_on(node);
     }
   }
@@ -81,6 +114,7 @@ class PartialPlanner {
   std::optional<Combine> passed_on(const Node& node) const {
     std::optional<Combine> combine;
     for (const ValueId operand : node.operands) {
+      if (!may(operand) && parts_.has(operand)) return std::nullopt;  // it may be a part
       if (!may(operand)) continue;
       if (combine && combine != may_[slot(operand)]) return std::nullopt;
       combine = may_[slot(operand)];
@@ -122,7 +156,7 @@ class PartialPlanner {
 
   /// Bytes of a value on a process, where unknown sizes count as one that is usual for a batch or a sequence.
   std::int64_t cost(ValueId id) const {
-    constexpr std::int64_t usual = 1024, most = std::int64_t{1} << 44;
+    constexpr std::int64_t usual = 2048, most = std::int64_t{1} << 38;
     const Dim elements = splits_.local_shape(id).numel();
     DimBindings sizes;
     for (const std::string& name : elements.unknowns()) sizes[name] = usual;
@@ -135,56 +169,142 @@ class PartialPlanner {
     return std::clamp<std::int64_t>(count, 1, most / element) * element;
   }
 
-  /// Vertices 2i and 2i + 1 stand for value i as a share and combined: the first lies on the source's side where the
-  /// share is computed, the edge between them is cut where it is combined.
+  /// Four questions about each value, a vertex each: is it made as a part or whole (`part_made`), is it made whole
+  /// (`whole_made`), and the same of what its readers need. "No" is the source's side. A value that cannot be a part
+  /// has but the questions about whole.
+  struct Vertices {
+    int part_made, part_needed, whole_made, whole_needed;
+  };
+  Vertices vertices(ValueId id) const {
+    const int first = 4 * id.index;
+    if (parts_.has(id)) return {first, first + 1, first + 2, first + 3};
+    return {first, first + 1, first, first + 1};
+  }
+
   PartialPlan cut() const {
-    MinCut graph(2 * graph_.size());
-    const auto share = [](ValueId id) { return 2 * id.index; };
-    const auto combined = [](ValueId id) { return 2 * id.index + 1; };
-    const auto need = [&](ValueId id) {
-      if (may(id)) graph.add_edge(combined(id), graph.sink(), MinCut::unbounded);
-    };
+    MinCut graph(4 * graph_.size());
+    const auto implies = [&](int yes, int then) { graph.add_edge(then, yes, MinCut::unbounded); };
+    const auto is_true = [&](int vertex) { graph.add_edge(vertex, graph.sink(), MinCut::unbounded); };
+    const auto is_false = [&](int vertex) { graph.add_edge(graph.source(), vertex, MinCut::unbounded); };
     for (const ValueId id : all_values(graph_)) {
-      if (may(id)) {
-        graph.add_edge(share(id), combined(id), cost(id));
-        graph.add_edge(combined(id), share(id), MinCut::unbounded);
-        if (born_[slot(id)]) graph.add_edge(graph.source(), share(id), MinCut::unbounded);
+      const Vertices v = vertices(id);
+      const bool has_parts = parts_.has(id), split = born_[slot(id)];
+      if (!may(id) && !has_parts) continue;
+      const std::int64_t bytes = cost(id) * exchanged;
+      graph.add_edge(v.part_made, v.part_needed, has_parts ? bytes : 2 * bytes);
+      implies(v.part_made, v.part_needed);
+      if (has_parts) {
+        graph.add_edge(v.whole_made, v.whole_needed, bytes);
+        implies(v.whole_made, v.whole_needed);
+        implies(v.whole_made, v.part_made);
+        implies(v.whole_needed, v.part_needed);
       }
-      for (const ValueId operand : graph_[id].operands) {
-        if (!may(operand)) continue;
-        if (!may(id) || born_[slot(id)]) {
-          need(operand);
-          continue;
-        }
-        graph.add_edge(combined(operand), share(id), MinCut::unbounded);  // a value of combined ones is combined
-        graph.add_edge(share(id), share(operand), MinCut::unbounded);     // a share needs the shares
+      if (split) is_false(v.part_made);
+      if (!may(id)) is_true(v.part_made);
+      if (!has_parts) continue;
+      if (parts_.is_held(id)) {
+        is_false(v.whole_made);
+      } else if (!computes_part(graph_, parts_, id)) {
+        implies(v.part_made, v.whole_made);
+      } else {
+        graph.add_edge(graph.source(), v.whole_made, cost(id));  // all processes compute all of it
       }
     }
-    for (const ValueId id : graph_.results()) need(id);
+    for (const ValueId id : all_values(graph_)) {
+      const bool own_forms = may(id) || parts_.has(id);
+      for (const ValueId operand : graph_[id].operands) {
+        if (!may(operand) && !parts_.has(operand)) continue;
+        const Vertices of = vertices(operand), by = vertices(id);
+        if (!own_forms || born_[slot(id)]) {
+          is_true(of.whole_needed);
+          continue;
+        }
+        implies(by.whole_made, of.whole_needed);
+        if (computes_part(graph_, parts_, id))
+          implies(by.part_made,
+                  graph_[operand].type.shape == graph_[id].type.shape ? of.part_needed : of.whole_needed);
+        if (!may(id)) continue;
+        if (folds_part(graph_, parts_, id)) {
+          if (may_[slot(operand)] != may_[slot(id)]) is_true(of.part_needed);
+        } else if (may(operand)) {
+          implies(of.part_made, by.part_made);  // a share needs shares
+        }
+      }
+    }
+    for (const Output& output : graph_.outputs)
+      if (may(output.value) || parts_.has(output.value)) is_true(vertices(output.value).part_needed);
+    for (const Update& update : graph_.updates)
+      if (may(update.value) || parts_.has(update.value)) {
+        const Vertices v = vertices(update.value);
+        is_true(parts_.is_held(update.state) ? v.part_needed : v.whole_needed);
+      }
     return plan_of(graph.solve());
   }
 
-  PartialPlan plan_of(const std::vector<bool>& source_side) const {
+  PartialPlan plan_of(const std::vector<bool>& no) const {
     PartialPlan plan;
-    plan.shares.resize(graph_.nodes.size());
+    plan.values.resize(graph_.nodes.size());
+    const auto form = [&](int part, int whole) {
+      return no[static_cast<std::size_t>(part)]    ? Form::share
+             : no[static_cast<std::size_t>(whole)] ? Form::part
+                                                   : Form::whole;
+    };
     for (const ValueId id : all_values(graph_)) {
-      if (!may(id) || !source_side[2 * slot(id)]) continue;
-      plan.shares[slot(id)] = {may_[slot(id)], born_[slot(id)], !source_side[2 * slot(id) + 1]};
+      if (!may(id) && !parts_.has(id)) continue;
+      const Vertices v = vertices(id);
+      PartialPlan::Value& value = plan.values[slot(id)];
+      value.made = form(v.part_made, v.whole_made);
+      value.reached = form(v.part_needed, v.whole_needed);
+      value.born = born_[slot(id)];
+      if (value.made == Form::share) value.combine = may_[slot(id)];
     }
+    for (const ValueId id : all_values(graph_)) note_reads(plan, id);
+    for (const Output& output : graph_.outputs)
+      if (form_given(parts_, plan, output.value) == Form::part) plan.values[slot(output.value)].as_part = true;
+    for (const Update& update : graph_.updates)
+      if (parts_.is_held(update.state)) plan.values[slot(update.value)].as_part = true;
     return plan;
+  }
+
+  void note_reads(PartialPlan& plan, ValueId id) const {
+    PartialPlan::Value& value = plan.values[slot(id)];
+    bool reads_share = false;
+    for (const ValueId operand : graph_[id].operands) {
+      const Form form = form_read(graph_, parts_, plan, id, operand);
+      if (form == Form::part) plan.values[slot(operand)].as_part = true;
+      reads_share = reads_share || form == Form::share;
+    }
+    if (value.made == Form::share && !reads_share) value.born = true;
   }
 
   const Graph& graph_;
   const SplitPlan& splits_;
+  const PartPlan& parts_;
   int axis_;
-  std::vector<std::optional<Combine>> may_;
-  std::vector<bool> born_;
+  std::vector<std::optional<Combine>> may_;  ///< by node: a share of what it could be
+  std::vector<bool> born_;                   ///< by node: it folds a dim that is split by name
 };
 
 }  // namespace
 
-PartialPlan plan_partials(const Graph& graph, const SplitPlan& splits, int axis) {
-  return PartialPlanner(graph, splits, axis).run();
+Form form_read(const Graph& graph, const PartPlan& parts, const PartialPlan& plan, ValueId reader, ValueId operand) {
+  const PartialPlan::Value &made = plan[reader], &given = plan[operand];
+  if (made.made == Form::part)
+    return parts.has(operand) && graph[operand].type.shape == graph[reader].type.shape ? Form::part : Form::whole;
+  if (made.made == Form::share) {
+    if (folds_part(graph, parts, reader))
+      return given.made == Form::share && given.combine == made.combine ? Form::share : Form::part;
+    if (!made.born && given.made == Form::share) return Form::share;
+  }
+  return Form::whole;
+}
+
+Form form_given(const PartPlan& parts, const PartialPlan& plan, ValueId output) {
+  return parts.has(output) && plan[output].reached == Form::part ? Form::part : Form::whole;
+}
+
+PartialPlan plan_partials(const Graph& graph, const SplitPlan& splits, const PartPlan& parts, int axis) {
+  return PartialPlanner(graph, splits, parts, axis).run();
 }
 
 }  // namespace lathe::shard

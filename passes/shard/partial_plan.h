@@ -3,30 +3,47 @@
 #include <optional>
 #include <vector>
 
-#include "passes/shard/split_plan.h"
+#include "passes/shard/part_plan.h"
 
 namespace lathe::shard {
 
-/// For one axis of the mesh: which values a process computes as its share of a sum, maximum or minimum, and which of
-/// them are combined over the axis.
-///
-/// A share is born where an op folds a split dim: a contraction, a reduction, a lookup in a split table. It stays one
-/// through ops that commute with combining: sums of shares, negation, products with whole values, views. Every other
-/// reader needs the value combined, once for all of them. Where to combine is the cheapest cut of the values by bytes
-/// between where shares are born and where they are needed: two products that are added are combined once after the
-/// addition; one that spreads into many is combined where it is born; a conversion to a narrower dtype comes after.
-struct PartialPlan {
-  struct Share {
-    std::optional<Combine> combine;  ///< the process computes its share of this
-    bool born = false;               ///< here: the operands are whole along the axis
-    bool combined = false;           ///< over the axis, for those that read it combined
-  };
-  std::vector<Share> shares;  ///< by node
+/// How a process has a value along an axis: its share of a sum, maximum or minimum, its part, or all of it that the
+/// split of dims by name leaves to it. From left to right is an exchange; from whole to part is none.
+enum class Form : unsigned char { share, part, whole };
 
-  const Share& operator[](ir::ValueId id) const { return shares[static_cast<std::size_t>(id.index)]; }
+/// For one axis of the mesh: in which form each value is computed, and in which others it is needed.
+///
+/// A share is born where an op folds a split dim: a contraction, a reduction, a lookup in a split table; or the dim
+/// of which a process has its part. It stays one through ops that commute with combining: sums of shares, negation,
+/// products with whole values, views. Parts are born where an argument is held as one (passes/shard/part_plan.h), or
+/// are taken of what is whole, and stay parts through element-wise ops. Every other reader needs all of the value,
+/// once for all of them.
+///
+/// Where to combine and to gather is the cheapest cut of the values by bytes: two products that are added are
+/// combined once after the addition; one that spreads into many is combined where it is born; a conversion to a
+/// narrower dtype comes after. A gradient that only updates parts is scattered while it is combined, and what is
+/// computed from parts is gathered at the end: states that are split cost no more bytes than whole ones (ZeRO,
+/// Rajbhandari et al. 2020).
+struct PartialPlan {
+  struct Value {
+    Form made = Form::whole;
+    Form reached = Form::whole;      ///< the last form that a reader needs
+    bool as_part = false;            ///< some reader takes it as a part
+    bool born = false;               ///< a share that is born here: no operand is one
+    std::optional<Combine> combine;  ///< of a share
+  };
+  std::vector<Value> values;  ///< by node
+
+  const Value& operator[](ir::ValueId id) const { return values[static_cast<std::size_t>(id.index)]; }
 };
 
-PartialPlan plan_partials(const ir::Graph& graph, const SplitPlan& splits, int axis);
+PartialPlan plan_partials(const ir::Graph& graph, const SplitPlan& splits, const PartPlan& parts, int axis);
+
+/// The form in which `reader`, computed as planned, takes an operand.
+Form form_read(const ir::Graph& graph, const PartPlan& parts, const PartialPlan& plan, ir::ValueId reader,
+               ir::ValueId operand);
+/// The form in which an output leaves a process: whole only where something else needs it so.
+Form form_given(const PartPlan& parts, const PartialPlan& plan, ir::ValueId output);
 
 /// Whether a whole operand of an addition is counted by the first process alone, so that the sum of shares counts it
 /// once: a scalar, for which that is cheaper than to combine the shares first.

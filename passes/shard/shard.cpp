@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
@@ -19,109 +20,181 @@ using namespace ir;
 
 namespace {
 
-/// Axes of a mesh as bits.
-using AxisSet = unsigned;
+/// The form of a value along each axis of a mesh, two bits an axis.
+using Forms = std::uint64_t;
+
+Form form_along(Forms forms, int axis) { return static_cast<Form>(forms >> (2 * axis) & 3u); }
+Forms with_form(Forms forms, int axis, Form form) {
+  return (forms & ~(Forms{3} << (2 * axis))) | Forms(form) << (2 * axis);
+}
 
 class LocalGraph {
  public:
-  LocalGraph(const Graph& graph, const SplitPlan& splits)
-      : graph_(graph), splits_(splits), mesh_(splits.mesh()), builder_(std::make_shared<GraphBuilder>(graph.name)) {
-    for (int a = 0; a < mesh_.axis_count(); ++a) partials_.push_back(plan_partials(graph, splits, a));
+  LocalGraph(const Graph& graph, const SplitPlan& splits, std::vector<PartPlan> parts, bool gather_again)
+      : graph_(graph),
+        splits_(splits),
+        mesh_(splits.mesh()),
+        gather_again_(gather_again),
+        builder_(std::make_shared<GraphBuilder>(graph.name)),
+        parts_(std::move(parts)) {
+    for (int a = 0; a < mesh_.axis_count(); ++a) partials_.push_back(plan_partials(graph, splits, parts_[at(a)], a));
   }
 
   Sharded run() {
     add_checks();
     for (const ValueId id : all_values(graph_)) add(id);
     for (const Output& output : graph_.outputs) {
-      builder_->output(output.name, combined(output.value, shares(output.value)));
-      result_.results[output.name] = splits_.placement(output.value);
+      const Forms forms = forms_by([&](int a) { return form_given(parts_[at(a)], partials_[at(a)], output.value); });
+      builder_->output(output.name, converted(output.value, forms, {fmt::format("the output {}", output.name)}));
+      result_.results[output.name] = placement(output.value, forms);
     }
     for (const Update& update : graph_.updates) {
-      builder_->update(held(update.state), combined(update.value, shares(update.value)));
-      result_.results[graph_[update.state].name] = splits_.placement(update.state);
+      const Node& state = graph_[update.state];
+      const Forms forms = made(update.state);
+      const Value updated =
+          converted(update.value, forms, {fmt::format("the {} {}", state.op->name.value, state.name)});
+      builder_->update(values_.at({update.state.index, forms, false}), updated);
+      result_.results[state.name] = placement(update.state, forms);
     }
+    for (const PartPlan& plan : parts_)
+      for (const ValueId id : plan.kept_whole) result_.kept_whole.push_back(graph_[id].name);
     result_.mesh = mesh_;
     result_.graph = builder_->finish();
     return std::move(result_);
   }
 
  private:
-  static AxisSet bit(int axis) { return 1u << static_cast<unsigned>(axis); }
-  const PartialPlan::Share& share(ValueId id, int axis) const {
-    return partials_[static_cast<std::size_t>(axis)][id];
-  }
-  Value held(ValueId id) const { return values_.at({id.index, 0u}); }
+  using Key = std::tuple<std::int32_t, Forms, bool>;
+  enum class Step { none, slice, scatter, reduce, gather };  ///< in the order in which they are done
+  /// For whom a value is brought into a form.
+  struct Reader {
+    std::string what;
+    bool in_gradient = false;
+  };
 
-  /// The axes along which the value is computed as shares.
-  AxisSet shares(ValueId id) const {
-    AxisSet set = 0;
-    for (int a = 0; a < mesh_.axis_count(); ++a)
-      if (share(id, a).combine) set |= bit(a);
-    return set;
+  static std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+  const PartialPlan::Value& planned(ValueId id, int axis) const { return partials_[at(axis)][id]; }
+
+  template <class F>
+  Forms forms_by(F form) const {
+    Forms forms = 0;
+    for (int a = 0; a < mesh_.axis_count(); ++a) forms = with_form(forms, a, form(a));
+    return forms;
+  }
+  Forms made(ValueId id) const {
+    return forms_by([&](int a) { return planned(id, a).made; });
+  }
+  Placement placement(ValueId id, Forms forms) const {
+    std::vector<bool> axes;
+    for (int a = 0; a < mesh_.axis_count(); ++a) axes.push_back(form_along(forms, a) == Form::part);
+    return placement_of_parts(splits_, parts_, id, axes);
   }
 
   void add(ValueId id) {
     const Node& node = graph_[id];
     std::vector<Value> operands;
     for (const ValueId operand : node.operands) operands.push_back(operand_of(id, operand));
-    Value value = add_local(*builder_, graph_, splits_, id, operands);
-    values_.insert_or_assign({id.index, 0u}, value);
+    const Forms forms = made(id);
+    const Placement lies = placement(id, forms);
+    const Value value = add_local(*builder_, graph_, splits_, id, operands, part_shape(splits_, id, lies));
+    values_.insert_or_assign({id.index, forms, false}, value);
     if (!node.name.empty() && !node.op->as<Argument>()) builder_->set_name(value, node.name);
-    if (node.op->as<Argument>()) result_.arguments[node.name] = splits_.placement(id);
+    if (node.op->as<Argument>()) result_.arguments[node.name] = lies;
   }
 
-  /// An operand as the op needs it: as shares where the op passes them on, else combined.
+  /// An operand in the forms in which the op takes it.
   Value operand_of(ValueId id, ValueId operand) {
-    AxisSet needed = 0;
-    std::vector<int> once;
+    const Node& node = graph_[id];
+    const Forms forms =
+        forms_by([&](int a) { return form_read(graph_, parts_[at(a)], partials_[at(a)], id, operand); });
+    Value value = converted(
+        operand, forms, {fmt::format("{} at {}", node.op->name.value, node.loc.to_string()), node.loc.gradient()});
+    const GraphBuilder::At here(*builder_, node.loc);
     for (int a = 0; a < mesh_.axis_count(); ++a) {
-      const auto &result = share(id, a), &given = share(operand, a);
-      const bool passes = result.combine && !result.born;
-      if (given.combine && !passes) needed |= bit(a);
-      if (!given.combine && passes && adds_once(graph_[id])) once.push_back(a);
+      const PartialPlan::Value& result = planned(id, a);
+      if (result.made == Form::share && !result.born && form_along(forms, a) == Form::whole && adds_once(node))
+        value = ir::where(ir::eq(mesh_index(*builder_, mesh_[a]), 0.0), value, ir::number_like(value, 0));
     }
-    Value value = combined(operand, needed);
-    const GraphBuilder::At at(*builder_, graph_[id].loc);
-    for (const int a : once)
-      value = ir::where(ir::eq(mesh_index(*builder_, mesh_[a]), 0.0), value, ir::number_like(value, 0));
     return value;
   }
 
-  /// The value combined over these axes, each once.
-  Value combined(ValueId id, AxisSet axes) {
-    if (const auto found = values_.find({id.index, axes}); found != values_.end()) return found->second;
-    int last = mesh_.axis_count() - 1;
-    while (!(axes & bit(last))) --last;
-    const PartialPlan::Share& plan = share(id, last);
-    LATHE_ASSERT(plan.combine && plan.combined);
-    const Value before = combined(id, axes & ~bit(last));
-    const GraphBuilder::At at(*builder_, graph_[id].loc);
-    const Value after = all_reduce(before, mesh_[last], name(*plan.combine));
-    note(id, after, last, *plan.combine);
-    values_.insert_or_assign({id.index, axes}, after);
-    return after;
+  /// What is done last along an axis to bring a value from one form to another. Shares that are needed as parts and
+  /// whole are scattered, then gathered.
+  Step last_step(ValueId id, int axis, Form from, Form to) const {
+    if (from == to) return Step::none;
+    if (from == Form::whole) return Step::slice;
+    if (to == Form::part) return Step::scatter;
+    return from == Form::part || planned(id, axis).as_part ? Step::gather : Step::reduce;
+  }
+
+  /// The value in other forms; each step is done once for all readers, but that parameters which are gathered in the
+  /// forward pass may be gathered again in the backward pass. What makes the value smaller comes first.
+  Value converted(ValueId id, Forms to, const Reader& reader) {
+    const Forms from = made(id);
+    Step last = Step::none;
+    int axis = -1;
+    for (int a = 0; a < mesh_.axis_count(); ++a)
+      if (const Step step = last_step(id, a, form_along(from, a), form_along(to, a)); step > last) {
+        last = step;
+        axis = a;
+      }
+    const bool again = last == Step::gather && gather_again_ && reader.in_gradient && !graph_[id].loc.gradient() &&
+                       is_held(id, axis);
+    if (const auto found = values_.find({id.index, to, again}); found != values_.end()) return found->second;
+    LATHE_ASSERT(axis >= 0);
+    const Form before = last == Step::slice ? Form::whole : last == Step::gather ? Form::part : Form::share;
+    const Forms left = with_form(to, axis, before);
+    const Value value = take_step(last, id, axis, left, converted(id, left, reader), again, reader);
+    values_.insert_or_assign({id.index, to, again}, value);
+    return value;
+  }
+
+  /// Whether the value is computed from what processes hold as parts.
+  bool is_held(ValueId id, int axis) const { return planned(id, axis).made == Form::part; }
+
+  Value take_step(Step step, ValueId id, int axis, Forms before, const Value& value, bool again,
+                  const Reader& reader) {
+    const GraphBuilder::At here(*builder_, graph_[id].loc);
+    const MeshAxis& along = mesh_[axis];
+    if (step == Step::reduce) {
+      const Value all = all_reduce(value, along, name(*planned(id, axis).combine));
+      note(id, all, all.shape(), axis, birth_of(id, axis));
+      return all;
+    }
+    const SplitDim& part = parts_[at(axis)][id];
+    const Dim blocks = held_blocks(part, placement(id, before), mesh_);
+    if (step == Step::slice) return take_part(value, part.dim, blocks, along);
+    if (step == Step::scatter) {
+      const Value mine = reduce_scatter(value, along, part.dim, blocks);
+      note(id, mine, value.shape(), axis, birth_of(id, axis) + ", and keeps its part");
+      return mine;
+    }
+    const Value whole = all_gather(value, along, part.dim, blocks, again);
+    note(id, whole, whole.shape(), axis,
+         fmt::format("each process has its part, and {} takes all of it{}", reader.what,
+                     again ? ", which is not kept from the forward pass" : ""));
+    return whole;
   }
 
   /// Where the shares of a value were born: the first of them.
-  ValueId birth(ValueId id, int axis) const {
-    while (!share(id, axis).born)
+  std::string birth_of(ValueId id, int axis) const {
+    const Combine combine = *planned(id, axis).combine;
+    while (!planned(id, axis).born)
       for (const ValueId operand : graph_[id].operands)
-        if (share(operand, axis).combine) {
+        if (planned(operand, axis).made == Form::share) {
           id = operand;
           break;
         }
-    return id;
+    return fmt::format("{} at {} folds a dim that is split over {}: each process has its share of the {}",
+                       graph_[id].op->name.value, graph_[id].loc.to_string(), mesh_[axis].name, name(combine));
   }
 
-  void note(ValueId id, const Value& after, int axis, Combine combine) {
-    const Node &node = graph_[id], &born = graph_[birth(id, axis)];
-    const Dim bytes = after.shape().numel() * Dim(static_cast<std::int64_t>(size_in_bytes(after.dtype())));
+  void note(ValueId id, const Value& after, const Shape& exchanged, int axis, std::string reason) {
+    const Node& node = graph_[id];
     result_.exchanges.push_back(
-        {std::string(after.node().op->name.value), mesh_[axis].name,
+        {std::string(after.node().op->name.value), mesh_[axis],
          node.name.empty() ? after.type().to_string() : fmt::format("{}: {}", node.name, after.type().to_string()),
-         bytes, node.loc,
-         fmt::format("{} at {} folds a dim that is split over {}: each process has its share of the {}",
-                     born.op->name.value, born.loc.to_string(), mesh_[axis].name, name(combine))});
+         exchanged.numel(), static_cast<std::int64_t>(size_in_bytes(after.dtype())), node.loc, std::move(reason)});
   }
 
   void add_checks() {
@@ -135,46 +208,35 @@ class LocalGraph {
   const Graph& graph_;
   const SplitPlan& splits_;
   const Mesh& mesh_;
+  bool gather_again_;
   std::shared_ptr<GraphBuilder> builder_;
-  std::vector<PartialPlan> partials_;                         ///< by axis
-  std::map<std::pair<std::int32_t, AxisSet>, Value> values_;  ///< by node and the axes over which it is combined
+  std::vector<PartPlan> parts_;        ///< by axis
+  std::vector<PartialPlan> partials_;  ///< by axis
+  std::map<Key, Value> values_;        ///< by node and forms; gathered again or not
   Sharded result_;
 };
 
+/// What lies as parts along an axis. Where parameters do, their states do as well.
+PartKinds kinds_along(const Mesh& mesh, int axis, const ShardOptions& options) {
+  if (mesh[axis].ranks == 1) return {};
+  const bool parameters = mesh[axis].name == options.parameters;
+  return {parameters || mesh[axis].name == options.states, parameters};
+}
+
 }  // namespace
 
-Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits) {
+Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits, const ShardOptions& options) {
+  for (const std::string& axis : {options.states, options.parameters})
+    if (!axis.empty()) (void)mesh.find(axis);
   const Graph primitives = dce(ir::expand(graph));
   const FactoredGraph factored = factor_dims(primitives);
   const SplitPlan plan(primitives, factored, mesh, splits);
-  Sharded sharded = LocalGraph(primitives, plan).run();
+  std::vector<PartPlan> parts;
+  for (int a = 0; a < mesh.axis_count(); ++a)
+    parts.push_back(plan_parts(primitives, plan, a, kinds_along(mesh, a, options), parts));
+  Sharded sharded = LocalGraph(primitives, plan, std::move(parts), options.gather_again).run();
   sharded.graph = dce(std::move(sharded.graph));
   return sharded;
-}
-
-std::string explain(const Sharded& sharded) {
-  std::string text = fmt::format("{} processes: {}\n", sharded.mesh.size(), sharded.mesh.to_string());
-  std::map<std::pair<std::string, std::string>, std::pair<int, Dim>> totals;
-  for (const Exchange& each : sharded.exchanges) {
-    text += fmt::format("{} over {}: {}, {} bytes\n  {}: {}\n", each.op, each.axis, each.value,
-                        each.bytes.to_string(), each.loc.to_string(), each.reason);
-    auto& total = totals.try_emplace({each.op, each.axis}, 0, Dim(0)).first->second;
-    ++total.first;
-    total.second = total.second + each.bytes;
-  }
-  for (const auto& [key, total] : totals)
-    text +=
-        fmt::format("total: {} {} over {}, {} bytes\n", total.first, key.first, key.second, total.second.to_string());
-  std::map<std::string, Dim> held;
-  for (const ValueId id : sharded.graph.arguments()) {
-    const Node& node = sharded.graph[id];
-    Dim& bytes = held.try_emplace(std::string(node.op->name.value), 0).first->second;
-    bytes = bytes + node.type.shape.numel() * Dim(static_cast<std::int64_t>(size_in_bytes(node.type.dtype)));
-  }
-  for (const auto& [kind, bytes] : held)
-    text +=
-        fmt::format("a process holds {} bytes of {}\n", bytes.to_string(), kind == "input" ? "inputs" : kind + "s");
-  return text;
 }
 
 }  // namespace lathe::shard

@@ -11,14 +11,34 @@
 /// A graph divided over processes by the names of its dims.
 namespace lathe::shard {
 
+/// What lies as parts along an axis of the mesh between steps: "" for nothing.
+struct ShardOptions {
+  /// The axis over which optimizer states are split that have the shape of a parameter (ZeRO 1). Gradients are
+  /// scattered while they are combined, each process updates its part, and updated parameters are gathered.
+  std::string states = {};
+  /// The axis over which parameters are split, and their states (ZeRO 3, fully sharded data parallel). A parameter is
+  /// gathered where it is used.
+  std::string parameters = {};
+  /// Parameters are gathered once more for the backward pass, instead of kept since the forward pass.
+  bool gather_again = true;
+};
+
 /// An exchange of a process's graph, for people.
 struct Exchange {
-  std::string op, axis;
-  std::string value;  ///< what is exchanged: its type and name
-  Dim bytes;          ///< of the value, on one process
+  std::string op;
+  MeshAxis axis;
+  std::string value;           ///< what is exchanged: its type and name
+  Dim elements;                ///< of the value where a process has most of it: whole, or its shares
+  std::int64_t element_bytes;  ///< of each
   Location loc;
   std::string reason;
+
+  Dim bytes() const { return elements * Dim(element_bytes); }
 };
+/// What a process sends for an exchange: of an all_reduce 2 (n - 1) / n of its bytes, half of that of a gather or
+/// scatter. An all_reduce of elements that do not divide over the n processes is done in chunks of unequal size: what
+/// the first process sends, which sends most.
+std::int64_t bytes_sent(const Exchange& exchange, const DimBindings& bindings = {});
 
 struct Sharded {
   ir::Graph graph;  ///< that of every process
@@ -26,6 +46,7 @@ struct Sharded {
   std::map<std::string, Placement> arguments;  ///< by argument
   std::map<std::string, Placement> results;    ///< by output, and by updated state or parameter
   std::vector<Exchange> exchanges;             ///< in the order of the graph
+  std::vector<std::string> kept_whole;         ///< parameters with no dim that divides over the axis of the options
 };
 
 /// The graph that each process of `mesh` runs, so that all together compute what `graph` computes. A dim named in
@@ -40,7 +61,8 @@ struct Sharded {
 /// unknown dim that is split gets a local name: B becomes B@data, and 4*B@data where all of it is meant. Known sizes
 /// must divide. The number of nodes does not depend on that of processes. Throws the UserErrors of SplitPlan
 /// (passes/shard/split_plan.h), and [mesh_axis] for an axis that the mesh lacks.
-Sharded shard(const ir::Graph& graph, const Mesh& mesh, const std::vector<Split>& splits);
+Sharded shard(const ir::Graph& graph, const Mesh& mesh, const std::vector<Split>& splits,
+              const ShardOptions& options = {});
 
 /// What shard did, for people: each exchange with bytes, line and reason, then the bytes of a process's arguments.
 std::string explain(const Sharded& sharded);

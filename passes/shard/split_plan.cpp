@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "ir/support/error.h"
@@ -16,16 +17,13 @@ using namespace ir;
 
 SplitPlan::SplitPlan(const Graph& graph, const FactoredGraph& factored, const Mesh& mesh,
                      std::span<const Split> splits)
-    : graph_(graph),
-      factored_(factored),
-      mesh_(mesh),
-      axis_of_(static_cast<std::size_t>(factored.factors.count()), -1) {
+    : graph_(graph), factored_(factored), mesh_(mesh), axes_of_(static_cast<std::size_t>(factored.factors.count())) {
   for (const Split& split : splits) seed(split);
   check_repeats();
 }
 
-int SplitPlan::axis_of(Factor factor) const {
-  return axis_of_[static_cast<std::size_t>(factored_.factors.find(factor))];
+const std::vector<int>& SplitPlan::axes_of(Factor factor) const {
+  return axes_of_[static_cast<std::size_t>(factored_.factors.find(factor))];
 }
 
 /// "scores: f32[B, h=8, T, T] (softmax at gpt.cpp:14)"
@@ -53,7 +51,7 @@ void SplitPlan::seed(const Split& split) {
       if (mesh_[axis].ranks == 1 || list.empty()) continue;
       const auto free = std::find_if(list.begin(), list.end(),
                                      [this](Factor factor) { return !factored_.factors.obstacle(factor); });
-      assign(free == list.end() ? list.front() : *free, axis, id, d);
+      assign(free == list.end() ? list.front() : *free, axis, split.dim, id, d);
     }
   }
   if (found) return;
@@ -61,16 +59,18 @@ void SplitPlan::seed(const Split& split) {
                   did_you_mean_or_list(split.dim, {names.begin(), names.end()}, "its dims are"));
 }
 
-void SplitPlan::require_free(Factor factor, int axis, ValueId at, int dim) const {
+void SplitPlan::require_free(Factor factor, int axis, const std::string& name, ValueId at, int dim) const {
   const Node& node = graph_[at];
   const Factors& all = factored_.factors;
   const std::string what = fmt::format("{} is split over {}, on dim {} of {}", node.type.shape[dim].to_string(),
                                        mesh_[axis].name, dim, describe(at));
-  if (axis_of_[static_cast<std::size_t>(factor)] >= 0)
-    throw UserError(
-        node.loc, "shard",
-        fmt::format("{}, and over {} as well", what, mesh_[axis_of_[static_cast<std::size_t>(factor)]].name),
-        "shard_axis", "split it over one axis; an axis of the mesh may have all the processes");
+  if (const auto found = named_.find(factor); found != named_.end() && found->second != name)
+    throw UserError(node.loc, "shard",
+                    fmt::format("{}, and, being one with a dim named {}, over {} as well", what, found->second,
+                                mesh_[axes_of(factor).front()].name),
+                    "shard_axis",
+                    fmt::format("split it over one axis, or say both of one name: {0}:{1},{0}:{2}", name,
+                                mesh_[axes_of(factor).front()].name, mesh_[axis].name));
   if (const auto& obstacle = all.obstacle(factor)) {
     const Node& other = graph_[obstacle->node];
     throw UserError(
@@ -84,18 +84,22 @@ void SplitPlan::require_free(Factor factor, int axis, ValueId at, int dim) const
   }
 }
 
-void SplitPlan::assign(Factor factor, int axis, ValueId at, int dim) {
-  int& now = axis_of_[static_cast<std::size_t>(factor)];
-  if (now == axis) return;
-  require_free(factor, axis, at, dim);
+void SplitPlan::assign(Factor factor, int axis, const std::string& name, ValueId at, int dim) {
+  std::vector<int>& axes = axes_of_[static_cast<std::size_t>(factor)];
+  if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return;
+  require_free(factor, axis, name, at, dim);
   const Dim& size = factored_.factors.size(factor);
   const Dim& shown = graph_[at].type.shape[dim];
-  const std::int64_t ranks = mesh_[axis].ranks;
+  std::int64_t ranks = mesh_[axis].ranks;
+  for (const int before : axes) ranks *= mesh_[before].ranks;
+  std::string axis_names;
+  for (const int before : axes) axis_names += mesh_[before].name + "*";
+  axis_names += mesh_[axis].name;
   const auto part = [&](const std::string& what, const std::string& hint) {
-    throw UserError(graph_[at].loc, "shard",
-                    fmt::format("{} does not divide over {}={} on dim {} of {}", what, mesh_[axis].name, ranks, dim,
-                                describe(at)),
-                    "shard_divide", hint);
+    throw UserError(
+        graph_[at].loc, "shard",
+        fmt::format("{} does not divide over {}={} on dim {} of {}", what, axis_names, ranks, dim, describe(at)),
+        "shard_divide", hint);
   };
   if (const auto number = size.value(); number && *number % ranks != 0) {
     const std::int64_t padded = (*number / ranks + 1) * ranks;
@@ -106,22 +110,25 @@ void SplitPlan::assign(Factor factor, int axis, ValueId at, int dim) {
                        shown.divided_by(size)->to_string()),
            fmt::format("make the outer part a multiple of {}", ranks));
   }
-  if (!size.value() && !substitute(size, axis, shown.name()))
+  if (!size.value() && !substitute(size, ranks, mesh_[axis].name, shown.name()))
     part(size.to_string(), "split a dim that is one unknown or a multiple of it");
-  now = axis;
+  axes.push_back(axis);
+  named_.emplace(factor, name);
 }
 
 /// Says an unknown of `size` in one of each process: B is 4*B@data. False where not every term has one unknown.
-bool SplitPlan::substitute(const Dim& size, int axis, const std::string& preferred) {
-  const Dim ranks(mesh_[axis].ranks);
-  if (whole(size).divided_by(ranks)) return true;
+bool SplitPlan::substitute(const Dim& size, std::int64_t ranks, const std::string& axis,
+                           const std::string& preferred) {
+  if (whole(size).divided_by(Dim(ranks))) return true;
   std::vector<std::string> unknowns = size.unknowns();
   std::stable_partition(unknowns.begin(), unknowns.end(), [&](const std::string& name) { return name == preferred; });
   for (const std::string& name : unknowns) {
     if (!size.divided_by(Dim(name))) continue;
     const auto known = substituted_.find(name);
-    const Dim local = known == substituted_.end() ? Dim(fmt::format("{}@{}", name, mesh_[axis].name)) : known->second;
-    substituted_.insert_or_assign(name, local.unnamed() * ranks);
+    const bool first = known == substituted_.end();
+    const std::int64_t before = first ? 1 : *known->second.divided_by(Dim(known->second.unknowns()[0]))->value();
+    const std::string local = fmt::format("{}@{}", first ? name : known->second.unknowns()[0], axis);
+    substituted_.insert_or_assign(name, Dim(local).unnamed() * Dim(std::lcm(before, ranks)));
     return true;
   }
   return false;
@@ -129,7 +136,19 @@ bool SplitPlan::substitute(const Dim& size, int axis, const std::string& preferr
 
 bool SplitPlan::is_split(ValueId id, int dim, int axis) const {
   const FactorList list = factors(id, dim);
-  return std::any_of(list.begin(), list.end(), [&](Factor factor) { return axis_of(factor) == axis; });
+  return std::any_of(list.begin(), list.end(), [&](Factor factor) {
+    const std::vector<int>& axes = axes_of(factor);
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  });
+}
+
+std::vector<int> SplitPlan::axes_of(ValueId id, int dim) const {
+  std::vector<int> all;
+  for (const Factor factor : factors(id, dim)) {
+    const std::vector<int>& axes = axes_of(factor);
+    all.insert(all.end(), axes.begin(), axes.end());
+  }
+  return all;
 }
 
 bool SplitPlan::is_split(ValueId id, int axis) const {
@@ -146,9 +165,12 @@ Placement SplitPlan::placement(ValueId id) const {
     Dim outer(1);
     for (const Factor factor : factors(id, d)) {
       const Dim& size = factored_.factors.size(factor);
-      if (const int axis = axis_of(factor); axis >= 0) {
-        const Dim unit = *whole(graph_[id].type.shape[d]).divided_by(whole(outer) * Dim(mesh_[axis].ranks));
-        result[static_cast<std::size_t>(axis)] = SplitDim{d, whole(outer), unit};
+      Dim blocks = whole(outer);
+      for (const int axis : axes_of(factor)) {
+        const Dim ranks(mesh_[axis].ranks);
+        const Dim unit = *whole(graph_[id].type.shape[d]).divided_by(blocks * ranks);
+        result[static_cast<std::size_t>(axis)] = SplitDim{d, blocks, unit};
+        blocks = blocks * ranks;
       }
       outer = outer * size;
     }
@@ -160,9 +182,7 @@ void SplitPlan::check_repeats() const {
   for (const ValueId id : all_values(graph_)) {
     std::vector<int> seen(static_cast<std::size_t>(mesh_.axis_count()), -1);
     for (int d = 0; d < graph_[id].type.rank(); ++d)
-      for (const Factor factor : factors(id, d)) {
-        const int axis = axis_of(factor);
-        if (axis < 0) continue;
+      for (const int axis : axes_of(id, d)) {
         int& before = seen[static_cast<std::size_t>(axis)];
         if (before >= 0)
           throw UserError(
@@ -190,8 +210,7 @@ Dim SplitPlan::whole(const Dim& size) const {
 
 std::int64_t SplitPlan::ranks(ValueId id, int dim) const {
   std::int64_t ranks = 1;
-  for (const Factor factor : factors(id, dim))
-    if (const int axis = axis_of(factor); axis >= 0) ranks *= mesh_[axis].ranks;
+  for (const int axis : axes_of(id, dim)) ranks *= mesh_[axis].ranks;
   return ranks;
 }
 
@@ -203,8 +222,7 @@ Dim SplitPlan::local(ValueId id, int dim) const {
   LATHE_ASSERT(part.has_value());
   if (!part->value()) return *part;
   std::string axes;
-  for (const Factor factor : factors(id, dim))
-    if (const int axis = axis_of(factor); axis >= 0) axes += "@" + mesh_[axis].name;
+  for (const int axis : axes_of(id, dim)) axes += "@" + mesh_[axis].name;
   return part->named((size.name().empty() ? "_" : size.name()) + axes);
 }
 

@@ -17,14 +17,15 @@ namespace lathe::shard {
 class SplitPlan {
  public:
   /// Every dim of that name is split on its outermost factor that can be, and with it all dims that the ops of the
-  /// graph tie to it. Throws UserError [shard_name] where no dim has the name, [shard_divide] for a size that the
-  /// axis does not divide, [shard_gather] where an op looks at all of a dim, [shard_axis] for a dim over two axes,
-  /// [shard_repeat] for a value with two dims over one axis.
+  /// graph tie to it. One that is named with several axes is split over the first, each part over the next. Throws
+  /// UserError [shard_name] where no dim has the name, [shard_divide] for a size that the axis does not divide,
+  /// [shard_gather] where an op looks at all of a dim, [shard_axis] for dims that are one and are named with several
+  /// axes, [shard_repeat] for a value with two dims over one axis.
   SplitPlan(const ir::Graph& graph, const FactoredGraph& factored, const Mesh& mesh, std::span<const Split> splits);
 
   const Mesh& mesh() const { return mesh_; }
-  /// The axis over which a factor is split, -1 for none.
-  int axis_of(Factor factor) const;
+  /// The axes over which a factor is split, the outermost first.
+  const std::vector<int>& axes_of(Factor factor) const;
   /// Whether a dim of a value is split over the axis.
   bool is_split(ir::ValueId id, int dim, int axis) const;
   bool is_split(ir::ValueId id, int axis) const;
@@ -41,9 +42,10 @@ class SplitPlan {
 
  private:
   void seed(const Split& split);
-  void assign(Factor factor, int axis, ir::ValueId at, int dim);
-  void require_free(Factor factor, int axis, ir::ValueId at, int dim) const;
-  bool substitute(const Dim& size, int axis, const std::string& preferred);
+  void assign(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim);
+  void require_free(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim) const;
+  bool substitute(const Dim& size, std::int64_t ranks, const std::string& axis, const std::string& preferred);
+  std::vector<int> axes_of(ir::ValueId id, int dim) const;
   void check_repeats() const;
   FactorList factors(ir::ValueId id, int dim) const { return factored_.factors.resolve(factored_.dim(id, dim)); }
   std::string describe(ir::ValueId id) const;
@@ -51,7 +53,8 @@ class SplitPlan {
   const ir::Graph& graph_;
   const FactoredGraph& factored_;
   Mesh mesh_;
-  std::vector<int> axis_of_;                ///< by factor
+  std::vector<std::vector<int>> axes_of_;   ///< by factor
+  std::map<Factor, std::string> named_;     ///< the name that each split factor was found by
   std::map<std::string, Dim> substituted_;  ///< unknowns of the whole graph in those of a process
 };
 

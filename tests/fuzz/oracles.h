@@ -29,6 +29,10 @@ Complaint in_chunks(const Case& from);
 Complaint exposed(const Case& from);
 std::vector<Case> exposures(const Case& from);
 
+/// That processes compute together what one computes, or that the division is refused by name: random splits of dims
+/// by name, states and parameters in parts, meshes of 2, 3, 4 and 2x2 processes. oracle_shard.cpp.
+Complaint divided(const Case& from);
+
 /// Of the graph: oracles_graph.cpp. Of compiled code: oracles_compiled.cpp.
 std::span<const Oracle> graph_oracles();
 std::span<const Oracle> compiled_oracles();

@@ -159,6 +159,7 @@ std::span<const Oracle> graph_oracles() {
       {"idempotence", "a pass has nothing to do on its own result", idempotence},
       {"finite-differences", "gradients agree with central differences of the loss", finite_differences},
       {"chunks", "a loss on top, in chunks of rows, and its gradients mean the same", in_chunks},
+      {"shard", "divided over processes it computes what one does, or is refused by name", divided},
       {"derived", "gradients of the simplified graph mean the same", gradients_after},
   };
   return all;

@@ -74,10 +74,14 @@ TEST_CASE("shard: an op that needs all of a split dim is an error with both line
   CHECK(holds(text, "80 bytes"));
 }
 
-TEST_CASE("shard: one dim over two axes and two dims over one are refused") {
+TEST_CASE("shard: dims that are one over two axes and two dims over one are refused") {
   const ir::Graph square = read("graph @g(input %x: f32[n=8, m=8]) {\n  %1 = exp %x\n  output \"y\" %1\n}");
   CHECK(error_label(square, "data=2", "n:data,m:data") == "shard_repeat");
-  CHECK(error_label(square, "data=2,model=2", "n:data,n:model") == "shard_axis");
+  const ir::Graph tied =
+      read("graph @g(input %x: f32[n=8], input %y: f32[m=8]) {\n  %1 = add %x, %y\n  output \"y\" %1\n}");
+  CHECK(error_label(tied, "data=2,model=2", "n:data,m:model") == "shard_axis");
+  CHECK(error_label(square, "data=4,model=4", "n:data,n:model") == "shard_divide");
+  CHECK(error_label(square, "data=2,model=2", "n:data,n:model") == "");
   CHECK(error_label(square, "data=2,model=2", "n:data,m:model") == "");
 }
 

@@ -78,8 +78,8 @@ TEST_CASE("shard: data parallelism combines each gradient once, and scalars") {
   for (const ir::ValueId id : step.arguments()) parameters += step[id].op->name.value == "parameter";
   for (const Exchange& each : sharded.exchanges) {
     CHECK(each.op == "all_reduce");
-    CHECK(each.bytes.value().has_value());  // no activation: those have B
-    scalars += each.bytes.is(8);
+    CHECK(each.bytes().value().has_value());  // no activation: those have B
+    scalars += each.bytes().is(8);
   }
   CHECK(static_cast<int>(sharded.exchanges.size()) == parameters + scalars);
   CHECK(scalars == 1);  // the loss

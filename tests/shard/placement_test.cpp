@@ -126,7 +126,7 @@ TEST_CASE("shard: the report names every exchange with bytes, line and reason") 
   CHECK(static_cast<int>(sharded.exchanges.size()) == count(sharded.graph, "all_reduce"));
   for (const Exchange& each : sharded.exchanges) {
     CHECK(report.find(each.reason) != std::string::npos);
-    CHECK(report.find(each.bytes.to_string() + " bytes") != std::string::npos);
+    CHECK(report.find(each.bytes().to_string() + " bytes") != std::string::npos);
   }
   CHECK(report.find("a process holds") != std::string::npos);
 }

@@ -9,22 +9,25 @@
 namespace lathe::shard::test {
 
 /// shard() of mesh and splits as text; the result verifies and reads back from its text.
-Sharded divided(const ir::Graph& graph, std::string_view mesh, std::string_view splits);
+Sharded divided(const ir::Graph& graph, std::string_view mesh, std::string_view splits,
+                const ShardOptions& options = {});
 
 /// The label of the UserError that shard() throws; "" for none.
 std::string error_label(const ir::Graph& graph, std::string_view mesh, std::string_view splits);
 std::string error_text(const ir::Graph& graph, std::string_view mesh, std::string_view splits);
 
-/// Training steps in f64 with AdamW, dropout where the model has it: one layer or more of width 16.
-ir::Graph gpt_step(int layers, double dropout, double clip_norm = 0);
-ir::Graph llama_step(int layers);
+/// Training steps with AdamW, dropout where the model has it: one layer or more of width 16.
+ir::Graph gpt_step(int layers, double dropout, double clip_norm = 0, DType dtype = f64);
+ir::Graph llama_step(int layers, double clip_norm = 0, DType dtype = f64);
 
 /// Values for a step's arguments: tokens below 32, small parameters, states zero, a seed.
 Tensors step_arguments(const ir::Graph& step, std::int64_t batch, std::int64_t length);
 
 /// Runs `steps` steps on one process and on all of a mesh, each from its own results; gives the largest difference of
-/// any output or updated value of any step.
-double training_difference(const ir::Graph& step, const Sharded& sharded, Tensors arguments, int steps);
+/// any output or updated value of any step; or of any output.
+enum class Compared { all, outputs };
+double training_difference(const ir::Graph& step, const Sharded& sharded, Tensors arguments, int steps,
+                           Compared compared = Compared::all);
 
 /// Nodes of an op whose type prints as `type`; all of the op for "".
 int count(const ir::Graph& graph, std::string_view op, std::string_view type = "");

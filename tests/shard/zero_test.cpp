@@ -1,0 +1,247 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/dsl.h"
+#include "frontend/models/gpt.h"
+#include "frontend/step.h"
+#include "ir/tensor/text/parser.h"
+#include "ir/tensor/text/printer.h"
+#include "tests/shard/support.h"
+
+/// Optimizer states and parameters that lie as parts: ZeRO (Rajbhandari et al. 2020) stages 1 and 3.
+namespace lathe::shard::test {
+
+namespace {
+
+const std::string by_model = "h:model,d_ff:model,vocab:model";
+const ShardOptions states{.states = "data"}, parameters{.parameters = "data"};
+
+struct Division {
+  std::string mesh, splits;
+  ShardOptions options;
+};
+std::vector<Division> divisions() {
+  return {{"data=2", "B:data", states},
+          {"data=4", "B:data", states},
+          {"data=2,model=2", "B:data," + by_model, states},
+          {"data=2", "B:data", parameters},
+          {"data=4", "B:data", parameters},
+          {"data=2,model=2", "B:data," + by_model, parameters},
+          {"data=2,fsdp=2,model=2", "B:data,B:fsdp," + by_model, {.states = "data", .parameters = "fsdp"}},
+          {"data=2,fsdp=2,model=2", "B:data,B:fsdp," + by_model, {.parameters = "fsdp", .gather_again = false}}};
+}
+
+/// GPT-2 of 124M parameters; its vocabulary padded where it is to divide.
+ir::Graph gpt2_step(std::int64_t vocab = 50257) {
+  Graph g{"gpt2"};
+  models::GptConfig config;
+  config.vocab = Dim("vocab", vocab);
+  config.context = Dim("context", 1024);
+  config.d_model = Dim("d_model", 768);
+  config.h = Dim("h", 12);
+  config.layers = 12;
+  const models::Gpt model(g, config);
+  const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
+  return training_step(g, model.loss(tokens), AdamW{});
+}
+
+std::int64_t bytes_of(const ir::Node& node) {
+  return *node.type.shape.numel().value() * static_cast<std::int64_t>(size_in_bytes(node.type.dtype));
+}
+
+/// Bytes of the arguments of a graph of this op, scalars aside; of those that `chosen` takes.
+template <class F>
+std::int64_t argument_bytes(const ir::Graph& graph, std::string_view op, F chosen) {
+  std::int64_t bytes = 0;
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& node = graph[id];
+    if (node.op->name.value == op && node.type.rank() > 0 && chosen(node)) bytes += bytes_of(node);
+  }
+  return bytes;
+}
+std::int64_t argument_bytes(const ir::Graph& graph, std::string_view op) {
+  return argument_bytes(graph, op, [](const ir::Node&) { return true; });
+}
+
+struct Sent {
+  std::int64_t tensors = 0, scalars = 0;
+};
+Sent sent(const Sharded& sharded) {
+  Sent sent;
+  for (const Exchange& each : sharded.exchanges)
+    (each.elements.is(1) ? sent.scalars : sent.tensors) += bytes_sent(each);
+  return sent;
+}
+
+/// What the nodes of a graph send, by their types alone.
+std::int64_t sent_by_nodes(const ir::Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const ir::Node& node : graph.nodes) {
+    const std::string_view op = node.op->name.value;
+    if (op != "all_reduce" && op != "all_gather" && op != "reduce_scatter") continue;
+    const auto n = node.attrs.get<std::int64_t>("ranks");
+    const std::int64_t own = bytes_of(node);
+    if (node.type.shape.rank() == 0) continue;
+    bytes += op == "all_reduce" ? 2 * (n - 1) * own / n : op == "all_gather" ? (n - 1) * own / n : (n - 1) * own;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("shard: GPT-2 trains with states and parameters in parts as on one process") {
+  const ir::Graph step = gpt_step(1, 0.1, 0.5);
+  for (const Division& division : divisions()) {
+    CAPTURE(division.mesh, division.options.states, division.options.parameters);
+    const Sharded sharded = divided(step, division.mesh, division.splits, division.options);
+    CHECK(sharded.kept_whole.empty());
+    CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 4) < 1e-10);
+  }
+}
+
+TEST_CASE("shard: Llama trains with states and parameters in parts as on one process") {
+  const ir::Graph step = llama_step(1, 0.5);
+  for (const Division& division : divisions()) {
+    CAPTURE(division.mesh, division.options.states, division.options.parameters);
+    const Sharded sharded = divided(step, division.mesh, division.splits, division.options);
+    CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 4) < 1e-10);
+  }
+}
+
+TEST_CASE("shard: twenty steps on three axes stay with those of one process") {
+  const std::string splits = "B:data,B:fsdp," + by_model;
+  const ShardOptions options{.states = "data", .parameters = "fsdp"};
+  const ir::Graph gpt = gpt_step(1, 0.1);
+  CHECK(training_difference(gpt, divided(gpt, "data=2,fsdp=2,model=2", splits, options), step_arguments(gpt, 4, 3),
+                            20) < 1e-10);
+  const ir::Graph llama = llama_step(1);
+  CHECK(training_difference(llama, divided(llama, "data=2,fsdp=2,model=2", splits, options),
+                            step_arguments(llama, 4, 3), 20) < 1e-10);
+}
+
+TEST_CASE("shard: twenty steps in f32 have the loss of one process") {
+  for (const ir::Graph& step : {gpt_step(1, 0.1, 0, f32), llama_step(1, 0, f32)})
+    for (const ShardOptions& options : {ShardOptions{}, states, parameters})
+      CHECK(training_difference(step, divided(step, "data=2,model=2", "B:data," + by_model, options),
+                                step_arguments(step, 4, 3), 20, Compared::outputs) < 2e-5);
+}
+
+TEST_CASE("shard: states in parts cost the bytes that data parallelism costs, and hold 4P + 8P/n") {
+  const ir::Graph step = gpt2_step();
+  const std::int64_t p4 = argument_bytes(step, "parameter");
+  const Sharded plain = divided(step, "data=4", "B:data"), zero = divided(step, "data=4", "B:data", states);
+  CHECK(sent(plain).tensors == 746'638'848);
+  CHECK(sent(zero).tensors == 746'638'848);
+  CHECK(sent(plain).scalars == 3 * 4);
+  CHECK(sent(zero).scalars == 2 * 3 * 4);
+  CHECK(sent_by_nodes(plain.graph) == 746'638'848);
+  CHECK(sent_by_nodes(zero.graph) == 746'638'848);
+  CHECK(argument_bytes(zero.graph, "parameter") == p4);
+  CHECK(argument_bytes(zero.graph, "state") == 2 * p4 / 4);
+  CHECK(count(zero.graph, "all_reduce") == 2);  // the loss, and the norm of gradients that lie as parts
+}
+
+TEST_CASE("shard: parameters in parts are sent three times, and hold 12P/n") {
+  const ir::Graph step = gpt2_step();
+  const Sharded zero = divided(step, "data=4", "B:data", parameters);
+  const std::int64_t p4 = argument_bytes(step, "parameter");
+  // What is only added, as biases and positions, has no part in the backward pass.
+  const std::int64_t added = argument_bytes(step, "parameter", [](const ir::Node& node) {
+    return node.name.ends_with(".bias") || node.name.starts_with("wpe");
+  });
+  CHECK(sent(zero).tensors == 3 * (3 * p4 - added) / 4);
+  CHECK(sent_by_nodes(zero.graph) == sent(zero).tensors);
+  CHECK(argument_bytes(zero.graph, "parameter") == p4 / 4);
+  CHECK(argument_bytes(zero.graph, "state") == 2 * p4 / 4);
+  const Sharded kept = divided(step, "data=4", "B:data", {.parameters = "data", .gather_again = false});
+  CHECK(sent(kept).tensors == 3 * 2 * p4 / 4);
+}
+
+TEST_CASE("shard: tensor parallelism of GPT-2 sends four values of B T d a layer and those of the vocabulary") {
+  const Sharded sharded = divided(gpt2_step(50304), "model=4", by_model);
+  const DimBindings sizes{{"B", 8}, {"T", 512}};
+  std::int64_t bytes = 0;
+  for (const Exchange& each : sharded.exchanges)
+    if (!each.elements.value()) bytes += bytes_sent(each, sizes);
+  const std::int64_t rows = 8 * 512;
+  CHECK(bytes == 2 * 3 * ((4 * 12 + 2) * rows * 768 + 3 * rows) * 4 / 4);
+}
+
+TEST_CASE("shard: a norm of parts counts each part once") {
+  const ir::Graph step = gpt_step(1, 0, 0.5);
+  const Sharded sharded = divided(step, "data=4", "B:data", states);
+  int scalars = 0;
+  for (const Exchange& each : sharded.exchanges) scalars += each.op == "all_reduce";
+  CHECK(scalars == 2);  // the loss and the sum of squares, combined once over all parameters
+}
+
+TEST_CASE("shard: types and placements of parts name the axis") {
+  const ir::Graph step = gpt_step(1, 0);
+  const Sharded sharded = divided(step, "data=2,model=2", "B:data," + by_model, states);
+  const auto lies = [&](const std::string& name) { return to_string(sharded.arguments.at(name), sharded.mesh); };
+  CHECK(lies("wte") == "model: dim 0");
+  CHECK(lies("optimizer.m.wte") == "data: dim 0 in 2 blocks; model: dim 0");
+  CHECK(lies("optimizer.v.h.0.attn.c_attn.weight") == "data: dim 0; model: dim 1 in 3 blocks");
+  CHECK(lies("optimizer.step") == "whole");
+  const std::string text = ir::print(sharded.graph);
+  CHECK(text.find("state %optimizer.m.wte: f64[vocab@model@data=8, d_model=16]") != std::string::npos);
+}
+
+TEST_CASE("shard: a parameter with no dim that divides stays whole and the report says so") {
+  const ir::Graph step = ir::parse_graph(
+      R"(graph @g(input %x: f64[B, 5], parameter %w: f64[5, 7], state %m: f64[5, 7], parameter %u: f64[6], state %n: f64[6]) {
+  %1 = contract %x, %w {spec="ab,bc->ac"}
+  %2 = contract %x, %1 {spec="ab,ac->bc"}
+  %3 = add %m, %2
+  %4 = sub %w, %3
+  %5 = sum %2 {dims=[0, 1]}
+  %6 = mul %u, %5
+  %7 = add %n, %6
+  %8 = sub %u, %7
+  update %m <- %3
+  update %w <- %4
+  update %n <- %7
+  update %u <- %8
+})",
+      "model.lathe");
+  const Sharded sharded = divided(step, "data=2", "B:data", states);
+  CHECK(sharded.kept_whole == std::vector<std::string>{"w"});
+  CHECK(to_string(sharded.arguments.at("m"), sharded.mesh) == "whole");
+  CHECK(to_string(sharded.arguments.at("n"), sharded.mesh) == "data: dim 0");
+  CHECK(explain(sharded).find("w is whole on every process") != std::string::npos);
+}
+
+TEST_CASE("shard: what lies as parts between steps may be any optimizer's") {
+  const ir::Graph step =
+      ir::parse_graph(R"(graph @g(input %x: f64[B, 6], parameter %w: f64[6, 4], state %slow: f64[6, 4]) {
+  %1 = contract %x, %w {spec="ab,bc->ac"}
+  %2 = contract %x, %1 {spec="ab,ac->bc"}
+  %3 = max %2 {dims=[0], keepdim=true}
+  %4 = exp %3
+  %5 = add %slow, %2
+  %6 = div %5, %4
+  %7 = mul %6, %6
+  %8 = sum %7 {dims=[0, 1]}
+  %9 = sqrt %8
+  %10 = div %6, %9
+  %11 = sub %w, %10
+  output "norm" %9
+  output "gradient" %2
+  update %slow <- %5
+  update %w <- %11
+})",
+                      "model.lathe");
+  Tensors arguments;
+  for (const auto& [name, sizes] :
+       std::map<std::string, std::vector<std::int64_t>>{{"x", {4, 6}}, {"w", {6, 4}}, {"slow", {6, 4}}}) {
+    HostTensor value(f64, sizes);
+    for (std::int64_t i = 0; i < value.numel(); ++i) value.set(i, static_cast<double>(i * 7 % 11) / 11 - 0.3);
+    arguments.insert({name, value});
+  }
+  for (const ShardOptions& options : {states, parameters}) {
+    const Sharded sharded = divided(step, "data=2", "B:data", options);
+    CHECK(count(sharded.graph, "reduce_scatter") == 1);
+    CHECK(training_difference(step, sharded, arguments, 3) < 1e-12);
+  }
+}
+
+}  // namespace lathe::shard::test
