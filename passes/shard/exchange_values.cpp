@@ -76,17 +76,23 @@ std::vector<OneSplit> outer_first(const Placement& placement, const Mesh& mesh) 
 }
 
 /// How many blocks a dim has, of whose blocks each holds `runs` processes' runs.
-std::int64_t block_count(const OneSplit& one, std::int64_t size, std::int64_t runs) {
+std::int64_t block_count(const OneSplit& one, std::int64_t size, std::int64_t runs, const DimBindings& bindings,
+                         const std::string& name) {
   if (const auto outer = one.split.outer.value()) return *outer;
-  const auto unit = one.split.unit.value();
-  LATHE_ASSERT(unit.has_value());
-  return size / std::max<std::int64_t>(1, runs * (*unit / one.inner_ranks));
+  if (const auto unit = one.split.unit.value())
+    return size / std::max<std::int64_t>(1, runs * (*unit / one.inner_ranks));
+  for (const std::string& unknown : one.split.outer.unknowns())
+    if (!bindings.contains(unknown))
+      throw UserError(fmt::format("dim {} of {} is split within {} blocks, and its size does not tell how many",
+                                  one.split.dim, name, one.split.outer.to_string()),
+                      "mesh_divide", fmt::format("give {} with the dims to run with", unknown));
+  return one.split.outer.evaluate(bindings);
 }
 
 }  // namespace
 
 HostTensor part_of(const HostTensor& whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
-                   const std::string& name) {
+                   const std::string& name, const DimBindings& bindings) {
   HostTensor part = whole;
   std::vector<OneSplit> splits = outer_first(placement, mesh);
   std::reverse(splits.begin(), splits.end());
@@ -94,7 +100,7 @@ HostTensor part_of(const HostTensor& whole, const Placement& placement, const Me
     const auto dim = static_cast<std::size_t>(one.split.dim);
     if (dim >= part.shape().size()) return part;  // of another rank: bind_dims says so
     const std::int64_t ranks = mesh[one.axis].ranks, size = part.shape()[dim];
-    const std::int64_t outer = block_count(one, size, ranks);
+    const std::int64_t outer = block_count(one, size, ranks, bindings, name);
     if (size % (ranks * std::max<std::int64_t>(outer, 1)) != 0)
       throw UserError(fmt::format("dim {} of {} has {} elements, which do not divide over {}={}", dim, name, size,
                                   mesh[one.axis].name, ranks),
@@ -105,7 +111,7 @@ HostTensor part_of(const HostTensor& whole, const Placement& placement, const Me
 }
 
 HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
-                      const std::string& name) {
+                      const std::string& name, const DimBindings& bindings) {
   const auto group_of = [&](std::size_t process, int axis) {
     std::vector<const HostTensor*> group;
     for (const std::int64_t member : mesh.group(static_cast<std::int64_t>(process), axis))
@@ -124,7 +130,7 @@ HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement,
     std::vector<HostTensor> joined;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const std::int64_t size = parts[p].shape()[static_cast<std::size_t>(one.split.dim)];
-      joined.push_back(join_blocks(group_of(p, one.axis), one.split.dim, block_count(one, size, 1)));
+      joined.push_back(join_blocks(group_of(p, one.axis), one.split.dim, block_count(one, size, 1, bindings, name)));
     }
     parts = std::move(joined);
   }

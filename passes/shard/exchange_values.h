@@ -11,15 +11,16 @@
 /// Parts of host tensors, and what collectives make of them.
 namespace lathe::shard {
 
-/// The part of a whole tensor that a process holds. Throws UserError [mesh_divide], naming the tensor, where the size
-/// of a dim does not divide.
+/// The part of a whole tensor that a process holds. `bindings` tell the number of blocks that a dim is split within,
+/// where its size does not. Throws UserError [mesh_divide], naming the tensor, where the size of a dim does not
+/// divide, or the number of blocks is not told.
 HostTensor part_of(const HostTensor& whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
-                   const std::string& name);
+                   const std::string& name, const DimBindings& bindings = {});
 
 /// The whole of the parts of all processes. Throws UserError [mesh_disagree], naming the tensor, where processes that
 /// hold the same part hold other bits.
 HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
-                      const std::string& name);
+                      const std::string& name, const DimBindings& bindings = {});
 
 /// What a collective gives to the process at `index` along its axis; `group` are the operands of the processes along
 /// it, held wide (ir/tensor/interpret/evaluate.h). A sum goes in the order of the group.

@@ -21,14 +21,25 @@ Dim bytes_of(const Node& node) {
 /// Phases that each take (n - 1) / n of the bytes.
 std::int64_t phases(const Exchange& exchange) { return exchange.op == ops::all_reduce.name.value ? 2 : 1; }
 
-/// What a process sends, in the dims of the graph.
-std::string sent_text(const Exchange& exchange) {
-  const std::int64_t n = exchange.axis.ranks;
-  if (exchange.elements.value()) return std::to_string(bytes_sent(exchange));
-  const Dim all = exchange.bytes() * Dim(phases(exchange) * (n - 1));
-  if (const auto sent = all.divided_by(Dim(n))) return sent->to_string();
-  return fmt::format("({}) / {}", all.to_string(), n);
-}
+/// What a process sends over one axis: a number, and a multiple of 1 / n in the unknown dims of the graph.
+struct Sent {
+  std::int64_t known = 0, ranks = 1;
+  Dim times_ranks = 0;
+
+  void add(const Exchange& exchange) {
+    ranks = exchange.axis.ranks;
+    if (exchange.elements.value())
+      known += bytes_sent(exchange);
+    else
+      times_ranks = times_ranks + exchange.bytes() * Dim(phases(exchange) * (ranks - 1));
+  }
+  std::string to_string() const {
+    if (times_ranks.is(0)) return std::to_string(known);
+    if (const auto all = times_ranks.divided_by(Dim(ranks))) return (*all + Dim(known)).to_string();
+    const std::string part = fmt::format("({}) / {}", times_ranks.to_string(), ranks);
+    return known == 0 ? part : fmt::format("{} + {}", part, known);
+  }
+};
 
 /// The most bytes of gathered values that a process has at a time, in the order of the graph.
 std::int64_t most_gathered(const Graph& graph) {
@@ -70,21 +81,19 @@ std::int64_t bytes_sent(const Exchange& exchange, const DimBindings& bindings) {
 
 std::string explain(const Sharded& sharded) {
   std::string text = fmt::format("{} processes: {}\n", sharded.mesh.size(), sharded.mesh.to_string());
-  struct Total {
-    int count = 0;
-    Dim bytes = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Total> totals;
+  std::map<std::pair<std::string, std::string>, std::pair<int, Sent>> totals;
   for (const Exchange& each : sharded.exchanges) {
+    Sent sent;
+    sent.add(each);
     text += fmt::format("{} over {}: {}, {} bytes, sends {}\n  {}: {}\n", each.op, each.axis.name, each.value,
-                        each.bytes().to_string(), sent_text(each), each.loc.to_string(), each.reason);
-    Total& total = totals[{each.op, each.axis.name}];
-    ++total.count;
-    total.bytes = total.bytes + each.bytes();
+                        each.bytes().to_string(), sent.to_string(), each.loc.to_string(), each.reason);
+    auto& [number, all] = totals[{each.axis.name, each.op}];
+    ++number;
+    all.add(each);
   }
   for (const auto& [key, total] : totals)
-    text +=
-        fmt::format("total: {} {} over {}, {} bytes\n", total.count, key.first, key.second, total.bytes.to_string());
+    text += fmt::format("total over {}: {} {}, a process sends {} bytes\n", key.first, total.first, key.second,
+                        total.second.to_string());
   std::map<std::string, Dim> held;
   for (const ValueId id : sharded.graph.arguments()) {
     const Node& node = sharded.graph[id];

@@ -40,6 +40,9 @@ std::optional<std::int64_t> number(const std::string& text) {
 Mesh::Mesh(std::vector<MeshAxis> axes) : axes_(std::move(axes)) {
   std::set<std::string_view> names;
   std::int64_t processes = 1;
+  if (axes_.size() > most_axes)
+    throw UserError(fmt::format("the mesh has {} axes", axes_.size()), "mesh_axis",
+                    fmt::format("it may have {}", most_axes));
   for (const MeshAxis& axis : axes_) {
     if (!is_dim_name(axis.name) || axis.name.find_first_of("@.") != std::string::npos)
       throw UserError(fmt::format("'{}' cannot name a mesh axis", visible(axis.name)), "mesh_axis",

@@ -14,9 +14,11 @@ using ir::MeshAxis;
 /// data=2, model=1.
 class Mesh {
  public:
+  static constexpr std::size_t most_axes = 16;
+
   Mesh() = default;
-  /// Throws UserError [mesh_axis] for a name that is no word or stands twice, [mesh_ranks] for an axis without
-  /// processes.
+  /// Throws UserError [mesh_axis] for a name that is no word or stands twice and for too many axes, [mesh_ranks] for
+  /// an axis without processes.
   Mesh(std::vector<MeshAxis> axes);  // NOLINT(google-explicit-constructor)
   /// "data=4,model=2". Throws UserError [mesh_syntax] as well.
   static Mesh parse(std::string_view text);

@@ -1,5 +1,7 @@
 #include "passes/shard/partial_plan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -73,6 +75,7 @@ class PartialPlanner {
   void find_share(ValueId id) {
     const Node& node = graph_[id];
     if (const auto combine = birth(id)) {
+      require_whole_result(id);
       may_[slot(id)] = combine;
       born_[slot(id)] = true;
     } else if (splits_.is_split(id, axis_)) {
@@ -82,6 +85,18 @@ class PartialPlanner {
     } else if (std::any_of(node.operands.begin(), node.operands.end(), [this](ValueId o) { return may(o); })) {
       may_[slot(id)] = passed_on(node);
     }
+  }
+
+  /// A process has one part along an axis: of what is folded, or of the result [shard_repeat].
+  void require_whole_result(ValueId id) const {
+    if (!splits_.is_split(id, axis_)) return;
+    const Node& node = graph_[id];
+    throw UserError(
+        node.loc, "shard",
+        fmt::format("{} looks elements up along a dim that is split over {}, by positions or for a result "
+                    "({}) that are split over it as well",
+                    node.op->name.value, splits_.mesh()[axis_].name, node.type.to_string()),
+        "shard_repeat", "a process holds one part along an axis: split one of them over another");
   }
 
   /// What is combined where the op folds a dim that is split over the axis.
@@ -191,7 +206,7 @@ class PartialPlanner {
       const bool has_parts = parts_.has(id), split = born_[slot(id)];
       if (!may(id) && !has_parts) continue;
       const std::int64_t bytes = cost(id) * exchanged;
-      graph.add_edge(v.part_made, v.part_needed, has_parts ? bytes : 2 * bytes);
+      graph.add_edge(v.part_made, v.part_needed, has_parts && may_[slot(id)] == Combine::sum ? bytes : 2 * bytes);
       implies(v.part_made, v.part_needed);
       if (has_parts) {
         graph.add_edge(v.whole_made, v.whole_needed, bytes);

@@ -37,6 +37,7 @@ struct PartialPlan {
   const Value& operator[](ir::ValueId id) const { return values[static_cast<std::size_t>(id.index)]; }
 };
 
+/// Throws UserError [shard_repeat] for a lookup in a split table by positions that are split over the same axis.
 PartialPlan plan_partials(const ir::Graph& graph, const SplitPlan& splits, const PartPlan& parts, int axis);
 
 /// The form in which `reader`, computed as planned, takes an operand.

@@ -119,12 +119,13 @@ class LocalGraph {
   }
 
   /// What is done last along an axis to bring a value from one form to another. Shares that are needed as parts and
-  /// whole are scattered, then gathered.
+  /// whole are scattered, then gathered; those of a maximum or minimum are combined and sliced.
   Step last_step(ValueId id, int axis, Form from, Form to) const {
     if (from == to) return Step::none;
     if (from == Form::whole) return Step::slice;
-    if (to == Form::part) return Step::scatter;
-    return from == Form::part || planned(id, axis).as_part ? Step::gather : Step::reduce;
+    const bool scatters = from == Form::share && planned(id, axis).combine == Combine::sum;
+    if (to == Form::part) return scatters ? Step::scatter : Step::slice;
+    return from == Form::part || (scatters && planned(id, axis).as_part) ? Step::gather : Step::reduce;
   }
 
   /// The value in other forms; each step is done once for all readers, but that parameters which are gathered in the

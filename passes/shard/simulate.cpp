@@ -46,8 +46,9 @@ class Simulation {
     std::map<std::string, ArgumentShape> shapes;
     for (const auto& [name, tensor] : arguments) {
       const auto placement = sharded_.arguments.find(name);
-      const HostTensor first =
-          placement == sharded_.arguments.end() ? tensor : part_of(tensor, placement->second, sharded_.mesh, 0, name);
+      const HostTensor first = placement == sharded_.arguments.end()
+                                   ? tensor
+                                   : part_of(tensor, placement->second, sharded_.mesh, 0, name, options_.dims);
       shapes.insert({name, {tensor.dtype(), first.shape()}});
     }
     bindings_ = bind_dims(graph_, shapes, options_.dims);
@@ -55,9 +56,9 @@ class Simulation {
       const Node& node = graph_[id];
       const HostTensor whole = arguments.at(node.name).cast(wide_storage(node.type.dtype));
       for (std::size_t p = 0; p < processes(); ++p)
-        values_[slot(id)].push_back(settle(
-            part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh, static_cast<std::int64_t>(p), node.name),
-            node.type.dtype, options_.round));
+        values_[slot(id)].push_back(settle(part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh,
+                                                   static_cast<std::int64_t>(p), node.name, bindings_),
+                                           node.type.dtype, options_.round));
     }
   }
 
@@ -103,7 +104,7 @@ class Simulation {
     std::vector<HostTensor> parts;
     for (const HostTensor& value : values_[slot(output.value)])
       parts.push_back(present(value, dtype, options_.round));
-    return join_parts(std::move(parts), sharded_.results.at(output.name), sharded_.mesh, output.name);
+    return join_parts(std::move(parts), sharded_.results.at(output.name), sharded_.mesh, output.name, bindings_);
   }
 
   const Sharded& sharded_;

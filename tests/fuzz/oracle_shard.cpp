@@ -73,7 +73,7 @@ Division random_division(const std::vector<std::string>& names, std::mt19937& ra
   };
   const auto count = random() % 3;
   for (unsigned i = 0; i < count; ++i) {
-    const unsigned draw = random();
+    const auto draw = static_cast<unsigned>(random());
     const std::string over = axis();
     if (!names.empty()) division.splits.push_back({any_name(names, draw), over});
   }

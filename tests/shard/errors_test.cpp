@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
@@ -32,6 +34,9 @@ TEST_CASE("shard: meshes and splits that say nothing are refused") {
        {"", "data", "data=", "=4", "data=x", "data=4,", "data=4x", "data=99999999999999999999"})
     CHECK(mesh(text) == "mesh_syntax");
   for (const std::string_view text : {"data=4,data=2", "4=data", "a.b=2", "a@b=2"}) CHECK(mesh(text) != "");
+  std::string many = "a0=1";
+  for (std::size_t i = 1; i <= Mesh::most_axes; ++i) many += fmt::format(",a{}=1", i);
+  CHECK(mesh(many) == "mesh_axis");
   for (const std::string_view text : {"data=0", "data=-2", "a=1048576,b=2"}) CHECK(mesh(text) == "mesh_ranks");
   for (const std::string_view text : {"", "B", "B:", ":data", "B:data,"})
     CHECK(label_of([&] { parse_splits(text); }) == "split_syntax");
@@ -83,6 +88,22 @@ TEST_CASE("shard: dims that are one over two axes and two dims over one are refu
   CHECK(error_label(square, "data=4,model=4", "n:data,n:model") == "shard_divide");
   CHECK(error_label(square, "data=2,model=2", "n:data,n:model") == "");
   CHECK(error_label(square, "data=2,model=2", "n:data,m:model") == "");
+}
+
+TEST_CASE("shard: states and parameters go over an axis that the mesh has") {
+  const ir::Graph step = gpt_step(1, 0);
+  for (const ShardOptions& options :
+       {ShardOptions{.states = "date"}, ShardOptions{.states = {}, .parameters = "date"}})
+    CHECK(label_of([&] { shard(step, Mesh::parse("data=2"), {}, options); }) == "mesh_axis");
+}
+
+TEST_CASE("shard: a split table is not looked up by positions that are split over the same axis") {
+  const ir::Graph graph = read(R"(graph @g(input %t: f32[v=8, 2], input %i: i64[n=4]) {
+  %1 = gather %t, %i {dim=0}
+  output "y" %1
+})");
+  CHECK(error_label(graph, "a=2", "v:a,n:a") == "shard_repeat");
+  CHECK(error_label(graph, "a=2,b=2", "v:a,n:b") == "");
 }
 
 TEST_CASE("shard: a batch that does not divide is refused when it is given") {

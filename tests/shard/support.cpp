@@ -42,8 +42,9 @@ std::string error_label(const ir::Graph& graph, std::string_view mesh, std::stri
   return "";
 }
 
-ir::Graph gpt_step(int layers, double dropout, double clip_norm, DType dtype) {
-  Graph g{"gpt"};
+namespace {
+
+models::GptConfig small_gpt(int layers, double dropout, DType dtype) {
   models::GptConfig config;
   config.vocab = Dim("vocab", 32);
   config.context = Dim("context", 8);
@@ -52,9 +53,24 @@ ir::Graph gpt_step(int layers, double dropout, double clip_norm, DType dtype) {
   config.layers = layers;
   config.dropout = dropout;
   config.dtype = dtype;
+  return config;
+}
+
+ir::Graph train_gpt(const models::GptConfig& config, const Optimizer& optimizer, const TrainingOptions& options) {
+  Graph g{"gpt"};
   const models::Gpt model(g, config);
   const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
-  return training_step(g, model.loss(tokens), AdamW{.lr = 1e-2}, {.clip_norm = clip_norm});
+  return training_step(g, model.loss(tokens), optimizer, options);
+}
+
+}  // namespace
+
+ir::Graph gpt_step(int layers, double dropout, double clip_norm, DType dtype) {
+  return train_gpt(small_gpt(layers, dropout, dtype), AdamW{.lr = 1e-2}, {.clip_norm = clip_norm});
+}
+
+ir::Graph gpt_step(const Optimizer& optimizer, const TrainingOptions& options) {
+  return train_gpt(small_gpt(1, 0, options.precision == f32 ? f64 : f32), optimizer, options);
 }
 
 ir::Graph llama_step(int layers, double clip_norm, DType dtype) {

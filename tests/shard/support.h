@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/training.h"
 #include "passes/shard/simulate.h"
 
 /// What tests of sharding share.
@@ -19,6 +20,9 @@ std::string error_text(const ir::Graph& graph, std::string_view mesh, std::strin
 /// Training steps with AdamW, dropout where the model has it: one layer or more of width 16.
 ir::Graph gpt_step(int layers, double dropout, double clip_norm = 0, DType dtype = f64);
 ir::Graph llama_step(int layers, double clip_norm = 0, DType dtype = f64);
+
+/// One layer trained as the options say: parameters are f64, or f32 in mixed precision.
+ir::Graph gpt_step(const Optimizer& optimizer, const TrainingOptions& options);
 
 /// Values for a step's arguments: tokens below 32, small parameters, states zero, a seed.
 Tensors step_arguments(const ir::Graph& step, std::int64_t batch, std::int64_t length);

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 
 #include "frontend/dsl.h"
@@ -5,6 +7,10 @@
 #include "frontend/step.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
+#include "passes/transforms/canonicalize.h"
+#include "passes/transforms/constant_fold.h"
+#include "passes/transforms/cse.h"
+#include "passes/transforms/dce.h"
 #include "tests/shard/support.h"
 
 /// Optimizer states and parameters that lie as parts: ZeRO (Rajbhandari et al. 2020) stages 1 and 3.
@@ -208,6 +214,72 @@ TEST_CASE("shard: a parameter with no dim that divides stays whole and the repor
   CHECK(to_string(sharded.arguments.at("m"), sharded.mesh) == "whole");
   CHECK(to_string(sharded.arguments.at("n"), sharded.mesh) == "data: dim 0");
   CHECK(explain(sharded).find("w is whole on every process") != std::string::npos);
+}
+
+TEST_CASE("shard: a maximum that updates parts is combined, and each process takes its part") {
+  const ir::Graph step = ir::parse_graph(R"(graph @g(input %x: f64[B, 4], parameter %w: f64[4]) {
+  %1 = max %x {dims=[0]}
+  %2 = add %w, %1
+  output "sum" %2
+  update %w <- %1
+})",
+                                         "model.lathe");
+  Tensors arguments{{"x", HostTensor(f64, {6, 4})}, {"w", HostTensor(f64, {4})}};
+  for (std::int64_t i = 0; i < 24; ++i) arguments.at("x").set(i, static_cast<double>(i * 7 % 13));
+  const Sharded sharded = divided(step, "data=2", "B:data", parameters);
+  CHECK(count(sharded.graph, "all_reduce") == 1);
+  CHECK(count(sharded.graph, "reduce_scatter") == 0);
+  CHECK(training_difference(step, sharded, arguments, 2) == 0);
+}
+
+TEST_CASE("shard: accumulated gradients, momentum and skipped steps lie as parts as well") {
+  const Optimizer sgd = SGD{.lr = 1e-2, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true};
+  for (const ir::Graph& step : {gpt_step(AdamW{.lr = 1e-2}, {.clip_norm = 0.5, .accumulate = 2}), gpt_step(sgd, {})})
+    for (const ShardOptions& options : {states, parameters}) {
+      const Sharded sharded = divided(step, "data=4", "B:data", options);
+      CHECK(argument_bytes(sharded.graph, "state") == argument_bytes(step, "state") / 4);
+      CHECK(training_difference(step, sharded, step_arguments(step, 4, 3), 4) < 1e-10);
+    }
+}
+
+TEST_CASE("shard: in mixed precision parameters are gathered in the narrow dtype") {
+  const ir::Graph step = gpt_step(AdamW{.lr = 1e-3}, {.precision = bf16});
+  const Sharded sharded = divided(step, "data=4", "B:data", parameters);
+  for (const Exchange& each : sharded.exchanges)
+    if (each.op == "all_gather" && each.value.find("[d_model=16, ") != std::string::npos)
+      CHECK(each.element_bytes == 2);
+  CHECK(training_difference(step, sharded, step_arguments(step, 4, 3), 2, Compared::outputs) < 1.6e-2);
+}
+
+TEST_CASE("shard: passes keep what is gathered again apart") {
+  const ir::Graph step = gpt_step(1, 0.1);
+  Sharded sharded = divided(step, "data=2", "B:data", parameters);
+  const int gathers = count(sharded.graph, "all_gather");
+  CHECK(gathers >
+        count(divided(step, "data=2", "B:data", {.states = {}, .parameters = "data", .gather_again = false}).graph,
+              "all_gather"));
+  sharded.graph = ir::dce(ir::cse(ir::canonicalize(ir::constant_fold(ir::canonicalize(sharded.graph)))));
+  CHECK(count(sharded.graph, "all_gather") == gathers);
+  CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 2) < 1e-10);
+}
+
+TEST_CASE("shard: the graph of parts does not grow with the number of processes") {
+  const ir::Graph step = gpt_step(1, 0);
+  for (const ShardOptions& options : {states, parameters})
+    CHECK(divided(step, "data=2", "B:data", options).graph.size() ==
+          divided(step, "data=16", "B:data", options).graph.size());
+}
+
+TEST_CASE("shard: the report totals what a process sends and holds") {
+  const ir::Graph step = gpt_step(1, 0);
+  const Sharded sharded = divided(step, "data=4", "B:data", parameters);
+  const std::string report = explain(sharded);
+  std::int64_t scattered = 0, held = argument_bytes(sharded.graph, "parameter");
+  for (const Exchange& each : sharded.exchanges) scattered += each.op == "reduce_scatter" ? bytes_sent(each) : 0;
+  CHECK(scattered == 3 * held);
+  CHECK(report.find(fmt::format("reduce_scatter, a process sends {} bytes", scattered)) != std::string::npos);
+  CHECK(report.find(fmt::format("a process holds {} bytes of parameters", held)) != std::string::npos);
+  CHECK(report.find("bytes of gathered values at a time") != std::string::npos);
 }
 
 TEST_CASE("shard: what lies as parts between steps may be any optimizer's") {
