@@ -31,17 +31,38 @@ bool lies_in_lines(const ProductOperand& o) {
   return false;
 }
 
+/// Of an operand of bytes times a factor, the way quantized weights are computed. Bytes are at most 255, so that the
+/// sum of a run without the factor is finite as long as the other operand is below the largest number / (255 run).
+ProductOperand::Scaled scaled_numbers(const ProductOperand& o) {
+  const PointProgram& program = o.operand.program;
+  const PointInstruction& element = program[o.operand.result];
+  if (!is_scalar(element, ScalarOp::mul) || element.dtype != o.compute || !is_float(o.compute)) return {};
+  const auto is_bytes = [&](int i) {
+    return is_scalar(program[i], ScalarOp::cast) && is_byte(program[program[i].args[0]].dtype);
+  };
+  const bool swap = !is_bytes(element.args[0]);
+  const int numbers = element.args[swap ? 1 : 0], factor = element.args[swap ? 0 : 1];
+  if (!is_bytes(numbers)) return {};
+  std::int64_t run = 1;
+  for (auto d = o.k.rbegin(); d != o.k.rend(); ++d) {
+    const auto size = program.domain[*d].value();
+    if (!size || (program.depends[at(factor)] >> *d & 1) != 0) break;
+    run *= *size;
+  }
+  return run > 1 ? ProductOperand::Scaled{run, numbers, factor} : ProductOperand::Scaled{};
+}
+
 }  // namespace
 
-kernel::Value ProductOperand::load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
-                                   kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes,
-                                   kernel::Value mask) const {
+kernel::Value ProductOperand::load(int instruction, PointEmitter& emitter, const PointEmitter::Scope& top,
+                                   kernel::Value at_batch, kernel::Value row, kernel::Value at_k, LaneAxis along,
+                                   int lanes, kernel::Value mask) const {
   kernel::Builder& b = emitter.context().builder;
   const bool along_row = along == LaneAxis::row;
   PointEmitter::Scope scope(
       emitter, {{batch, at_batch, 1}, {rows, row, along_row ? lanes : 1}, {k, at_k, along_row ? 1 : lanes}}, mask,
       &top);
-  return b.broadcast(b.cast(emitter.emit(operand.result, scope), compute), lanes);
+  return b.broadcast(b.cast(emitter.emit(instruction, scope), compute), lanes);
 }
 
 kernel::Builder::Lines ProductOperand::lines(PointEmitter& emitter, const PointEmitter::Scope& top,
@@ -98,6 +119,7 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
   const PointProgram& program = o.operand.program;
   const bool load = program.size() == 1 && program[0].kind == PointInstruction::Kind::load;
   o.plain = load && program[0].dtype == compute;
+  o.scaled = scaled_numbers(o);
   o.in_lines = load && program[0].dtype == bf16 && lies_in_lines(o);
   return o;
 }

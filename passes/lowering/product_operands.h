@@ -18,10 +18,22 @@ struct ProductOperand {
   DType compute = f32;
   bool plain = false;     ///< one load of an element of the computing type
   bool in_lines = false;  ///< one load of bf16, k side by side and rows at one distance
+  /// Where the element is a byte, converted, times a factor that `run` neighbours along k share: the instructions of
+  /// both. k is a multiple of run; 0: the element is something else.
+  struct Scaled {
+    std::int64_t run = 0;
+    int numbers = 0, factor = 0;
+  };
+  Scaled scaled{};
 
   /// `lanes` elements along an axis, starting at (row, k), in the computing type.
   kernel::Value load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
-                     kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const;
+                     kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const {
+    return load(operand.result, emitter, top, at_batch, row, at_k, along, lanes, mask);
+  }
+  /// The same of another instruction of the program.
+  kernel::Value load(int instruction, PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
+                     kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const;
   /// Where the rows from `row` on lie from `at_k` on; of an operand in lines.
   kernel::Builder::Lines lines(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
                                kernel::Value row, kernel::Value at_k) const;

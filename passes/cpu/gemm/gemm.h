@@ -72,6 +72,14 @@ struct GemmOperand {
   LoadOperand load{};          ///< loaded, direct; of slices always, for sums that are computed by fma
   OperandPrefetch prefetch{};  ///< direct, along rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
+  /// direct, of dot products: elements are also what `numbers` loads times a factor that `run` neighbours along k
+  /// share, such as quantized numbers and their scales; 0: they are not. k is a multiple of run.
+  struct Scaled {
+    std::int64_t run = 0;
+    LoadOperand numbers{};
+    std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k)> factor{};
+  };
+  Scaled scaled{};
   /// direct, of tiles: where the rows from `row` on lie, k side by side.
   std::function<kernel::Builder::Lines(kernel::Value batch, kernel::Value row, kernel::Value k)> lines{};
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights

@@ -12,13 +12,59 @@ using kernel::Builder;
 using kernel::Value;
 using kernel::Var;
 
+namespace {
+
+std::vector<Value> values_of(Builder& b, const std::vector<Var>& vars) {
+  std::vector<Value> values;
+  for (const Var& var : vars) values.push_back(b.get(var));
+  return values;
+}
+
+/// Adds the products of k0 .. k1 to sums of rows x columns, run after run of the factor.
+void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const DotVector& left, const DotVector& right,
+                   const DotFactor& factor, const std::vector<Var>& sums) {
+  constexpr int most_unrolled = 8;
+  const auto at = [&](int row, int column) { return static_cast<std::size_t>(row * tile.columns + column); };
+  const auto steps = static_cast<int>(factor.run / tile.lanes);
+  b.for_loop(k0, k1, factor.run, [&](Value first) {
+    std::vector<Var> parts;
+    for (int i = 0; i < tile.rows * tile.columns; ++i)
+      parts.push_back(b.var(b.constant(tile.compute, 0, tile.lanes)));
+    const auto step = [&](Value k) {
+      std::vector<Value> columns;
+      for (int j = 0; j < tile.columns; ++j) columns.push_back(right(j, k, {}));
+      for (int i = 0; i < tile.rows; ++i) {
+        const Value row = left(i, k, {});
+        for (int j = 0; j < tile.columns; ++j)
+          b.set(parts[at(i, j)], multiply_add(b, row, columns[static_cast<std::size_t>(j)], b.get(parts[at(i, j)])));
+      }
+    };
+    if (steps <= most_unrolled)
+      for (int s = 0; s < steps; ++s) step(first + s * tile.lanes);
+    else
+      b.for_loop(first, first + factor.run, tile.lanes, step);
+    for (int j = 0; j < tile.columns; ++j) {
+      const Value shared = b.broadcast(factor.of(j, first), tile.lanes);
+      for (int i = 0; i < tile.rows; ++i)
+        b.set(sums[at(i, j)], multiply_add(b, b.get(parts[at(i, j)]), shared, b.get(sums[at(i, j)])));
+    }
+  });
+}
+
+}  // namespace
+
 std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Value k1, bool whole,
-                                 const DotVector& left, const DotVector& right, const DotStart& start) {
+                                 const DotVector& left, const DotVector& right, const DotStart& start,
+                                 const DotFactor& factor) {
   const Value zero = b.constant(tile.compute, 0, tile.lanes);
   const int count = tile.rows * tile.columns;
   std::vector<Var> sums;  // those of the first accumulator, then of the next
-  for (int i = 0; i < count * tile.depth; ++i) sums.push_back(b.var(zero));
+  for (int i = 0; i < count * (factor.run > 0 ? 1 : tile.depth); ++i) sums.push_back(b.var(zero));
   if (start) start(sums);
+  if (factor.run > 0) {
+    emit_dot_runs(b, tile, k0, k1, left, right, factor, sums);
+    return values_of(b, sums);
+  }
   const auto step = [&](Value k, int accumulator, Value mask) {
     const auto load = [&](const DotVector& from, int i) {
       const Value value = from(i, k, mask);
@@ -44,8 +90,7 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
   }
   b.for_loop(rest, even, tile.lanes, [&](Value k) { step(k, 0, {}); });
   if (!whole) b.if_(even < k1, [&] { step(even, 0, b.tail_mask(k1 - even, tile.lanes)); });
-  std::vector<Value> values;
-  for (const Var& sum : sums) values.push_back(b.get(sum));
+  std::vector<Value> values = values_of(b, sums);
   for (std::size_t left_over = values.size() / 2; left_over >= static_cast<std::size_t>(count); left_over /= 2) {
     for (std::size_t i = 0; i < left_over; ++i) values[i] = values[i] + values[i + left_over];
     values.resize(left_over);

@@ -108,15 +108,19 @@ class SkinnyDot {
 
   /// One tile over one block of k; after the last one its lanes are added up.
   void dots(const Block& block, const DotTile& tile, const Dots& at) {
-    const auto vectors = [&](const GemmOperand& operand, Value first, Value size, int count, bool known) {
+    const Value k1 = min(at.k0 + tile_.kc, sizes_.k);
+    const bool one_pass = b_.is_constant(passes_, 1), in_turn = columns_in_turn_ && one_pass;
+    const bool scaled = takes_factor(tile.rows * (in_turn ? 1 : tile.columns), one_pass);
+    const auto indices = [&](Value first, Value size, int count, bool known) {
       std::vector<Value> rows;
       for (int i = 0; i < count; ++i) rows.push_back(i == 0 || known ? first + i : min(first + i, size - 1));
-      return [this, &operand, rows, batch = block.batch](int i, Value k, Value mask) {
-        return operand.load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, tile_.lanes, mask);
+      return rows;
+    };
+    const auto vectors = [&](const LoadOperand& load, const std::vector<Value>& rows) {
+      return [this, &load, rows, batch = block.batch](int i, Value k, Value mask) {
+        return load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, tile_.lanes, mask);
       };
     };
-    const Value k1 = min(at.k0 + tile_.kc, sizes_.k);
-    const bool one_pass = b_.is_constant(passes_, 1);
     const auto kept = [&](std::size_t index) {
       const int row = static_cast<int>(index) / tile.columns, column = static_cast<int>(index) % tile.columns;
       return ((at.m - block.m0 + row) * tile_.nc + (at.n - block.n0 + column)) * tile_.lanes;
@@ -127,12 +131,18 @@ class SkinnyDot {
           b_.set(sums[i], b_.load(kept_, kept(i), tile_.lanes, {}, vector_bytes()));
       });
     };
-    const DotVector left = vectors(lhs_, at.m, sizes_.m, tile.rows, at.known_rows),
-                    right = vectors(rhs_, at.n, sizes_.n, tile.columns, at.known_columns);
+    const std::vector<Value> columns = indices(at.n, sizes_.n, tile.columns, at.known_columns);
+    const DotVector left = vectors(lhs_.load, indices(at.m, sizes_.m, tile.rows, at.known_rows)),
+                    right = vectors(scaled ? rhs_.scaled.numbers : rhs_.load, columns);
+    DotFactor factor;
+    if (scaled)
+      factor = {rhs_.scaled.run, [&](int j, Value k) {
+                  return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
+                }};
     const std::vector<Value> sums =
-        columns_in_turn_ && one_pass ? dots_in_turn(tile, at.k0, k1, left, right)
-                                     : emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes),
-                                                     left, right, one_pass ? DotStart{} : DotStart(before));
+        in_turn ? dots_in_turn(tile, at.k0, k1, left, right, factor)
+                : emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, right,
+                                one_pass ? DotStart{} : DotStart(before), factor);
     const auto added = [&] {
       store_dots(b_, tile, sums, results_, (at.m - block.m0) * stride() + (at.n - block.n0), stride());
     };
@@ -142,9 +152,16 @@ class SkinnyDot {
     });
   }
 
+  /// Whether a tile of `sums` sums multiplies by the factor of a run once: sums of runs take as many registers again.
+  bool takes_factor(int sums, bool one_pass) const {
+    constexpr int most = 8;
+    const std::int64_t run = rhs_.scaled.run;
+    return run > 0 && run % tile_.lanes == 0 && (one_pass || tile_.kc % run == 0) && sums <= most;
+  }
+
   /// The sums of a tile, column by column.
   std::vector<Value> dots_in_turn(const DotTile& tile, Value k0, Value k1, const DotVector& left,
-                                  const DotVector& right) const {
+                                  const DotVector& right, const DotFactor& factor) const {
     constexpr int accumulators = 4;
     DotTile one = tile;
     one.columns = 1;
@@ -152,7 +169,10 @@ class SkinnyDot {
     std::vector<Value> sums(static_cast<std::size_t>(tile.rows * tile.columns));
     for (int j = 0; j < tile.columns; ++j) {
       const auto column = [&](int, Value k, Value mask) { return right(j, k, mask); };
-      const auto of_column = emit_dot_tile(b_, one, k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, column);
+      DotFactor own = factor;
+      if (factor.run > 0) own.of = [&](int, Value k) { return factor.of(j, k); };
+      const auto of_column =
+          emit_dot_tile(b_, one, k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, column, {}, own);
       for (int i = 0; i < tile.rows; ++i)
         sums[static_cast<std::size_t>(i * tile.columns + j)] = of_column[static_cast<std::size_t>(i)];
     }

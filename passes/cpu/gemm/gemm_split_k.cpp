@@ -15,6 +15,7 @@ Value columns_in(Builder& b, const GemmTile& tile, Value n) { return b.round_up(
 /// The operand of one split, whose k begins at the split's.
 GemmOperand split_of(const GemmOperand& operand, int splits, Value depth) {
   GemmOperand split = operand;
+  split.scaled = {};
   split.load = [load = operand.load, splits, depth](Value batch, Value row, Value k, LaneAxis axis, int lanes,
                                                     Value mask) {
     return load(batch / splits, row, batch % splits * depth + k, axis, lanes, mask);

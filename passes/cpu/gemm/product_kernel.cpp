@@ -200,6 +200,15 @@ class ProductKernels {
       emits.hoist(scope);
       o.load = part.from_start(context, loader(emits, s, scope));
       if (packed >= 0) return o;
+      if (s.scaled.run > 0 && !part.is_panel()) {
+        o.scaled.run = s.scaled.run;
+        o.scaled.numbers = [&](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
+          return s.load(s.scaled.numbers, emits, scope, batch, row, k, axis, lanes, mask);
+        };
+        o.scaled.factor = [&](Value batch, Value row, Value k) {
+          return s.load(s.scaled.factor, emits, scope, batch, row, k, s.axis, 1, {});
+        };
+      }
       if (s.in_lines) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
       if (s.plain)
         o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <regex>
 
+#include "ir/kernel/printer.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
@@ -47,11 +49,31 @@ Stored lowered(const std::string& text, const DimBindings& dims) {
 
 TEST_CASE("products of quantized weights: few rows and many, blocks of every size") {
   for (const char* rows : {"1", "2", "4", "40"})
-    for (const int block : {64, 32, 16, 12, 1}) check(product(rows, 35, 192, block), {.tolerance = 2e-6});
+    for (const int block : {192, 64, 32, 16, 12, 1}) check(product(rows, 35, 192, block), {.tolerance = 2e-6});
   for (const int block : {64, 192}) check(product("n", 35, 192, block), {.sizes = test::n_sizes, .tolerance = 2e-6});
   check(product("2", 35, 192, 64, "f64"));
   check(product("3", 35, 192, 64, "bf16"), {.tolerance = 2e-2});
   check(product("70", 35, 192, 64, "bf16"), {.tolerance = 2e-2});
+}
+
+TEST_CASE("products of quantized weights: from memory, and in several blocks of k") {
+  for (const char* rows : {"1", "3"})
+    for (const int block : {768, 64, 12}) check(product(rows, 519, 768, block), {.tolerance = 2e-6});
+  for (const int block : {2176, 136, 64, 17}) check(product("2", 35, 2176, block), {.tolerance = 4e-6});
+}
+
+TEST_CASE("a product of one row multiplies by the scale of a block once") {
+  const auto multiplications = [](int m, int n, int block) {
+    const ir::Graph graph =
+        ir::run_pipeline(lathe::test::parse(product("1", m, n, block)), ir::default_pipeline()).graph;
+    const std::string text = kernel::print(lower_cpu(graph, test::cpu_with(512)).kernels.at(0));
+    const std::regex vector("= mul [^\n]*f32x16");
+    return std::distance(std::sregex_iterator(text.begin(), text.end(), vector), std::sregex_iterator());
+  };
+  for (const int m : {35, 519}) {
+    CHECK(multiplications(m, 768, 64) == 0);
+    CHECK(multiplications(m, 768, 8) > 0);  // two blocks in a vector
+  }
 }
 
 TEST_CASE("products of a quantized weight that is stored transposed") {
