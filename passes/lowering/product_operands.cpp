@@ -49,7 +49,8 @@ ProductOperand::Scaled scaled_numbers(const ProductOperand& o) {
     if (!size || (program.depends[at(factor)] >> *d & 1) != 0) break;
     run *= *size;
   }
-  return run > 1 ? ProductOperand::Scaled{run, numbers, factor} : ProductOperand::Scaled{};
+  const bool loads = program[program[numbers].args[0]].kind == PointInstruction::Kind::load;
+  return run > 1 ? ProductOperand::Scaled{run, numbers, factor, loads} : ProductOperand::Scaled{};
 }
 
 }  // namespace
@@ -79,6 +80,12 @@ void ProductOperand::prefetch(PointEmitter& emitter, const PointEmitter::Scope& 
                               kernel::Value row, kernel::Value at_k, int lanes) const {
   PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, kernel::Value{}, &top);
   emitter.prefetch(operand.result, scope);
+}
+
+void ProductOperand::prefetch_numbers(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
+                                      kernel::Value row, kernel::Value at_k, int lanes) const {
+  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 1}, {k, at_k, lanes}}, kernel::Value{}, &top);
+  emitter.prefetch(operand.program[scaled.numbers].args[0], scope);
 }
 
 ProductOperands::ProductOperands(const LoweringContext& lowering, const ir::Node& contraction)

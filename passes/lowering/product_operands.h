@@ -23,6 +23,7 @@ struct ProductOperand {
   struct Scaled {
     std::int64_t run = 0;
     int numbers = 0, factor = 0;
+    bool prefetched = false;  ///< the numbers are a load
   };
   Scaled scaled{};
 
@@ -40,6 +41,9 @@ struct ProductOperand {
   /// Asks for the memory of `lanes` rows at one k, where they lie side by side; of a plain operand.
   void prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
                 kernel::Value at_k, int lanes) const;
+  /// The same of `lanes` numbers along k of one row, where they lie side by side; of prefetched numbers.
+  void prefetch_numbers(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
+                        kernel::Value row, kernel::Value at_k, int lanes) const;
 };
 
 /// A contraction as result[batch, m, n] = sum over k of left[batch, m, k] * right[batch, n, k], before any code is

@@ -78,6 +78,7 @@ struct GemmOperand {
     std::int64_t run = 0;
     LoadOperand numbers{};
     std::function<kernel::Value(kernel::Value batch, kernel::Value row, kernel::Value k)> factor{};
+    OperandPrefetch prefetch{};  ///< of numbers of one row; may be empty
   };
   Scaled scaled{};
   /// direct, of tiles: where the rows from `row` on lie, k side by side.

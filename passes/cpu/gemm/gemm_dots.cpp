@@ -23,9 +23,8 @@ std::vector<Value> values_of(Builder& b, const std::vector<Var>& vars) {
 /// Adds the products of k0 .. k1 to sums of rows x columns, run after run of the factor.
 void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const DotVector& left, const DotVector& right,
                    const DotFactor& factor, const std::vector<Var>& sums) {
-  constexpr int most_unrolled = 8;
   const auto at = [&](int row, int column) { return static_cast<std::size_t>(row * tile.columns + column); };
-  const auto steps = static_cast<int>(factor.run / tile.lanes);
+  const int vectors = factor.run % (4 * tile.lanes) == 0 ? 4 : 1, chunk = vectors * tile.lanes;
   b.for_loop(k0, k1, factor.run, [&](Value first) {
     std::vector<Var> parts;
     for (int i = 0; i < tile.rows * tile.columns; ++i)
@@ -39,10 +38,15 @@ void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const Do
           b.set(parts[at(i, j)], multiply_add(b, row, columns[static_cast<std::size_t>(j)], b.get(parts[at(i, j)])));
       }
     };
-    if (steps <= most_unrolled)
-      for (int s = 0; s < steps; ++s) step(first + s * tile.lanes);
+    const auto steps = [&](Value k) {
+      if (factor.ahead)
+        for (int j = 0; j < tile.columns; ++j) factor.ahead(j, k);
+      for (int v = 0; v < vectors; ++v) step(k + v * tile.lanes);
+    };
+    if (factor.run == chunk)
+      steps(first);
     else
-      b.for_loop(first, first + factor.run, tile.lanes, step);
+      b.for_loop(first, first + factor.run, chunk, steps);
     for (int j = 0; j < tile.columns; ++j) {
       const Value shared = b.broadcast(factor.of(j, first), tile.lanes);
       for (int i = 0; i < tile.rows; ++i)

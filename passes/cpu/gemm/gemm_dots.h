@@ -24,6 +24,7 @@ using DotVector = std::function<kernel::Value(int i, kernel::Value k, kernel::Va
 struct DotFactor {
   std::int64_t run = 0;                                            ///< 0: there is none
   std::function<kernel::Value(int column, kernel::Value k)> of{};  ///< a scalar
+  std::function<void(int column, kernel::Value k)> ahead{};  ///< asks for memory that is read later; may be empty
 };
 /// Sets sums, which are zero, where the products continue.
 using DotStart = std::function<void(const std::vector<kernel::Var>& sums)>;

@@ -15,6 +15,10 @@ using kernel::Value;
 
 namespace {
 
+/// How far ahead bytes are asked for where each takes several operations: while these wait, too few lines would be
+/// under way to keep the memory busy.
+constexpr std::int64_t bytes_ahead = 4096;
+
 class SkinnyDot {
  public:
   SkinnyDot(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs, const GemmOperand& rhs,
@@ -139,6 +143,13 @@ class SkinnyDot {
       factor = {rhs_.scaled.run, [&](int j, Value k) {
                   return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
                 }};
+    if (in_turn && scaled && rhs_.scaled.prefetch) {
+      const std::int64_t ahead =
+          std::max<std::int64_t>(bytes_ahead / b_.constant_value(sizes_.k).value_or(bytes_ahead), 1);
+      factor.ahead = [&, ahead](int j, Value k) {
+        rhs_.scaled.prefetch(block.batch, columns[static_cast<std::size_t>(j)] + ahead, k);
+      };
+    }
     const std::vector<Value> sums =
         in_turn ? dots_in_turn(tile, at.k0, k1, left, right, factor)
                 : emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, right,
@@ -171,6 +182,7 @@ class SkinnyDot {
       const auto column = [&](int, Value k, Value mask) { return right(j, k, mask); };
       DotFactor own = factor;
       if (factor.run > 0) own.of = [&](int, Value k) { return factor.of(j, k); };
+      if (factor.ahead) own.ahead = [&](int, Value k) { factor.ahead(j, k); };
       const auto of_column =
           emit_dot_tile(b_, one, k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, column, {}, own);
       for (int i = 0; i < tile.rows; ++i)

@@ -208,6 +208,10 @@ class ProductKernels {
         o.scaled.factor = [&](Value batch, Value row, Value k) {
           return s.load(s.scaled.factor, emits, scope, batch, row, k, s.axis, 1, {});
         };
+        if (s.scaled.prefetched)
+          o.scaled.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+            s.prefetch_numbers(emits, scope, batch, row, k, lanes);
+          };
       }
       if (s.in_lines) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
       if (s.plain)
