@@ -4,8 +4,6 @@
 
 namespace lathe {
 
-using kernel::Value;
-
 namespace {
 
 bool is_grouped_matmul(const ir::Node& node) { return node.op == &ir::ops::grouped_matmul; }
@@ -25,12 +23,12 @@ ir::Node product_of(const LoweringContext& lowering, const ir::Node& node, int n
   return product;
 }
 
-Value offset_as_given(PointEmitter& emitter, int result, Value at) {
+kernel::Value offset_as_given(PointEmitter& emitter, int result, kernel::Value at) {
   PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
   return emitter.context().builder.cast(emitter.emit(result, scope), i64);
 }
 
-Value clamped(kernel::Builder& b, Value offset, Value rows) {
+kernel::Value clamped(kernel::Builder& b, kernel::Value offset, kernel::Value rows) {
   return kernel::min(kernel::max(offset, b.index(0)), rows);
 }
 
@@ -53,15 +51,17 @@ OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& 
   return operand_program(lowering.graph, lowering.plan, offsets, {0}, lowering.graph[offsets].type.shape);
 }
 
-Value segment_offset(PointEmitter& emitter, int result, Value at, Value rows) {
+kernel::Value segment_offset(PointEmitter& emitter, int result, kernel::Value at, kernel::Value rows) {
   return clamped(emitter.context().builder, offset_as_given(emitter, result, at), rows);
 }
 
-SegmentRows segment_rows(PointEmitter& emitter, int result, Value number, Value rows, std::int64_t code) {
+SegmentRows segment_rows(PointEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
+                         std::int64_t code) {
   kernel::Builder& b = emitter.context().builder;
-  const Value first = offset_as_given(emitter, result, number), last = offset_as_given(emitter, result, number + 1);
+  const kernel::Value first = offset_as_given(emitter, result, number),
+                      last = offset_as_given(emitter, result, number + 1);
   b.check(b.index(0) <= first && first <= last && last <= rows, code);
-  const Value lo = clamped(b, first, rows);
+  const kernel::Value lo = clamped(b, first, rows);
   return {lo, kernel::min(kernel::max(last, lo), rows)};
 }
 
