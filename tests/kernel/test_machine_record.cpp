@@ -36,9 +36,7 @@ struct Twice {
 constinit const MachineRecord twice_record =
     machine_record<Twice>({.name = "twice", .args = {1, 1}, .buffers = {2, 2}});
 
-Twice Twice::of(const Instruction& in) {
-  return {in.machine->buffers[0].id, in.machine->buffers[1].id, in.args[0]};
-}
+Twice Twice::of(const Instruction& in) { return {in.machine->buffers[0].id, in.machine->buffers[1].id, in.args[0]}; }
 Instruction Twice::instruction() const {
   return machine_instruction({.record = &twice_record, .buffers = {{to, Access::write}, {from, Access::read}}}, {at});
 }

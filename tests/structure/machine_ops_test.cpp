@@ -74,7 +74,8 @@ TEST_CASE("machine operations: their names stand in their own files and in hooks
 
 TEST_CASE("machine operations: a name in another file is seen") {
   CHECK(lines_that_name({"MachineRecord"}).size() > 1);
-  CHECK(words_of("  x = WgmmaSums::of(wgmma_record);") == std::set<std::string>{"x", "WgmmaSums", "of", "wgmma_record"});
+  CHECK(words_of("  x = WgmmaSums::of(wgmma_record);") ==
+        std::set<std::string>{"x", "WgmmaSums", "of", "wgmma_record"});
 }
 
 TEST_CASE("machine operations: a back end has a hook for each") {
