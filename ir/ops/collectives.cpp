@@ -218,6 +218,11 @@ constinit const Op all_to_all =
 
 namespace lathe::ir {
 
+bool is_collective(const Op& op) {
+  const auto* custom = op.as<Custom>();
+  return custom && custom->kind == CustomKind::collective;
+}
+
 namespace {
 
 Attributes along(const MeshAxis& axis) { return {{"axis", axis.name}, {"ranks", axis.ranks}}; }

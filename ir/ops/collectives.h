@@ -4,18 +4,15 @@
 #include <string_view>
 
 #include "ir/tensor/builder.h"
+#include "ir/tensor/mesh_axis.h"
 
 /// Exchanges between the processes of a mesh, as nodes of the graph that every process runs. The axis is named; its
 /// number of processes is an attribute, the process's own position a run-time value, so that the graphs of all
 /// processes are equal.
 namespace lathe::ir {
 
-/// An axis of a mesh of processes.
-struct MeshAxis {
-  std::string name;
-  std::int64_t ranks = 1;
-  bool operator==(const MeshAxis&) const = default;
-};
+/// Whether an op's value comes from several processes, or tells them apart: the ops of this file.
+bool is_collective(const Op& op);
 
 Value mesh_index(GraphBuilder& b, const MeshAxis& axis);  ///< i64[]
 /// combine: sum, max or min.

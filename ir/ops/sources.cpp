@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include "ir/ops/draws.h"
 
 #include <cmath>
 
@@ -284,3 +285,12 @@ constinit const Op random_uniform_at = {
 };
 
 }  // namespace lathe::ir::ops
+
+namespace lathe::ir {
+
+bool is_draw(const Op& op) {
+  const auto* custom = op.as<Custom>();
+  return custom && (custom->kind == CustomKind::random || custom->kind == CustomKind::random_at);
+}
+
+}  // namespace lathe::ir

@@ -70,6 +70,36 @@ KernelContext::Built copy_kernel(const MachineInfo& machine, DType dtype, int fr
   return built;
 }
 
+/// The pieces of all processes lie one after the other; each element is folded in their order.
+KernelContext::Built fold_kernel(const MachineInfo& machine, DType dtype, ScalarOp combine, int received, int folded,
+                                 const Dim& elements, std::int64_t ranks) {
+  const auto& cpu = std::get<CpuInfo>(machine);
+  const std::int64_t chunk = task_elements(cpu);
+  const DType compute = compute_type(dtype);
+  KernelContext context("fold", KernelRole::fold_ranks);
+  context.declare(received, dtype, true, false);
+  context.declare(folded, dtype, false, true);
+  kernel::Builder& b = context.builder;
+  const kernel::Value processes = context.argument(ranks);
+  const kernel::Value n = b.ceil_div(context.dim(elements), processes);
+  const int lanes = cpu.vectors.lanes(compute);
+  b.parallel_for(0, n, chunk, [&](kernel::Value lo) {
+    vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](kernel::Value i, kernel::Value mask) {
+      const auto piece = [&](kernel::Value at) {
+        return b.cast(b.load(context.buffer(received), at, lanes, mask), compute);
+      };
+      const kernel::Var result = b.var(piece(i));
+      b.for_loop(1, processes, 1, [&](kernel::Value process) {
+        b.set(result, b.apply(combine, {b.get(result), piece(process * n + i)}));
+      });
+      b.store(context.buffer(folded), i, b.cast(b.get(result), dtype), mask);
+    });
+  });
+  auto built = context.finish();
+  built.launch.work = chunk * Dim(ranks);
+  return built;
+}
+
 }  // namespace
 
 }  // namespace lathe::cpu
@@ -88,6 +118,7 @@ Machine cpu_machine(const CpuInfo& cpu) {
                         {RegionKind::grouped, cpu::lower_grouped}},
           .before = cpu::sort_positions,
           .copy = cpu::copy_kernel,
+          .fold = cpu::fold_kernel,
           .fusion = {.attention_sums = OuterSums::wide,
                      .attention_costs = cpu,
                      .attention_block_bytes = cpu.l2.share(),

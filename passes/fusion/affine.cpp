@@ -1,5 +1,7 @@
 #include "passes/fusion/affine.h"
 
+#include "ir/ops/collectives.h"
+#include "ir/ops/draws.h"
 #include "ir/ops/list.h"
 
 namespace lathe {
@@ -59,7 +61,8 @@ ir::ValueId through_aliases(const ir::Graph& graph, ir::ValueId id) {
 }
 
 bool reads_by_address(const ir::Node& node) {
-  return node.op == &ir::ops::gather || node.op == &ir::ops::random_uniform || node.op == &ir::ops::update_rows;
+  return node.op == &ir::ops::gather || ir::is_draw(*node.op) || node.op == &ir::ops::update_rows ||
+         ir::is_collective(*node.op);
 }
 
 std::vector<Placement> placements(const ir::Graph& graph) {

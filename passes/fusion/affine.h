@@ -46,7 +46,8 @@ struct Placement {
 bool is_alias(const ir::Node& node);
 /// The value whose elements `id` shows: the first up the chain of views that is none.
 ir::ValueId through_aliases(const ir::Graph& graph, ir::ValueId id);
-/// Whether the first operand is looked up by address, so that it must lie in memory: a table, a random state.
+/// Whether the first operand is looked up by address, so that it must lie in memory: a table, a random state, what
+/// processes exchange.
 bool reads_by_address(const ir::Node& node);
 /// The placement of every value of a graph.
 std::vector<Placement> placements(const ir::Graph& graph);

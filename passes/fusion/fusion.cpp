@@ -326,8 +326,8 @@ std::string members_text(const FusionPlan& plan, const Graph& graph, const Regio
 }  // namespace
 
 std::string_view name(RegionKind kind) {
-  static constexpr std::string_view names[] = {"rows",      "product", "columns", "scatter",
-                                               "attention", "scan",    "sort",    "grouped"};
+  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter", "attention",
+                                               "scan", "sort",    "grouped", "exchange"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "ir/ops/draws.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/dependence.h"
 #include "passes/fusion/fusion.h"
@@ -55,8 +56,8 @@ bool is_columns(const Graph& graph, const Node& node) {
 }
 
 bool computes_point_wise(const Graph& graph, const Node& node) {
-  return is_index_check(graph, node) || node.op->as<Elementwise>() || node.op == &ops::iota ||
-         node.op == &ops::random_uniform || node.op == &ops::concat || node.op == &ops::pad;
+  return is_index_check(graph, node) || node.op->as<Elementwise>() || node.op == &ops::iota || is_draw(*node.op) ||
+         node.op == &ops::concat || node.op == &ops::pad;
 }
 
 bool is_row_reduction(const Graph& graph, const Node& node) {
@@ -232,7 +233,7 @@ std::vector<bool> find_unpacked(const Graph& graph, const std::vector<Uses>& use
 }  // namespace
 
 int arithmetic_cost(const Node& node) {
-  if (node.op == &ops::random_uniform) return 40;
+  if (is_draw(*node.op)) return 40;
   const auto* elementwise = node.op->as<Elementwise>();
   if (!elementwise) return 1;
   switch (elementwise->op) {
@@ -285,8 +286,8 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
     }
     const auto& readers = uses[at].readers;
     const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
-    const bool mask = node.type.dtype == boolean || node.op == &ops::random_uniform || node.op == &ops::iota ||
-                      is_index_check(graph, node);
+    const bool mask =
+        node.type.dtype == boolean || is_draw(*node.op) || node.op == &ops::iota || is_index_check(graph, node);
     const int limit = mask                                                     ? mask_limit
                       : generated                                              ? shared_limit
                       : feeds_a_join(graph, uses[at])                          ? (reads <= 1 ? shared_limit : 0)

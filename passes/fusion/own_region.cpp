@@ -15,11 +15,11 @@ std::optional<RegionKind> own_region(const ir::Node& node) {
     case CustomKind::top_k: return RegionKind::sort;
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer: return RegionKind::grouped;
+    case CustomKind::collective: return RegionKind::exchange;
     case CustomKind::constant:
     case CustomKind::iota:
     case CustomKind::random:
     case CustomKind::random_at:
-    case CustomKind::collective:
     case CustomKind::gather:
     case CustomKind::concat:
     case CustomKind::pad:

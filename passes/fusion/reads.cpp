@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "ir/ops/draws.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/own_region.h"
@@ -111,11 +112,12 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   if (node.op == &ops::gather) return gather_reads(graph, node);
   std::vector<OperandRead> reads;
   reads.reserve(node.operands.size());
-  // The state of a random draw is two integers read at fixed places.
-  const bool whole = node.op == &ops::random_uniform || own_region(node);
-  for (const ValueId operand : node.operands)
+  for (const ValueId operand : node.operands) {
+    // The state of a random draw is two integers read at fixed places.
+    const bool whole = own_region(node) || (is_draw(*node.op) && operand == node.operands[0]);
     reads.push_back(whole ? OperandRead{operand, {}, false}
                           : OperandRead{operand, broadcast_index(graph[operand].type.shape, space, identity)});
+  }
   return reads;
 }
 

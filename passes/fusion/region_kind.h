@@ -15,9 +15,10 @@ enum class RegionKind : std::uint8_t {
   scan,       ///< a cumsum
   sort,       ///< an argsort or a top_k
   grouped,    ///< a grouped_matmul or a segment_outer
+  exchange,   ///< a collective: no kernel computes it
 };
-inline constexpr int region_kinds = 8;
-/// "rows", "product", "columns", "scatter", "attention", "scan", "sort" or "grouped".
+inline constexpr int region_kinds = 9;
+/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped" or "exchange".
 std::string_view name(RegionKind kind);
 
 }  // namespace lathe

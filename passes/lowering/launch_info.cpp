@@ -32,6 +32,7 @@ std::string_view words(KernelRole role) {
     case KernelRole::attention_outer_sums: return "attention outer sums";
     case KernelRole::copy_rows: return "copy rows";
     case KernelRole::copy: return "copy";
+    case KernelRole::fold_ranks: return "fold of processes";
   }
   return {};
 }

@@ -35,8 +35,9 @@ enum class KernelRole : std::uint8_t {
   attention_rows,     ///< products over columns by themselves (dQ)
   attention_columns,  ///< products over rows (dK, dV)
   attention_outer_sums,
-  copy_rows,  ///< of which some are then replaced
-  copy,       ///< of a new state over the old one
+  copy_rows,   ///< of which some are then replaced
+  copy,        ///< of a new state over the old one
+  fold_ranks,  ///< what came from the processes of a mesh axis, in their order
 };
 /// In words: "matrix product", "pack left operand".
 std::string_view words(KernelRole role);

@@ -12,6 +12,7 @@
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "passes/lowering/exchange_order.h"
 #include "passes/lowering/in_place.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/region_memo.h"
@@ -29,8 +30,13 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, FusionPlan plan, const Machine& machine, const std::optional<TileChoices>& tiles)
-      : graph_(graph), plan_(std::move(plan)), machine_(machine), tiles_(tiles), buffer_of_(graph.nodes.size(), -1) {
+  Lowering(const Graph& graph, FusionPlan plan, const Machine& machine, const LowerOptions& options)
+      : graph_(graph),
+        plan_(std::move(plan)),
+        machine_(machine),
+        tiles_(options.tiles),
+        bucket_bytes_(options.bucket_bytes),
+        buffer_of_(graph.nodes.size(), -1) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());
@@ -59,6 +65,7 @@ class Lowering {
     for (int r = 0; r < program_.regions; ++r) lower_region(context, r);
     int copies = 0;
     for (const auto& [state, value] : copies_) copy_back(state, value, copies);
+    order_exchanges(program_, bucket_bytes_);
     return std::move(program_);
   }
 
@@ -189,6 +196,7 @@ class Lowering {
 
   void lower_region(const LoweringContext& context, int number) {
     const Region& region = plan_.regions[static_cast<std::size_t>(number)];
+    if (region.kind == RegionKind::exchange) return add_exchange(region.members[0], number);
     const RegionKey key = region_key(context, region);
     auto launches = memo_.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
     if (!launches) {
@@ -282,6 +290,55 @@ class Lowering {
     return known->second;
   }
 
+  static Exchange::Kind kind_of(const Op& op) {
+    if (&op == &ops::all_reduce) return Exchange::Kind::all_reduce;
+    if (&op == &ops::reduce_scatter) return Exchange::Kind::reduce_scatter;
+    return &op == &ops::all_gather ? Exchange::Kind::all_gather : Exchange::Kind::all_to_all;
+  }
+
+  /// A collective; order_exchanges() finds when it may begin and must be over.
+  void add_exchange(ValueId id, int region) {
+    const Node& node = graph_[id];
+    const ValueId operand = node.operands[0];
+    LATHE_ASSERT(plan_.placement[at(operand)].offset.is(0) && plan_.is_stored(plan_.placement[at(operand)].base));
+    const auto now = static_cast<int>(program_.launches.size());
+    Exchange exchange{.kind = kind_of(*node.op),
+                      .axis = node.attrs.get<std::string>("axis"),
+                      .ranks = node.attrs.get<std::int64_t>("ranks"),
+                      .parts = {},
+                      .start = now,
+                      .done = now};
+    Exchange::Part& part = exchange.parts.emplace_back();
+    part.from = buffer(operand);
+    part.to = buffer(id);
+    part.elements = graph_[operand].type.shape.numel();
+    part.op = launch_op(id);
+    part.loc = node.loc;
+    const bool reduces = exchange.kind == Exchange::Kind::all_reduce;
+    if (reduces || exchange.kind == Exchange::Kind::reduce_scatter) {
+      const DType dtype = node.type.dtype;
+      const Dim room = part.elements.unnamed() + Dim(exchange.ranks - 1);
+      const auto space = [&](const Dim& elements, std::string_view what) {
+        return workspace(ProgramBuffer::Kind::temporary, dtype, elements,
+                         fmt::format("{} {}", part.op.to_string(), what));
+      };
+      part.received = space(room, "pieces");
+      if (reduces) part.folded = space(room, "piece");
+      const std::string combine = reduces ? node.attrs.get<std::string>("combine") : "sum";
+      const ScalarOp op = combine == "sum" ? ScalarOp::add : combine == "max" ? ScalarOp::max : ScalarOp::min;
+      auto [kernel, launch, touched, candidates] =
+          machine_.fold(machine_.info, dtype, op, part.received, reduces ? part.folded : part.to,
+                        part.elements.unnamed(), exchange.ranks);
+      launch.info.kind = RegionKind::exchange;
+      launch.info.region = region;
+      launch.info.ops = {part.op};
+      launch.loc = node.loc;
+      launch.kernel = kernel_id(std::move(kernel));
+      part.fold = std::move(launch);
+    }
+    program_.exchanges.push_back(std::move(exchange));
+  }
+
   void copy_back(ValueId state, ValueId value, int& copies) {
     auto [kernel, launch, touched, candidates] = machine_.copy(machine_.info, graph_[state].type.dtype, buffer(value),
                                                                buffer(state), graph_[state].type.shape.numel());
@@ -297,6 +354,7 @@ class Lowering {
   FusionPlan plan_;
   const Machine& machine_;
   std::optional<TileChoices> tiles_;
+  std::int64_t bucket_bytes_;
   std::vector<int> buffer_of_;                       // by node
   std::vector<std::pair<ValueId, ValueId>> copies_;  // of updated states: what takes the place of which
   std::set<ValueId> copied_;                         // values of copies_
@@ -328,7 +386,7 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
 }
 
 Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOptions& options) {
-  require_one_process(prepared);
+  if (!machine.fold) require_one_process(prepared);
   const auto plan = [&](const Graph& g, const std::vector<bool>& recomputed) {
     FusionOptions fusion = machine.fusion;
     fusion.attention = fuses_attention(options);
@@ -337,7 +395,7 @@ Lowered lower_prepared(Graph prepared, const Machine& machine, const LowerOption
     return plan_fusion(g, fusion);
   };
   const auto lower_planned = [&](const Graph& g, const FusionPlan& planned) {
-    return Lowering(g, planned, machine, options.tiles).run();
+    return Lowering(g, planned, machine, options).run();
   };
   Lowered lowered;
   if (options.memory) {

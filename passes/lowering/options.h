@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/machine/network_info.h"
 #include "ir/tensor/dim.h"
 #include "passes/chunks/chunk_options.h"
 
@@ -38,7 +39,10 @@ struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
   std::optional<RowChunks> chunks = {};     ///< of the last pass before; none: what suits the machine
   std::optional<MemoryBudget> memory = {};  ///< values are computed again to fit: passes/remat/rematerialize.h
-  std::optional<TileChoices> tiles = {};    ///< launches of products then carry their Tile: runtime/tune/tune.h
+  /// Of several processes: all_reduces of known sizes go together up to so many bytes, begun when the last of their
+  /// values is there. 0: each goes alone.
+  std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
+  std::optional<TileChoices> tiles = {};  ///< launches of products then carry their Tile: runtime/tune/tune.h
 };
 
 }  // namespace lathe

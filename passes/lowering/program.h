@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,46 @@ struct Launch {
   bool leaves_remainder(int parameter) const;  ///< whether it is one of `partial`
 };
 
+/// What processes exchange along one axis of their mesh, in one step: on its way while launches run.
+struct Exchange {
+  enum class Kind : std::uint8_t {
+    all_reduce,      ///< pieces to their processes, the fold there, the results back
+    reduce_scatter,  ///< pieces to their processes, the fold there
+    all_gather,
+    all_to_all,
+  };
+  /// One value. Of n processes' pieces number r has the elements [r * p, r * p + p) as far as there are some, where
+  /// p = ceil(elements / n).
+  struct Part {
+    int from = -1, to = -1;  ///< program buffers
+    Dim elements = 0;        ///< of `from`
+    int received = -1;       ///< where there is a fold: own pieces of all processes, p elements from one to the next
+    int folded = -1;         ///< of all_reduce: the process's own piece of the result
+    /// In the order of processes, from `received` to `folded` or `to`; by whoever exchanges, as one iteration after
+    /// the other.
+    std::optional<Launch> fold = {};
+    LaunchOp op = {};
+    Location loc = {};
+  };
+  Kind kind = Kind::all_reduce;
+  std::string axis;
+  std::int64_t ranks = 1;
+  std::vector<Part> parts;
+  int start = 0;  ///< it may begin when the launches before this one are done
+  int done = 0;   ///< it must be over before this launch
+};
+
+/// The program buffers that an exchange touches; `f(buffer, writes)`.
+template <class F>
+void for_buffers(const Exchange& exchange, F&& f) {
+  for (const Exchange::Part& part : exchange.parts) {
+    f(part.from, false);
+    f(part.to, true);
+    if (part.received >= 0) f(part.received, true);
+    if (part.folded >= 0) f(part.folded, true);
+  }
+}
+
 /// A kind of values (one op at one source line, in all layers) that is computed again instead of being kept.
 struct RecomputedKind {
   std::string what;                 ///< "gelu f32[B, T, 3072] gpt.cpp:83"
@@ -70,6 +111,7 @@ struct Program {
   std::vector<kernel::Kernel> kernels;  ///< distinct ones: identical layers share them
   std::vector<ProgramBuffer> buffers;
   std::vector<Launch> launches;
+  std::vector<Exchange> exchanges;  ///< in the order in which every process carries them out; `start` never falls
   std::vector<ir::DimCheck> checks;
   /// Argument and output types by name, in the order of the graph.
   struct Slot {
@@ -83,6 +125,13 @@ struct Program {
   std::vector<Slot> inputs, states, outputs;
   std::vector<RecomputedKind> recomputed = {};  ///< to fit a memory budget, in the order in which it was decided
 };
+
+/// The launches while which an exchange may be on its way, [first, last]: of one that no launch runs beside, the
+/// next.
+struct ExchangeSpan {
+  int first, last;
+};
+ExchangeSpan span_of(const Exchange& exchange, const Program& program);
 
 /// Whether everything that the launch writes is empty, scratch aside. Then it is not run: its loops may still be long
 /// ones, over rows of no columns.

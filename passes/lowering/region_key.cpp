@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "ir/ops/draws.h"
 #include "ir/ops/list.h"
 #include "passes/lowering/elementwise/philox_emitter.h"
 
@@ -148,7 +149,7 @@ class KeyWriter {
 
   void attributes(const Node& node) {
     for (const auto& [name, attribute] : node.attrs.entries()) {
-      if (node.op == &ops::random_uniform && name == "stream") {
+      if (is_draw(*node.op) && name == "stream") {
         stream(node);
         continue;
       }

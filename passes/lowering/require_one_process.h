@@ -4,8 +4,10 @@
 
 namespace lathe {
 
-/// Throws UserError [one_process] at the first node of a graph that is one of several processes': no machine has
-/// kernels for what they exchange, nor for the parts of a random draw.
+/// Whether a graph exchanges nothing with other processes.
+bool is_of_one_process(const ir::Graph& graph);
+/// Throws UserError [one_process] at the first collective of a graph: it is one of several processes', and nobody
+/// carries out what they exchange.
 void require_one_process(const ir::Graph& graph);
 
 }  // namespace lathe

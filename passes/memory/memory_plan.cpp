@@ -25,19 +25,26 @@ bool in_arena(const ProgramBuffer& buffer) {
 std::vector<Block> lifetimes(const Program& program, const DimBindings& dims, int threads) {
   std::vector<Block> blocks;
   std::vector<int> block_of(program.buffers.size(), -1);
-  for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
-    for (const int buffer : program.launches[static_cast<std::size_t>(l)].buffers) {
-      const ProgramBuffer& info = program.buffers[static_cast<std::size_t>(buffer)];
-      if (!in_arena(info)) continue;
-      int& at = block_of[static_cast<std::size_t>(buffer)];
-      if (at < 0) {
-        at = static_cast<int>(blocks.size());
-        std::int64_t bytes = buffer_bytes(info, dims);
-        if (info.kind == ProgramBuffer::Kind::scratch) bytes += (threads - 1) * scratch_stride(info, dims);
-        blocks.push_back({.buffer = buffer, .offset = 0, .bytes = bytes, .first = l, .last = l});
-      }
-      blocks[static_cast<std::size_t>(at)].last = l;
+  const auto touch = [&](int buffer, int first, int last) {
+    const ProgramBuffer& info = program.buffers[static_cast<std::size_t>(buffer)];
+    if (!in_arena(info)) return;
+    int& at = block_of[static_cast<std::size_t>(buffer)];
+    if (at < 0) {
+      at = static_cast<int>(blocks.size());
+      std::int64_t bytes = buffer_bytes(info, dims);
+      if (info.kind == ProgramBuffer::Kind::scratch) bytes += (threads - 1) * scratch_stride(info, dims);
+      blocks.push_back({.buffer = buffer, .offset = 0, .bytes = bytes, .first = first, .last = last});
     }
+    Block& block = blocks[static_cast<std::size_t>(at)];
+    block.first = std::min(block.first, first);
+    block.last = std::max(block.last, last);
+  };
+  for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
+    for (const int buffer : program.launches[static_cast<std::size_t>(l)].buffers) touch(buffer, l, l);
+  for (const Exchange& exchange : program.exchanges) {
+    const ExchangeSpan span = span_of(exchange, program);
+    for_buffers(exchange, [&](int buffer, bool) { touch(buffer, span.first, span.last); });
+  }
   return blocks;
 }
 
@@ -70,7 +77,7 @@ std::int64_t scratch_stride(const ProgramBuffer& buffer, const DimBindings& dims
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads) {
   MemoryPlan plan;
   plan.blocks = lifetimes(program, dims, threads);
-  find_lower_bound(plan, program.launches.size());
+  find_lower_bound(plan, std::max<std::size_t>(1, program.launches.size()));
   plan.arena_bytes = place_blocks(plan.blocks, plan.lower_bound);
   for (const ProgramBuffer& buffer : program.buffers)
     if (!in_arena(buffer)) plan.argument_bytes += buffer_bytes(buffer, dims);
@@ -136,7 +143,7 @@ std::string describe(const MemoryPlan& plan, const Program& program, int most) {
   std::string text =
       fmt::format("memory: arena {} (lower bound {}), arguments and results {}\n", format_bytes(plan.arena_bytes),
                   format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
-  if (plan.peak_launch < 0) return text;
+  if (plan.peak_launch < 0 || program.launches.empty()) return text;
   const Launch& peak = program.launches[static_cast<std::size_t>(plan.peak_launch)];
   text += fmt::format("  at the peak, in {} ({}):\n", peak.info.ops.empty() ? "?" : peak.info.ops.back().to_string(),
                       peak.loc.to_string());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules/rules.h"

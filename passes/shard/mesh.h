@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/collectives.h"
+#include "ir/tensor/mesh_axis.h"
 
 namespace lathe::shard {
 

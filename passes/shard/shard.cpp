@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/support/error.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/lookups.h"
 #include "ir/tensor/interpret/interpreter.h"
@@ -12,12 +13,6 @@
 namespace lathe::ir {
 
 namespace {
-
-/// What comes from other processes, or tells them apart, is known when they run.
-bool depends_on_process(const Node& node) {
-  const auto* custom = node.op->as<Custom>();
-  return custom && custom->kind == CustomKind::collective;
-}
 
 bool small(const Node& node, std::int64_t limit) {
   const Shape& shape = node.type.shape;
@@ -36,8 +31,9 @@ std::vector<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
                           std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
                             return known[static_cast<std::size_t>(operand.index)];
                           });
+    // What comes from other processes, or tells them apart, is known when they run.
     known[static_cast<std::size_t>(id.index)] =
-        (source || computed) && !depends_on_process(node) && small(node, limit);
+        (source || computed) && !is_collective(*node.op) && small(node, limit);
   }
   return known;
 }

@@ -1,3 +1,4 @@
+#include "ir/ops/draws.h"
 #include "ir/ops/list.h"
 #include "passes/fusion/attention/attention_grower.h"
 #include "passes/fusion/inline_policy.h"
@@ -18,7 +19,7 @@ AttentionSubject::AttentionSubject(const Graph& g)
   for (const ValueId id : all_values(g)) {
     const Node& node = g[id];
     const bool generated = node.type.dtype == boolean || is_integer(node.type.dtype) || is_splat(node) ||
-                           node.op == &ops::random_uniform || node.op == &ops::iota;
+                           is_draw(*node.op) || node.op == &ops::iota;
     inlined[at(id)] = inlined[at(id)] && generated;
   }
   in_place = arithmetic_in_place(g, inlined);

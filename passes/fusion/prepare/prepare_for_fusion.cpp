@@ -10,6 +10,7 @@
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/transforms/canonicalize_rules.h"
+#include "passes/transforms/flat_exchanges.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe {
@@ -203,6 +204,8 @@ void verify_prepared(const Graph& graph) {
 
 Pipeline prepare_passes() {
   return {
+      {"flat-exchanges", "collectives exchange dense memory, the parts of processes one after the other",
+       flat_exchanges},
       {"split-batches", "products in batches become products over dims of their own", split_batches},
       {"split-concats", "a concat of many parts becomes one of concats", split_concats},
       {"split-reductions", "a reduction folds trailing dims only, or none of them", split_reductions},

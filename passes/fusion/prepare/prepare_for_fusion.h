@@ -5,6 +5,7 @@
 namespace lathe {
 
 /// The passes that bring a graph of primitives into the form that plan_fusion wants:
+///   flat-exchanges    collectives exchange dense memory: passes/transforms/flat_exchanges.h
 ///   split-batches     products in batches are split as split_batches says
 ///   split-concats     a concat of many parts becomes one of concats of some parts each
 ///   split-reductions  a reduction folds trailing dims only, or none of them: sum over dims 0 and 2 of 3 becomes two

@@ -198,8 +198,9 @@ kernel::Value PointEmitter::random(const PointInstruction& i, Scope& scope) {
   const kernel::Value seed = emit(i.args[0], scope), step = emit(i.args[1], scope);
   // An argument, so that layers that draw from streams of their own share code.
   const kernel::Value salt = context_.argument(stream_salt(i.stream));
+  const kernel::Value number = i.args.size() > 2 ? emit(i.args[2], scope) : scope.place.value(i.form);
   kernel::Builder& b = context_.builder;
-  return rounded(b, emit_uniform(b, seed, step, salt, scope.place.value(i.form), i.dtype), i.dtype);
+  return rounded(b, emit_uniform(b, seed, step, salt, number, i.dtype), i.dtype);
 }
 
 kernel::Value PointEmitter::scalar(const PointInstruction& i, Scope& scope) {

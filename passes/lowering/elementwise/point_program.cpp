@@ -188,12 +188,12 @@ class Writer {
       case CustomKind::iota:
       case CustomKind::random:
       case CustomKind::scatter_add: return std::nullopt;
+      case CustomKind::random_at: return i == 0 ? std::optional(drawn_number(element)) : std::nullopt;
       case CustomKind::gather: return i == 0 ? std::optional(gathered_index(element)) : std::nullopt;
       case CustomKind::concat:
         return i < node.operands.size() ? std::optional(concat_part(element, i)) : std::nullopt;
       case CustomKind::pad: return i == 0 ? std::optional(padded(element)) : std::nullopt;
       case CustomKind::constant:
-      case CustomKind::random_at:
       case CustomKind::collective:
       case CustomKind::update_rows:
       case CustomKind::cumsum:
@@ -214,13 +214,13 @@ class Writer {
       return code_.scalar(elementwise->op, node.type.dtype, std::move(element.operands), element.id);
     switch (node.op->as<Custom>()->kind) {
       case CustomKind::iota: return iota(element.id, element.index);
-      case CustomKind::random: return random(element.id, element.index);
+      case CustomKind::random: return random(element, row_major_strides(node.type.shape));
+      case CustomKind::random_at: return random(element, std::vector<Dim>(element.index.size(), Dim(0)));
       case CustomKind::gather: return gather(element);
       case CustomKind::scatter_add: return row_sum(element.id, element.index, element.predicate);
       case CustomKind::concat: return concat(element);
       case CustomKind::pad: return pad(element);
       case CustomKind::constant:
-      case CustomKind::random_at:
       case CustomKind::collective:
       case CustomKind::update_rows:
       case CustomKind::cumsum:
@@ -248,20 +248,28 @@ class Writer {
     return node.type.dtype == i64 ? value : code_.scalar(ScalarOp::cast, node.type.dtype, {value}, id);
   }
 
-  int random(ValueId id, const AffineIndex& index) {
-    const Node& node = graph_[id];
+  /// Where a draw reads the number of its element.
+  Reading drawn_number(const Computing& element) const {
+    return {graph_[element.id].operands[1], element.index, element.predicate};
+  }
+
+  /// A draw's number is counted with these strides, or given.
+  int random(const Computing& element, const std::vector<Dim>& strides) {
+    const Node& node = graph_[element.id];
     const Placement& state = plan_.placement[static_cast<std::size_t>(node.operands[0].index)];
     const Dim stride = graph_[node.operands[0]].type.strides[0];
     const auto word = [&](const Dim& offset) {
       Linear form = linear_form({}, {}, offset, rank_);
       return code_.emit({.kind = Kind::load, .dtype = i64, .form = std::move(form), .buffer = state.base});
     };
+    std::vector<int> args = {word(state.offset), word(state.offset + stride)};
+    for (const int number : element.operands) args.push_back(code_.scalar(ScalarOp::cast, i64, {number}, element.id));
     return code_.emit({.kind = Kind::random,
                        .dtype = node.type.dtype,
-                       .form = linear_form(index, row_major_strides(node.type.shape), Dim(0), rank_),
+                       .form = linear_form(element.index, strides, Dim(0), rank_),
                        .stream = node.attrs.get<std::int64_t>("stream"),
-                       .args = {word(state.offset), word(state.offset + stride)},
-                       .node = id});
+                       .args = std::move(args),
+                       .node = element.id});
   }
 
   /// Where a gather reads its indices.

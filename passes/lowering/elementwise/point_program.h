@@ -20,7 +20,8 @@ struct PointInstruction {
     /// The sum of buffer[form + t * stride] over the positions t of one row of the scatter_add `node`: those that its
     /// storage (see scatter_positions) lists at size + args[0] up to size + args[1].
     row_sum,
-    random,       ///< uniform draw number `form` of `stream`, keyed by args[0] = seed and args[1] = step
+    /// Uniform draw number `form`, or args[2] if given, of `stream`, keyed by args[0] = seed and args[1] = step.
+    random,
     scalar,       ///< op of args
     reduce,       ///< op over the inner dims (or, in a columns region, the reduced dims) of args[0]
     column,       ///< op over the rows of args[0], see partial_columns.h; in an attention over outer dims

@@ -38,10 +38,14 @@ class Verifier {
     check_slots();
     for (const kernel::Kernel& kernel : program_.kernels) uses_.push_back(kernel::parameter_use(kernel));
     for (launch_ = 0; launch_ < count(program_.launches); ++launch_) check_arguments();
+    for (const Exchange& exchange : program_.exchanges) check_exchange(exchange);
     AccessVerifier accesses(program_, uses_);
     for (int first = 0, last = 0; first < count(program_.launches); first = last + 1) {
       last = end_of_region(first);
-      for (launch_ = first; launch_ <= last; ++launch_) check_accesses();
+      for (launch_ = first; launch_ <= last; ++launch_) {
+        pass_exchanges(launch_);
+        check_accesses();
+      }
       check_declared(first, last);
       const auto fault = accesses.find_fault(first, last);
       if (!fault) continue;
@@ -49,6 +53,7 @@ class Verifier {
       fail("program_partial", fault->buffer, fault->what);
     }
     launch_ = -1;
+    pass_exchanges(count(program_.launches));
     check_results();
   }
 
@@ -58,7 +63,7 @@ class Verifier {
     return static_cast<int>(all.size());
   }
   const ProgramBuffer& buffer(int b) const { return program_.buffers[static_cast<std::size_t>(b)]; }
-  const Launch& launch() const { return program_.launches[static_cast<std::size_t>(launch_)]; }
+  const Launch& launch() const { return fold_ ? *fold_ : program_.launches[static_cast<std::size_t>(launch_)]; }
   const kernel::Kernel& kernel() const { return program_.kernels[static_cast<std::size_t>(launch().kernel)]; }
   static bool is_empty(const ProgramBuffer& buffer) { return buffer.elements == Dim(0); }
   bool is_stored(int b) const { return stored_[static_cast<std::size_t>(b)]; }
@@ -127,6 +132,58 @@ class Verifier {
     }
   }
 
+  [[noreturn]] void fail(const Exchange::Part& part, int b, std::string_view what) const {
+    fail("program_exchange", b,
+         fmt::format("{} in the exchange {} at {}", what, part.op.to_string(), part.loc.to_string()));
+  }
+
+  void check_exchange(const Exchange& exchange) {
+    const bool in_order = &exchange == program_.exchanges.data() || (&exchange)[-1].start <= exchange.start;
+    if (!in_order || exchange.start < 0 || exchange.start > exchange.done || exchange.done > count(program_.launches))
+      fail("program_exchange", fmt::format("an exchange over {} goes from launch {} to {}", exchange.axis,
+                                           exchange.start, exchange.done));
+    const Dim ranks(exchange.ranks);
+    for (const Exchange::Part& part : exchange.parts) {
+      for (const int b : {part.from, part.to})
+        if (b < 0 || b >= count(program_.buffers)) fail("program_range", fmt::format("there is no buffer {}", b));
+      const Dim gathered = part.elements.unnamed() * (exchange.kind == Exchange::Kind::all_gather ? ranks : Dim(1));
+      const Dim given =
+          buffer(part.to).elements.unnamed() * (exchange.kind == Exchange::Kind::reduce_scatter ? ranks : Dim(1));
+      if (buffer(part.from).elements != part.elements) fail(part, part.from, "it has other elements");
+      if (gathered != given) fail(part, part.to, "it has other elements");
+      if (buffer(part.from).dtype != buffer(part.to).dtype) fail(part, part.to, "it has another dtype");
+      if (buffer(part.to).kind == Kind::input || buffer(part.to).kind == Kind::constant)
+        fail(part, part.to, "it is written");
+      if (!part.fold) continue;
+      fold_ = &*part.fold;
+      check_arguments();
+      fold_ = nullptr;
+    }
+    for (int l = exchange.start; l < exchange.done; ++l) check_beside(exchange, l);
+  }
+
+  /// A launch that runs while the exchange may be on its way.
+  void check_beside(const Exchange& exchange, int l) {
+    launch_ = l;
+    for (std::size_t p = 0; p < launch().buffers.size(); ++p)
+      for (const Exchange::Part& part : exchange.parts) {
+        const int b = launch().buffers[p];
+        const bool own = b == part.to || b == part.received || b == part.folded;
+        if (own || (b == part.from && use().stored[p])) fail(part, b, "a launch beside it touches it");
+      }
+  }
+
+  /// What is over before launch l is there; what begins then needs its values.
+  void pass_exchanges(int l) {
+    for (const Exchange& exchange : program_.exchanges)
+      for (const Exchange::Part& part : exchange.parts) {
+        const Kind kind = buffer(part.from).kind;
+        const bool given = kind == Kind::input || kind == Kind::state || kind == Kind::constant;
+        if (exchange.start == l && !given && !is_stored(part.from)) fail(part, part.from, "nothing wrote it before");
+        if (exchange.done == l) stored_[static_cast<std::size_t>(part.to)] = true;
+      }
+  }
+
   /// Launches of a region follow each other.
   int end_of_region(int first) const {
     int last = first;
@@ -189,6 +246,7 @@ class Verifier {
   std::vector<bool> stored_;                // by buffer: a launch so far stores to it, or it has no elements
   std::vector<int> owner_;                  // by buffer: of scratch the launch that has it
   int launch_ = -1;                         // that is looked at
+  const Launch* fold_ = nullptr;            // of an exchange, in its place
 };
 
 }  // namespace

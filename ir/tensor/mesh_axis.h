@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lathe::ir {
+
+/// An axis of a mesh of processes: its name and how many stand along it.
+struct MeshAxis {
+  std::string name;
+  std::int64_t ranks = 1;
+  bool operator==(const MeshAxis&) const = default;
+};
+
+}  // namespace lathe::ir

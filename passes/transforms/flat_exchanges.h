@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::ir {
+
+/// The size whose value is a process's position along a mesh axis: unknown in the graph, the same name on all.
+std::string mesh_index_dim(std::string_view axis);
+
+/// Collectives as processes carry them out, on memory in the order of its addresses: all that they exchange is dense,
+/// the parts of processes follow each other, and the copies around them are ops of the graph.
+///
+///   mesh_index {axis="data"}                        ->  the size mesh_index@data
+///   all_gather %a[p, n] {dim=1, ranks=2}            ->  all_gather view %a[1, p*n] {dim=0}, as [2, p, n], permuted
+///   to
+///                                                       [p, 2, n], as [p, 2*n]
+///   reduce_scatter %a[p, 2*n] {dim=1, ranks=2}      ->  reduce_scatter {dim=0} of a copy [2, p*n]
+///   all_to_all                                      ->  both
+///   all_reduce %a                                   ->  of a dense %a
+/// An axis of one process exchanges nothing.
+Graph flat_exchanges(Graph graph);
+
+}  // namespace lathe::ir
