@@ -35,7 +35,16 @@ void check(const CompileOptions& options) {
     require(chunks->least_rows >= 1, "least_rows of a chunk", chunks->least_rows, "a chunk has 1 row or more");
     require(chunks->least_saved >= 0, "least_saved by chunks", chunks->least_saved, "give bytes, 0 or more");
   }
+  if (!options.ranks && (!options.split.empty() || options.parts != shard::ShardOptions{})) {
+    const std::string what = options.split.empty() ? "states or parameters are" : options.split[0].dim + " is";
+    throw UserError(fmt::format("compile: {} to be split, and no processes are given", what), "mesh_processes",
+                    "give CompileOptions::ranks, the processes that run it together");
+  }
+  require(options.lower.bucket_bytes >= 0, "the bytes of a bucket", options.lower.bucket_bytes, "give 0 or more");
   if (const auto& tune = options.tune) {
+    if (options.ranks)
+      throw UserError("compile: tiles are not tuned for several processes", "compile_options",
+                      "tune for one process; what is measured is kept with the compiled code");
     require(tune->seconds >= 0 && std::isfinite(tune->seconds), "the time to tune for", tune->seconds,
             "give seconds, 0 or more");
     check_sizes("the tuned size", tune->dims);

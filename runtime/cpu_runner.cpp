@@ -11,6 +11,7 @@
 #include "runtime/machine/arena.h"
 #include "runtime/machine/arena_guard.h"
 #include "runtime/machine/seconds.h"
+#include "runtime/ranks/exchanges.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace lathe {
@@ -107,6 +108,7 @@ class CpuRunner final : public ProgramRunner {
   void launch(std::size_t index, RangeRecorder* recorder);
   bool runs_together(const LaunchGroup& group) const;
   void launch_together(const LaunchGroup& group);
+  void run_launches(const RunArguments& arguments, const ArenaGuard& guard);
   bool is_scratch(int buffer) const {
     return program_.buffers[static_cast<std::size_t>(buffer)].kind == ProgramBuffer::Kind::scratch;
   }
@@ -129,6 +131,7 @@ class CpuRunner final : public ProgramRunner {
   std::optional<Planned> planned_;
   std::vector<Call> calls_;   ///< by launch
   std::vector<void*> where_;  ///< by buffer
+  ProgramExchanges exchanges_;
 };
 
 CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options)
@@ -140,7 +143,8 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       skipped_(options.skipped),
       constants_(constant_tensors(program)),
       calls_(program.launches.size()),
-      where_(program.buffers.size()) {
+      where_(program.buffers.size()),
+      exchanges_(program, kernels_, table_, options.ranks) {
   const std::vector<bool> written = written_buffers(program);
   for (const Program::Slot& slot : program.states) written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
   for (const ProgramBuffer& buffer : program.buffers) buffer_elements_.push_back(table_.add(buffer.elements));
@@ -305,27 +309,40 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
   });
 }
 
-void CpuRunner::run(const RunArguments& arguments) {
-  prepare(arguments.dims);
-  point_buffers(arguments);
-  const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes(), poison_);
+void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {
   RangeRecorder recorder(Clock::now());
   // Where each launch is looked at, they run one by one.
   const bool one_by_one = poison_ || skipped_ || arguments.times;
   for (const LaunchGroup& group : planned_->groups) {
     if (!one_by_one && runs_together(group)) {
+      exchanges_.before_launch(group.first);
       launch_together(group);
       continue;
     }
     for (auto l = static_cast<std::size_t>(group.first); l <= static_cast<std::size_t>(group.last); ++l) {
       if (skipped_ && (*skipped_)[l]) continue;
       guard.before_launch(l);
+      exchanges_.before_launch(static_cast<int>(l));
       const double before = arguments.times ? recorder.now() : 0;
       launch(l, arguments.times ? &recorder : nullptr);
       if (arguments.times)
         arguments.times->push_back({static_cast<int>(l), before, recorder.now() - before, calls_[l].gflops,
                                     calls_[l].extent, recorder.take()});
     }
+  }
+  exchanges_.before_launch(static_cast<int>(calls_.size()));
+}
+
+void CpuRunner::run(const RunArguments& arguments) {
+  prepare(arguments.dims);
+  point_buffers(arguments);
+  const ArenaGuard guard(program_, planned_->plan, planned_->dims, planned_->arena.bytes(), poison_);
+  exchanges_.begin(sizes_, where_);
+  try {
+    run_launches(arguments, guard);
+  } catch (...) {
+    exchanges_.stop();
+    throw;
   }
 }
 

@@ -10,16 +10,21 @@
 
 #include "ir/kernel/printer.h"
 #include "ir/support/float_environment.h"
+#include "ir/tensor/text/printer.h"
+#include "passes/lowering/require_one_process.h"
 #include "passes/lowering/signature.h"
+#include "passes/shard/shard.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/index_lookups.h"
 #include "runtime/argument_binder.h"
 #include "runtime/compile_options.h"
 #include "runtime/cpu_runner.h"
 #include "runtime/cuda/cuda_runner.h"
+#include "runtime/files/sha256.h"
 #include "runtime/machine/host_cpu.h"
 #include "runtime/machine/seconds.h"
 #include "runtime/parameters/parameter_store.h"
+#include "runtime/ranks/agreement.h"
 #include "runtime/target_machine.h"
 #include "runtime/tune/tune.h"
 
@@ -39,11 +44,20 @@ struct Executable::Impl {
   std::mutex running;
   std::unique_ptr<ArgumentBinder> binder;
   ir::IndexLookups lookups;
+  std::shared_ptr<Ranks> ranks;
+  std::map<std::string, shard::Placement> placements;  ///< of arguments
 
+  /// Sizes that are given, and where this process stands.
+  DimBindings with_position(DimBindings dims) const {
+    if (ranks) dims.insert(ranks->positions().begin(), ranks->positions().end());
+    return dims;
+  }
   template <class Inputs, class Outputs>
   void run(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   template <class Inputs, class Outputs>
   void run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
+  template <class Run>
+  void ending_all(const Run& run) const;
   [[noreturn]] void explain_index_error(const UserError& error);
 };
 
@@ -67,7 +81,10 @@ void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, const DimBind
 template <class Inputs, class Outputs>
 void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims,
                                  std::vector<LaunchTime>* times) {
-  binder->bind(inputs, dims);
+  if (ranks)
+    binder->bind(inputs, with_position(dims));
+  else
+    binder->bind(inputs, dims);
   RunArguments arguments = binder->arguments(outputs);
   arguments.times = times;
   try {
@@ -76,6 +93,18 @@ void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, const D
   } catch (const UserError& error) {
     if (error.label() != "index_range") throw;
     explain_index_error(error);
+  }
+}
+
+/// An error on one rank ends all: the others would wait for it.
+template <class Run>
+void Executable::Impl::ending_all(const Run& run) const {
+  if (!ranks) return run();
+  try {
+    run();
+  } catch (const std::exception& error) {
+    ranks->abort(error.what());
+    throw;
   }
 }
 
@@ -110,17 +139,17 @@ void Executable::use(const Parameters& parameters) {
 
 Tensors Executable::run(const Tensors& inputs, const DimBindings& dims) {
   Tensors outputs;
-  impl().run(inputs, outputs, dims, nullptr);
+  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
   return outputs;
 }
 
 void Executable::run(const InputRefs& inputs, const OutputRefs& outputs, const DimBindings& dims) {
-  impl().run(inputs, outputs, dims, nullptr);
+  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
 }
 
 Tensors Executable::run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims) {
   Tensors outputs;
-  impl().run(inputs, outputs, dims, &times);
+  impl().ending_all([&] { impl().run(inputs, outputs, dims, &times); });
   return outputs;
 }
 
@@ -129,10 +158,11 @@ DimBindings Executable::bind(const Tensors& inputs, const DimBindings& dims) con
   ParameterStore& store = *impl().parameters.store();
   const std::shared_lock lock(store.mutex);
   impl().binder->resolve_states(store);
-  return impl().binder->bind(inputs, dims);
+  return impl().binder->bind(inputs, impl().with_position(dims));
 }
 
 const CompileSummary& Executable::summary() const { return impl().summary; }
+const std::map<std::string, shard::Placement>& Executable::placements() const { return impl().placements; }
 const Program& Executable::program() const { return impl().program; }
 MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
 
@@ -155,7 +185,24 @@ std::unique_ptr<ProgramRunner> cpu_runner(const CompileOptions& options, const P
   summary.compiled = kernels.stats().compiled;
   summary.from_cache = kernels.stats().from_store;
   return make_cpu_runner(program, std::move(kernels),
-                         {.threads = threads_of(options), .poison = options.poison, .reserve = options.reserve});
+                         {.threads = threads_of(options),
+                          .poison = options.poison,
+                          .reserve = options.reserve,
+                          .ranks = options.ranks.get()});
+}
+
+/// What ranks compare before the first run.
+void compare_ranks(const CompileOptions& options, const ir::Graph& graph, const Program& program) {
+  std::string code;
+  for (const kernel::Kernel& kernel : program.kernels) code += codegen::object_key(kernel, options.target.cpu);
+  const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
+  const codegen::TargetCpu& cpu = options.target.cpu;
+  require_agreement(
+      *options.ranks,
+      {{"the graph", digest(ir::print(graph)), "every process builds the same graph and splits"},
+       {"the CPU that they compile for", fmt::format("{} with features {}", cpu.cpu, digest(cpu.features)),
+        "give all the lowest of them, as in --target x86-64-v3"},
+       {"the code that comes out", digest(code), "run the same build of Lathe with the same options"}});
 }
 
 /// The GPU that a program is to run on.
@@ -217,8 +264,15 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
 Executable compile(const ir::Graph& given, const CompileOptions& options) {
   check(options);
   const FloatEnvironment environment;
-  const ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
+  ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
+  impl->ranks = options.ranks;
+  if (!options.ranks) require_one_process(graph);
+  if (options.ranks && (is_of_one_process(graph) || !options.split.empty())) {
+    shard::Sharded sharded = shard::shard(graph, options.ranks->mesh(), options.split, options.parts);
+    graph = std::move(sharded.graph);
+    impl->placements = std::move(sharded.arguments);
+  }
   impl->signature = signature_of(graph);
   impl->lookups = ir::index_lookups(graph);
   impl->summary.ops = graph.size() - static_cast<int>(graph.arguments().size());
@@ -239,18 +293,24 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   start = Clock::now();
   LowerOptions lowering = options.lower;
   if (options.tune) lowering.tiles = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
-  if (lowering.memory) lowering.memory->threads = threads_of(options);
+  if (lowering.memory) {
+    lowering.memory->threads = threads_of(options);
+    lowering.memory->dims = impl->with_position(lowering.memory->dims);
+  }
   impl->program = lower_prepared(std::move(passed.graph), machine, lowering).program;
   set_user_types(impl->program, graph);
   impl->summary.lower_seconds = seconds_since(start);
   impl->summary.kernels = static_cast<int>(impl->program.kernels.size());
   impl->summary.launches = static_cast<int>(impl->program.launches.size());
 
+  if (options.ranks) compare_ranks(options, graph, impl->program);
   start = Clock::now();
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
-  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(graph));
+  std::vector<std::string> to_be_given = ir::dims_without_argument(graph);
+  for (const auto& [dim, position] : impl->with_position({})) to_be_given.push_back(dim);
+  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program, std::move(to_be_given));
   Executable executable(std::move(impl));
   executable.use(options.parameters.value_or(Parameters()));
   return executable;

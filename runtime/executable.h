@@ -14,8 +14,11 @@
 #include "ir/tensor/graph.h"
 #include "passes/lowering/options.h"
 #include "passes/pipeline_options.h"
+#include "passes/shard/placement.h"
+#include "passes/shard/shard_options.h"
 #include "runtime/launch_time.h"
 #include "runtime/parameters/parameters.h"
+#include "runtime/ranks/ranks.h"
 #include "runtime/target.h"
 #include "runtime/tune/tune_options.h"
 
@@ -46,6 +49,12 @@ struct CompileOptions {
   /// Outputs and temporaries of a CPU hold NaNs, negative integers and true until a kernel writes them, so that what
   /// none writes shows in the results. For tests and for comparing with the interpreter: it costs a pass over memory.
   bool poison = false;
+  /// The processes that run the graph together, on CPUs; null: it is of one process. Each of them compiles it.
+  std::shared_ptr<Ranks> ranks = nullptr;
+  /// The dims of the graph that are split over axes of their mesh: passes/shard/shard.h. A graph that was divided
+  /// before takes none.
+  std::vector<shard::Split> split = {};
+  shard::ShardOptions parts = {};        ///< with `split`: states and parameters that lie in parts between steps
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;
@@ -83,7 +92,9 @@ class Executable {
   /// Runs the graph once: outputs by name. Updated states keep their new values for the next run. Throws the
   /// UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and those of
   /// run-time checks such as [index_range], which names the index, its position, the input and the user's line;
-  /// states may be half updated after that one. Results are found by at(), which knows the names that there are
+  /// states may be half updated after that one. With ranks, the arguments and results are this process's parts, all
+  /// of them run at the same time, an error on one ends all [rank_failed], and one that does not answer is an error
+  /// [rank_stalled]. Results are found by at(), which knows the names that there are
   /// [tensor_unknown].
   ///
   /// `dims` are sizes that no argument tells, such as how much of a cache is looked at: every other dim follows from
@@ -104,6 +115,8 @@ class Executable {
   const Program& program() const;
   /// The plan of the memory for these dims.
   MemoryPlan memory_plan(const DimBindings& dims) const;
+  /// Where it was divided: how this process's arguments lie in those of the whole graph, by name.
+  const std::map<std::string, shard::Placement>& placements() const;
   /// Dims that these inputs (with the states as they are) bind.
   DimBindings bind(const Tensors& inputs, const DimBindings& dims = {}) const;
 
@@ -117,7 +130,8 @@ class Executable {
 
 /// Passes, lowering and code generation. Throws UserErrors of the passes, [parameters_conflict]; for Target::cuda()
 /// also [driver_missing], [nvrtc_missing], [no_device], and [arch_mismatch] where the GPU is not of the architecture
-/// asked for; with `tune` [tune_dims].
+/// asked for; with `tune` [tune_dims]. With `ranks` and `split` those of shard::shard, and [ranks_differ] on all of
+/// them where one has another graph, CPU or Lathe; without ranks [one_process] for a graph that is one of several.
 Executable compile(const ir::Graph& graph, const CompileOptions& options = {});
 
 }  // namespace lathe

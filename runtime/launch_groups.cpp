@@ -32,7 +32,7 @@ class Grouping {
     for (std::size_t l = 0; l < program_.launches.size(); ++l) {
       const std::vector<Touched> own = touched(program_.launches[l]);
       if (l > 0 && groups.back().last - groups.back().first + 1 < most && has_no_checks(l - 1) && has_no_checks(l) &&
-          !meet(own, together)) {
+          !meet(own, together) && !meets_exchange(static_cast<int>(l))) {
         groups.back().last = static_cast<int>(l);
       } else {
         groups.push_back({static_cast<int>(l), static_cast<int>(l)});
@@ -45,6 +45,12 @@ class Grouping {
 
  private:
   bool has_no_checks(std::size_t launch) const { return program_.launches[launch].checks.empty(); }
+
+  /// Whether an exchange begins, or must be over, just before a launch.
+  bool meets_exchange(int launch) const {
+    return std::any_of(program_.exchanges.begin(), program_.exchanges.end(),
+                       [&](const Exchange& exchange) { return exchange.start == launch || exchange.done == launch; });
+  }
 
   std::vector<Touched> touched(const Launch& launch) const {
     const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];

@@ -26,6 +26,8 @@ std::vector<bool> written_buffers(const Program& program) {
       if (kernel.buffers[i].access != kernel::Access::read)
         written[static_cast<std::size_t>(launch.buffers[i])] = true;
   }
+  for (const Exchange& exchange : program.exchanges)
+    for (const Exchange::Part& part : exchange.parts) written[static_cast<std::size_t>(part.to)] = true;
   return written;
 }
 

@@ -35,7 +35,7 @@ class ProgramRunner {
   virtual MemoryPlan memory_plan(const DimBindings& dims) const = 0;
 };
 
-/// By buffer, whether some launch of the program writes it.
+/// By buffer, whether some launch or exchange of the program writes it.
 std::vector<bool> written_buffers(const Program& program);
 
 /// Throws UserError [index_range] for a status word that is not 0: which check of the launch failed. Where it can,

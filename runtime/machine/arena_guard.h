@@ -13,7 +13,7 @@ void poison(std::span<std::byte> memory, DType dtype);
 
 /// Watches over the temporaries of one run. With `poisoned`, a temporary that nothing has written is poisoned. In a
 /// program built with AddressSanitizer it always is, and each launch can touch those temporaries that are its own and
-/// nothing else in the arena; the arena is open again when the guard goes.
+/// nothing else in the arena, unless it exchanges with other processes; the arena is open again when the guard goes.
 class ArenaGuard {
  public:
   ArenaGuard(const Program& program, const MemoryPlan& plan, const DimBindings& dims, std::span<std::byte> arena,

@@ -44,12 +44,6 @@ inline const OpRef& own_op() {
   return op;
 }
 
-/// Whether machines have kernels for an op: not for those of a graph that is one of several processes'.
-inline bool has_kernels(const Op& op) {
-  const auto* custom = op.as<Custom>();
-  return !custom || (custom->kind != CustomKind::collective && custom->kind != CustomKind::random_at);
-}
-
 /// Every op of Lathe that computes something, and one of a program's own.
 inline std::vector<const Op*> sampled_ops() {
   std::vector<const Op*> ops{own_op()};

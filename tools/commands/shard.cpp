@@ -49,7 +49,7 @@ void add_shard(CLI::App& app) {
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
   command->footer(
       "Dims that ops tie to a split one are split with it; nothing else is, and an op that needs all of one is an\n"
-      "error. The graph is for the simulator (docs/distributed.md): it is not compiled yet.\n"
+      "error. In C++ compile() divides a step so and runs it on several ranks (docs/distributed.md).\n"
       "Example: lathe shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model "
       "--explain");
   command->callback([options] { run(*options); });

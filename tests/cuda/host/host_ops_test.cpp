@@ -68,8 +68,7 @@ bool is_exact(const Program& program) {
 
 TEST_CASE("CUDA text of every op on the host") {
   const std::vector<Case> cases = first_samples();
-  const auto with_kernels = std::ranges::count_if(all_ops(), [](const Op* op) { return has_kernels(*op); });
-  CHECK(static_cast<std::ptrdiff_t>(cases.size()) >= with_kernels - 5);  // but arguments and complex numbers
+  CHECK(static_cast<std::ptrdiff_t>(cases.size()) >= std::ssize(all_ops()) - 5);  // but arguments and complex numbers
   std::vector<kernel::Kernel> kernels;
   for (const Case& c : cases) {
     const auto& own = c.program.program().kernels;

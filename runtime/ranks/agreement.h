@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/ranks/ranks.h"
+
+namespace lathe {
+
+/// Something that is to be the same on all ranks.
+struct Claim {
+  std::string what;   ///< "the graph"
+  std::string value;  ///< of this rank, short enough to be told
+  std::string hint;   ///< where ranks differ
+};
+
+/// Throws UserError [ranks_differ], on every rank, at the first claim of which two ranks have different values; it
+/// names both. All ranks call it, with equal numbers of claims.
+void require_agreement(Ranks& ranks, const std::vector<Claim>& claims);
+
+}  // namespace lathe

@@ -1,0 +1,170 @@
+#include "runtime/ranks/ranks.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "ir/support/error.h"
+#include "ir/support/float_environment.h"
+#include "passes/transforms/flat_exchanges.h"
+
+namespace lathe {
+
+struct Ranks::Impl {
+  shard::Mesh mesh;
+  RanksOptions options;
+  DimBindings positions;
+  int rank = 0, size = 0;
+  std::unique_ptr<Communicator> world;
+  std::vector<std::unique_ptr<Communicator>> axes;  ///< by axis of the mesh
+
+  struct Waiting {
+    std::uint64_t number;
+    Communicator* group;
+    Job run;
+  };
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Waiting> queue;
+  std::map<std::uint64_t, std::exception_ptr> over;  ///< jobs that are done and not yet waited for
+  std::uint64_t next = 0;
+  bool is_set_up = false, is_closing = false;
+  std::exception_ptr failure;  ///< of setting up
+  std::thread thread;
+
+  void main(const MakeCommunicator& make);
+  void set_up(const MakeCommunicator& make);
+  void carry_out_jobs();
+  std::uint64_t add(Communicator& group, Job job);
+};
+
+void Ranks::Impl::set_up(const MakeCommunicator& make) {
+  world = make();
+  rank = world->rank();
+  size = world->size();
+  if (mesh.size() != size)
+    throw UserError(fmt::format("the mesh {} has {} processes, and {} run", mesh.to_string(), mesh.size(), size),
+                    "mesh_processes", fmt::format("start {}, as in mpirun -n {}", mesh.size(), mesh.size()));
+  for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+    // Those of a group differ along the axis alone: the first of them names it.
+    axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front())));
+    positions[ir::mesh_index_dim(mesh[axis].name)] = mesh.index(rank, axis);
+  }
+}
+
+void Ranks::Impl::main(const MakeCommunicator& make) {
+  const FloatEnvironment environment;
+  try {
+    set_up(make);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const std::lock_guard lock(mutex);
+    is_set_up = true;
+    changed.notify_all();
+  }
+  if (!failure) carry_out_jobs();
+  axes.clear();
+  world.reset();
+}
+
+void Ranks::Impl::carry_out_jobs() {
+  std::unique_lock lock(mutex);
+  for (;;) {
+    changed.wait(lock, [&] { return is_closing || !queue.empty(); });
+    if (queue.empty()) return;
+    Waiting job = std::move(queue.front());
+    queue.pop_front();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      job.run(*job.group);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    over.emplace(job.number, error);
+    changed.notify_all();
+  }
+}
+
+std::uint64_t Ranks::Impl::add(Communicator& group, Job job) {
+  const std::lock_guard lock(mutex);
+  queue.push_back({next, &group, std::move(job)});
+  changed.notify_all();
+  return next++;
+}
+
+Ranks::Ranks(const MakeCommunicator& make, shard::Mesh mesh, const RanksOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  if (!(options.patience >= 0))
+    throw UserError(fmt::format("an exchange is to wait {} seconds", options.patience), "compile_options",
+                    "give seconds, 0 to wait for ever");
+  impl_->mesh = std::move(mesh);
+  impl_->options = options;
+  impl_->thread = std::thread([this, &make] { impl_->main(make); });
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock, [&] { return impl_->is_set_up; });
+  lock.unlock();
+  if (!impl_->failure) return;
+  impl_->thread.join();
+  std::rethrow_exception(impl_->failure);
+}
+
+Ranks::~Ranks() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->is_closing = true;
+    impl_->changed.notify_all();
+  }
+  impl_->thread.join();
+}
+
+int Ranks::rank() const { return impl_->rank; }
+int Ranks::size() const { return impl_->size; }
+const shard::Mesh& Ranks::mesh() const { return impl_->mesh; }
+double Ranks::patience() const { return impl_->options.patience; }
+const DimBindings& Ranks::positions() const { return impl_->positions; }
+
+std::uint64_t Ranks::start(const std::string& axis, Job job) {
+  return impl_->add(*impl_->axes[static_cast<std::size_t>(impl_->mesh.find(axis))], std::move(job));
+}
+std::uint64_t Ranks::start(Job job) { return impl_->add(*impl_->world, std::move(job)); }
+
+void Ranks::wait(std::uint64_t job) {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock, [&] { return impl_->over.contains(job); });
+  const std::exception_ptr error = impl_->over.extract(job).mapped();
+  lock.unlock();
+  if (error) std::rethrow_exception(error);
+}
+
+std::vector<std::string> Ranks::gather(const std::string& own) {
+  std::vector<std::string> texts;
+  const auto job = start([&](Communicator& group) { texts = gather_texts(group, own, patience()); });
+  try {
+    wait(job);
+  } catch (const StalledExchange& stalled) {
+    throw UserError(fmt::format("nothing has come for {} seconds: rank {} waits for {}", patience(), rank(),
+                                fmt::join(stalled.peers, ", ")),
+                    "rank_stalled", "a process has stopped, or works longer than RanksOptions::patience");
+  }
+  return texts;
+}
+
+void Ranks::interrupt() noexcept { impl_->world->interrupt(); }
+
+void Ranks::abort(const std::string& error) noexcept {
+  interrupt();
+  const std::string why = fmt::format("rank {} of {} failed: {}", rank(), size(), error);
+  wait(start([&](Communicator& group) { group.abort(why); }));
+}
+
+}  // namespace lathe

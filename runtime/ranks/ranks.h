@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/dim.h"
+#include "passes/shard/mesh.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/thread_communicator.h"
+
+namespace lathe {
+
+struct RanksOptions {
+  double patience = 600;  ///< seconds that an exchange may wait without a message that comes or goes; 0: for ever
+};
+
+/// This process among those that run a graph together, each at its place in a mesh: rank r is the mesh's process r.
+/// One thread of its own makes every call of the communicator, one job after the other in the order in which they
+/// were started, which must be the same on all ranks. Executables of one thread may share it.
+///
+/// A rank that fails ends all (abort). After that, or after an error of an exchange, it is of no more use.
+class Ranks {
+ public:
+  /// `make` is called on the communicating thread. Throws UserError [mesh_processes] where the mesh has another
+  /// number of processes than there are, [compile_options] for a negative patience, and what `make` throws.
+  Ranks(const MakeCommunicator& make, shard::Mesh mesh, const RanksOptions& options = {});
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  int rank() const;
+  int size() const;
+  const shard::Mesh& mesh() const;
+  double patience() const;
+  /// Where it stands along each axis: the sizes that flat_exchanges() speaks of (passes/transforms/flat_exchanges.h).
+  const DimBindings& positions() const;
+
+  /// Starts a job that exchanges with the ranks of one axis, which stand in their order there. Throws UserError
+  /// [mesh_axis].
+  using Job = std::function<void(Communicator& group)>;
+  std::uint64_t start(const std::string& axis, Job job);
+  /// Starts one among all ranks.
+  std::uint64_t start(Job job);
+  /// Returns when the job is over; throws what it threw. Jobs are waited for once each.
+  void wait(std::uint64_t job);
+
+  /// The text that each rank gives, by rank. Throws UserError [rank_stalled], [rank_failed].
+  std::vector<std::string> gather(const std::string& own);
+
+  /// Jobs under way, and all later ones, end with [rank_failed].
+  void interrupt() noexcept;
+  /// Ends all ranks: see Communicator::abort. `error` is told as that of this rank.
+  void abort(const std::string& error) noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lathe

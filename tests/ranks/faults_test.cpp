@@ -1,0 +1,120 @@
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "ir/tensor/text/parser.h"
+#include "runtime/ranks/thread_communicator.h"
+#include "tests/ranks/support.h"
+
+namespace lathe::test {
+
+namespace {
+
+const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids: i64[3]) {
+  %1 = gather %table, %ids {dim=0}
+  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  output "y" %2
+})";
+
+struct Failure {
+  std::string label, text;
+};
+
+/// What each of two ranks throws; empty for none.
+std::vector<Failure> failures(const std::function<void(int rank, const MakeCommunicator&)>& body) {
+  std::vector<Failure> found(2);
+  try {
+    run_ranks(2, [&](int rank, const MakeCommunicator& make) {
+      try {
+        body(rank, make);
+      } catch (const UserError& error) {
+        found[static_cast<std::size_t>(rank)] = {std::string(error.label()), error.what()};
+        throw;
+      }
+    });
+  } catch (const UserError&) {  // found says whose
+  }
+  return found;
+}
+
+Tensors lookup_arguments(std::int64_t last) {
+  return {{"table", HostTensor(f32, {4, 2})}, {"ids", HostTensor::from_ints({3}, {0, 1, last})}};
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("ranks: an index out of range on one rank ends all with its rank, op and line") {
+  const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
+  const auto found = failures([&](int rank, const MakeCommunicator& make) {
+    Executable executable =
+        compile(graph, {.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))});
+    (void)executable.run(lookup_arguments(rank == 1 ? 9 : 2));
+  });
+  CHECK(found[1].label == "index_range");
+  CHECK(found[0].label == "rank_failed");
+  INFO(found[0].text);
+  for (const std::string_view part : {"rank 1 of 2", "gather", "lookup:2", "index 9"})
+    CHECK(contains(found[0].text, part));
+}
+
+TEST_CASE("ranks: a rank that does not come is an error with rank, op and line") {
+  const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
+  const auto found = failures([&](int rank, const MakeCommunicator& make) {
+    const auto ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.patience = 3});
+    Executable executable = compile(graph, {.threads = 1, .ranks = ranks});
+    if (rank == 0) (void)executable.run(lookup_arguments(2));
+    if (rank == 1) ranks->gather("");  // which never comes to rank 0
+  });
+  INFO(found[0].text);
+  CHECK(found[0].label == "rank_stalled");
+  for (const std::string_view part : {"all_reduce", "lookup:3", "rank 0 waits", "over m"})
+    CHECK(contains(found[0].text, part));
+}
+
+TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
+  const ir::Graph graph = ir::parse_graph(lookup_text, "lookup"), other = small_step(f32);
+  for (const bool of_graph : {true, false}) {
+    const auto found = failures([&](int rank, const MakeCommunicator& make) {
+      CompileOptions options{.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
+      if (!of_graph) options.target = Target::named(rank == 0 ? "x86-64-v2" : "x86-64-v3");
+      (void)compile(of_graph && rank == 1 ? other : graph, options);
+    });
+    for (const Failure& failure : found) {
+      INFO(failure.text);
+      CHECK(failure.label == "ranks_differ");
+      CHECK(contains(failure.text, of_graph ? "ranks differ in the graph: rank 0 has " : "x86-64-v2"));
+      if (!of_graph) CHECK(contains(failure.text, "x86-64-v3"));
+    }
+  }
+}
+
+TEST_CASE("ranks: a mesh of other processes than there are is refused") {
+  const auto with_mesh = [](const char* mesh) {
+    return failures([&](int, const MakeCommunicator& make) { Ranks(make, shard::Mesh::parse(mesh)); })[0].label;
+  };
+  CHECK(with_mesh("data=2") == "");
+  CHECK(with_mesh("data=3") == "mesh_processes");
+  const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
+  const auto axis = failures([&](int, const MakeCommunicator& make) {
+    (void)compile(graph, {.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}))});
+  });
+  CHECK(axis[0].label == "mesh_axis");
+}
+
+TEST_CASE("ranks: without processes a graph of several is refused, and so are splits") {
+  const auto label = [](const ir::Graph& graph, const CompileOptions& options) -> std::string {
+    try {
+      (void)compile(graph, options);
+    } catch (const UserError& error) {
+      return std::string(error.label());
+    }
+    return "";
+  };
+  CHECK(label(ir::parse_graph(lookup_text, "lookup"), {}) == "one_process");
+  CHECK(label(small_step(f32), {.split = {{"B", "data"}}}) == "mesh_processes");
+  CHECK(label(small_step(f32), {.parts = {.states = "data"}}) == "mesh_processes");
+}
+
+}  // namespace lathe::test

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+#include "runtime/executable.h"
+
+/// What tests of several processes share.
+namespace lathe::test {
+
+/// A small GPT-2's training step with AdamW, dropout and clipping.
+ir::Graph small_step(DType dtype, double clip_norm = 0.5);
+
+/// Tokens of one batch, i64 [batch, length + 1], by its number.
+HostTensor tokens_of(std::int64_t number, std::int64_t batch = 8, std::int64_t length = 6);
+
+/// A mesh, the splits over it and how each process computes.
+struct Division {
+  std::string mesh, splits;
+  shard::ShardOptions parts = {};
+  int threads = 1;
+  std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
+};
+
+/// Trains for so many steps on this rank, from start() on whole batches, of which it takes its rows: the losses, and
+/// at the end every state as a whole, under its name.
+struct Trained {
+  std::vector<double> losses;
+  Tensors states;
+};
+Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks);
+/// The same on one process.
+Trained train(const ir::Graph& step, int steps);
+/// On as many threads of this process as the mesh has ranks; what rank 0 gives.
+Trained train_in_threads(const ir::Graph& step, int steps, const Division& division);
+
+/// The largest difference of any loss or state, relative to the largest element of its tensor where that is above 1.
+double difference(const Trained& a, const Trained& b);
+bool same_bits(const Trained& a, const Trained& b);
+
+}  // namespace lathe::test
