@@ -191,12 +191,12 @@ class LocalGraph {
                        graph_[id].op->name.value, graph_[id].loc.to_string(), mesh_[axis].name, name(combine));
   }
 
-  void note(ValueId id, const Value& after, const Shape& exchanged, int axis, std::string reason) {
+  void note(ValueId id, const Value& after, const Shape& moved, int axis, std::string reason) {
     const Node& node = graph_[id];
     result_.exchanges.push_back(
         {std::string(after.node().op->name.value), mesh_[axis],
          node.name.empty() ? after.type().to_string() : fmt::format("{}: {}", node.name, after.type().to_string()),
-         exchanged.numel(), static_cast<std::int64_t>(size_in_bytes(after.dtype())), node.loc, std::move(reason)});
+         moved.numel(), static_cast<std::int64_t>(size_in_bytes(after.dtype())), node.loc, std::move(reason)});
   }
 
   void add_checks() {
