@@ -45,10 +45,12 @@ std::pair<const std::byte*, const std::byte*> extent(const TensorRef& tensor) {
 
 }  // namespace
 
-ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given)
+ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given,
+                               DimBindings fixed)
     : signature_(signature),
       program_(program),
       to_be_given_(std::move(given)),
+      fixed_(std::move(fixed)),
       given_(program.inputs.size()),
       inputs_(program.inputs.size()),
       outputs_(program.outputs.size()),
@@ -85,7 +87,9 @@ void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& i
     shapes[name] = {states_[i]->host.dtype(), states_[i]->host.shape()};
   }
   check_given(given);
-  dims_ = ir::bind_dims(signature_, shapes, given);
+  DimBindings known = given;
+  known.insert(fixed_.begin(), fixed_.end());
+  dims_ = ir::bind_dims(signature_, shapes, known);
   given_dims_ = given;
   for (std::size_t i = 0; i < given_.size(); ++i) input_shapes_[i] = *given_[i].shape;
   for (std::size_t i = 0; i < output_shapes_.size(); ++i)

@@ -19,8 +19,10 @@ namespace lathe {
 /// allocates nothing here.
 class ArgumentBinder {
  public:
-  /// `signature` and `program` must outlive it. `given`: the dims that every run is given.
-  ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given);
+  /// `signature` and `program` must outlive it. `given`: the dims that every run is given. `fixed`: those that are
+  /// known, the same in every run, which the caller does not give.
+  ArgumentBinder(const ir::Graph& signature, const Program& program, std::vector<std::string> given,
+                 DimBindings fixed);
 
   /// Finds the program's states in the store, unless it has not changed since. UserError [state_unset].
   void resolve_states(ParameterStore& store);
@@ -62,6 +64,7 @@ class ArgumentBinder {
   const ir::Graph& signature_;
   const Program& program_;
   const std::vector<std::string> to_be_given_;
+  const DimBindings fixed_;
   const ParameterStore* store_ = nullptr;
   std::uint64_t version_ = 0;          ///< of the store that states_ are found in
   std::vector<StoredTensor*> states_;  ///< by slot

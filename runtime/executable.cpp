@@ -47,11 +47,6 @@ struct Executable::Impl {
   std::shared_ptr<Ranks> ranks;
   std::map<std::string, shard::Placement> placements;  ///< of arguments
 
-  /// Sizes that are given, and where this process stands.
-  DimBindings with_position(DimBindings dims) const {
-    if (ranks) dims.insert(ranks->positions().begin(), ranks->positions().end());
-    return dims;
-  }
   template <class Inputs, class Outputs>
   void run(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   template <class Inputs, class Outputs>
@@ -81,10 +76,7 @@ void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, const DimBind
 template <class Inputs, class Outputs>
 void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims,
                                  std::vector<LaunchTime>* times) {
-  if (ranks)
-    binder->bind(inputs, with_position(dims));
-  else
-    binder->bind(inputs, dims);
+  binder->bind(inputs, dims);
   RunArguments arguments = binder->arguments(outputs);
   arguments.times = times;
   try {
@@ -158,7 +150,7 @@ DimBindings Executable::bind(const Tensors& inputs, const DimBindings& dims) con
   ParameterStore& store = *impl().parameters.store();
   const std::shared_lock lock(store.mutex);
   impl().binder->resolve_states(store);
-  return impl().binder->bind(inputs, impl().with_position(dims));
+  return impl().binder->bind(inputs, dims);
 }
 
 const CompileSummary& Executable::summary() const { return impl().summary; }
@@ -267,8 +259,10 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   ir::Graph graph = options.mode == Mode::evaluation ? ir::evaluation(given) : given;
   auto impl = std::make_unique<Executable::Impl>();
   impl->ranks = options.ranks;
-  if (!options.ranks) require_one_process(graph);
-  if (options.ranks && (is_of_one_process(graph) || !options.split.empty())) {
+  const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
+  if (!options.ranks) {
+    require_one_process(graph);
+  } else if (is_of_one_process(graph) || !options.split.empty()) {
     shard::Sharded sharded = shard::shard(graph, options.ranks->mesh(), options.split, options.parts);
     graph = std::move(sharded.graph);
     impl->placements = std::move(sharded.arguments);
@@ -295,7 +289,7 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   if (options.tune) lowering.tiles = tuned_choices(options, gpu, machine, passed.graph, impl->summary);
   if (lowering.memory) {
     lowering.memory->threads = threads_of(options);
-    lowering.memory->dims = impl->with_position(lowering.memory->dims);
+    lowering.memory->dims.insert(positions.begin(), positions.end());
   }
   impl->program = lower_prepared(std::move(passed.graph), machine, lowering).program;
   set_user_types(impl->program, graph);
@@ -308,9 +302,8 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   impl->runner = gpu ? gpu_runner(options, *gpu, impl->program, impl->summary)
                      : cpu_runner(options, impl->program, impl->summary);
   impl->summary.codegen_seconds = seconds_since(start);
-  std::vector<std::string> to_be_given = ir::dims_without_argument(graph);
-  for (const auto& [dim, position] : impl->with_position({})) to_be_given.push_back(dim);
-  impl->binder = std::make_unique<ArgumentBinder>(impl->signature, impl->program, std::move(to_be_given));
+  impl->binder =
+      std::make_unique<ArgumentBinder>(impl->signature, impl->program, ir::dims_without_argument(graph), positions);
   Executable executable(std::move(impl));
   executable.use(options.parameters.value_or(Parameters()));
   return executable;
