@@ -18,8 +18,7 @@ struct CpuRunnerOptions {
 
 /// Runs compiled kernels on a pool of threads; results are the same bits for any number of them. A binding of the
 /// dims is prepared once, and nothing is allocated in runs that have the dims of the run before; where temporaries
-/// fit the plan of an earlier binding, nothing is planned anew. The program, `skipped`
-/// and `ranks` must outlive it.
+/// fit the plan of an earlier binding, nothing is planned anew. The program, `skipped` and `ranks` must outlive it.
 std::unique_ptr<ProgramRunner> make_cpu_runner(const Program& program, codegen::CompiledKernels kernels,
                                                const CpuRunnerOptions& options);
 

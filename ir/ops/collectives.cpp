@@ -223,6 +223,16 @@ bool is_collective(const Op& op) {
   return custom && custom->kind == CustomKind::collective;
 }
 
+MeshAxis axis_of(const Node& collective) {
+  return {collective.attrs.get<std::string>("axis"), collective.attrs.get<std::int64_t>("ranks")};
+}
+
+ScalarOp fold_of(const Node& collective) {
+  if (collective.op == &ops::reduce_scatter) return ScalarOp::add;
+  const auto& combine = collective.attrs.get<std::string>("combine");
+  return combine == "sum" ? ScalarOp::add : combine == "max" ? ScalarOp::max : ScalarOp::min;
+}
+
 namespace {
 
 Attributes along(const MeshAxis& axis) { return {{"axis", axis.name}, {"ranks", axis.ranks}}; }

@@ -13,6 +13,9 @@ namespace lathe::ir {
 
 /// Whether an op's value comes from several processes, or tells them apart: the ops of this file.
 bool is_collective(const Op& op);
+MeshAxis axis_of(const Node& collective);
+/// What folds the values of processes: an addition for a reduce_scatter, for an all_reduce what it combines by.
+ScalarOp fold_of(const Node& collective);
 
 Value mesh_index(GraphBuilder& b, const MeshAxis& axis);  ///< i64[]
 /// combine: sum, max or min.

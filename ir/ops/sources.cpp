@@ -1,8 +1,8 @@
 #include <fmt/core.h>
-#include "ir/ops/draws.h"
 
 #include <cmath>
 
+#include "ir/ops/draws.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules/indices.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/kernel/printer.h"
+#include "ir/ops/collectives.h"
 #include "ir/ops/list.h"
 #include "ir/support/visible.h"
 #include "passes/fusion/attention/fuse_attention.h"
@@ -302,12 +303,9 @@ class Lowering {
     const ValueId operand = node.operands[0];
     LATHE_ASSERT(plan_.placement[at(operand)].offset.is(0) && plan_.is_stored(plan_.placement[at(operand)].base));
     const auto now = static_cast<int>(program_.launches.size());
-    Exchange exchange{.kind = kind_of(*node.op),
-                      .axis = node.attrs.get<std::string>("axis"),
-                      .ranks = node.attrs.get<std::int64_t>("ranks"),
-                      .parts = {},
-                      .start = now,
-                      .done = now};
+    auto [axis, ranks] = axis_of(node);
+    Exchange exchange{
+        .kind = kind_of(*node.op), .axis = std::move(axis), .ranks = ranks, .parts = {}, .start = now, .done = now};
     Exchange::Part& part = exchange.parts.emplace_back();
     part.from = buffer(operand);
     part.to = buffer(id);
@@ -324,10 +322,8 @@ class Lowering {
       };
       part.received = space(room, "pieces");
       if (reduces) part.folded = space(room, "piece");
-      const std::string combine = reduces ? node.attrs.get<std::string>("combine") : "sum";
-      const ScalarOp op = combine == "sum" ? ScalarOp::add : combine == "max" ? ScalarOp::max : ScalarOp::min;
       auto [kernel, launch, touched, candidates] =
-          machine_.fold(machine_.info, dtype, op, part.received, reduces ? part.folded : part.to,
+          machine_.fold(machine_.info, dtype, fold_of(node), part.received, reduces ? part.folded : part.to,
                         part.elements.unnamed(), exchange.ranks);
       launch.info.kind = RegionKind::exchange;
       launch.info.region = region;

@@ -12,7 +12,7 @@ namespace {
 
 const ir::Node* first_exchange(const ir::Graph& graph) {
   const auto exchanges = [](const ir::Node& node) {
-    return ir::is_collective(*node.op) && node.attrs.get<std::int64_t>("ranks") != 1;
+    return ir::is_collective(*node.op) && ir::axis_of(node).ranks != 1;
   };
   const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(), exchanges);
   return found == graph.nodes.end() ? nullptr : &*found;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "ir/ops/collectives.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules/blocks.h"
 #include "ir/support/error.h"
@@ -139,18 +140,18 @@ HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement,
 
 namespace {
 
-double combine_real(std::string_view combine, double a, double b) {
-  if (combine == "sum") return a + b;
+double combine_real(ScalarOp combine, double a, double b) {
+  if (combine == ScalarOp::add) return a + b;
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
-  return combine == "max" ? std::max(a, b) : std::min(a, b);
+  return combine == ScalarOp::max ? std::max(a, b) : std::min(a, b);
 }
 
-std::int64_t combine_integer(std::string_view combine, std::int64_t a, std::int64_t b) {
+std::int64_t combine_integer(ScalarOp combine, std::int64_t a, std::int64_t b) {
   const std::int64_t both[] = {a, b};
-  return integer_scalar(combine == "sum" ? ScalarOp::add : combine == "max" ? ScalarOp::max : ScalarOp::min, both);
+  return integer_scalar(combine, both);
 }
 
-HostTensor combine_all(std::span<const HostTensor* const> group, std::string_view combine) {
+HostTensor combine_all(std::span<const HostTensor* const> group, ScalarOp combine) {
   HostTensor result = *group[0];
   for (const HostTensor* next : group.subspan(1))
     for (std::int64_t i = 0; i < result.numel(); ++i) {
@@ -168,16 +169,16 @@ HostTensor combine_all(std::span<const HostTensor* const> group, std::string_vie
 
 HostTensor exchange_value(const Node& node, std::span<const HostTensor* const> group, std::int64_t index,
                           const DimBindings& bindings) {
-  const auto ranks = node.attrs.get<std::int64_t>("ranks");
+  const std::int64_t ranks = axis_of(node).ranks;
   const auto dim = [&](std::string_view attr) {
     return rules::normalize_axis(node.attrs.get<std::int64_t>(attr), node.type.rank());
   };
   const auto outer = [&] { return node.attrs.get<Dim>("outer").evaluate(bindings); };
   if (node.op == &ops::mesh_index) return HostTensor::from_ints({}, {index});
-  if (node.op == &ops::all_reduce) return combine_all(group, node.attrs.get<std::string>("combine"));
+  if (node.op == &ops::all_reduce) return combine_all(group, fold_of(node));
   if (node.op == &ops::all_gather) return join_blocks(group, dim("dim"), outer());
   if (node.op == &ops::reduce_scatter)
-    return take_blocks(combine_all(group, "sum"), dim("dim"), outer(), ranks, index);
+    return take_blocks(combine_all(group, fold_of(node)), dim("dim"), outer(), ranks, index);
   LATHE_ASSERT(node.op == &ops::all_to_all);
   std::vector<HostTensor> parts;
   for (const HostTensor* each : group) parts.push_back(take_blocks(*each, dim("split_dim"), 1, ranks, index));

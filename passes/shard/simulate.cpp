@@ -1,5 +1,6 @@
 #include "passes/shard/simulate.h"
 
+#include "ir/ops/collectives.h"
 #include "ir/support/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/interpret/evaluate.h"
@@ -65,9 +66,8 @@ class Simulation {
   void compute(ValueId id) {
     const Node& node = graph_[id];
     if (node.op->as<Argument>()) return;
-    const auto* custom = node.op->as<Custom>();
     std::vector<HostTensor> results;
-    if (custom && custom->kind == CustomKind::collective) {
+    if (is_collective(*node.op)) {
       results = exchanged(node);
     } else {
       for (std::size_t p = 0; p < processes(); ++p)
@@ -85,7 +85,7 @@ class Simulation {
 
   /// A collective's value on every process.
   std::vector<HostTensor> exchanged(const Node& node) const {
-    const int axis = sharded_.mesh.find(node.attrs.get<std::string>("axis"));
+    const int axis = sharded_.mesh.find(axis_of(node).name);
     std::vector<HostTensor> results(processes());
     for (std::size_t p = 0; p < processes(); ++p) {
       const auto process = static_cast<std::int64_t>(p);

@@ -13,20 +13,15 @@ namespace lathe::ir {
 
 namespace {
 
-Value densely(const Value& a) { return a.type().is_contiguous() ? a : a.builder().add(ops::contiguous, {a}); }
-
 /// The elements of `a` in row-major order as a tensor of this shape.
 Value laid_out_as(const Value& a, const Shape& shape) {
-  return a.shape().looks_like(shape) ? a : view(densely(a), shape);
+  return a.shape().looks_like(shape) ? a : view(contiguous(a), shape);
 }
 
 /// A collective over new operands.
 class FlatExchange {
  public:
-  FlatExchange(const Node& node, const Value& operand)
-      : node_(node),
-        operand_(operand),
-        axis_{node.attrs.get<std::string>("axis"), node.attrs.get<std::int64_t>("ranks")} {}
+  FlatExchange(const Node& node, const Value& operand) : node_(node), operand_(operand), axis_(axis_of(node)) {}
 
   Value run() const {
     if (axis_.ranks == 1) return laid_out_as(operand_, node_.type.shape);
@@ -34,7 +29,7 @@ class FlatExchange {
     if (node_.op == &ops::reduce_scatter) return scattered();
     if (node_.op == &ops::all_to_all) return transposed();
     LATHE_ASSERT(node_.op == &ops::all_reduce);
-    return all_reduce(densely(operand_), axis_, node_.attrs.get<std::string>("combine"));
+    return all_reduce(contiguous(operand_), axis_, node_.attrs.get<std::string>("combine"));
   }
 
  private:
@@ -121,8 +116,9 @@ Graph flat_exchanges(Graph graph) {
                  [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
                    if (!is_one(node)) return std::nullopt;
                    if (!node.operands.empty()) return FlatExchange(node, operands[0]).run();
-                   if (node.attrs.get<std::int64_t>("ranks") == 1) return constant(b, 0, i64);
-                   return dim_value(b, Dim(mesh_index_dim(node.attrs.get<std::string>("axis"))), i64);
+                   const MeshAxis axis = axis_of(node);
+                   if (axis.ranks == 1) return constant(b, 0, i64);
+                   return dim_value(b, Dim(mesh_index_dim(axis.name)), i64);
                  });
 }
 

@@ -14,9 +14,8 @@ std::string mesh_index_dim(std::string_view axis);
 /// the parts of processes follow each other, and the copies around them are ops of the graph.
 ///
 ///   mesh_index {axis="data"}                        ->  the size mesh_index@data
-///   all_gather %a[p, n] {dim=1, ranks=2}            ->  all_gather view %a[1, p*n] {dim=0}, as [2, p, n], permuted
-///   to
-///                                                       [p, 2, n], as [p, 2*n]
+///   all_gather %a[p, n] {dim=1, ranks=2}            ->  all_gather view %a[1, p*n] {dim=0}, as [2, p, n],
+///                                                       permuted to [p, 2, n], as [p, 2*n]
 ///   reduce_scatter %a[p, 2*n] {dim=1, ranks=2}      ->  reduce_scatter {dim=0} of a copy [2, p*n]
 ///   all_to_all                                      ->  both
 ///   all_reduce %a                                   ->  of a dense %a

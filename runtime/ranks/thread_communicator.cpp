@@ -28,6 +28,13 @@ struct Room {
   std::condition_variable changed;
   std::optional<std::string> failure;  ///< why a rank has ended all
 
+  /// A rank ends all; the first one counts.
+  void end_all(const std::string& why) {
+    const std::lock_guard lock(mutex);
+    if (!failure) failure = why;
+    changed.notify_all();
+  }
+
   /// A message that was sent and is not yet taken; its memory is the sender's, which waits for `taken`.
   struct Sent {
     const std::byte* data;
@@ -109,11 +116,7 @@ class ThreadCommunicator final : public Communicator {
     room_->changed.notify_all();
   }
 
-  void abort(const std::string& why) noexcept override {
-    const std::lock_guard lock(room_->mutex);
-    if (!room_->failure) room_->failure = why;
-    room_->changed.notify_all();
-  }
+  void abort(const std::string& why) noexcept override { room_->end_all(why); }
 
  private:
   std::deque<Room::Sent>& queue(int from, int to) { return room_->sent[{group_, from, to}]; }
@@ -176,11 +179,7 @@ void run_ranks(int ranks, const std::function<void(int rank, const MakeCommunica
                                                       ranks);
         });
       } catch (const std::exception& error) {
-        {
-          const std::lock_guard lock(room->mutex);
-          if (!room->failure) room->failure = fmt::format("rank {} of {} failed: {}", rank, ranks, error.what());
-          room->changed.notify_all();
-        }
+        room->end_all(fmt::format("rank {} of {} failed: {}", rank, ranks, error.what()));
         const std::lock_guard lock(mutex);
         errors.push_back(std::current_exception());
       }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
-#include <mutex>
 
 #include "ir/tensor/text/parser.h"
 #include "passes/lowering/program.h"

@@ -1,32 +1,18 @@
 #include "tests/ranks/support.h"
 
 #include <algorithm>
-#include <mutex>
 #include <random>
 
-#include "frontend/dsl.h"
-#include "frontend/models/gpt.h"
-#include "frontend/step.h"
 #include "passes/lowering/program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/ranks/whole_tensors.h"
 #include "tests/support/distance.h"
+#include "tests/support/divisible_steps.h"
 
 namespace lathe::test {
 
 ir::Graph small_step(DType dtype, double clip_norm) {
-  Graph g{"gpt"};
-  models::GptConfig config;
-  config.vocab = Dim("vocab", 32);
-  config.context = Dim("context", 8);
-  config.d_model = Dim("d_model", 16);
-  config.h = Dim("h", 4);
-  config.layers = 2;
-  config.dropout = 0.1;
-  config.dtype = dtype;
-  const models::Gpt model(g, config);
-  const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
-  return training_step(g, model.loss(tokens), AdamW{.lr = 1e-3}, {.clip_norm = clip_norm});
+  return gpt_step(divisible_gpt(2, 0.1, dtype), AdamW{.lr = 1e-3}, {.clip_norm = clip_norm});
 }
 
 HostTensor tokens_of(std::int64_t number, std::int64_t batch, std::int64_t length) {
@@ -38,20 +24,10 @@ HostTensor tokens_of(std::int64_t number, std::int64_t batch, std::int64_t lengt
 
 namespace {
 
+/// Values of parameters and states.
 Tensors start(const ir::Graph& step) {
-  std::mt19937 generator(3);
-  std::uniform_real_distribution<double> real(-0.3, 0.3);
-  Tensors values;
-  for (const ir::ValueId id : step.arguments()) {
-    const ir::Node& node = step[id];
-    if (node.name == "tokens") continue;
-    HostTensor value(node.type.dtype, node.type.shape.evaluate({}));
-    for (std::int64_t i = 0; i < value.numel(); ++i) {
-      if (node.name == "rng") value.set_int(i, i == 0 ? 7 : 0);
-      if (is_float(node.type.dtype) && node.name.find("optimizer.") != 0) value.set(i, real(generator));
-    }
-    values.insert({node.name, std::move(value)});
-  }
+  Tensors values = step_arguments(step, 1, 1, 0.3);
+  values.erase("tokens");
   return values;
 }
 

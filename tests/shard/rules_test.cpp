@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "ir/ops/collectives.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "tests/ops/samples.h"
 #include "tests/shard/support.h"
@@ -83,8 +84,7 @@ void check(const Op& op, const Sample& sample, const std::vector<Place>& places,
 template <class F>
 void for_each_plain_sample(F f) {
   for (const Op* op : ir::all_ops()) {
-    const auto* custom = op->as<ir::Custom>();
-    if (op->as<ir::Argument>() || (custom && custom->kind == ir::CustomKind::collective)) continue;
+    if (op->as<ir::Argument>() || ir::is_collective(*op)) continue;
     for (const Sample& sample : ir::samples_of(*op)) f(*op, sample);
   }
 }

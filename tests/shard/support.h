@@ -5,6 +5,7 @@
 
 #include "frontend/training.h"
 #include "passes/shard/simulate.h"
+#include "tests/support/divisible_steps.h"
 
 /// What tests of sharding share.
 namespace lathe::shard::test {
@@ -24,8 +25,7 @@ ir::Graph llama_step(int layers, double clip_norm = 0, DType dtype = f64);
 /// One layer trained as the options say: parameters are f64, or f32 in mixed precision.
 ir::Graph gpt_step(const Optimizer& optimizer, const TrainingOptions& options);
 
-/// Values for a step's arguments: tokens below 32, small parameters, states zero, a seed.
-Tensors step_arguments(const ir::Graph& step, std::int64_t batch, std::int64_t length);
+using lathe::test::step_arguments;
 
 /// Runs `steps` steps on one process and on all of a mesh, each from its own results; gives the largest difference of
 /// any output or updated value of any step; or of any output.

@@ -202,7 +202,7 @@ class BatchSplitter {
     const Value value = with_ones(made, at->second);
     split_.emplace(id, value);
     if (value.shape() == node.type.shape) return value;
-    return view(value.type().is_contiguous() ? value : contiguous(value), node.type.shape);
+    return view(contiguous(value), node.type.shape);
   }
 
   /// A value in the shape that can_have has granted.

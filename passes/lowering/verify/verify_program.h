@@ -16,9 +16,8 @@ namespace lathe {
 /// - program_constant: an input or a constant is written, or a constant has other elements than its size says.
 /// - program_scratch: scratch belongs to two launches, or is read by one that does not write it.
 /// - program_slot: a slot's buffer is of another kind or dtype, or belongs to two slots.
-/// - program_exchange: an exchange moves other elements than its buffers have, or such as nothing wrote; a launch
-/// beside
-///   it touches what it writes, or writes what it reads.
+/// - program_exchange: an exchange moves other elements than its buffers have, or such as nothing wrote; a
+///   launch beside it touches what it writes, or writes what it reads.
 /// - program_unwritten: a buffer is read or returned, and nothing before wrote it.
 /// - program_partial: launches of one region write a buffer and leave elements out, or write beyond its end
 ///   (verify_accesses.h).
