@@ -209,7 +209,7 @@ Gpu gpu_of(const CompileOptions& options) {
 }
 
 std::vector<cuda::CompiledKernel> gpu_kernels(const CompileOptions& options, const Gpu& gpu, const Program& program) {
-  return gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::narrow,
+  return gpu.platform->compile(program.kernels, gpu.arch, options.cache, cuda::Indices::int32,
                                compiling_threads(options));
 }
 

@@ -12,7 +12,7 @@
 #include "ir/support/tensor_ref.h"
 #include "ir/support/tensors.h"
 #include "ir/tensor/graph.h"
-#include "passes/lowering/options.h"
+#include "passes/lowering/lower_options.h"
 #include "passes/pipeline_options.h"
 #include "passes/shard/placement.h"
 #include "passes/shard/shard_options.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/options.h"
+#include "passes/lowering/lower_options.h"
 
 namespace lathe::tools {
 

@@ -8,8 +8,8 @@
 #include "tools/environment.h"
 #include "tools/memory_budget.h"
 #include "tools/streams.h"
-#include "tools/target.h"
-#include "tools/tune.h"
+#include "tools/target_option.h"
+#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

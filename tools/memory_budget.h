@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "passes/lowering/options.h"
+#include "passes/lowering/lower_options.h"
 #include "tools/arguments.h"
 
 namespace lathe::tools {

@@ -17,7 +17,7 @@
 #include "codegen/cuda/pipeline_text.h"
 #include "codegen/cuda/prelude.h"
 #include "codegen/cuda/uses.h"
-#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -73,7 +73,7 @@ class Emitter {
     ++depth_;
     if (mapping_.shared_bytes > static_shared_bytes)
       line("extern __shared__ __align__({}) unsigned char shared_memory[];",
-           mapping_.has_pipeline ? kernel::panel_alignment : 16);
+           mapping_.has_pipeline ? kernel::swizzle_alignment : 16);
     block(kernel_.body);
     --depth_;
     line("}}");
@@ -106,8 +106,8 @@ class Emitter {
   const std::string& text(ValueId id) const { return value(id).text; }
 
   /// The same number in as many bits as the kernel has it; in 32 bits, as an index of shared memory.
-  Expression wide(ValueId id) const { return indices_.wide(id, value(id)); }
-  std::string narrow(ValueId id) const { return indices_.narrow(id, text(id)); }
+  Expression int64(ValueId id) const { return indices_.int64(id, value(id)); }
+  std::string int32(ValueId id) const { return indices_.int32(id, text(id)); }
 
   std::string parameters() const {
     std::string list;
@@ -150,16 +150,16 @@ class Emitter {
     line("const {} {} = {};", indices_.type(s.value), known.text, e.text);
   }
 
-  /// In 32 bits where all indices that it takes and gives are narrow; else in 64.
+  /// In 32 bits where all indices that it takes and gives are int32; else in 64.
   Expression compute(ValueId id) {
     const Instruction& in = info(id);
     if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
     if (in.buffer != none) return {load(in)};
-    const bool in_32 = indices_.computes_narrow(id);
+    const bool in_32 = indices_.computes_in_int32(id);
     const auto result = [&]() -> Expression {
       if (in.op == Opcode::machine) return {machine_text(id)};
       std::vector<Expression> args;
-      for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : wide(arg));
+      for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : int64(arg));
       return expression(kernel_, in, args, in_32);
     };
     return in_32 ? result() : indices_.narrowed(id, result());
@@ -172,10 +172,10 @@ class Emitter {
     const Kernel& kernel() const override { return e_.kernel_; }
     std::string arg(std::size_t i) const override {
       const ValueId arg = e_.info(id_).args[i];
-      return e_.indices_.computes_narrow(id_) ? e_.text(arg) : e_.wide(arg).text;
+      return e_.indices_.computes_in_int32(id_) ? e_.text(arg) : e_.int64(arg).text;
     }
     std::string value(ValueId id) const override { return e_.text(id); }
-    std::string narrow(ValueId id) const override { return e_.narrow(id); }
+    std::string int32(ValueId id) const override { return e_.int32(id); }
     const std::string& buffer(BufferId id) const override { return e_.buffers_[at(id)]; }
     const std::string& var(kernel::VarId id) const override { return e_.vars_[at(id)]; }
     const std::string& map(int number) const override { return e_.maps_[at(number)]; }
@@ -217,7 +217,7 @@ class Emitter {
 
   void statement(const kernel::Store& s) {
     const int lanes = info(s.value).type.lanes;
-    const std::string &buffer = buffers_[at(s.buffer)], &index = text(s.index), stored = wide(s.value).text;
+    const std::string &buffer = buffers_[at(s.buffer)], &index = text(s.index), stored = int64(s.value).text;
     const std::string mask = s.mask == none ? "" : text(s.mask) + ", ";
     const char* masked = s.mask == none ? "" : "_if";
     if (lanes == 1) {
@@ -241,7 +241,7 @@ class Emitter {
     std::string& var = vars_[at(s.var)];
     if (s.declares) var = fmt::format("r{}", next_var_++);
     const std::string type = s.declares ? indices_.var_type(s.var) + " " : "";
-    line("{}{} = {};", type, var, indices_.is_narrow_var(s.var) ? text(s.value) : wide(s.value).text);
+    line("{}{} = {};", type, var, indices_.is_int32_var(s.var) ? text(s.value) : int64(s.value).text);
     if (summed_[at(s.var)]) line("touch({});", var);
   }
 
@@ -257,7 +257,7 @@ class Emitter {
     if (mapping_.shared_bytes <= static_shared_bytes)
       return line("__shared__ __align__({}) {} {}[{}];", alignment, type, own, count);
     line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", type, own,
-         place_shared(shared_used_, bytes, alignment));
+         allocate_shared(shared_used_, bytes, alignment));
   }
 
   /// Every thread runs the body as what it is: a producer or a consumer.

@@ -18,12 +18,12 @@ using kernel::Opcode;
 namespace {
 
 /// The operator of C++ that means the same on these operands; empty where there is none.
-std::string_view infix(const Kernel& kernel, const Instruction& in, bool narrow) {
+std::string_view infix(const Kernel& kernel, const Instruction& in, bool in_int32) {
   const auto operand = [&](std::size_t i) -> const Instruction& {
     return kernel.values[static_cast<std::size_t>(in.args[i])];
   };
   const kernel::Type type = operand(0).type;
-  const bool exact = is_float(type.scalar) || type.lanes > 1, sums = exact || (narrow && type.scalar == i64);
+  const bool exact = is_float(type.scalar) || type.lanes > 1, sums = exact || (in_int32 && type.scalar == i64);
   const auto where = [](bool fine, std::string_view sign) { return fine ? sign : std::string_view(); };
   switch (in.scalar_op) {
     case ScalarOp::add: return where(sums, "+");
@@ -80,13 +80,13 @@ std::string inside(const Expression& e) { return e.operation ? "(" + e.text + ")
 
 }  // namespace
 
-Expression expression(const Kernel& kernel, const Instruction& in, std::span<const Expression> args, bool narrow) {
-  const std::string_view scalar = name(narrow && in.type.scalar == i64 ? i32 : in.type.scalar);
+Expression expression(const Kernel& kernel, const Instruction& in, std::span<const Expression> args, bool in_int32) {
+  const std::string_view scalar = name(in_int32 && in.type.scalar == i64 ? i32 : in.type.scalar);
   switch (in.op) {
-    case Opcode::constant: return {constant_text(in, narrow)};
+    case Opcode::constant: return {constant_text(in, in_int32)};
     case Opcode::scalar: {
       if (in.scalar_op == ScalarOp::cast) return call(fmt::format("cast<{}>", scalar), args);
-      const std::string_view sign = infix(kernel, in, narrow);
+      const std::string_view sign = infix(kernel, in, in_int32);
       if (sign.empty()) return call(name(in.scalar_op), args);
       return {fmt::format("{} {} {}", inside(args[0]), sign, inside(args[1])), true};
     }

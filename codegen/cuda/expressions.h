@@ -15,10 +15,10 @@ struct Expression {
 };
 
 /// An instruction that touches no memory, of operands that are written as `args`. Floats and vectors are written
-/// infix; integer scalars by the functions of lathe.cuh, which wrap. `narrow`: operands and results of type i64 fit
+/// infix; integer scalars by the functions of lathe.cuh, which wrap. `in_int32`: operands and results of type i64 fit
 /// 32 bits, and are written so; they do not wrap, so they are written infix too.
 Expression expression(const kernel::Kernel& kernel, const kernel::Instruction& in, std::span<const Expression> args,
-                      bool narrow = false);
+                      bool in_int32 = false);
 
 /// Whether a value may be computed where it is used instead of where it stands.
 bool is_pure(const kernel::Instruction& in);

@@ -15,22 +15,22 @@ class IndexText {
   IndexText(const kernel::Kernel& kernel, Indices indices)
       : kernel_(kernel), widths_(index_widths(kernel, indices)) {}
 
-  bool is_narrow(kernel::ValueId id) const { return widths_.values[at(id)]; }
-  bool is_narrow_var(kernel::VarId id) const { return widths_.vars[at(id)]; }
+  bool is_int32(kernel::ValueId id) const { return widths_.values[at(id)]; }
+  bool is_int32_var(kernel::VarId id) const { return widths_.vars[at(id)]; }
   bool runs_once(const kernel::Loop& loop) const { return widths_.once[at(loop.index)]; }
   /// "i32" or "i64".
-  std::string_view scalar(kernel::ValueId index) const { return is_narrow(index) ? "i32" : "i64"; }
+  std::string_view scalar(kernel::ValueId index) const { return is_int32(index) ? "i32" : "i64"; }
   std::string type(kernel::ValueId id) const;
   std::string var_type(kernel::VarId id) const;
 
-  /// Whether all that an instruction takes and gives is narrow: then it is computed in 32 bits.
-  bool computes_narrow(kernel::ValueId id) const;
+  /// Whether all that an instruction takes and gives is int32: then it is computed in 32 bits.
+  bool computes_in_int32(kernel::ValueId id) const;
   /// A constant or a dim of that name.
   Expression constant(kernel::ValueId id) const;
   Expression dim(kernel::ValueId id, const std::string& name) const;
   /// What is written `text` in as many bits as the kernel has it, or in 32, which hold it.
-  Expression wide(kernel::ValueId id, const Expression& text) const;
-  std::string narrow(kernel::ValueId id, const std::string& text) const;
+  Expression int64(kernel::ValueId id, const Expression& text) const;
+  std::string int32(kernel::ValueId id, const std::string& text) const;
   /// What was computed in 64 bits in those of the value.
   Expression narrowed(kernel::ValueId id, const Expression& text) const;
 

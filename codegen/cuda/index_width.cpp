@@ -29,9 +29,9 @@ IndexWidths widths_for(const kernel::Kernel& kernel, const std::vector<Range>& d
   IndexWidths widths;
   for (std::size_t i = 0; i < kernel.values.size(); ++i) {
     const kernel::Instruction& in = kernel.values[i];
-    bool narrow = in.type.scalar == i64 && all.values[i].fits_32_bits();
-    if (in.op == kernel::Opcode::loop_index) narrow = narrow && all.counters[i].fits_32_bits();
-    widths.values.push_back(narrow);
+    bool fits_int32 = in.type.scalar == i64 && all.values[i].fits_32_bits();
+    if (in.op == kernel::Opcode::loop_index) fits_int32 = fits_int32 && all.counters[i].fits_32_bits();
+    widths.values.push_back(fits_int32);
   }
   for (std::size_t i = 0; i < kernel.vars.size(); ++i)
     widths.vars.push_back(kernel.vars[i].type.scalar == i64 && all.vars[i].fits_32_bits());
@@ -51,7 +51,7 @@ std::vector<bool> run_once(const kernel::Kernel& kernel) {
   return once;
 }
 
-/// Whether whatever is narrow in `a` is so in `b`.
+/// Whether whatever is fits_int32 in `a` is so in `b`.
 bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](bool x, bool y) { return !x || y; });
 }
@@ -60,12 +60,12 @@ bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
 
 IndexWidths index_widths(const kernel::Kernel& kernel, Indices indices) {
   IndexWidths widths =
-      widths_for(kernel, indices == Indices::narrow ? small_sizes(kernel) : std::vector<Range>(kernel.dims.size()));
+      widths_for(kernel, indices == Indices::int32 ? small_sizes(kernel) : std::vector<Range>(kernel.dims.size()));
   widths.once = run_once(kernel);
   return widths;
 }
 
-bool narrow_suffices(const kernel::Kernel& kernel, std::span<const std::int64_t> dims) {
+bool int32_suffices(const kernel::Kernel& kernel, std::span<const std::int64_t> dims) {
   if (dims.empty()) return true;
   std::vector<Range> bound;
   for (const std::int64_t d : dims) bound.push_back({d, d});

@@ -109,7 +109,7 @@ class Reader {
     const bool own = buffer.space == Space::stack || buffer.space == Space::register_;
     if (own && depth_[static_cast<std::size_t>(id)] != threads_)
       fail(kernel_, fmt::format("{} is used in another thread loop than it is allocated in", buffer.name),
-           "scratch_place");
+           "scratch_offset");
   }
 
   void statement(const kernel::Alloc& s) {
@@ -117,12 +117,12 @@ class Reader {
     depth_[static_cast<std::size_t>(s.buffer)] = threads_;
     if (buffer.space != Space::shared) return;
     const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
-    place_shared(mapping_.shared_bytes, bytes, shared_alignment(kernel_, s.buffer));
+    allocate_shared(mapping_.shared_bytes, bytes, shared_alignment(kernel_, s.buffer));
   }
 
   void statement(const kernel::StagePipeline& s) {
     mapping_.has_pipeline = true;
-    place_shared(mapping_.shared_bytes, pipeline_words(kernel_, s) * std::int64_t{sizeof(std::uint64_t)}, 16);
+    allocate_shared(mapping_.shared_bytes, pipeline_words(kernel_, s) * std::int64_t{sizeof(std::uint64_t)}, 16);
     block(s.body);
   }
 
@@ -218,7 +218,7 @@ int shared_alignment(const Kernel& kernel, BufferId buffer) {
   return alignment;
 }
 
-std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment) {
+std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment) {
   const auto up = [](std::int64_t n, int to) { return (n + to - 1) / to * to; };
   const std::int64_t place = up(used, alignment);
   used = place + up(bytes, 16);

@@ -26,7 +26,8 @@ struct Mapping {
 ///   barrier_threads a thread loop with a barrier inside is as long as any other of its kind, so that every thread of
 ///                   the block meets the barrier
 ///   thread_store    stores to parameters and to shared memory stand inside a thread loop
-///   scratch_place   stack and register scratch is allocated inside the thread loops that use it: each thread has its
+///   scratch_offset   stack and register scratch is allocated inside the thread loops that use it: each thread has
+///   its
 ///                   own
 Mapping mapping_of(const kernel::Kernel& kernel);
 
@@ -45,10 +46,10 @@ struct MappedTensor {
 };
 std::vector<MappedTensor> mapped_tensors(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
 
-/// Bytes that the place of a buffer in shared memory is a multiple of: those of panels, or 16.
+/// Bytes that the place of a buffer in shared memory is a multiple of: those of tiles, or 16.
 int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
 /// Where `bytes` of shared memory begin if `used` are taken, which then counts them.
-std::int64_t place_shared(std::int64_t& used, std::int64_t bytes, int alignment);
+std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment);
 /// Words of 8 bytes in shared memory that a pipeline takes: two barriers a stage, and where consumers tell
 /// producers something.
 std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline);

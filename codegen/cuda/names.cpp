@@ -30,8 +30,8 @@ std::string real_text(DType dtype, double value) {
   return single ? text + "f" : text;
 }
 
-std::string scalar_constant(const kernel::Instruction& in, bool narrow) {
-  switch (narrow && in.type.scalar == i64 ? i32 : in.type.scalar) {
+std::string scalar_constant(const kernel::Instruction& in, bool in_int32) {
+  switch (in_int32 && in.type.scalar == i64 ? i32 : in.type.scalar) {
     case DType::f64:
     case DType::f32: return real_text(in.type.scalar, in.real);
     case DType::bf16: return fmt::format("bf16{{0x{:04x}}}", kernel::bf16_bits(static_cast<float>(in.real)));
@@ -93,8 +93,8 @@ bool is_local_name(std::string_view name) {
 
 }  // namespace
 
-std::string constant_text(const kernel::Instruction& constant, bool narrow) {
-  const std::string text = scalar_constant(constant, narrow);
+std::string constant_text(const kernel::Instruction& constant, bool in_int32) {
+  const std::string text = scalar_constant(constant, in_int32);
   return constant.type.lanes > 1 ? fmt::format("broadcast<{}>({})", constant.type.lanes, text) : text;
 }
 

@@ -12,8 +12,8 @@ namespace lathe::cuda {
 
 /// "f32", "vec<f32, 4>", as lathe.cuh defines them.
 std::string type_name(kernel::Type type);
-/// A number: "0.5f", "3LL", "true", "bf16{0x3f80}", "broadcast<4>(0.5f)". `narrow`: an i64 that is written as i32.
-std::string constant_text(const kernel::Instruction& constant, bool narrow = false);
+/// A number: "0.5f", "3LL", "true", "bf16{0x3f80}", "broadcast<4>(0.5f)". `in_int32`: an i64 that is written as i32.
+std::string constant_text(const kernel::Instruction& constant, bool in_int32 = false);
 
 /// Letters, digits and '_' of a text, others as '_'; never empty, never starts with a digit.
 std::string identifier(std::string_view text);

@@ -17,7 +17,7 @@ namespace detail {
 std::string_view prelude_types();
 std::string_view prelude_arithmetic();
 std::string_view prelude_math();
-std::string_view prelude_wide_math();
+std::string_view prelude_f64_math();
 std::string_view prelude_casts();
 std::string_view prelude_vectors();
 std::string_view prelude_memory();

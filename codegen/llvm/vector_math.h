@@ -44,8 +44,8 @@ class VectorMath {
                         llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*>)> compute);
   llvm::Value* sine(llvm::Value* x, bool cosine);
   llvm::Value* sine_reduced(llvm::Value* x, bool cosine);
-  llvm::Value* log2_wide(llvm::Value* a);
-  llvm::Value* exp2_wide(llvm::Value* p);
+  llvm::Value* log2_f64(llvm::Value* a);
+  llvm::Value* exp2_f64(llvm::Value* p);
   llvm::Type* with_scalar(llvm::Type* shape, llvm::Type* scalar);
 
   llvm::IRBuilder<>& b_;

@@ -61,7 +61,7 @@ class SiteMaker {
 
   AccessSite make(const BlockAccess& block) {
     const int row = count(block.rows), column = count(block.columns);
-    const int start = apply(ScalarOp::add, value(block.first), apply(ScalarOp::mul, row, value(block.line)));
+    const int start = apply(ScalarOp::add, value(block.first), apply(ScalarOp::mul, row, value(block.stride)));
     site_.element = apply(ScalarOp::add, start, column);
     return std::move(site_);
   }

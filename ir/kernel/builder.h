@@ -133,10 +133,10 @@ class Builder {
   void scatter(Buffer buffer, Value indices, Value value, Value mask = {});
   void prefetch(Buffer buffer, Bound index);  ///< of a parameter; the index may be out of bounds
 
-  /// A matrix in memory: where element (0, 0) is, and how far it is from one line to the next.
-  struct Lines {
+  /// A matrix in memory: where element (0, 0) is, and how far it is from one row to the next.
+  struct Rows {
     Buffer buffer;
-    Bound first, line;
+    Bound first, stride;
   };
 
   /// Carries out a machine operation (machine/); its value, or an empty one.

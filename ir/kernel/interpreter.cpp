@@ -174,10 +174,10 @@ class Interpreter : MachineRun {
   }
   void statement(const Prefetch&, Thread&) const {}
   void statement(const StagePipeline&, Thread&) const {
-    fail("a pipeline outside the thread loops", "pipeline_place");
+    fail("a pipeline outside the thread loops", "pipeline_context");
   }
   void statement(const Stage&, Thread&) const { fail("a stage outside a pipeline", "pipeline_stage"); }
-  void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_place"); }
+  void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_context"); }
 
   void statement(const Check& s, Thread& t) {
     if (integer(s.condition, t) == 0 && status_ == 0) status_ = s.code;

@@ -1,6 +1,6 @@
 #include "ir/kernel/rules.h"
 
-#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/structure_rules.h"
 
 namespace lathe::kernel {
@@ -36,7 +36,7 @@ void verify_map(const Kernel& kernel, const TensorMap& map) {
           "map_box", "a map of {} dims", dims);
   for (const int count : map.box)
     require(kernel, count > 0 && count <= most_box_lines, "map_box", "a box of {} elements", count);
-  require(kernel, map.box[0] == panel_side && map.lines() % 8 == 0, "map_box", "a box of {} elements by {} lines",
+  require(kernel, map.box[0] == swizzle_side && map.lines() % 8 == 0, "map_box", "a box of {} elements by {} lines",
           map.box[0], map.lines());
 }
 

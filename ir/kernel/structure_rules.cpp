@@ -41,7 +41,7 @@ const StagePipeline* pipeline_of(const Kernel& kernel, const Block& statements) 
   const StagePipeline* found = nullptr;
   for_each_statement(statements, [&](const Statement& s) {
     const auto* pipeline = std::get_if<StagePipeline>(&s.node);
-    require(kernel, !pipeline || !found, "pipeline_place", "two pipelines");
+    require(kernel, !pipeline || !found, "pipeline_context", "two pipelines");
     if (pipeline) found = pipeline;
   });
   return found;
@@ -222,7 +222,7 @@ void verify_pipelines(const Kernel& kernel) {
     const auto* loop = std::get_if<Loop>(&s.node);
     const bool inside = loop && loop->kind >= LoopKind::thread_x && pipeline_of(kernel, loop->body);
     if (inside) {
-      require(kernel, std::get_if<StagePipeline>(&loop->body.back().node) == pipeline, "pipeline_place",
+      require(kernel, std::get_if<StagePipeline>(&loop->body.back().node) == pipeline, "pipeline_context",
               "a pipeline that is not the last statement of its thread loop");
       verify_pipeline(kernel, *loop, *pipeline);
     }

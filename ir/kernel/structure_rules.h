@@ -17,7 +17,7 @@ void verify_parallel_loop(const Kernel& kernel);
 void verify_loop(const Kernel& kernel, const Loop& loop);
 
 /// One pipeline at most, the last statement of its loop of whole warps, with consumers in whole groups
-/// (pipeline_threads, pipeline_place), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose fill
+/// (pipeline_threads, pipeline_context), of 2 to 8 stages with one Stage in serial loops (pipeline_stage), whose fill
 /// copies to shared memory and does nothing else, and needs nothing of what the consumers load or multiply, nor
 /// variables that they set (pipeline_producer).
 void verify_pipelines(const Kernel& kernel);

@@ -193,8 +193,8 @@ class Verifier {
       var(id);
       if (record.sums == OfSums::adds_later) own_iteration(id);
     }
-    const MachinePlace place{threads_, warps_, conditional_, pipelines_, produces_, consumes_};
-    record.verify({kernel_, in, place});
+    const MachineContext context{threads_, warps_, conditional_, pipelines_, produces_, consumes_};
+    record.verify({kernel_, in, context});
   }
 
   void memory(const Instruction& in) const {
@@ -260,15 +260,15 @@ class Verifier {
     allocated_[static_cast<std::size_t>(s.buffer)] = true;
     scope_buffers_.push_back(static_cast<std::size_t>(s.buffer));
     require(info.count <= (1 << 20), "scratch_size", "{} has {} elements", info.name, info.count);
-    require(info.space != Space::shared || threads_ == 0, "shared_place", "shared {} inside a thread loop",
+    require(info.space != Space::shared || threads_ == 0, "shared_context", "shared {} inside a thread loop",
             info.name);
     if (info.space != Space::shared)
       scratch_bytes_ += static_cast<std::int64_t>(size_in_bytes(info.dtype)) * info.count;
   }
 
   void statement(const Barrier&) const {
-    require(threads_ > 0, "barrier_place", "a barrier outside the thread loops");
-    require(conditional_ == 0, "barrier_place", "a barrier in a branch");
+    require(threads_ > 0, "barrier_context", "a barrier outside the thread loops");
+    require(conditional_ == 0, "barrier_context", "a barrier in a branch");
   }
 
   void statement(const Check& s) const {
@@ -278,7 +278,7 @@ class Verifier {
 
   void statement(const Loop& s) {
     for (const ValueId bound : {s.lo, s.hi, s.step}) want(use(bound), {i64, 1}, "a loop bound");
-    require(s.kind != LoopKind::parallel || depth_ == 1, "parallel_place",
+    require(s.kind != LoopKind::parallel || depth_ == 1, "parallel_context",
             "a parallel loop inside another statement");
     verify_loop(kernel_, s);
     const bool thread = s.kind >= LoopKind::thread_x;
@@ -299,7 +299,7 @@ class Verifier {
   }
 
   void statement(const StagePipeline& s) {
-    require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "pipeline_place",
+    require(warps_ > 0 && threads_ == 1 && conditional_ == 0, "pipeline_context",
             "a pipeline in a branch or outside the one thread loop, of whole warps along x");
     ++pipelines_;
     block(s.body);

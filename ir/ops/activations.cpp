@@ -172,11 +172,11 @@ constinit const Op softplus =
     composite("softplus", "log(1 + exp(a))", {1, 1}, MixedPrecision::follow, {}, kind_labels,
               infer_unary<rules::floats>, expand_softplus, softplus_gradient, plain_samples);
 
-constinit const Op square = composite("square", "a * a", {1, 1}, MixedPrecision::wide, {}, kind_labels,
+constinit const Op square = composite("square", "a * a", {1, 1}, MixedPrecision::f32, {}, kind_labels,
                                       infer_unary<rules::reals>, expand_square, square_gradient, with_integers);
 
 constinit const Op reciprocal =
-    composite("reciprocal", "1 / a", {1, 1}, MixedPrecision::wide, {}, kind_labels, infer_unary<rules::floats>,
+    composite("reciprocal", "1 / a", {1, 1}, MixedPrecision::f32, {}, kind_labels, infer_unary<rules::floats>,
               expand_reciprocal, reciprocal_gradient, [] { return unary_composite_samples({}, 0.5, 3); });
 
 constinit const Op clamp =

@@ -111,7 +111,7 @@ constinit const Op maximum =
            max_of, infer_same<rules::reals>, maximum_gradient, real_samples);
 
 constinit const Op pow = binary(
-    "pow", "a to the power b, broadcast", ScalarOp::pow, MixedPrecision::wide,
+    "pow", "a to the power b, broadcast", ScalarOp::pow, MixedPrecision::f32,
     [](span<const double> x) { return std::pow(x[0], x[1]); }, infer_same<rules::floats>, pow_gradient,
     [] { return binary_samples(-2, 2, {f64}, 0.5, 2); });
 

@@ -2,7 +2,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/support/host_tensor.h"
 
 /// Gradients of complex values follow PyTorch: dL/dRe + i dL/dIm, so that the two views are each other's gradient.
@@ -125,7 +125,7 @@ constinit const Op view_as_complex = {
     .labels = to_complex_labels,
     .infer = to_complex_infer,
     .meaning = Custom{CustomKind::view_as_complex, to_complex_reference, ByOrder{}},
-    .precision = MixedPrecision::wide,
+    .precision = MixedPrecision::f32,
     .gradient = GradientRule(to_complex_gradient),
     .samples = to_complex_samples,
 };
@@ -164,7 +164,7 @@ constinit const Op polar = {
     .labels = polar_labels,
     .infer = polar_infer,
     .meaning = Composite{polar_expand},
-    .precision = MixedPrecision::wide,
+    .precision = MixedPrecision::f32,
     .gradient = FromExpansion{},
     .samples = polar_samples,
 };

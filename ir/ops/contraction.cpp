@@ -6,7 +6,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir::ops {
 
@@ -84,7 +84,7 @@ ContractionRoles contract_roles(const Node& node) {
   return *roles;
 }
 
-/// The same three roles, turned: d lhs = grad x rhs, d rhs = grad x lhs.
+/// The same three roles, transposed: d lhs = grad x rhs, d rhs = grad x lhs.
 void contract_gradient(const GradientContext& g) {
   const ContractionRoles r = contract_roles(g.node);
   if (g.needs(0)) g.set(0, ir::contract(g.grad, g.operand(1), fmt::format("{},{}->{}", r.out, r.rhs, r.lhs)));
@@ -125,7 +125,7 @@ constinit const Op contract = {
     .labels = contract_labels,
     .infer = contract_infer,
     .meaning = Contraction{contract_roles},
-    .precision = MixedPrecision::narrow,
+    .precision = MixedPrecision::low_precision,
     .gradient = GradientRule(contract_gradient),
     .samples = contract_samples,
 };

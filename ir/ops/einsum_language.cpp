@@ -6,7 +6,7 @@
 
 #include "ir/ops/einsum.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir {
 

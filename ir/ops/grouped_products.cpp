@@ -101,9 +101,9 @@ std::vector<DimPair> grouped_matmul_dims(const Graph&, const Node& node) {
 void grouped_matmul_gradient(const GradientContext& g) {
   const auto groups = static_cast<int>(g.operands.size()) - 2;
   if (g.needs(0)) {
-    std::vector<Value> turned;
-    for (int i = 0; i < groups; ++i) turned.push_back(ir::transpose(g.operand(i + 2), 0, 1));
-    g.set(0, ir::grouped_matmul(g.grad, g.operand(1), turned));
+    std::vector<Value> transposed;
+    for (int i = 0; i < groups; ++i) transposed.push_back(ir::transpose(g.operand(i + 2), 0, 1));
+    g.set(0, ir::grouped_matmul(g.grad, g.operand(1), transposed));
   }
   const bool any = std::any_of(g.needed.begin() + 2, g.needed.end(), [](bool needed) { return needed; });
   if (!any) return;
@@ -150,14 +150,14 @@ std::vector<DimPair> segment_outer_dims(const Graph&, const Node&) { return {{0,
 
 void segment_outer_gradient(const GradientContext& g) {
   const auto groups = static_cast<int>(*g.node.type.shape[0].value());
-  std::vector<Value> parts, turned;
+  std::vector<Value> parts, transposed;
   for (int i = 0; i < groups; ++i) {
-    parts.push_back(ir::select(g.grad, 0, Dim(i)));       // [n, k]
-    turned.push_back(ir::transpose(parts.back(), 0, 1));  // [k, n]
+    parts.push_back(ir::select(g.grad, 0, Dim(i)));           // [n, k]
+    transposed.push_back(ir::transpose(parts.back(), 0, 1));  // [k, n]
   }
   if (groups == 0) return;
   if (g.needs(0)) g.set(0, ir::grouped_matmul(g.operand(1), g.operand(2), parts));
-  if (g.needs(1)) g.set(1, ir::grouped_matmul(g.operand(0), g.operand(2), turned));
+  if (g.needs(1)) g.set(1, ir::grouped_matmul(g.operand(0), g.operand(2), transposed));
 }
 
 /// Random offsets rarely ascend: those of samples are all of one number, 0 or the number of rows.
@@ -201,7 +201,7 @@ constinit const Op grouped_matmul = {
     .labels = grouped_labels,
     .infer = infer_grouped_matmul,
     .meaning = Custom{CustomKind::grouped_matmul, grouped_matmul_reference, DimRule(grouped_matmul_dims)},
-    .precision = MixedPrecision::narrow,
+    .precision = MixedPrecision::low_precision,
     .gradient = GradientRule(grouped_matmul_gradient),
     .samples = grouped_matmul_samples,
 };
@@ -216,7 +216,7 @@ constinit const Op segment_outer = {
     .labels = grouped_labels,
     .infer = infer_segment_outer,
     .meaning = Custom{CustomKind::segment_outer, segment_outer_reference, DimRule(segment_outer_dims)},
-    .precision = MixedPrecision::narrow,
+    .precision = MixedPrecision::low_precision,
     .gradient = GradientRule(segment_outer_gradient),
     .samples = segment_outer_samples,
 };

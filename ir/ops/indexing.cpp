@@ -181,7 +181,7 @@ constinit const Op scatter_add = {
     .labels = scatter_labels,
     .infer = scatter_infer,
     .meaning = Custom{CustomKind::scatter_add, scatter_reference, DimRule(scatter_dims)},
-    .precision = MixedPrecision::wide,
+    .precision = MixedPrecision::f32,
     .gradient = GradientRule(scatter_gradient),
     .samples = scatter_samples,
 };

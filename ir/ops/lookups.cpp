@@ -1,6 +1,6 @@
 #include "ir/ops/lookups.h"
 
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir {
 

@@ -194,20 +194,20 @@ std::vector<Sample> norm_samples(int most) {
 namespace ops {
 
 constinit const Op softmax =
-    composite("softmax", "exp(a) / sum(exp(a)) along a dim, without overflow", {1, 1}, MixedPrecision::wide,
+    composite("softmax", "exp(a) / sum(exp(a)) along a dim, without overflow", {1, 1}, MixedPrecision::f32,
               softmax_attrs, softmax_labels, infer_softmax, expand_softmax, softmax_gradient, zero_masked_samples);
 
 constinit const Op log_softmax = composite("log_softmax", "log(softmax(a)) along a dim, without overflow", {1, 1},
-                                           MixedPrecision::wide, log_softmax_attrs, softmax_labels, infer_softmax,
+                                           MixedPrecision::f32, log_softmax_attrs, softmax_labels, infer_softmax,
                                            expand_log_softmax, log_softmax_gradient, softmax_samples);
 
 constinit const Op layer_norm =
     composite("layer_norm", "(x - mean) / sqrt(variance + eps) over the last dim [* weight [+ bias]]", {1, 3},
-              MixedPrecision::wide, norm_attrs, norm_labels, infer_norm, expand_layer_norm, layer_norm_gradient,
+              MixedPrecision::f32, norm_attrs, norm_labels, infer_norm, expand_layer_norm, layer_norm_gradient,
               [] { return norm_samples(2); });
 
 constinit const Op rms_norm = composite("rms_norm", "x / sqrt(mean of x*x + eps) over the last dim [* weight]",
-                                        {1, 2}, MixedPrecision::wide, norm_attrs, norm_labels, infer_norm,
+                                        {1, 2}, MixedPrecision::f32, norm_attrs, norm_labels, infer_norm,
                                         expand_rms_norm, rms_norm_gradient, [] { return norm_samples(1); });
 
 }  // namespace ops

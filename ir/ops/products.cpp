@@ -178,11 +178,11 @@ namespace ops {
 
 constinit const Op matmul = composite(
     "matmul", "the product of matrices, batched and broadcast as torch.matmul; vectors lose their dim", {2, 2},
-    MixedPrecision::narrow, {}, matmul_labels, infer_matmul, expand_matmul, FromExpansion{}, matmul_samples);
+    MixedPrecision::low_precision, {}, matmul_labels, infer_matmul, expand_matmul, FromExpansion{}, matmul_samples);
 
 constinit const Op linear = composite(
     "linear", "x times the transpose of weight [out, in], plus bias [out] where it is given", {2, 3},
-    MixedPrecision::narrow, {}, linear_labels, infer_linear, expand_linear, FromExpansion{}, linear_samples);
+    MixedPrecision::low_precision, {}, linear_labels, infer_linear, expand_linear, FromExpansion{}, linear_samples);
 
 }  // namespace ops
 

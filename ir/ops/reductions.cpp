@@ -2,7 +2,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir::ops {
 
@@ -69,7 +69,7 @@ constinit const Op sum = {
     .labels = reduction_labels,
     .infer = reduce_infer<rules::numbers>,
     .meaning = Reduce{ScalarOp::add, 0},
-    .precision = MixedPrecision::wide,
+    .precision = MixedPrecision::f32,
     .gradient = GradientRule(sum_gradient),
     .samples =
         [] {

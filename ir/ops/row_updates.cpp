@@ -69,8 +69,8 @@ HostTensor update_rows_reference(const Node& node, Operands operands, const Size
     for (std::int64_t t = 0; t < count; ++t)
       for (std::int64_t i = 0; i < blocks.inner; i += width) {
         const std::int64_t from = (o * count + t) * blocks.inner + i;
-        const std::int64_t place = lists == Lists::all ? from : o / outer_per_list * count + t;
-        const std::int64_t at = checked_index(node, positions, place, blocks.size);
+        const std::int64_t position = lists == Lists::all ? from : o / outer_per_list * count + t;
+        const std::int64_t at = checked_index(node, positions, position, blocks.size);
         copy_elements(rows, from, result, (o * blocks.size + at) * blocks.inner + i, width);
       }
   return result;

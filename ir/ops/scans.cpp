@@ -21,8 +21,8 @@ void sum_along(const HostTensor& a, HostTensor& result, const Blocks& blocks, bo
     for (std::int64_t i = 0; i < blocks.inner; ++i) {
       T sum{};
       for (std::int64_t t = 0; t < blocks.size; ++t) {
-        const std::int64_t place = reverse ? blocks.size - 1 - t : t;
-        const auto at = static_cast<std::size_t>((o * blocks.size + place) * blocks.inner + i);
+        const std::int64_t position = reverse ? blocks.size - 1 - t : t;
+        const auto at = static_cast<std::size_t>((o * blocks.size + position) * blocks.inner + i);
         const T before = sum;
         sum += from[at];
         to[at] = exclusive ? before : sum;
@@ -75,7 +75,7 @@ constinit const Op cumsum = {
     .labels = cumsum_labels,
     .infer = infer_cumsum,
     .meaning = Custom{CustomKind::cumsum, cumsum_reference, DimRule(dims_beside)},
-    .precision = MixedPrecision::wide,
+    .precision = MixedPrecision::f32,
     .gradient = GradientRule(cumsum_gradient),
     .samples = cumsum_samples,
 };

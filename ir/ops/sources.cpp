@@ -6,7 +6,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
 #include "ir/ops/rules/indices.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/support/host_tensor.h"
 #include "ir/support/philox.h"
 

@@ -173,15 +173,15 @@ std::vector<Sample> argmax_samples() {
 
 namespace ops {
 
-constinit const Op mean = composite("mean", "the mean over dims", {1, 1}, MixedPrecision::wide, mean_attrs,
+constinit const Op mean = composite("mean", "the mean over dims", {1, 1}, MixedPrecision::f32, mean_attrs,
                                     statistic_labels, infer_statistic, expand_mean, FromExpansion{}, mean_samples);
 
 constinit const Op var = composite(
     "var", "the variance over dims: the sum of squared distances from the mean over count - correction", {1, 1},
-    MixedPrecision::wide, var_attrs, statistic_labels, infer_statistic, expand_var, var_gradient, var_samples);
+    MixedPrecision::f32, var_attrs, statistic_labels, infer_statistic, expand_var, var_gradient, var_samples);
 
 constinit const Op logsumexp = composite("logsumexp", "log(sum(exp(a))) over a dim, without overflow", {1, 1},
-                                         MixedPrecision::wide, logsumexp_attrs, logsumexp_labels, infer_logsumexp,
+                                         MixedPrecision::f32, logsumexp_attrs, logsumexp_labels, infer_logsumexp,
                                          expand_logsumexp, logsumexp_gradient, logsumexp_samples);
 
 constinit const Op argmax = composite("argmax", "the position, as i64, of the first maximum along a dim", {1, 1},

@@ -135,7 +135,7 @@ Value expand_dropout(GraphBuilder&, const Node& node, std::span<const Value> ope
   const auto stream = node.attrs.get<std::int64_t>("stream");
   const TensorType type = operands[0].type();
   const Value keep = ge(random_uniform(operands[1], type.shape, f32, stream), p);
-  const Value scale = constant(operands[0].builder(), p == 1 ? 0 : 1 / (1 - p), wide_dtype(type.dtype));
+  const Value scale = constant(operands[0].builder(), p == 1 ? 0 : 1 / (1 - p), evaluation_dtype(type.dtype));
   return cast(mul(wide(operands[0]), where(keep, scale, 0.0)), type.dtype);
 }
 
@@ -174,8 +174,8 @@ constinit const Op cross_entropy = composite(
     "cross_entropy",
     "the mean of -log softmax(logits)[target] over the targets that are not ignored, with label smoothing; NaN when "
     "all are ignored; any other target out of range is an error",
-    {2, 2}, MixedPrecision::wide, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy,
-    expand_cross_entropy, cross_entropy_gradient, cross_entropy_samples);
+    {2, 2}, MixedPrecision::f32, cross_entropy_attrs, cross_entropy_labels, infer_cross_entropy, expand_cross_entropy,
+    cross_entropy_gradient, cross_entropy_samples);
 
 constinit const Op dropout =
     composite("dropout", "each element 0 with probability p, else a / (1 - p); the draw depends on the state alone",

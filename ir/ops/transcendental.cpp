@@ -33,11 +33,11 @@ std::vector<Sample> positive() { return unary_samples(0.5, 3); }
 }  // namespace
 
 constinit const Op exp = unary(
-    "exp", "e to the power a", ScalarOp::exp, MixedPrecision::wide,
+    "exp", "e to the power a", ScalarOp::exp, MixedPrecision::f32,
     [](span<const double> x) { return std::exp(x[0]); }, floats_only, exp_gradient, anywhere);
 
 constinit const Op log = unary(
-    "log", "the natural logarithm", ScalarOp::log, MixedPrecision::wide,
+    "log", "the natural logarithm", ScalarOp::log, MixedPrecision::f32,
     [](span<const double> x) { return std::log(x[0]); }, floats_only, log_gradient, positive);
 
 constinit const Op sqrt = unary(
@@ -45,7 +45,7 @@ constinit const Op sqrt = unary(
     [](span<const double> x) { return std::sqrt(x[0]); }, floats_only, sqrt_gradient, positive);
 
 constinit const Op rsqrt = unary(
-    "rsqrt", "1 / sqrt(a)", ScalarOp::rsqrt, MixedPrecision::wide,
+    "rsqrt", "1 / sqrt(a)", ScalarOp::rsqrt, MixedPrecision::f32,
     [](span<const double> x) { return 1 / std::sqrt(x[0]); }, floats_only, rsqrt_gradient, positive);
 
 constinit const Op sin = unary(

@@ -172,7 +172,7 @@ namespace ops {
 
 constinit const Op attention = composite(
     "attention", "softmax(q k^T * scale, masked) v; a bool mask is true where a key is seen, any other is added",
-    {3, 4}, MixedPrecision::narrow, attention_attrs, attention_labels, infer_attention, expand_attention,
+    {3, 4}, MixedPrecision::low_precision, attention_attrs, attention_labels, infer_attention, expand_attention,
     FromExpansion{}, attention_samples);
 
 constinit const Op rope =

@@ -15,7 +15,7 @@ std::string_view base_name(std::string_view path) {
 }  // namespace
 
 Location::Location(std::string_view file, int line, std::string_view scope, bool gradient)
-    : place_(std::make_shared<const Place>(Place{std::string(file), std::string(scope)})),
+    : position_(std::make_shared<const Position>(Position{std::string(file), std::string(scope)})),
       line_(line),
       gradient_(gradient) {}
 
@@ -39,7 +39,7 @@ std::string Location::place() const {
 
 bool Location::operator==(const Location& other) const {
   return line_ == other.line_ && gradient_ == other.gradient_ &&
-         (place_ == other.place_ || (file() == other.file() && scope() == other.scope()));
+         (position_ == other.position_ || (file() == other.file() && scope() == other.scope()));
 }
 
 }  // namespace lathe

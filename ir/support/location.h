@@ -15,11 +15,11 @@ class Location {
   Location(std::string_view file, int line, std::string_view scope = {}, bool gradient = false);
   explicit Location(const std::source_location& at, std::string_view scope = {});
 
-  bool known() const { return place_ != nullptr; }
-  std::string_view file() const { return place_ ? std::string_view(place_->file) : std::string_view(); }
+  bool known() const { return position_ != nullptr; }
+  std::string_view file() const { return position_ ? std::string_view(position_->file) : std::string_view(); }
   int line() const { return line_; }
   /// The module path, such as "encoder.0.self"; empty at the top.
-  std::string_view scope() const { return place_ ? std::string_view(place_->scope) : std::string_view(); }
+  std::string_view scope() const { return position_ ? std::string_view(position_->scope) : std::string_view(); }
   bool gradient() const { return gradient_; }
 
   Location as_gradient() const;
@@ -32,10 +32,10 @@ class Location {
   bool operator==(const Location& other) const;
 
  private:
-  struct Place {
+  struct Position {
     std::string file, scope;
   };
-  std::shared_ptr<const Place> place_;  // null where nothing is known
+  std::shared_ptr<const Position> position_;  // null where nothing is known
   int line_ = 0;
   bool gradient_ = false;
 };

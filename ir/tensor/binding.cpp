@@ -18,7 +18,7 @@ std::string to_string(const ArgumentShape& given) {
 }
 
 /// One size of one argument, and what the signature says it is.
-struct Place {
+struct SizedDim {
   const Node* argument;
   int dim;
   std::int64_t size;
@@ -51,9 +51,9 @@ void check_names(const Graph& graph, const std::map<std::string, ArgumentShape>&
                       "argument_missing", fmt::format("it is {}", graph[id].type.to_string()));
 }
 
-/// Every place, after dtypes, ranks and sizes that are numbers have been checked.
-std::vector<Place> places_of(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
-  std::vector<Place> places;
+/// Every sized, after dtypes, ranks and sizes that are numbers have been checked.
+std::vector<SizedDim> sized_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
+  std::vector<SizedDim> sized;
   for (const ValueId id : graph.arguments()) {
     const Node& node = graph[id];
     const ArgumentShape& given = arguments.at(node.name);
@@ -69,10 +69,10 @@ std::vector<Place> places_of(const Graph& graph, const std::map<std::string, Arg
       const auto number = node.type.shape[d].value();
       if (number && *number != size)
         fail("argument_shape", fmt::format("dim {} has size {} instead of {}", d, size, *number));
-      if (!number) places.push_back({&node, d, size});
+      if (!number) sized.push_back({&node, d, size});
     }
   }
-  return places;
+  return sized;
 }
 
 /// The bindings found so far, and where.
@@ -82,16 +82,16 @@ class Solver {
     for (const auto& [name, value] : given) found_in_[name] = "the caller's bindings";
   }
 
-  /// Uses a place that has one open dim, or none; false where it has more.
-  bool use(const Place& place) {
+  /// Uses a sized that has one open dim, or none; false where it has more.
+  bool use(const SizedDim& sized) {
     std::vector<std::string> open;
-    for (const std::string& name : place.declared().unknowns())
+    for (const std::string& name : sized.declared().unknowns())
       if (!bindings_.contains(name)) open.push_back(name);
     if (open.empty()) {
-      check(place);
+      check(sized);
       return true;
     }
-    return open.size() == 1 && solve(place, open.front());
+    return open.size() == 1 && solve(sized, open.front());
   }
 
   const DimBindings& bindings() const { return bindings_; }
@@ -105,35 +105,35 @@ class Solver {
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 
-  void check(const Place& place) const {
-    const std::int64_t expected = place.declared().evaluate(bindings_);
-    if (expected == place.size) return;
-    const std::string what = place.declared().unnamed().to_string();
+  void check(const SizedDim& sized) const {
+    const std::int64_t expected = sized.declared().evaluate(bindings_);
+    if (expected == sized.size) return;
+    const std::string what = sized.declared().unnamed().to_string();
     throw UserError(
-        fmt::format("{} is {} in {}, but {}{}", what, place.size, place.to_string(), reasons(place.declared()),
-                    what == place.declared().unknowns().front() ? "" : fmt::format(", which makes it {}", expected)),
+        fmt::format("{} is {} in {}, but {}{}", what, sized.size, sized.to_string(), reasons(sized.declared()),
+                    what == sized.declared().unknowns().front() ? "" : fmt::format(", which makes it {}", expected)),
         "dim_conflict", "one name means one size");
   }
 
   /// A size that is linear in its one open dim: size = rest + slope * name.
-  bool solve(const Place& place, const std::string& name) {
-    for (const auto& term : place.declared().terms())
+  bool solve(const SizedDim& sized, const std::string& name) {
+    for (const auto& term : sized.declared().terms())
       for (const auto& [factor, power] : term.monomial)
         if (factor == name && power > 1) return false;
     const auto at = [&](std::int64_t value) {
       DimBindings trial = bindings_;
       trial[name] = value;
-      return place.declared().evaluate(trial);
+      return sized.declared().evaluate(trial);
     };
     const std::int64_t rest = at(0), slope = at(1) - rest;
     if (slope == 0) return false;
-    const std::int64_t value = (place.size - rest) / slope;
-    if (value < 0 || at(value) != place.size)
-      throw UserError(fmt::format("{} is {} in {}, which no size {} gives", place.declared().unnamed().to_string(),
-                                  place.size, place.to_string(), name),
+    const std::int64_t value = (sized.size - rest) / slope;
+    if (value < 0 || at(value) != sized.size)
+      throw UserError(fmt::format("{} is {} in {}, which no size {} gives", sized.declared().unnamed().to_string(),
+                                  sized.size, sized.to_string(), name),
                       "dim_conflict", "sizes are whole numbers of zero or more");
     bindings_[name] = value;
-    found_in_[name] = place.to_string();
+    found_in_[name] = sized.to_string();
     return true;
   }
 
@@ -157,13 +157,13 @@ void check_bound(const Graph& graph, const DimBindings& bindings) {
 DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments,
                       const DimBindings& given) {
   check_names(graph, arguments);
-  std::vector<Place> open = places_of(graph, arguments);
+  std::vector<SizedDim> open = sized_dims(graph, arguments);
   Solver solver(given);
   // Places that name one dim come first, then those that become solvable, until nothing more is learnt.
   for (bool progress = true; progress && !open.empty();) {
-    std::vector<Place> rest;
-    for (const Place& place : open)
-      if (!solver.use(place)) rest.push_back(place);
+    std::vector<SizedDim> rest;
+    for (const SizedDim& sized : open)
+      if (!solver.use(sized)) rest.push_back(sized);
     progress = rest.size() < open.size();
     open = std::move(rest);
   }

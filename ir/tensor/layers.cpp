@@ -57,7 +57,7 @@ class Finder {
       if (blocks_.empty() || !blocks_.back().takes(block)) blocks_.push_back(block);
       blocks_.back().end = i + 1;
       if (!is_constant(values[i])) {
-        place_[values[i].index] = {blocks_.size() - 1, blocks_.back().counted.size()};
+        position_[values[i].index] = {blocks_.size() - 1, blocks_.back().counted.size()};
         blocks_.back().counted.push_back(i);
       }
     }
@@ -98,7 +98,7 @@ class Finder {
       const ValueId p = x.operands[k], q = y.operands[k];
       if (is_constant(p) != is_constant(q)) return false;
       if (is_constant(p) && p != q && !same_attributes(graph_[p].attrs, graph_[q].attrs)) return false;
-      if (place(a, p) != place(b, q)) return false;
+      if (position(a, p) != position(b, q)) return false;
     }
     return true;
   }
@@ -113,15 +113,15 @@ class Finder {
   }
 
   /// Where an operand stands in the layer; -1 outside.
-  std::ptrdiff_t place(const Block& block, ValueId operand) const {
-    const auto at = place_.find(operand.index);
-    if (at == place_.end() || at->second.first != static_cast<std::size_t>(&block - blocks_.data())) return -1;
+  std::ptrdiff_t position(const Block& block, ValueId operand) const {
+    const auto at = position_.find(operand.index);
+    if (at == position_.end() || at->second.first != static_cast<std::size_t>(&block - blocks_.data())) return -1;
     return static_cast<std::ptrdiff_t>(at->second.second);
   }
 
   const Graph& graph_;
   std::span<const ValueId> values_;
-  std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>> place_;  ///< block, place in it
+  std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>> position_;  ///< block, position in it
   std::vector<Block> blocks_;
 };
 

@@ -164,7 +164,7 @@ struct Sharding : std::variant<ByOrder, DimRule, Replicated> {
 
 struct Custom {
   CustomKind kind;
-  /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
+  /// Operands and result are held f32: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
   /// the node's attributes are numbers: the caller has bound them.
   HostTensor (*reference)(const Node& node, std::span<const HostTensor* const> operands,
                           const std::vector<std::int64_t>& sizes);  ///< sizes: the result's shape
@@ -211,10 +211,10 @@ struct Gradient : std::variant<GradientRule, FromExpansion, NotDifferentiable> {
 /// In which dtype mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. The ops of
 /// Lathe have the class that torch.autocast gives them.
 enum class MixedPrecision : std::uint8_t {
-  narrow,     ///< bf16 or f16: products, which have the speed of it and accumulate in f32
-  wide,       ///< f32: sums, norms, softmax, losses, and functions that overflow or magnify rounding
-  follow,     ///< what its operands are: narrow where all of them are, f32 where one of them is
-  expansion,  ///< as the ops of its expansion: wide where one of them is, else narrow where one is, else follow
+  low_precision,  ///< bf16 or f16: products, which have the speed of it and accumulate in f32
+  f32,            ///< f32: sums, norms, softmax, losses, and functions that overflow or magnify rounding
+  follow,         ///< what its operands are: low_precision where all of them are, f32 where one of them is
+  expansion,  ///< as the ops of its expansion: f32 where one of them is, else low_precision where one is, else follow
 };
 
 // --------------------------------------------------------------------------------------------------------- records

@@ -119,7 +119,7 @@ Machine cpu_machine(const CpuInfo& cpu) {
           .before = cpu::sort_positions,
           .copy = cpu::copy_kernel,
           .fold = cpu::fold_kernel,
-          .fusion = {.attention_sums = OuterSums::wide,
+          .fusion = {.attention_sums = OuterReductions::f32_and_f64,
                      .attention_costs = cpu,
                      .attention_block_bytes = cpu.l2.share(),
                      .most_columns = cpu::task_elements(cpu),

@@ -24,10 +24,10 @@ struct Region {
   /// attention: a rows region with what lies over rows and columns, then a product region for each contraction that
   /// reads it, with its epilogue; `members` has them all.
   std::vector<Region> parts = {};
-  int row = -1;                  ///< attention: the domain dim of the rows
-  std::vector<int> serial = {};  ///< attention: outer dims that a part sums over as well
+  int row = -1;                      ///< attention: the domain dim of the rows
+  std::vector<int> sequential = {};  ///< attention: outer dims that a part sums over as well
   /// attention: outer dims that only reductions among the members go over, which add to what they store
-  std::vector<int> repeated = {};
+  std::vector<int> accumulated = {};
   // While the plan is made, a product that sums values of an attention region is a region of its own.
   int ends = -1;                   ///< product: that attention region
   std::vector<int> ended_by = {};  ///< attention: those products
@@ -55,14 +55,14 @@ struct FusionPlan {
 
 /// Which sums over outer dims of an attention are made in it: gradients of biases that these dims share. Machines
 /// that add to what they store round wide floats alone as the graph does.
-enum class OuterSums : std::uint8_t { none, wide, all };
+enum class OuterReductions : std::uint8_t { none, f32_and_f64, all };
 
 /// Partitions a graph of primitives (no composites, no complex values; every output and update is a computed node and
 /// every reduction folds either trailing dims or none of them: passes/fusion/prepare/prepare_for_fusion.h sees to
 /// that; InternalError where it is not so).
 struct FusionOptions {
   bool attention = false;  ///< make attention regions
-  OuterSums attention_sums = OuterSums::none;
+  OuterReductions attention_sums = OuterReductions::none;
   std::optional<CpuInfo> attention_costs = {};  ///< but not where that is slower there: see attention_cost.h
   std::int64_t attention_block_bytes =
       0;                          ///< attentions of long rows go over blocks of columns: see AttentionOptions

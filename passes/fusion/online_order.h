@@ -20,35 +20,35 @@ class OnlineOrder {
 
   /// Adds the next thing, after all others.
   void append() {
-    place_.push_back(static_cast<int>(place_.size()));
+    position_.push_back(static_cast<int>(position_.size()));
     seen_.push_back(0);
   }
   /// Adds the first things, in an order that is right.
   void append(const std::vector<int>& sorted) {
-    LATHE_ASSERT(place_.empty());
-    place_.resize(sorted.size());
+    LATHE_ASSERT(position_.empty());
+    position_.resize(sorted.size());
     seen_.resize(sorted.size(), 0);
-    for (std::size_t k = 0; k < sorted.size(); ++k) place_[at(sorted[k])] = static_cast<int>(k);
+    for (std::size_t k = 0; k < sorted.size(); ++k) position_[at(sorted[k])] = static_cast<int>(k);
   }
-  std::size_t size() const { return place_.size(); }
-  int place(int i) const { return place_[at(i)]; }
+  std::size_t size() const { return position_.size(); }
+  int position(int i) const { return position_[at(i)]; }
 
   /// Puts `then` after `first`, which it depends on from now on; both are there. InternalError for a cycle.
   void add(int first, int then) {
-    if (first == then || place(first) < place(then)) return;
-    const int low = place(then), high = place(first);
+    if (first == then || position(first) < position(then)) return;
+    const int low = position(then), high = position(first);
     std::vector<int> after = reach(then, [&](int i, const auto& f) { edges_.afters(i, f); }, low, high);
     LATHE_ASSERT(std::find(after.begin(), after.end(), first) == after.end());
     std::vector<int> before = reach(first, [&](int i, const auto& f) { edges_.befores(i, f); }, low, high);
-    const auto earlier = [&](int a, int b) { return place(a) < place(b); };
+    const auto earlier = [&](int a, int b) { return position(a) < position(b); };
     std::sort(after.begin(), after.end(), earlier);
     std::sort(before.begin(), before.end(), earlier);
-    std::vector<int> places;
+    std::vector<int> positions;
     for (const auto* moved : {&before, &after})
-      for (const int i : *moved) places.push_back(place(i));
-    std::sort(places.begin(), places.end());
+      for (const int i : *moved) positions.push_back(position(i));
+    std::sort(positions.begin(), positions.end());
     before.insert(before.end(), after.begin(), after.end());
-    for (std::size_t k = 0; k < places.size(); ++k) place_[at(before[k])] = places[k];
+    for (std::size_t k = 0; k < positions.size(); ++k) position_[at(before[k])] = positions[k];
   }
 
   /// Whether one of `from` is `target` or depends on it, by however many steps. It looks from both ends in turn;
@@ -56,21 +56,21 @@ class OnlineOrder {
   template <class Known>
   bool depends(const std::vector<int>& from, int target, Known&& known) const {
     std::vector<int> sources, readers = {target};
-    const int low = place(target);
+    const int low = position(target);
     int high = low;
     const int from_source = ++search_, from_target = ++search_;
     for (const int i : from) {
       if (i == target) return true;
-      if (place(i) < low || seen_[at(i)] == from_source) continue;
+      if (position(i) < low || seen_[at(i)] == from_source) continue;
       seen_[at(i)] = from_source;
       sources.push_back(i);
-      high = std::max(high, place(i));
+      high = std::max(high, position(i));
     }
     if (sources.empty()) return false;
     bool met = false;
     const auto look = [&](std::vector<int>& found, int mark, int other) {
       return [&, mark, other](int i) {
-        if (place(i) < low || place(i) > high || seen_[at(i)] == mark) return;
+        if (position(i) < low || position(i) > high || seen_[at(i)] == mark) return;
         met = met || seen_[at(i)] == other;
         seen_[at(i)] = mark;
         found.push_back(i);
@@ -97,7 +97,7 @@ class OnlineOrder {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// `start` and what `neighbours` lead to from it, between two places.
+  /// `start` and what `neighbours` lead to from it, between two positions.
   template <class Neighbours>
   std::vector<int> reach(int start, Neighbours&& neighbours, int low, int high) const {
     std::vector<int> found = {start};
@@ -105,7 +105,7 @@ class OnlineOrder {
     seen_[at(start)] = search;
     for (std::size_t k = 0; k < found.size(); ++k)
       neighbours(found[k], [&](int i) {
-        if (place(i) < low || place(i) > high || seen_[at(i)] == search) return;
+        if (position(i) < low || position(i) > high || seen_[at(i)] == search) return;
         seen_[at(i)] = search;
         found.push_back(i);
       });
@@ -113,7 +113,7 @@ class OnlineOrder {
   }
 
   const Edges& edges_;
-  std::vector<int> place_;
+  std::vector<int> position_;
   mutable std::vector<int> seen_;  // the last search that has found a thing
   mutable int search_ = 0;
 };

@@ -26,7 +26,7 @@ inline constexpr int most_row_loops = 8;
 inline constexpr std::size_t most_merged_members = 256;
 /// The code of an attention has its scores, and what becomes of them, in about so many places: in each pass over the
 /// columns, and there for tiles and for what is left beside them. A product counts as so much arithmetic.
-inline constexpr int attention_places = 8, product_arithmetic = 16;
+inline constexpr int attention_copies = 8, product_arithmetic = 16;
 
 /// By node: the arithmetic of computing it, and what it is made of, where it is read; 0 for what lies in memory.
 std::vector<std::int64_t> arithmetic_in_place(const ir::Graph& graph, const std::vector<bool>& inlined);

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {

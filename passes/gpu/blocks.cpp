@@ -69,10 +69,10 @@ SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int
 
 /// In shared memory, until the values of `least` threads are left.
 void SharedTree::reduce_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, Value slot,
-                               Value place, int width, int least) {
+                               Value index, int width, int least) {
   for (int half = width / 2; half >= least; half /= 2) {
     b_.barrier();
-    b_.if_(place < half, [&] {
+    b_.if_(index < half, [&] {
       for (std::size_t i = 0; i < which.size(); ++i) {
         const kernel::Buffer memory = memory_[which[i]];
         b_.store(memory, slot, b_.apply(ops[i], {b_.load(memory, slot), b_.load(memory, slot + half)}));
@@ -82,7 +82,7 @@ void SharedTree::reduce_halves(const std::vector<std::size_t>& which, const std:
 }
 
 std::vector<Value> SharedTree::reduce(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
-                                      std::vector<Value> values, Value slot, Value place, int width) {
+                                      std::vector<Value> values, Value slot, Value index, int width) {
   constexpr int warp = kernel::warp_threads;
   if (width == 1) return values;
   const bool in_memory = width != warp;
@@ -94,15 +94,15 @@ std::vector<Value> SharedTree::reduce(const std::vector<std::size_t>& which, con
   };
   if (in_memory) {
     put();
-    reduce_halves(which, ops, slot, place, width, width > warp ? warp : 1);
+    reduce_halves(which, ops, slot, index, width, width > warp ? warp : 1);
   }
   if (width > warp) take(slot);
   if (width >= warp)
-    for (std::size_t i = 0; i < which.size(); ++i) values[i] = reduce_in_warp(b_, ops[i], values[i], place, warp);
+    for (std::size_t i = 0; i < which.size(); ++i) values[i] = reduce_in_warp(b_, ops[i], values[i], index, warp);
   if (!in_memory) return values;
-  if (width > warp) b_.if_(equal(place, 0), put);
+  if (width > warp) b_.if_(equal(index, 0), put);
   b_.barrier();
-  take(slot - place);
+  take(slot - index);
   return values;
 }
 

@@ -2,10 +2,10 @@
 
 namespace lathe::gpu {
 
-bool lies_in_chunks(const PointProgram& program, const std::vector<int>& along, DType dtype) {
+bool lies_in_chunks(const ElementwiseProgram& program, const std::vector<int>& along, DType dtype) {
   if (program.size() != 1) return false;
-  const PointInstruction& load = program[0];
-  if (load.kind != PointInstruction::Kind::load || load.dtype != dtype || !load.args.empty()) return false;
+  const ElementwiseInstruction& load = program[0];
+  if (load.kind != ElementwiseInstruction::Kind::load || load.dtype != dtype || !load.args.empty()) return false;
   const auto is_multiple = [](const Dim& size) { return size.divided_by(copied_chunk).has_value(); };
   int innermost = -1;
   for (const int d : along)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe::gpu {
 
@@ -9,6 +9,6 @@ inline constexpr int copied_chunk = 8;
 
 /// Whether a program does nothing but load elements of `dtype`, bf16 or f16, which lie in chunks of 16 bytes at
 /// multiples of that along the last of these dims of its domain that has a size.
-bool lies_in_chunks(const PointProgram& program, const std::vector<int>& along, DType dtype);
+bool lies_in_chunks(const ElementwiseProgram& program, const std::vector<int>& along, DType dtype);
 
 }  // namespace lathe::gpu

@@ -11,12 +11,12 @@ namespace lathe::gpu {
 /// Element-wise nodes without reductions: a vector a thread, over all points of the domain.
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region);
 /// Reductions over inner dims: some threads a row (by its length), some rows a block; each loop over the row strides
-/// by those threads, and a tree in shared memory joins what they reduced. Few and long rows are cut into splits, and
-/// each loop over them is a kernel of its own: see rows_plan.h.
+/// by those threads, and a tree in shared memory combines what they reduced. Few and long rows are cut into splits,
+/// and each loop over them is a kernel of its own: see rows_plan.h.
 std::vector<KernelContext::Built> lower_rows(const LoweringContext& context, const Region& region);
-/// A reduction over outer dims: threads side by side along the columns, others down the rows, joined by a tree. Long
-/// columns are cut into splits of a number that does not depend on the machine; a second kernel joins them in the
-/// same way.
+/// A reduction over outer dims: threads side by side along the columns, others down the rows, combined by a tree.
+/// Long columns are cut into splits of a number that does not depend on the machine; a second kernel combines them in
+/// the same way.
 std::vector<KernelContext::Built> lower_columns(const LoweringContext& context, const Region& region);
 /// scatter_add: a kernel that clears, one that links equal indices into chains, and one in which the first of each
 /// chain adds the updates of the whole chain in order.
@@ -69,14 +69,14 @@ void clear(kernel::Builder& b, std::span<const kernel::Var> registers);
 void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, kernel::Value rows,
                   const std::vector<kernel::Value>& columns);
 
-/// Joins one value a thread over each `width` neighbouring threads of a warp (a power of two), `lane` being the
-/// thread's number in the warp (of whole warps: or in the block). Values are joined pairwise, the upper half with the
-/// lower half; all threads of the warp call it, and all of a group get the same.
+/// Combines one value a thread over each `width` neighbouring threads of a warp (a power of two), `lane` being the
+/// thread's number in the warp (of whole warps: or in the block). Values are combined pairwise, the upper half with
+/// the lower half; all threads of the warp call it, and all of a group get the same.
 kernel::Value reduce_in_warp(kernel::Builder& b, ScalarOp op, kernel::Value value, kernel::Value lane, int width);
 
-/// Joins one value a thread over the `width` threads of a group (a power of two): `slot` is the thread's place in
-/// shared memory, groups lying one behind the other, `place` its number in the group (i64); a group of 32 or more
-/// consists of warps. All threads of the block call it; all get their group's results. Values are joined pairwise,
+/// Combines one value a thread over the `width` threads of a group (a power of two): `slot` is the thread's index in
+/// shared memory, groups lying one behind the other, `index` its number in the group (i64); a group of 32 or more
+/// consists of warps. All threads of the block call it; all get their group's results. Values are combined pairwise,
 /// the upper half with the lower half, by the ops of the same position: through shared memory with barriers, inside a
 /// warp by from_lane without.
 class SharedTree {
@@ -84,12 +84,12 @@ class SharedTree {
   /// Allocates the memory: in a block loop, outside the thread loops. Groups of one thread or one warp need none.
   SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads);
   std::vector<kernel::Value> reduce(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops,
-                                    std::vector<kernel::Value> values, kernel::Value slot, kernel::Value place,
+                                    std::vector<kernel::Value> values, kernel::Value slot, kernel::Value index,
                                     int width);
 
  private:
   void reduce_halves(const std::vector<std::size_t>& which, const std::vector<ScalarOp>& ops, kernel::Value slot,
-                     kernel::Value place, int width, int least);
+                     kernel::Value index, int width, int least);
 
   kernel::Builder& b_;
   std::vector<kernel::Buffer> memory_;

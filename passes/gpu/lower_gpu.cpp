@@ -7,7 +7,7 @@
 
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
-#include "passes/fusion/prepare/narrow_views.h"
+#include "passes/fusion/prepare/cast_before_views.h"
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/lower.h"
@@ -76,9 +76,9 @@ Machine gpu_machine(const GpuInfo& gpu) {
                         {RegionKind::sort, gpu::lower_sort},
                         {RegionKind::grouped, gpu::lower_grouped}},
           .copy = gpu::lower_copy,
-          .fusion = {.attention_sums = OuterSums::all, .copied_operands = true},
+          .fusion = {.attention_sums = OuterReductions::all, .copied_operands = true},
           .chunks = RowChunks::gpu(),
-          .passes = {{"narrow-views", "values are cast to bf16 or f16 before their views", narrow_views},
+          .passes = {{"cast-before-views", "values are cast to bf16 or f16 before their views", cast_before_views},
                      {"pad-products", "odd sizes that products of bf16 and f16 sum over are padded", pad_products}},
           .finish = name_kernels};
 }

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe {
 

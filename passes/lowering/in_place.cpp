@@ -8,13 +8,13 @@
 #include "ir/ops/list.h"
 #include "ir/support/error.h"
 #include "passes/fusion/reads.h"
-#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/elementwise_program.h"
 #include "passes/lowering/elementwise/row_loops.h"
 
 namespace lathe {
 
 using namespace ir;
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
@@ -27,7 +27,7 @@ class Overwriting {
     levels_ = loop_levels(code_);
     for (int i = 0; i < code_.size(); ++i)
       if (code_[i].buffer.valid()) readers_[base(code_[i].buffer)].push_back(i);
-    for (const PointStore& store : code_.stores) stores_[store.node] = &store;
+    for (const ElementwiseStore& store : code_.stores) stores_[store.node] = &store;
   }
   Overwriting(const Overwriting&) = delete;
   Overwriting& operator=(const Overwriting&) = delete;
@@ -38,7 +38,7 @@ class Overwriting {
     if (region_.kind == RegionKind::product)
       for (const ValueId operand : graph_[region_.members[0]].operands)
         if (looks_at(operand, old)) return false;
-    const PointStore& store = *stores_.at(value);
+    const ElementwiseStore& store = *stores_.at(value);
     const auto found = readers_.find(old);
     if (found == readers_.end()) return true;
     for (const int i : found->second)
@@ -88,7 +88,7 @@ class Overwriting {
   bool read_after(ValueId old, int value) const {
     const auto later = [&](int loop) { return loop > levels_[static_cast<std::size_t>(value)]; };
     std::vector<bool> needed(code_.code.size(), false);
-    for (const PointStore& store : code_.stores)
+    for (const ElementwiseStore& store : code_.stores)
       if (later(levels_[static_cast<std::size_t>(store.value)])) needed[static_cast<std::size_t>(store.value)] = true;
     for (int i = code_.size() - 1; i >= 0; --i) {
       const auto at = static_cast<std::size_t>(i);
@@ -105,10 +105,10 @@ class Overwriting {
   const Graph& graph_;
   const FusionPlan& plan_;
   const Region& region_;
-  PointProgram code_;
-  std::vector<int> levels_;                      // by instruction
-  std::map<ValueId, std::vector<int>> readers_;  // by what lies in memory: the instructions that read it
-  std::map<ValueId, const PointStore*> stores_;  // by value
+  ElementwiseProgram code_;
+  std::vector<int> levels_;                            // by instruction
+  std::map<ValueId, std::vector<int>> readers_;        // by what lies in memory: the instructions that read it
+  std::map<ValueId, const ElementwiseStore*> stores_;  // by value
 };
 
 /// Whether values of the region may be written over what it reads.

@@ -34,7 +34,7 @@ enum class KernelRole : std::uint8_t {
   attention_bounds,   ///< the largest elements of operands: which tiles may be skipped
   attention_rows,     ///< products over columns by themselves (dQ)
   attention_columns,  ///< products over rows (dK, dV)
-  attention_outer_sums,
+  attention_outer_reductions,
   copy_rows,   ///< of which some are then replaced
   copy,        ///< of a new state over the old one
   fold_ranks,  ///< what came from the processes of a mesh axis, in their order

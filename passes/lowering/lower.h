@@ -3,8 +3,8 @@
 #include <map>
 
 #include "passes/lowering/kernel_context.h"
+#include "passes/lowering/lower_options.h"
 #include "passes/lowering/lowered.h"
-#include "passes/lowering/options.h"
 #include "passes/lowering/program.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/pass.h"

@@ -7,14 +7,14 @@ namespace {
 /// The axis along which more of the operand's loads are contiguous.
 LaneAxis contiguous_axis(const ProductOperand& o) {
   int votes = 0;
-  const PointProgram& program = o.operand.program;
+  const ElementwiseProgram& program = o.operand.program;
   const auto unit = [&](const Linear& form, const std::vector<int>& dims) {
     for (auto d = dims.rbegin(); d != dims.rend(); ++d)
       if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
     return false;
   };
-  for (const PointInstruction& i : program.code) {
-    if (i.kind != PointInstruction::Kind::load) continue;
+  for (const ElementwiseInstruction& i : program.code) {
+    if (i.kind != ElementwiseInstruction::Kind::load) continue;
     votes += unit(i.form, o.rows) ? 1 : 0;
     votes -= unit(i.form, o.k) ? 1 : 0;
   }
@@ -22,10 +22,11 @@ LaneAxis contiguous_axis(const ProductOperand& o) {
 }
 
 /// Of an operand that is one load.
-bool lies_in_lines(const ProductOperand& o) {
-  const PointProgram& program = o.operand.program;
+bool lies_in_rows(const ProductOperand& o) {
+  const ElementwiseProgram& program = o.operand.program;
   const Linear& form = program[0].form;
-  if (!Place::merges(form, o.rows, program.domain) || !Place::merges(form, o.k, program.domain)) return false;
+  if (!LoopIndices::merges(form, o.rows, program.domain) || !LoopIndices::merges(form, o.k, program.domain))
+    return false;
   for (auto d = o.k.rbegin(); d != o.k.rend(); ++d)
     if (!program.domain[*d].is(1)) return form.coefficients[static_cast<std::size_t>(*d)].is(1);
   return false;
@@ -34,8 +35,8 @@ bool lies_in_lines(const ProductOperand& o) {
 /// Of an operand of bytes times a factor, the way quantized weights are computed. Bytes are at most 255, so that the
 /// sum of a run without the factor is finite as long as the other operand is below the largest number / (255 run).
 ProductOperand::Scaled scaled_numbers(const ProductOperand& o) {
-  const PointProgram& program = o.operand.program;
-  const PointInstruction& element = program[o.operand.result];
+  const ElementwiseProgram& program = o.operand.program;
+  const ElementwiseInstruction& element = program[o.operand.result];
   if (!is_scalar(element, ScalarOp::mul) || element.dtype != o.compute || !is_float(o.compute)) return {};
   const auto is_bytes = [&](int i) {
     return is_scalar(program[i], ScalarOp::cast) && is_byte(program[program[i].args[0]].dtype);
@@ -49,42 +50,46 @@ ProductOperand::Scaled scaled_numbers(const ProductOperand& o) {
     if (!size || (program.depends[at(factor)] >> *d & 1) != 0) break;
     run *= *size;
   }
-  const bool loads = program[program[numbers].args[0]].kind == PointInstruction::Kind::load;
+  const bool loads = program[program[numbers].args[0]].kind == ElementwiseInstruction::Kind::load;
   return run > 1 ? ProductOperand::Scaled{run, numbers, factor, loads} : ProductOperand::Scaled{};
 }
 
 }  // namespace
 
-kernel::Value ProductOperand::load(int instruction, PointEmitter& emitter, const PointEmitter::Scope& top,
+kernel::Value ProductOperand::load(int instruction, ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
                                    kernel::Value at_batch, kernel::Value row, kernel::Value at_k, LaneAxis along,
                                    int lanes, kernel::Value mask) const {
   kernel::Builder& b = emitter.context().builder;
   const bool along_row = along == LaneAxis::row;
-  PointEmitter::Scope scope(
+  ElementwiseEmitter::Scope scope(
       emitter, {{batch, at_batch, 1}, {rows, row, along_row ? lanes : 1}, {k, at_k, along_row ? 1 : lanes}}, mask,
       &top);
   return b.broadcast(b.cast(emitter.emit(instruction, scope), compute), lanes);
 }
 
-kernel::Builder::Lines ProductOperand::lines(PointEmitter& emitter, const PointEmitter::Scope& top,
-                                             kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const {
-  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, kernel::Value{}, &top);
-  const PointInstruction& load = operand.program[operand.result];
-  const Place::Position at = scope.place.position(load.form);
-  LATHE_ASSERT(in_lines && !at.vector);
+kernel::Builder::Rows ProductOperand::lines(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                                            kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const {
+  ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 2}, {k, at_k, 1}}, kernel::Value{},
+                                  &top);
+  const ElementwiseInstruction& load = operand.program[operand.result];
+  const LoopIndices::Position at = scope.indices.position(load.form);
+  LATHE_ASSERT(has_rows && !at.vector);
   KernelContext& context = emitter.context();
   return {emitter.storage(load.buffer), at.base, context.dim(at.stride)};
 }
 
-void ProductOperand::prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
-                              kernel::Value row, kernel::Value at_k, int lanes) const {
-  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, kernel::Value{}, &top);
+void ProductOperand::prefetch(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                              kernel::Value at_batch, kernel::Value row, kernel::Value at_k, int lanes) const {
+  ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, lanes}, {k, at_k, 1}}, kernel::Value{},
+                                  &top);
   emitter.prefetch(operand.result, scope);
 }
 
-void ProductOperand::prefetch_numbers(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
-                                      kernel::Value row, kernel::Value at_k, int lanes) const {
-  PointEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 1}, {k, at_k, lanes}}, kernel::Value{}, &top);
+void ProductOperand::prefetch_numbers(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                                      kernel::Value at_batch, kernel::Value row, kernel::Value at_k,
+                                      int lanes) const {
+  ElementwiseEmitter::Scope scope(emitter, {{batch, at_batch, 1}, {rows, row, 1}, {k, at_k, lanes}}, kernel::Value{},
+                                  &top);
   emitter.prefetch(operand.program[scaled.numbers].args[0], scope);
 }
 
@@ -123,11 +128,11 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
       operand_program(lowering_.graph, lowering_.plan, node_.operands[static_cast<std::size_t>(which)], dims, domain);
   o.compute = compute;
   o.axis = contiguous_axis(o);
-  const PointProgram& program = o.operand.program;
-  const bool load = program.size() == 1 && program[0].kind == PointInstruction::Kind::load;
+  const ElementwiseProgram& program = o.operand.program;
+  const bool load = program.size() == 1 && program[0].kind == ElementwiseInstruction::Kind::load;
   o.plain = load && program[0].dtype == compute;
   o.scaled = scaled_numbers(o);
-  o.in_lines = load && program[0].dtype == bf16 && lies_in_lines(o);
+  o.has_rows = load && program[0].dtype == bf16 && lies_in_rows(o);
   return o;
 }
 

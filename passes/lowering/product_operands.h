@@ -17,7 +17,7 @@ struct ProductOperand {
   LaneAxis axis = LaneAxis::k;      ///< along which more of its loads are contiguous
   DType compute = f32;
   bool plain = false;     ///< one load of an element of the computing type
-  bool in_lines = false;  ///< one load of bf16, k side by side and rows at one distance
+  bool has_rows = false;  ///< one load of bf16, k side by side and rows at one distance
   /// Where the element is a byte, converted, times a factor that `run` neighbours along k share: the instructions of
   /// both. k is a multiple of run; 0: the element is something else.
   struct Scaled {
@@ -28,21 +28,22 @@ struct ProductOperand {
   Scaled scaled{};
 
   /// `lanes` elements along an axis, starting at (row, k), in the computing type.
-  kernel::Value load(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
-                     kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const {
+  kernel::Value load(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
+                     kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const {
     return load(operand.result, emitter, top, at_batch, row, at_k, along, lanes, mask);
   }
   /// The same of another instruction of the program.
-  kernel::Value load(int instruction, PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
-                     kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes, kernel::Value mask) const;
+  kernel::Value load(int instruction, ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                     kernel::Value at_batch, kernel::Value row, kernel::Value at_k, LaneAxis along, int lanes,
+                     kernel::Value mask) const;
   /// Where the rows from `row` on lie from `at_k` on; of an operand in lines.
-  kernel::Builder::Lines lines(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
-                               kernel::Value row, kernel::Value at_k) const;
+  kernel::Builder::Rows lines(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top,
+                              kernel::Value at_batch, kernel::Value row, kernel::Value at_k) const;
   /// Asks for the memory of `lanes` rows at one k, where they lie side by side; of a plain operand.
-  void prefetch(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch, kernel::Value row,
-                kernel::Value at_k, int lanes) const;
+  void prefetch(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
+                kernel::Value row, kernel::Value at_k, int lanes) const;
   /// The same of `lanes` numbers along k of one row, where they lie side by side; of prefetched numbers.
-  void prefetch_numbers(PointEmitter& emitter, const PointEmitter::Scope& top, kernel::Value at_batch,
+  void prefetch_numbers(ElementwiseEmitter& emitter, const ElementwiseEmitter::Scope& top, kernel::Value at_batch,
                         kernel::Value row, kernel::Value at_k, int lanes) const;
 };
 

@@ -9,7 +9,7 @@
 
 namespace lathe {
 
-void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,
+void declare_buffers(KernelContext& context, const std::vector<const ElementwiseProgram*>& programs,
                      const LoweringContext& lowering) {
   struct Use {
     DType dtype = f32;
@@ -23,15 +23,16 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
     uses[buffer].dtype = dtype;
     return uses[buffer];
   };
-  for (const PointProgram* program : programs) {
-    for (const PointInstruction& i : program->code)
+  for (const ElementwiseProgram* program : programs) {
+    for (const ElementwiseInstruction& i : program->code)
       if (i.buffer.valid()) use(i.buffer, i.dtype).reads = true;
     // A kernel with reductions may read back, in a later loop over the row, what it stored in an earlier one; a sum
     // over outer dims is added to what it stored.
-    const bool reads_back = std::any_of(program->code.begin(), program->code.end(), [](const PointInstruction& i) {
-      return i.kind == PointInstruction::Kind::reduce || i.kind == PointInstruction::Kind::column;
-    });
-    for (const PointStore& store : program->stores) {
+    const bool reads_back =
+        std::any_of(program->code.begin(), program->code.end(), [](const ElementwiseInstruction& i) {
+          return i.kind == ElementwiseInstruction::Kind::reduce || i.kind == ElementwiseInstruction::Kind::column;
+        });
+    for (const ElementwiseStore& store : program->stores) {
       Use& stored = use(store.node, lowering.graph[store.node].type.dtype);
       stored.writes = true;
       stored.reads = stored.reads || reads_back;
@@ -41,7 +42,7 @@ void declare_buffers(KernelContext& context, const std::vector<const PointProgra
   context.touches(touched_elements(programs, lowering));
 }
 
-kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce) {
+kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce) {
   const DType dtype = compute_type(reduce.dtype);
   if (!std::isinf(reduce.value) || is_float(dtype)) return b.constant(dtype, reduce.value);
   const bool low = reduce.value < 0;
@@ -62,9 +63,9 @@ bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu) {
   return elements && *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype)) > cpu.last_level.bytes;
 }
 
-int program_lanes(const PointProgram& program, const VectorRegisters& vectors) {
-  const bool wide =
-      std::any_of(program.code.begin(), program.code.end(), [](const PointInstruction& i) { return i.dtype == f64; });
+int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors) {
+  const bool wide = std::any_of(program.code.begin(), program.code.end(),
+                                [](const ElementwiseInstruction& i) { return i.dtype == f64; });
   return vectors.lanes(wide ? f64 : f32);
 }
 

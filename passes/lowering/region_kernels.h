@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ir/machine/machine_info.h"
-#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/elementwise/elementwise_emitter.h"
 #include "passes/lowering/kernel_context.h"
-#include "passes/lowering/options.h"
+#include "passes/lowering/lower_options.h"
 
 namespace lathe {
 
@@ -45,15 +45,15 @@ void name_candidates(const LoweringContext& context, const std::vector<Plan>& pl
 Dim scatter_positions_size(const ir::Graph& graph, ir::ValueId scatter);
 
 /// Declares the buffers that programs load from and store to; `extra` are written besides.
-void declare_buffers(KernelContext& context, const std::vector<const PointProgram*>& programs,
+void declare_buffers(KernelContext& context, const std::vector<const ElementwiseProgram*>& programs,
                      const LoweringContext& lowering);
 
 /// The identity of a reduction in the type it is computed in; infinities become the ends of an integer's range.
-kernel::Value reduction_identity(kernel::Builder& b, const PointInstruction& reduce);
+kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce);
 /// Whether a tensor is known to be larger than the caches: what is written there is gone from them when it is read.
 bool outgrows_caches(const ir::TensorType& type, const CpuInfo& cpu);
 /// How many lanes the instructions of a program want: the widest type among them decides.
-int program_lanes(const PointProgram& program, const VectorRegisters& vectors);
+int program_lanes(const ElementwiseProgram& program, const VectorRegisters& vectors);
 
 /// Runs `body(index, lanes, mask)` over [lo, hi) in vectors of `lanes`: unmasked as far as they fit, then once with a
 /// mask. `size` is hi - lo where it is known.

@@ -78,8 +78,8 @@ class KeyWriter {
     shape(region.domain);
     number(region.inner);
     number(region.row);
-    list(region.serial);
-    list(region.repeated);
+    list(region.sequential);
+    list(region.accumulated);
     number(static_cast<std::int64_t>(region.members.size()));
     for (const ValueId member : region.members) id(member);
     number(static_cast<std::int64_t>(region.parts.size()));

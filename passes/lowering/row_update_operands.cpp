@@ -1,6 +1,6 @@
 #include "passes/lowering/row_update_operands.h"
 
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/lowering/along_dim.h"
 
 namespace lathe {

@@ -23,8 +23,8 @@ ir::Node product_of(const LoweringContext& lowering, const ir::Node& node, int n
   return product;
 }
 
-kernel::Value offset_as_given(PointEmitter& emitter, int result, kernel::Value at) {
-  PointEmitter::Scope scope(emitter, {{{0}, at, 1}});
+kernel::Value offset_as_given(ElementwiseEmitter& emitter, int result, kernel::Value at) {
+  ElementwiseEmitter::Scope scope(emitter, {{{0}, at, 1}});
   return emitter.context().builder.cast(emitter.emit(result, scope), i64);
 }
 
@@ -51,11 +51,11 @@ OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& 
   return operand_program(lowering.graph, lowering.plan, offsets, {0}, lowering.graph[offsets].type.shape);
 }
 
-kernel::Value segment_offset(PointEmitter& emitter, int result, kernel::Value at, kernel::Value rows) {
+kernel::Value segment_offset(ElementwiseEmitter& emitter, int result, kernel::Value at, kernel::Value rows) {
   return clamped(emitter.context().builder, offset_as_given(emitter, result, at), rows);
 }
 
-SegmentRows segment_rows(PointEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
+SegmentRows segment_rows(ElementwiseEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
                          std::int64_t code) {
   kernel::Builder& b = emitter.context().builder;
   const kernel::Value first = offset_as_given(emitter, result, number),

@@ -33,12 +33,12 @@ int segment_count(const ir::Node& node);
 /// The program of a node's offsets, over their one dim.
 OperandProgram segment_offsets(const LoweringContext& lowering, const ir::Node& node);
 /// Offset number `at`, brought into 0 .. rows: the emitter is of segment_offsets.
-kernel::Value segment_offset(PointEmitter& emitter, int result, kernel::Value at, kernel::Value rows);
+kernel::Value segment_offset(ElementwiseEmitter& emitter, int result, kernel::Value at, kernel::Value rows);
 /// Where the rows of a segment lie, in a kernel; an error when it runs where offsets do not ascend from 0 to `rows`.
 struct SegmentRows {
   kernel::Value first, last;
 };
-SegmentRows segment_rows(PointEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
+SegmentRows segment_rows(ElementwiseEmitter& emitter, int result, kernel::Value number, kernel::Value rows,
                          std::int64_t code);
 
 }  // namespace lathe

@@ -7,7 +7,7 @@ namespace lathe {
 namespace {
 
 /// Points of the domain dims that `bits` names.
-Dim points_along(const PointProgram& program, std::uint64_t bits) {
+Dim points_along(const ElementwiseProgram& program, std::uint64_t bits) {
   Dim points = 1;
   for (int d = 0; d < program.domain.rank(); ++d)
     if (bits >> d & 1) points = points * program.domain[d].unnamed();
@@ -31,21 +31,21 @@ Dim smaller(const Dim& a, const Dim& b) {
 
 }  // namespace
 
-std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& programs,
+std::map<int, Dim> touched_elements(const std::vector<const ElementwiseProgram*>& programs,
                                     const LoweringContext& lowering) {
   struct Reads {
-    std::vector<std::pair<const PointProgram*, const PointInstruction*>> seen;
+    std::vector<std::pair<const ElementwiseProgram*, const ElementwiseInstruction*>> seen;
     Dim elements = 0, size = 0;
   };
   std::map<int, Reads> reads;
   std::map<int, Dim> touched;
   const auto size = [&](ir::ValueId node) { return lowering.graph[node].type.shape.numel().unnamed(); };
-  for (const PointProgram* program : programs) {
+  for (const ElementwiseProgram* program : programs) {
     for (int i = 0; i < program->size(); ++i) {
-      const PointInstruction& code = (*program)[i];
+      const ElementwiseInstruction& code = (*program)[i];
       if (!code.buffer.valid()) continue;
-      const bool gathers = code.kind == PointInstruction::Kind::gather,
-                 sums = code.kind == PointInstruction::Kind::row_sum;
+      const bool gathers = code.kind == ElementwiseInstruction::Kind::gather,
+                 sums = code.kind == ElementwiseInstruction::Kind::row_sum;
       Reads& read = reads[lowering.buffer_of(code.buffer)];
       read.size = size(code.buffer);
       const auto same = [&](const auto& other) {
@@ -57,7 +57,7 @@ std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& prog
       const std::uint64_t dims = gathers ? program->depends[static_cast<std::size_t>(i)] : dims_of(code.form);
       read.elements = read.elements + (sums ? read.size : points_along(*program, dims));
     }
-    for (const PointStore& store : program->stores) {
+    for (const ElementwiseStore& store : program->stores) {
       const auto at = touched.try_emplace(lowering.buffer_of(store.node), 0).first;
       at->second = at->second + points_along(*program, dims_of(store.form));
     }

@@ -12,7 +12,7 @@ namespace lathe {
 /// with a cache that holds everything in between. Elements that several loads read at the same form count once, and
 /// never more are read than the buffer has; of a table that is gathered from, one element for each index; what is
 /// summed row by row is read once.
-std::map<int, Dim> touched_elements(const std::vector<const PointProgram*>& programs,
+std::map<int, Dim> touched_elements(const std::vector<const ElementwiseProgram*>& programs,
                                     const LoweringContext& lowering);
 
 /// The bytes of one launch of a kernel: of its buffers what `touched` says, and where it says nothing all elements,

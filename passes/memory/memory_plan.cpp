@@ -8,7 +8,7 @@
 
 #include "ir/machine/memory_units.h"
 #include "ir/support/error.h"
-#include "passes/memory/placement.h"
+#include "passes/memory/block_placement.h"
 
 namespace lathe {
 

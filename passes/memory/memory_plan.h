@@ -22,7 +22,7 @@ struct MemoryPlan {
   std::int64_t argument_bytes = 0;  ///< inputs, states, outputs and constants, outside the arena
 };
 
-/// Lifetimes by launch, offsets by place_blocks (passes/memory/placement.h). Blocks are aligned to 64 bytes.
+/// Lifetimes by launch, offsets by place_blocks (passes/memory/block_placement.h). Blocks are aligned to 64 bytes.
 /// `threads`: how many have scratch. Throws UserError [dim_overflow] where a size does not fit 64 bits.
 MemoryPlan plan_memory(const Program& program, const DimBindings& dims, int threads = 1);
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
+#include "passes/lowering/lower_options.h"
 #include "passes/lowering/lowered.h"
-#include "passes/lowering/options.h"
 
 namespace lathe {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
 #include "passes/shard/min_cut.h"
 

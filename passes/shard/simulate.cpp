@@ -55,7 +55,7 @@ class Simulation {
     bindings_ = bind_dims(graph_, shapes, options_.dims);
     for (const ValueId id : graph_.arguments()) {
       const Node& node = graph_[id];
-      const HostTensor whole = arguments.at(node.name).cast(wide_storage(node.type.dtype));
+      const HostTensor whole = arguments.at(node.name).cast(evaluation_dtype(node.type.dtype));
       for (std::size_t p = 0; p < processes(); ++p)
         values_[slot(id)].push_back(settle(part_of(whole, sharded_.arguments.at(node.name), sharded_.mesh,
                                                    static_cast<std::int64_t>(p), node.name, bindings_),

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
 #include "ir/tensor/op.h"
 #include "passes/shard/factors.h"

@@ -1,6 +1,6 @@
 #include "passes/transforms/canonicalize.h"
 
-#include "ir/tensor/compare.h"
+#include "ir/tensor/compare_graphs.h"
 #include "passes/transforms/canonicalize_rules.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"

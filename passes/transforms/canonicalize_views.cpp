@@ -3,7 +3,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 #include "passes/transforms/canonicalize_rules.h"
 

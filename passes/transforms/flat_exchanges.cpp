@@ -6,7 +6,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {

@@ -15,12 +15,12 @@ namespace lathe::ir {
 namespace {
 
 /// The largest finite value.
-double largest(DType narrow) { return narrow == f16 ? 65504.0 : 0x1.fep127; }
+double largest(DType low_precision) { return low_precision == f16 ? 65504.0 : 0x1.fep127; }
 
 class Mixer {
  public:
-  Mixer(const Graph& graph, GraphBuilder& builder, DType narrow)
-      : graph_(graph), builder_(builder), to_(builder, graph), narrow_(narrow) {}
+  Mixer(const Graph& graph, GraphBuilder& builder, DType low_precision)
+      : graph_(graph), builder_(builder), to_(builder, graph), low_precision_(low_precision) {}
 
   void run() {
     for (const ValueId id : all_values(graph_)) to_.set(id, mixed(graph_[id]));
@@ -44,8 +44,8 @@ class Mixer {
   /// The dtype that the f32 operands of a node are brought to.
   DType computed_in(const Node& node, const std::vector<Value>& operands) const {
     switch (precision_of(graph_, node)) {
-      case MixedPrecision::narrow: return narrow_;
-      case MixedPrecision::wide: return f32;
+      case MixedPrecision::low_precision: return low_precision_;
+      case MixedPrecision::f32: return f32;
       case MixedPrecision::follow: break;
       case MixedPrecision::expansion: throw InternalError("an expansion without a precision");
     }
@@ -57,15 +57,15 @@ class Mixer {
       if (before.type.dtype != f32) continue;
       if (before.op == &ops::constant && holds_too_large(before.attrs)) return f32;
       if (tensors && before.type.rank() == 0) continue;
-      if (operands[i].dtype() != narrow_) return f32;
+      if (operands[i].dtype() != low_precision_) return f32;
       any = true;
     }
-    return any ? narrow_ : f32;
+    return any ? low_precision_ : f32;
   }
 
-  /// Whether a finite number is written there that the narrow dtype cannot hold.
+  /// Whether a finite number is written there that the low_precision dtype cannot hold.
   bool holds_too_large(const Attributes& attrs) const {
-    const auto too_large = [&](double x) { return std::isfinite(x) && std::abs(x) > largest(narrow_); };
+    const auto too_large = [&](double x) { return std::isfinite(x) && std::abs(x) > largest(low_precision_); };
     for (const auto& [key, value] : attrs.entries()) {
       const auto* one = std::get_if<double>(&value);
       const auto* many = std::get_if<std::vector<double>>(&value);
@@ -84,14 +84,14 @@ class Mixer {
   const Graph& graph_;
   GraphBuilder& builder_;
   Rebuilder to_;
-  DType narrow_;
+  DType low_precision_;
 };
 
 }  // namespace
 
-Graph mixed_precision(const Graph& graph, DType narrow) {
-  if (narrow != bf16 && narrow != f16)
-    throw UserError(fmt::format("there is no mixed precision of f32 and {}", name(narrow)), "mixed_precision",
+Graph mixed_precision(const Graph& graph, DType low_precision) {
+  if (low_precision != bf16 && low_precision != f16)
+    throw UserError(fmt::format("there is no mixed precision of f32 and {}", name(low_precision)), "mixed_precision",
                     "use bf16 or f16");
   for (const Update& update : graph.updates)
     if (graph[update.state].op == &ops::parameter)
@@ -99,7 +99,7 @@ Graph mixed_precision(const Graph& graph, DType narrow) {
                                   graph[update.state].name),
                       "mixed_precision", "choose the precision when the step is made, so that gradients have it too");
   GraphBuilder builder(graph.name);
-  Mixer(graph, builder, narrow).run();
+  Mixer(graph, builder, low_precision).run();
   return builder.finish();
 }
 

@@ -111,8 +111,8 @@ class CudaRunner final : public ProgramRunner {
   Context context_;
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
-  std::map<int, LoadedKernel> wide_kernels_;  ///< with wide indices, by number
-  std::vector<bool> written_;                 ///< by state
+  std::map<int, LoadedKernel> int64_kernels_;  ///< with wide indices, by number
+  std::vector<bool> written_;                  ///< by state
   std::map<int, DeviceMemory> constants_;
   std::vector<Driver::Pointer> states_;  ///< by slot: where the states of this run lie
   std::unique_ptr<Bound> bound_;
@@ -204,17 +204,17 @@ void CudaRunner::choose_indices(Bound& bound) {
     }
     const int number = program_.launches[l].kernel;
     const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
-    if (is_new) at->second = narrow_suffices(kernel_of(program_.launches[l]), bound.launch_dims[l]);
+    if (is_new) at->second = int32_suffices(kernel_of(program_.launches[l]), bound.launch_dims[l]);
     bound.wide.push_back(!at->second);
-    if (!at->second && !wide_kernels_.contains(number)) missing.insert(number);
+    if (!at->second && !int64_kernels_.contains(number)) missing.insert(number);
   }
   if (missing.empty()) return;
   std::vector<kernel::Kernel> kernels;
   for (const int number : missing) kernels.push_back(program_.kernels[static_cast<std::size_t>(number)]);
-  const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::wide, options_.threads);
+  const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::int64, options_.threads);
   std::size_t i = 0;
   for (const int number : missing) {
-    wide_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], compiled[i]));
+    int64_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], compiled[i]));
     ++i;
   }
 }
@@ -237,7 +237,7 @@ void CudaRunner::launch(std::size_t index, const std::vector<Driver::Pointer>& w
   std::vector<Driver::Pointer> buffers;
   for (const int b : launch.buffers) buffers.push_back(where[static_cast<std::size_t>(b)]);
   const LoadedKernel& kernel =
-      bound_->wide[index] ? wide_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
+      bound_->wide[index] ? int64_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
   kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream_);
 }
 

@@ -20,29 +20,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One product at one place of a program: launches first .. last, of all its candidates.
-struct Place {
+/// One product at one occurrence of a program: launches first .. last, of all its candidates.
+struct Occurrence {
   std::size_t first, last;
 };
 
 /// Where products with a choice stand, by Tile::problem.
-using Places = std::map<std::string, std::vector<Place>>;
+using Occurrences = std::map<std::string, std::vector<Occurrence>>;
 
 /// Neighbours may be the same product: another one begins where the candidates begin anew.
-Places places_of(const Program& program) {
-  Places places;
+Occurrences occurrences_of(const Program& program) {
+  Occurrences occurrences;
   const std::vector<Launch>& launches = program.launches;
   for (std::size_t l = 0; l < launches.size(); ++l) {
     if (!launches[l].tile) continue;
     const bool goes_on =
         l > 0 && launches[l - 1].tile == launches[l].tile && launches[l - 1].info.region == launches[l].info.region;
-    std::vector<Place>& found = places[launches[l].tile->problem];
+    std::vector<Occurrence>& found = occurrences[launches[l].tile->problem];
     if (goes_on)
       found.back().last = l;
     else
       found.push_back({l, l});
   }
-  return places;
+  return occurrences;
 }
 
 /// Floats around 0.1, integers and booleans 0, which is an index into anything.
@@ -100,9 +100,10 @@ class Tuner {
 
   TunedTiles run() {
     const Program program = lowered(false);
-    for (const auto& [problem, places] : places_of(program)) {
-      const Launch& launch = program.launches[places.front().last];
-      const Entry& entry = entries_.emplace(problem, Entry{entry_key(program, places.front()), launch}).first->second;
+    for (const auto& [problem, occurrences] : occurrences_of(program)) {
+      const Launch& launch = program.launches[occurrences.front().last];
+      const Entry& entry =
+          entries_.emplace(problem, Entry{entry_key(program, occurrences.front()), launch}).first->second;
       if (const auto found = remembered(entry)) {
         tiles_.choices.chosen[problem] = *found;
       } else {
@@ -118,7 +119,7 @@ class Tuner {
  private:
   struct Entry {
     std::string key;  ///< in the store
-    Launch launch;    ///< the product at its first place
+    Launch launch;    ///< the product at its first occurrence
   };
 
   Program lowered(bool with_all_tiles) const {
@@ -127,9 +128,9 @@ class Tuner {
     return machine_.lower(options);
   }
 
-  std::string entry_key(const Program& program, const Place& place) const {
+  std::string entry_key(const Program& program, const Occurrence& occurrence) const {
     std::string text = fmt::format("lathe tile 1\n{}\n", machine_.name);
-    for (std::size_t l = place.first; l <= place.last; ++l) {
+    for (std::size_t l = occurrence.first; l <= occurrence.last; ++l) {
       const Launch& launch = program.launches[l];
       text += machine_.code_key(program.kernels[static_cast<std::size_t>(launch.kernel)]);
       for (const Dim& dim : launch.dims)  // known ones stand in the code; those here are names of random streams
@@ -155,37 +156,38 @@ class Tuner {
     const Program program = lowered(true);
     std::optional<MachineTimer> machine;
     if (!tune_.timer) machine.emplace(program, tune_.dims, machine_);
-    const Places places = places_of(program);
+    const Occurrences occurrences = occurrences_of(program);
     const auto start = Clock::now();
     double& seconds = tiles_.report.seconds;
     for (int run = 0; seconds < tune_.seconds && !all_finished(); ++run) {
-      const std::vector<bool> skipped = turns(program, places);
+      const std::vector<bool> skipped = turns(program, occurrences);
       const std::vector<double> times = tune_.timer ? tune_.timer(program, skipped) : (*machine)(skipped);
-      if (run > 0) note(program, places, skipped, times);  // the first warms up
+      if (run > 0) note(program, occurrences, skipped, times);  // the first warms up
       seconds = seconds_since(start);
     }
   }
 
-  /// What is left out of the next run: at each place all candidates but one.
-  std::vector<bool> turns(const Program& program, const Places& places) {
+  /// What is left out of the next run: at each occurrence all candidates but one.
+  std::vector<bool> turns(const Program& program, const Occurrences& occurrences) {
     std::vector<bool> skipped(program.launches.size());
-    for (const auto& [problem, found] : places) {
+    for (const auto& [problem, found] : occurrences) {
       const auto race = races_.find(problem);
-      for (const Place& place : found) {
+      for (const Occurrence& occurrence : found) {
         const int turn = race == races_.end() ? 0 : race->second.next();
-        for (std::size_t l = place.first; l <= place.last; ++l) skipped[l] = program.launches[l].candidate != turn;
+        for (std::size_t l = occurrence.first; l <= occurrence.last; ++l)
+          skipped[l] = program.launches[l].candidate != turn;
       }
     }
     return skipped;
   }
 
-  void note(const Program& program, const Places& places, const std::vector<bool>& skipped,
+  void note(const Program& program, const Occurrences& occurrences, const std::vector<bool>& skipped,
             const std::vector<double>& times) {
     for (auto& [problem, race] : races_)
-      for (const Place& place : places.at(problem)) {
+      for (const Occurrence& occurrence : occurrences.at(problem)) {
         double seconds = 0;
         int candidate = 0;
-        for (std::size_t l = place.first; l <= place.last; ++l) {
+        for (std::size_t l = occurrence.first; l <= occurrence.last; ++l) {
           if (skipped[l]) continue;
           seconds += times[l];
           candidate = program.launches[l].candidate;

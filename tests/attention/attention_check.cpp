@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/executable.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
 
 namespace lathe::test {

@@ -11,7 +11,7 @@
 #include "passes/gpu/lower_gpu.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/run_with_states.h"
 
@@ -113,7 +113,7 @@ TEST_CASE("attention of bf16 goes by the sizes too, with pairs and without") {
   }
 }
 
-TEST_CASE("on a machine with tiles attention of f32 is fused where its products go by slices") {
+TEST_CASE("on a machine with tiles attention of f32 is fused where its products go by terms") {
   const CpuInfo tiles = cpu_with(512, {.tiles = true});
   for (const Case& c : {Case{.rows = 256, .depth = 128}, Case{.rows = 160}, Case{.rows = 512, .depth = 256}}) {
     CHECK(fuses(c, {}, tiles));

@@ -8,7 +8,7 @@
 #include "runtime/executable.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/golden.h"
 #include "tests/support/run_with_states.h"
 #include "tests/support/test_data.h"

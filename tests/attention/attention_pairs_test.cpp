@@ -6,7 +6,7 @@
 #include "ir/kernel/printer.h"
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/program_interpreter.h"
 

@@ -10,13 +10,13 @@
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/variant.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 
-/// Attention whose products are made by tile_mma, of bf16 or of f32 in slices. Kernels run in the kernel interpreter,
+/// Attention whose products are made by tile_mma, of bf16 or of f32 in terms. Kernels run in the kernel interpreter,
 /// on every machine; compiled code has them where the host has AMX.
 using namespace lathe;
 using namespace lathe::test;
@@ -77,22 +77,22 @@ TEST_CASE("explain tells what multiplies in an attention's kernel") {
   CHECK_THAT(told(f32, CpuInfo{}), Contains("_attention: fma\n"));
 }
 
-TEST_CASE("fused attention of f32 multiplies slices where the machine has tiles") {
+TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles") {
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
-  CHECK_THAT(code(build(deep)), Contains("in slices"));
-  CHECK(sums_by_fma(code(build(deep))));  // those that overflow as slices
+  CHECK_THAT(code(build(deep)), Contains("in terms"));
+  CHECK(sums_by_fma(code(build(deep))));  // those that overflow as terms
   CHECK(sums_by_fma(code(build(deep), CpuInfo{})));
   CHECK_THAT(code(build(deep), CpuInfo{}), !Contains("tile_mma"));
   CHECK_THAT(code(build(deep), cpu_with(256, {.tiles = true})), !Contains("tile_mma"));
   CHECK_THAT(code(build({.depth = 31})), !Contains("tile_mma"));
-  CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("in slices"));
+  CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("in terms"));
 }
 
 TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has them") {
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
-  CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("in slices") && !Contains("dot_pairs"));
+  CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("in terms") && !Contains("dot_pairs"));
   CHECK_FALSE(sums_by_fma(code(build(deep, bf16))));
   CHECK_THAT(code(build(deep, bf16), cpu_with(512, {.dot_pairs = true})), !Contains("tile_mma"));
   for (const DType dtype : {f64, f16}) CHECK_THAT(code(build(deep, dtype)), !Contains("tile_mma"));
@@ -107,18 +107,18 @@ TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has the
   CHECK(!tiles(17, 16));
 }
 
-TEST_CASE("fused attention of few rows or columns does without slices") {
+TEST_CASE("fused attention of few rows or columns does without terms") {
   const ir::Graph late = build({.extra = Extra::cross, .depth = 64});
-  const auto slices = [&](std::int64_t rows, std::int64_t columns) {
+  const auto terms = [&](std::int64_t rows, std::int64_t columns) {
     const ir::Graph graph = ir::with_sizes(late, {{"S", rows}, {"T", columns}});
-    return code(graph).find("in slices") != std::string::npos;
+    return code(graph).find("in terms") != std::string::npos;
   };
-  CHECK(slices(128, 160));
-  CHECK(!slices(127, 160));
-  CHECK(!slices(128, 159));
+  CHECK(terms(128, 160));
+  CHECK(!terms(127, 160));
+  CHECK(!terms(128, 159));
   const auto masked = [&](Mask mask, std::int64_t length) {
     const ir::Graph graph = ir::with_sizes(build({.mask = mask, .depth = 64}), {{"S", length}});
-    return code(graph).find("in slices") != std::string::npos;
+    return code(graph).find("in terms") != std::string::npos;
   };
   CHECK(masked(Mask::causal_fill, 320));
   CHECK(!masked(Mask::causal_fill, 319));

@@ -6,7 +6,7 @@
 
 #include "runtime/executable.h"
 #include "tests/attention/attention_check.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/run_with_states.h"
 

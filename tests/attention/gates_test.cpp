@@ -23,9 +23,10 @@ std::vector<AttentionSearch> searches(const ir::Graph& graph) {
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   std::vector<AttentionSearch> found;
   for (const AttentionOptions& options :
-       {AttentionOptions{.sums = OuterSums::wide, .block_bytes = CpuInfo{}.l2.share()},
-        AttentionOptions{.sums = OuterSums::wide, .costs = CpuInfo{}, .block_bytes = CpuInfo{}.l2.share()},
-        AttentionOptions{.sums = OuterSums::all}})
+       {AttentionOptions{.sums = OuterReductions::f32_and_f64, .block_bytes = CpuInfo{}.l2.share()},
+        AttentionOptions{
+            .sums = OuterReductions::f32_and_f64, .costs = CpuInfo{}, .block_bytes = CpuInfo{}.l2.share()},
+        AttentionOptions{.sums = OuterReductions::all}})
     found.push_back(find_attention(recompute_attention(prepare_for_fusion(passed), options), options));
   return found;
 }

@@ -6,7 +6,7 @@
 #include "frontend/ops.h"
 #include "passes/cpu/lower_cpu.h"
 #include "runtime/executable.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/cpu_infos.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"

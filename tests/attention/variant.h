@@ -106,7 +106,7 @@ bool has_literal(const PatternVariant& variant);
 struct LaidOut {
   Tensor scores;
   int columns = -1;  ///< the dim that softmax goes over
-  std::function<Tensor(const Tensor&)> place;
+  std::function<Tensor(const Tensor&)> position;
   std::function<Tensor(const Tensor&)> apply;
 };
 struct Sizes {

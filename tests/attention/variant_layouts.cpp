@@ -157,14 +157,14 @@ class Layouts {
     const Operands o = {input_("q", {}, {z_.N, z_.S, z_.d}), input_("k", {}, {z_.N, z_.T, z_.d}),
                         input_("v", {}, {z_.N, z_.T, z_.e})};
     LaidOut made = plain(o, same);
-    made.place = [](const Tensor& m) { return m.select(1, 0); };
+    made.position = [](const Tensor& m) { return m.select(1, 0); };
     return made;
   }
 
   LaidOut flat() const {
     LaidOut made =
         plain({input_("q", {}, {z_.S, z_.d}), input_("k", {}, {z_.T, z_.d}), input_("v", {}, {z_.T, z_.e})}, same);
-    made.place = [](const Tensor& m) { return m.select(0, 0).select(0, 0); };
+    made.position = [](const Tensor& m) { return m.select(0, 0).select(0, 0); };
     return made;
   }
 
@@ -173,7 +173,7 @@ class Layouts {
     std::vector<LaidOut> made;
     for (std::int64_t head = 0; head < *z_.h.value(); ++head) {
       LaidOut one = plain({all.q.select(1, head), all.k.select(1, head), all.v.select(1, head)}, same);
-      one.place = [head](const Tensor& m) { return m.select(1, m.size(1).is(1) ? 0 : head); };
+      one.position = [head](const Tensor& m) { return m.select(1, m.size(1).is(1) ? 0 : head); };
       made.push_back(std::move(one));
     }
     return made;
@@ -184,14 +184,14 @@ class Layouts {
     const Tensor q = input_("q", {}, {z_.N, z_.groups, times, z_.S, z_.d}),
                  k = input_("k", {}, {z_.N, z_.groups, z_.T, z_.d}),
                  v = weighted(input_("v", {}, {z_.N, z_.groups, z_.T, z_.e}));
-    const auto place = [z = z_, times](const Tensor& m) {
+    const auto position = [z = z_, times](const Tensor& m) {
       return m.size(1).is(1) ? m.unsqueeze(2) : m.view({m.size(0), z.groups, times, m.size(2), m.size(3)});
     };
     const bool named = variant_.layout == Layout::grouped_einsum;
     const auto product = [&](const Tensor& a, const Tensor& b) {
       return named ? einsum("ngrqd,ngkd->ngrqk", {a, b}) : matmul(a, b.unsqueeze(2).transpose(-2, -1));
     };
-    return {scored(q, k, product), -1, place, [v, named, z = z_](const Tensor& w) {
+    return {scored(q, k, product), -1, position, [v, named, z = z_](const Tensor& w) {
               const Tensor y = named ? einsum("ngrqk,ngkd->ngrqd", {w, v}) : matmul(w, v.unsqueeze(2));
               return y.reshape({z.N, z.h, z.S, z.e});
             }};

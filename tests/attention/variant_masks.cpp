@@ -14,21 +14,21 @@ class Masks {
  public:
   Masks(const PatternVariant& variant, const Sizes& sizes, Graph& g, const MakeInput& input, const LaidOut& laid_out,
         const Tensor& scores)
-      : variant_(variant), z_(sizes), g_(g), input_(input), place_(laid_out.place), s_(scores) {}
+      : variant_(variant), z_(sizes), g_(g), input_(input), position_(laid_out.position), s_(scores) {}
 
   Tensor run() const {
     switch (variant_.mask) {
       case Mask::none: return s_;
-      case Mask::causal_fill: return s_.masked_fill(place_(~causal()), -1e9);
-      case Mask::causal_fill_inf: return s_.masked_fill(place_(~causal()), minus_infinity);
-      case Mask::causal_where: return where(place_(causal()), s_, -1e9);
-      case Mask::causal_where_swapped: return where(place_(~causal()), minus_infinity, s_);
-      case Mask::causal_add: return s_ + place_((~causal()).to(s_.dtype()) * -30000.0);
-      case Mask::causal_add_inf: return place_(log(causal().to(s_.dtype()))) + s_;
-      case Mask::causal_tril: return s_.masked_fill(place_(tril(ones()) == 0), -1e9);
-      case Mask::causal_triu_add: return s_ + place_(triu(g_.full({1, 1, z_.S, z_.T}, -30000, s_.dtype()), 1));
-      case Mask::causal_iota: return where(place_(rows() >= columns()), s_, minus_infinity);
-      case Mask::causal_literal: return s_ + place_(literal());
+      case Mask::causal_fill: return s_.masked_fill(position_(~causal()), -1e9);
+      case Mask::causal_fill_inf: return s_.masked_fill(position_(~causal()), minus_infinity);
+      case Mask::causal_where: return where(position_(causal()), s_, -1e9);
+      case Mask::causal_where_swapped: return where(position_(~causal()), minus_infinity, s_);
+      case Mask::causal_add: return s_ + position_((~causal()).to(s_.dtype()) * -30000.0);
+      case Mask::causal_add_inf: return position_(log(causal().to(s_.dtype()))) + s_;
+      case Mask::causal_tril: return s_.masked_fill(position_(tril(ones()) == 0), -1e9);
+      case Mask::causal_triu_add: return s_ + position_(triu(g_.full({1, 1, z_.S, z_.T}, -30000, s_.dtype()), 1));
+      case Mask::causal_iota: return where(position_(rows() >= columns()), s_, minus_infinity);
+      case Mask::causal_literal: return s_ + position_(literal());
       default: return others();
     }
   }
@@ -36,27 +36,27 @@ class Masks {
  private:
   Tensor others() const {
     switch (variant_.mask) {
-      case Mask::padding_bool: return s_.masked_fill(place_(~padding(boolean)), -1e9);
-      case Mask::padding_i64: return s_.masked_fill(place_(padding(i64)) == 0, -1e9);
-      case Mask::padding_f32: return s_ + (1.0 - place_(padding(s_.dtype()))) * -10000.0;
+      case Mask::padding_bool: return s_.masked_fill(position_(~padding(boolean)), -1e9);
+      case Mask::padding_i64: return s_.masked_fill(position_(padding(i64)) == 0, -1e9);
+      case Mask::padding_f32: return s_ + (1.0 - position_(padding(s_.dtype()))) * -10000.0;
       case Mask::padding_rows:
-        return s_.masked_fill(place_(padding(boolean) & input_("row_mask", boolean, {z_.N, 1, z_.S, 1})), -1e9);
+        return s_.masked_fill(position_(padding(boolean) & input_("row_mask", boolean, {z_.N, 1, z_.S, 1})), -1e9);
       case Mask::both_fill:
-        return s_.masked_fill(place_(~causal()), -1e9).masked_fill(place_(~padding(boolean)), -1e9);
-      case Mask::both_and: return where(place_(causal() & padding(boolean)), s_, -1e9);
+        return s_.masked_fill(position_(~causal()), -1e9).masked_fill(position_(~padding(boolean)), -1e9);
+      case Mask::both_and: return where(position_(causal() & padding(boolean)), s_, -1e9);
       case Mask::both_add:
-        return s_ + place_((~causal()).to(s_.dtype()) * -30000.0) +
-               place_((padding(i64) == 0).to(s_.dtype()) * -30000.0);
-      case Mask::window: return where(place_(causal() & (rows() - columns() < g_.constant(3, i64))), s_, -1e9);
-      case Mask::alibi: return s_ + place_(alibi());
+        return s_ + position_((~causal()).to(s_.dtype()) * -30000.0) +
+               position_((padding(i64) == 0).to(s_.dtype()) * -30000.0);
+      case Mask::window: return where(position_(causal() & (rows() - columns() < g_.constant(3, i64))), s_, -1e9);
+      case Mask::alibi: return s_ + position_(alibi());
       case Mask::soft_cap: return tanh(s_ / 5.0) * 5.0;
-      case Mask::soft_cap_causal: return (tanh(s_ / 5.0) * 5.0).masked_fill(place_(~causal()), minus_infinity);
-      case Mask::bias: return s_ + place_(floats("bias", {z_.N, z_.h, z_.S, z_.T}));
-      case Mask::bias_shared: return s_ + place_(floats("bias", {1, z_.h, z_.S, z_.T}));
+      case Mask::soft_cap_causal: return (tanh(s_ / 5.0) * 5.0).masked_fill(position_(~causal()), minus_infinity);
+      case Mask::bias: return s_ + position_(floats("bias", {z_.N, z_.h, z_.S, z_.T}));
+      case Mask::bias_shared: return s_ + position_(floats("bias", {1, z_.h, z_.S, z_.T}));
       case Mask::bias_then_mask:
-        return (s_ + place_(floats("bias", {1, 1, z_.S, z_.T}))).masked_fill(place_(~causal()), minus_infinity);
-      case Mask::gate: return s_ * place_(floats("gate", {z_.N, z_.h, z_.S, 1}));
-      case Mask::tiny_fill: return s_.masked_fill(place_(~causal()), -1e-20);
+        return (s_ + position_(floats("bias", {1, 1, z_.S, z_.T}))).masked_fill(position_(~causal()), minus_infinity);
+      case Mask::gate: return s_ * position_(floats("gate", {z_.N, z_.h, z_.S, 1}));
+      case Mask::tiny_fill: return s_.masked_fill(position_(~causal()), -1e-20);
       default: return s_;
     }
   }
@@ -88,7 +88,7 @@ class Masks {
   const Sizes& z_;
   Graph& g_;
   const MakeInput& input_;
-  const std::function<Tensor(const Tensor&)>& place_;
+  const std::function<Tensor(const Tensor&)>& position_;
   Tensor s_;
 };
 

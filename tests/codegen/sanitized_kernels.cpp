@@ -98,8 +98,8 @@ TEST_CASE("ThreadSanitizer sees what tile registers are loaded from") {
   const auto product = tile_product();
   if (!product) return;
   std::vector<std::uint16_t> x(520);
-  const auto beside = [&](std::size_t place) {
-    std::thread other([&] { x[place] = 1; });
+  const auto beside = [&](std::size_t position) {
+    std::thread other([&] { x[position] = 1; });
     product(x.data());
     other.join();
   };

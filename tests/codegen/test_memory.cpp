@@ -137,7 +137,7 @@ TEST_CASE("stack and register scratch") {
   compare(b.finish(), {samples(f32, 640, 1), Data(f32, 640)}, {10});
 }
 
-TEST_CASE("in-place buffers that may alias") {
+TEST_CASE("in-position buffers that may alias") {
   Builder b("in_place");
   Buffer x = b.buffer("x", f32, Access::read, false), y = b.buffer("y", f32, Access::write, false);
   Value n = b.dim("n");

@@ -39,7 +39,7 @@ TEST_CASE("tile_mma of slices gives the interpreter's bits on AMX") {
   }
   for (const int side : {16, 32})
     for (const std::int64_t k : {std::int64_t{0}, std::int64_t{32}, std::int64_t{96}}) {
-      const std::int64_t elements = 3 * tile_slices * slice_elements;
+      const std::int64_t elements = 3 * bf16_terms * term_elements;
       const std::vector<Data> buffers = {samples(f32, std::int64_t{side} * 32, 1), samples(bf16, elements, 2),
                                          samples(bf16, elements, 3), Data(f32, std::int64_t{side} * 32)};
       compare(tile_block(side, 32, true, 40, true), buffers, {k, 0, 0});
@@ -53,22 +53,22 @@ TEST_CASE("slices of f32 have the interpreter's bits, of special numbers too") {
                out = b.buffer("out", bf16, Access::write);
   constexpr int count = 1024;
   b.parallel_for(0, count, 16, [&](Value i) {
-    for (int s = 0; s < tile_slices; ++s)
-      b.store(out, (i * tile_slices + s * 16) * 2, bf16_slices(b, b.load(x, i, 16), b.load(y, i, 16), s));
+    for (int s = 0; s < bf16_terms; ++s)
+      b.store(out, (i * bf16_terms + s * 16) * 2, split_bf16(b, b.load(x, i, 16), b.load(y, i, 16), s));
   });
   const Kernel slices = b.finish();
-  CHECK_THAT(kernel::print(slices), Catch::Contains("bf16_slices.2 "));
+  CHECK_THAT(kernel::print(slices), Catch::Contains("split_bf16.2 "));
   for (const std::uint64_t seed : {1, 2, 3})
-    compare(slices, {samples(f32, count, seed), samples(f32, count, seed + 10), Data(bf16, count * 2 * tile_slices)},
+    compare(slices, {samples(f32, count, seed), samples(f32, count, seed + 10), Data(bf16, count * 2 * bf16_terms)},
             {});
   CHECK_THROWS_WITH(kernel::verify([&] {
                       Builder wrong("wrong");
                       const Buffer from = wrong.buffer("x", f32, Access::read_write);
                       const Value v = wrong.load(from, 0, 16);
-                      wrong.store(from, 0, wrong.cast(bf16_slices(wrong, v, v, 3), f32));
+                      wrong.store(from, 0, wrong.cast(split_bf16(wrong, v, v, 3), f32));
                       return wrong.finish();
                     }()),
-                    Catch::Contains("[tile_slices]"));
+                    Catch::Contains("[bf16_terms]"));
 }
 
 TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given back") {
@@ -87,8 +87,8 @@ TEST_CASE("tile_mma is AMX's instructions, whose registers are set up and given 
   CHECK(count("tdpbf16ps") == 24);
   CHECK(count("tileloadd") == 14);  // from one product of slices to the next one operand stays
   CHECK(count("prefetch") == 0);
-  for (const bool sliced : {false, true}) {
-    code = codegen::emit_assembly(tile_block(32, 32, false, 40, sliced, 7), amx);
+  for (const bool split_bf16 : {false, true}) {
+    code = codegen::emit_assembly(tile_block(32, 32, false, 40, split_bf16, 7), amx);
     CHECK(count("prefetcht1") == 7);
   }
   CHECK(count("ldtilecfg") == 1);

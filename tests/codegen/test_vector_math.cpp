@@ -39,12 +39,12 @@ double error(float got, double exact) {
   if (std::isnan(got) || std::isnan(rounded)) return std::isnan(got) && std::isnan(rounded) ? 0 : INFINITY;
   if (got == rounded) return got == 0 && exact == 0 && std::signbit(got) != std::signbit(exact) ? INFINITY : 0.5;
   if (std::isinf(got) || std::isinf(rounded)) {
-    // Within one place of the largest number, either is right.
+    // Within one position of the largest number, either is right.
     const double largest = std::numeric_limits<float>::max();
     return std::abs(exact) > 0.9999999 * largest && std::abs(exact) < 1.0000002 * largest ? 1 : INFINITY;
   }
-  const double place = std::max(std::ldexp(1.0, std::ilogb(exact) - 23), 0x1p-149);
-  return std::abs(got - exact) / place;
+  const double position = std::max(std::ldexp(1.0, std::ilogb(exact) - 23), 0x1p-149);
+  return std::abs(got - exact) / position;
 }
 
 struct Range {

@@ -9,7 +9,7 @@
 #include "frontend/dsl.h"
 #include "frontend/training.h"
 #include "ir/ops/list.h"
-#include "ir/tensor/compare.h"
+#include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/owned_op.h"
 #include "ir/tensor/text/parser.h"

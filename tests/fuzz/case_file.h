@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {
 

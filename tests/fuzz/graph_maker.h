@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/tensor/builder.h"
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {
 
@@ -62,7 +62,7 @@ class GraphMaker {
   Maybe source();
   Maybe view_of(const Value& a);
   Maybe reshaped(const Value& a);
-  Maybe sliced(const Value& a);
+  Maybe split_bf16(const Value& a);
   Maybe reduction(const Value& a);
   Maybe joined(const Value& a);
   Maybe indexed(const Value& a);

@@ -66,7 +66,7 @@ GraphMaker::Maybe GraphMaker::reshaped(const Value& a) {
   }
 }
 
-GraphMaker::Maybe GraphMaker::sliced(const Value& a) {
+GraphMaker::Maybe GraphMaker::split_bf16(const Value& a) {
   if (a.rank() == 0) return std::nullopt;
   const int d = any_dim(a);
   const Dim size = a.shape()[d];

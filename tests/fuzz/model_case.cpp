@@ -12,7 +12,7 @@
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/mixed_precision.h"
 #include "passes/transforms/rebuild.h"
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {
 

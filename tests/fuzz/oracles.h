@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {
 

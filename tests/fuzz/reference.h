@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "passes/check/expected_values.h"
-#include "tests/fuzz/generator.h"
-#include "tests/support/compare.h"
+#include "tests/fuzz/graph_generator.h"
+#include "tests/support/compare_tensors.h"
 
 namespace lathe::fuzz {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <functional>
 
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {
 

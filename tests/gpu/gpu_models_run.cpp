@@ -4,7 +4,7 @@
 #include "frontend/training.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/gpu/gpu_device.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/compiled_runner.h"
 #include "tests/support/small_models.h"
 

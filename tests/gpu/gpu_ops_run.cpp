@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tests/gpu/gpu_device.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
 #include "tests/support/sample_graphs.h"
 

@@ -86,7 +86,7 @@ void build_pipeline(const std::function<Value(Builder&, Value t, Buffer x)>& end
                     const std::function<void(Builder&)>& use, const std::function<void(Builder&, Var)>& behind = {}) {
   Builder b("pipeline");
   const Buffer x = b.buffer("x", bf16, Access::read);
-  const Buffer tile = b.alloc(bf16, 2 * panel_elements, Space::shared, "tile");
+  const Buffer tile = b.alloc(bf16, 2 * swizzled_elements, Space::shared, "tile");
   const auto thread = [&](Value t) {
     b.pipeline(2, 128, [&] {
       const Var last = b.var(end(b, t, x));
@@ -115,7 +115,7 @@ TEST_CASE("what a producer may know of its consumers: variables that all set ali
   const auto in_branch = [](Builder& b, Var last) { b.if_(b.get(last) < 2, [&] { b.set(last, b.index(1)); }); };
   CHECK_THROWS_WITH(build_pipeline(two, nothing, in_branch), Catch::Contains("[pipeline_producer]"));
   const auto asks = [](Builder& b) { from_consumers(b, b.constant_int(boolean, 1)); };
-  CHECK_THROWS_WITH(build_pipeline(two, asks), Catch::Contains("[consumers_place]"));
+  CHECK_THROWS_WITH(build_pipeline(two, asks), Catch::Contains("[consumers_context]"));
 }
 
 TEST_CASE("chained products as text") {

@@ -75,14 +75,14 @@ TEST_CASE("the sums of a warp's threads are all sums, once each") {
     std::vector<int> seen(static_cast<std::size_t>(rows * columns));
     for (int lane = 0; lane < warp_threads; ++lane)
       for (int i = 0; i < rows * columns / warp_threads; ++i) {
-        const SumPlace at = sum_place(columns, lane, i);
+        const AccumulatorPosition at = accumulator_position(columns, lane, i);
         ++seen[static_cast<std::size_t>(at.row * columns + at.column)];
       }
     CHECK(seen == std::vector<int>(seen.size(), 1));
   }
 }
 
-TEST_CASE("a missing wait, a missing barrier and crooked places are found") {
+TEST_CASE("a missing wait, a missing barrier and crooked positions are found") {
   fails({.waits = false}, "whose copy was not waited for  [uninitialised]");
   fails({.barrier = false}, "[race]");
   fails({}, "[alignment]", line + 1);
@@ -168,7 +168,7 @@ TEST_CASE("mma and copies that no machine could run are refused by name of the r
   refused([](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 0, 8, 2); }, "mma_shape");
   refused([](Builder& b, Buffer tile, Buffer, Value) { multiply(b, tile, 4); }, "alignment");
   refused([](Builder& b, Buffer tile, Buffer, Value t) { b.if_(t < 8, [&] { multiply(b, tile, 0); }); },
-          "warp_place");
+          "warp_context");
   refused([](Builder& b, Buffer, Buffer x, Value t) { async_copy(b, x, t, x, t); }, "access");
   refused([](Builder& b, Buffer tile, Buffer, Value t) { async_copy(b, tile, t, tile, t); }, "copy_buffers");
   refused([](Builder& b, Buffer, Buffer x, Value t) { async_copy(b, b.alloc(bf16, 512), t, x, t); }, "copy_buffers");
@@ -179,7 +179,7 @@ TEST_CASE("mma and copies that no machine could run are refused by name of the r
         commit_copies(b);
         return b.finish();
       },
-      "copy_place");
+      "copy_context");
 }
 
 TEST_CASE("a thread has what another thread of its warp has") {

@@ -74,23 +74,24 @@ TEST_CASE("boxes bring what copies of 16 bytes do, with zeros beyond the ends") 
   CHECK_THROWS_WITH(run({.mistake = Mistake::one_slot, .left_boxes = true}, 200), Catch::Contains("[stage]"));
 }
 
-TEST_CASE("the sums of a warpgroup's threads are all sums, and the places of a panel all places, once each") {
-  std::vector<int> sums(wgmma_rows * wgmma_columns), places(panel_elements);
+TEST_CASE("the sums of a warpgroup's threads are all sums, and the positions of a tile all positions, once each") {
+  std::vector<int> sums(wgmma_rows * wgmma_columns), positions(swizzled_elements);
   for (int t = 0; t < warpgroup_threads; ++t)
     for (int i = 0; i < 64; ++i) {
-      const SumPlace at = wgmma_sum_position(t, i);
+      const AccumulatorPosition at = wgmma_sum_position(t, i);
       ++sums[static_cast<std::size_t>(at.row * wgmma_columns + at.column)];
     }
-  for (int l = 0; l < panel_side; ++l)
-    for (int e = 0; e < panel_side; ++e) ++places[static_cast<std::size_t>(panel_place(l, e))];
+  for (int l = 0; l < swizzle_side; ++l)
+    for (int e = 0; e < swizzle_side; ++e) ++positions[static_cast<std::size_t>(swizzled_offset(l, e))];
   CHECK(sums == std::vector<int>(sums.size(), 1));
-  CHECK(places == std::vector<int>(places.size(), 1));
-  CHECK(panel_place(0, 63) == 63);
-  CHECK(panel_place(9, 17) == 9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: piece 2 of line 1 of 8 stands at 2 ^ 1
+  CHECK(positions == std::vector<int>(positions.size(), 1));
+  CHECK(swizzled_offset(0, 63) == 63);
+  CHECK(swizzled_offset(9, 17) ==
+        9 * 64 + 3 * 8 + 1);  // the 128-byte swizzle: piece 2 of line 1 of 8 stands at 2 ^ 1
 }
 
 TEST_CASE("wrong layouts give wrong sums") {
-  for (const Mistake mistake : {Mistake::straight_lines, Mistake::panels_exchanged}) {
+  for (const Mistake mistake : {Mistake::straight_lines, Mistake::tiles_exchanged}) {
     const std::vector<float> sums = run({.mistake = mistake}, 64);
     int wrong = 0;
     for (int j = 0; j < wgmma_columns; ++j)
@@ -121,7 +122,7 @@ using Body = std::function<void(const Parts&)>;
 Kernel block(const Body& body, int threads = 256) {
   Builder b("pipeline");
   const Buffer x = b.buffer("x", bf16, Access::read);
-  const Buffer tile = b.alloc(bf16, 2 * 3 * panel_elements, Space::shared, "tile");
+  const Buffer tile = b.alloc(bf16, 2 * 3 * swizzled_elements, Space::shared, "tile");
   b.for_loop(0, threads, 1, [&](Value t) { body({b, tile, x, t}); }, LoopKind::thread_x);
   return b.finish();
 }
@@ -146,7 +147,7 @@ Body product(const Body& fill, const std::function<void(const Parts&, Var)>& use
     });
   };
 }
-void multiply(const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, 0}, {p.tile, panel_elements}); }
+void multiply(const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, 0}, {p.tile, swizzled_elements}); }
 
 void refused(const Body& body, const std::string& label, int threads = 256) {
   CHECK_THROWS_WITH(block(body, threads), Catch::Contains("[" + label + "]"));
@@ -193,9 +194,9 @@ TEST_CASE("pipelines that no machine could run are refused by name of the rule")
         p.b.pipeline(2, 128, [&] { p.b.if_(p.t < 8, [&] { p.b.stage([](Value) {}, [](Value) {}); }); });
       },
       "pipeline_stage");
-  refused([](const Parts& p) { p.b.if_(p.t < 8, [&] { pipeline(copy, nothing)(p); }); }, "pipeline_place");
-  refused([](const Parts& p) { pipeline(copy, nothing)(p), p.b.barrier(); }, "pipeline_place");
-  refused([](const Parts& p) { pipeline(copy, nothing)(p), pipeline(copy, nothing)(p); }, "pipeline_place");
+  refused([](const Parts& p) { p.b.if_(p.t < 8, [&] { pipeline(copy, nothing)(p); }); }, "pipeline_context");
+  refused([](const Parts& p) { pipeline(copy, nothing)(p), p.b.barrier(); }, "pipeline_context");
+  refused([](const Parts& p) { pipeline(copy, nothing)(p), pipeline(copy, nothing)(p); }, "pipeline_context");
   refused(pipeline([](const Parts& p) { p.b.store(p.tile, p.t, p.b.constant(bf16, 0)); }, nothing),
           "pipeline_producer");
   refused(pipeline([](const Parts& p) { p.b.barrier(); }, nothing), "pipeline_producer");
@@ -236,24 +237,24 @@ TEST_CASE("boxes that no machine could copy are refused by name of the rule") {
   refused(box([&](const Parts& p, int m) { copy_box(p.b, p.tile, 64, m, at(p, 2)); }), "alignment");
   refused(box([&](const Parts& p, int m) { copy_box(p.b, p.x, 0, m, at(p, 2)); }), "access");
   refused(box([&](const Parts& p, int m) { p.b.if_(p.t < 8, [&] { copy_box(p.b, p.tile, 0, m, at(p, 2)); }); }),
-          "copy_place");
-  refused([&](const Parts& p) { copy_box(p.b, p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_place");
+          "copy_context");
+  refused([&](const Parts& p) { copy_box(p.b, p.tile, 0, p.b.tensor_map(p.x, square), at(p, 2)); }, "copy_context");
 }
 
 TEST_CASE("products of warpgroups that no machine could run are refused by name of the rule") {
   CHECK_NOTHROW(block(product(copy, multiply)));
   const auto zeros = [](const Parts& p) { return p.b.var({f32, 64}, p.b.constant(f32, 0)); };
-  refused([&](const Parts& p) { multiply(p, zeros(p)); }, "warpgroup_place");
+  refused([&](const Parts& p) { multiply(p, zeros(p)); }, "warpgroup_context");
   const auto rarely = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { multiply(p, sums); }); };
-  refused(product(copy, rarely), "warpgroup_place");
+  refused(product(copy, rarely), "warpgroup_context");
   const auto rarely_waits = [](const Parts& p, Var sums) { p.b.if_(p.t < 128, [&] { wait_sums(p.b, {&sums, 1}); }); };
-  refused(product(copy, rarely_waits), "warpgroup_place");
+  refused(product(copy, rarely_waits), "warpgroup_context");
   refused(
       [&](const Parts& p) {
         const Var sums = zeros(p);
         wait_sums(p.b, {&sums, 1});
       },
-      "warpgroup_place");
+      "warpgroup_context");
   refused(product(copy, [](const Parts& p, Var sums) { wgmma(p.b, sums, {p.tile, 8}, {p.tile, 0}); }), "alignment");
   refused(product(copy, [](const Parts& p, Var sums) { wgmma(p.b, sums, {p.x, 0}, {p.tile, 0}); }), "mma_operands");
   CHECK_NOTHROW(block(product(copy, multiply, {f32, 8})));

@@ -55,7 +55,7 @@ void rejects(const std::string& label, const std::function<void(TileMma&, Kernel
 
 }  // namespace
 
-TEST_CASE("tile_mma: sums of products at all places, with lines of their own, added to sums or to zeros") {
+TEST_CASE("tile_mma: sums of products at all positions, with lines of their own, added to sums or to zeros") {
   Operands o;
   for (int i = 0; i < 32; ++i)
     for (int k = 0; k < 96; ++k)
@@ -104,15 +104,15 @@ TEST_CASE("tile_mma: even and odd k apart, 32 at a time, each step rounded once,
 TEST_CASE("tile_mma of slices: six products of them for every 32 k") {
   constexpr std::int64_t depth = 64;
   Operands o;
-  o.x.assign(depth / 32 * tile_slices * slice_elements, 0), o.y = o.x;
-  const auto place = [](int k, int slice, int in_slice) {
-    return static_cast<std::size_t>((k / 32 * tile_slices + slice) * slice_elements + in_slice);
+  o.x.assign(depth / 32 * bf16_terms * term_elements, 0), o.y = o.x;
+  const auto position = [](int k, int slice, int in_slice) {
+    return static_cast<std::size_t>((k / 32 * bf16_terms + slice) * term_elements + in_slice);
   };
   for (int k = 0; k < depth; ++k)
-    for (int s = 0; s < tile_slices; ++s)
+    for (int s = 0; s < bf16_terms; ++s)
       for (int i = 0; i < 32; ++i) {
-        o.x[place(k, s, i * 32 + k % 32)] = bf16_bits(static_cast<float>((i + k + 3 * s) % 7 - 3));
-        o.y[place(k, s, k % 32 / 2 * 64 + 2 * i + k % 2)] = bf16_bits(static_cast<float>((i * 3 + k + s) % 5 - 2));
+        o.x[position(k, s, i * 32 + k % 32)] = bf16_bits(static_cast<float>((i + k + 3 * s) % 7 - 3));
+        o.y[position(k, s, k % 32 / 2 * 64 + 2 * i + k % 2)] = bf16_bits(static_cast<float>((i * 3 + k + s) % 5 - 2));
       }
   for (const int rows : {16, 32})
     for (const int columns : {16, 32}) {
@@ -121,7 +121,7 @@ TEST_CASE("tile_mma of slices: six products of them for every 32 k") {
         for (int n = 0; n < columns; ++n) {
           float sum = 1;
           for (int k = 0; k < depth; ++k)
-            for (const auto& [l, r] : slice_products)
+            for (const auto& [l, r] : term_products)
               sum += static_cast<float>((m + k + 3 * l) % 7 - 3) * static_cast<float>((n * 3 + k + r) % 5 - 2);
           REQUIRE(out[static_cast<std::size_t>(m * columns + n)] == sum);
         }
@@ -129,11 +129,11 @@ TEST_CASE("tile_mma of slices: six products of them for every 32 k") {
 }
 
 TEST_CASE("slices of an f32: three bf16 whose sum it is") {
-  const auto slice = [](float x, int s) { return static_cast<float>(evaluate_slice({.real = x}, s).real); };
+  const auto slice = [](float x, int s) { return static_cast<float>(evaluate_bf16_term({.real = x}, s).real); };
   for (const float x : {0.0f, -0.0f, 1.0f, -1.0000001f, 3.14159274f, 16777215.0f, 1e-30f, 3.39e38f, -3e38f}) {
     INFO(x);
     double sum = 0;
-    for (int s = 0; s < tile_slices; ++s) {
+    for (int s = 0; s < bf16_terms; ++s) {
       const float value = slice(x, s);
       CHECK(bf16_value(bf16_bits(value)) == value);
       CHECK(std::abs(value) <= std::ldexp(std::abs(x), s == 0 ? 1 : s == 1 ? -7 : -15));
@@ -154,8 +154,8 @@ TEST_CASE("slices of an f32 times 2^23 are zeros or normal numbers, of every f32
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
     if (!(std::abs(x) < 0x1p104f)) continue;
     double sum = 0;
-    for (int s = 0; s < tile_slices; ++s) {
-      const double value = evaluate_slice({.real = static_cast<double>(x * 0x1p23f)}, s).real;
+    for (int s = 0; s < bf16_terms; ++s) {
+      const double value = evaluate_bf16_term({.real = static_cast<double>(x * 0x1p23f)}, s).real;
       REQUIRE((value == 0 || std::abs(value) >= 0x1p-126));
       sum += value;
     }
@@ -193,7 +193,7 @@ TEST_CASE("tile_mma prints its operands, and has rules") {
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch_lines = 1; });
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch = m.depth; });
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch = m.depth, m.prefetch_lines = 1000; });
-  rejects("tile_slices", [](TileMma& m, Kernel&) { m.sliced = true; });
+  rejects("bf16_terms", [](TileMma& m, Kernel&) { m.split_bf16 = true; });
   rejects("tile_operands", [](TileMma& m, Kernel&) { m.right.buffer = 0; });
   rejects("tile_operands", [](TileMma& m, Kernel& k) {
     std::swap(m.sums.buffer, m.left.buffer), k.buffers[1].access = Access::read_write;
@@ -201,6 +201,6 @@ TEST_CASE("tile_mma prints its operands, and has rules") {
   rejects("access", [](TileMma& m, Kernel&) { m.left.buffer = 3; });
   rejects("dominance", [](TileMma& m, Kernel& k) {
     k.values.push_back({.op = Opcode::loop_index, .type = {i64, 1}});
-    m.left.line = static_cast<ValueId>(k.values.size()) - 1;
+    m.left.stride = static_cast<ValueId>(k.values.size()) - 1;
   });
 }

@@ -122,7 +122,7 @@ TEST_CASE("buffers are used as they were declared") {
 
 TEST_CASE("loops keep their rules") {
   rejects("parallel_last", [](Kernel& k) { k.body.push_back({Check{}}); });
-  rejects("parallel_place", [](Kernel& k) { inner(k).kind = LoopKind::parallel; });
+  rejects("parallel_context", [](Kernel& k) { inner(k).kind = LoopKind::parallel; });
   rejects("parallel_bounds", [](Kernel& k) {
     Builder b("valid");
     Buffer x = b.buffer("x", i64, Access::read);
@@ -142,12 +142,12 @@ TEST_CASE("loops keep their rules") {
     inner(k).hi = parallel(k).hi;
   });
   rejects("var_across_iterations", [](Kernel& k) { inner(k).kind = LoopKind::vector; });
-  rejects("barrier_place", [](Kernel& k) { parallel(k).body.push_back({Barrier{}}); });
+  rejects("barrier_context", [](Kernel& k) { parallel(k).body.push_back({Barrier{}}); });
   rejects("loop_nesting", [](Kernel& k) {
     parallel(k).kind = LoopKind::thread_x;
     inner(k).kind = LoopKind::block_x;
   });
-  rejects("shared_place", [](Kernel& k) {
+  rejects("shared_context", [](Kernel& k) {
     parallel(k).kind = LoopKind::thread_x;
     k.buffers.push_back({.name = "s", .access = Access::read_write, .space = Space::shared, .count = 4});
     parallel(k).body.insert(parallel(k).body.begin(), {Alloc{2}});
@@ -163,7 +163,7 @@ TEST_CASE("a barrier in a branch is refused") {
   b.buffer("x", f32, Access::read);
   Value n = b.dim("n");
   b.for_loop(0, 8, 1, [&](Value t) { b.if_(t < n, [&] { b.barrier(); }); }, LoopKind::thread_x);
-  CHECK_THROWS_WITH(b.finish(), Catch::Contains("[barrier_place]"));
+  CHECK_THROWS_WITH(b.finish(), Catch::Contains("[barrier_context]"));
 }
 
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/owned_op.h"
 
 namespace lathe::ir::test {

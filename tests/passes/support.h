@@ -6,7 +6,7 @@
 
 #include "ir/tensor/graph.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/distance.h"
 
 /// What tests of passes share.

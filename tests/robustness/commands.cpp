@@ -5,9 +5,9 @@
 
 #include "ir/tensor/text/printer.h"
 #include "runtime/files/safetensors.h"
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
+#include "tests/robustness/known_programs.h"
 #include "tests/robustness/mutate.h"
-#include "tests/robustness/sources.h"
 #include "tests/robustness/workplace.h"
 
 namespace lathe::robustness {
@@ -49,22 +49,22 @@ std::string mutant_text(Mutator& mutator) {
   return mutator.any_kind(mutator.one_in(2) ? small_program : mutator.any(known), mutator.any(known));
 }
 
-void round(Report& report, const Workplace& place, const std::string& tensors, std::uint64_t seed) {
+void round(Report& report, const WorkFolder& work, const std::string& tensors, std::uint64_t seed) {
   Mutator mutator(seed);
   const std::string text = mutant_text(mutator);
-  write_bytes(place / "mutant.lathe", text);
-  write_bytes(place / "mutant.safetensors", mutator.any_kind(tensors, small_program));
+  write_bytes(work / "mutant.lathe", text);
+  write_bytes(work / "mutant.safetensors", mutator.any_kind(tensors, small_program));
   std::vector<std::string> words = commands[mutator.below(commands.size())];
   if (mutator.one_in(8)) {  // an option that is nearly right
     std::string& word = words[mutator.below(words.size())];
     word = mutator.any_kind(word, "--dim n=3 -1 --seed x --threads 0");
     std::erase(word, '\0');
   }
-  test::Command command = place.command(words);
+  test::Command command = work.command(words);
   // What takes very long or very much is ended by its limits, and is none of the findings here.
   command.limits = {{RLIMIT_CPU, 60}};
   if (limits_memory) command.limits.push_back({RLIMIT_AS, rlim_t{6} << 30});
-  const Ran ran = place.run(command);
+  const Ran ran = work.run(command);
   if (ran.ending.signal == SIGXCPU || ran.ending.signal == SIGKILL) return report.count("too slow");
   std::string name = fmt::format("{}", seed);
   for (const std::string& word : words) name += " " + word;
@@ -75,11 +75,11 @@ void round(Report& report, const Workplace& place, const std::string& tensors, s
 }  // namespace
 
 void attack_commands(Report& report) {
-  const Workplace place(report.options());
-  write_safetensors(place / "small.safetensors",
+  const WorkFolder work(report.options());
+  write_safetensors(work / "small.safetensors",
                     Tensors{{"x", HostTensor(f32, {3, 4})}, {"w", HostTensor(f32, {4, 4})}});
-  const std::string tensors = read_bytes(place / "small.safetensors");
-  for_each_seed(report.options(), 60, [&](std::uint64_t seed) { round(report, place, tensors, seed); });
+  const std::string tensors = read_bytes(work / "small.safetensors");
+  for_each_seed(report.options(), 60, [&](std::uint64_t seed) { round(report, work, tensors, seed); });
 }
 
 }  // namespace lathe::robustness

@@ -4,7 +4,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "tests/robustness/attack.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/isolated.h"
 
 namespace lathe::robustness {

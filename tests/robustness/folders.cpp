@@ -20,38 +20,38 @@ constexpr uid_t nobody = 65534;
 
 std::vector<std::string> train() { return training(steps, {"--save-every", "1", "--evaluate-every", "5"}); }
 
-/// A workplace with a text to train on, and what the training comes to where nothing is in its way.
+/// A work_folder with a text to train on, and what the training comes to where nothing is in its way.
 class Scene {
  public:
-  explicit Scene(Report& report) : report_(report), place_(report.options()) {
-    write_bytes(place_ / "text.txt", training_text());
-    write_bytes(place_ / "small.lathe", small_program);
-    if (!judge(report, "reference", place_.run(train()))) return;
-    expected_ = digest(*newest_checkpoint(place_));
-    fs::remove_all(place_ / "run");
+  explicit Scene(Report& report) : report_(report), work_(report.options()) {
+    write_bytes(work_ / "text.txt", training_text());
+    write_bytes(work_ / "small.lathe", small_program);
+    if (!judge(report, "reference", work_.run(train()))) return;
+    expected_ = digest(*newest_checkpoint(work_));
+    fs::remove_all(work_ / "run");
   }
 
-  const Workplace& place() const { return place_; }
+  const WorkFolder& work() const { return work_; }
   Report& report() const { return report_; }
 
   /// What a run in bad surroundings left is whole; in good ones it goes on to the end.
   void goes_on(const std::string& name) const {
     try {
-      if (const auto found = newest_checkpoint(place_); found && !found->warnings.empty())
+      if (const auto found = newest_checkpoint(work_); found && !found->warnings.empty())
         report_.fail(name, "a checkpoint is torn: " + found->warnings.front());
     } catch (const std::exception& error) {
       report_.fail(name, error.what());
     }
-    const Ran ran = place_.run(train());
+    const Ran ran = work_.run(train());
     if (!judge(report_, name, ran)) return;
-    const auto found = newest_checkpoint(place_);
+    const auto found = newest_checkpoint(work_);
     if (ran.ending.status != 0 || !found || digest(*found) != expected_)
       report_.fail(name, "the training does not go on to what it comes to: " + ran.err);
   }
 
  private:
   Report& report_;
-  Workplace place_;
+  WorkFolder work_;
   std::string expected_;
 };
 
@@ -79,21 +79,21 @@ class Mount {
 void full_disks(const Scene& scene) {
   for (const std::size_t kilobytes : {4, 24, 48, 64, 80, 120, 200}) {
     const std::string name = fmt::format("a disk of {} KiB", kilobytes);
-    const Mount disk(scene.place() / "run", kilobytes);
+    const Mount disk(scene.work() / "run", kilobytes);
     if (!disk) return scene.report().skip("full disks: no right to mount one");
-    const Ran ran = scene.place().run(train());
+    const Ran ran = scene.work().run(train());
     judge(scene.report(), name, ran);
     if (ran.ending.status == 1 && ran.err.find("No space left") == std::string::npos)
       scene.report().fail(name, "the message is: " + ran.err);
     disk.grow();
     scene.goes_on(name);
   }
-  fs::remove_all(scene.place() / "run");
-  const Mount cache(scene.place() / "full", 16);
-  test::Command command = scene.place().command({"run", "small.lathe", "--random", "--dim", "n=3"});
-  command.environment["LATHE_CACHE_DIR"] = (scene.place() / "full").string();
-  ::chmod((scene.place() / "full").c_str(), 0700);
-  const Ran ran = scene.place().run(command);
+  fs::remove_all(scene.work() / "run");
+  const Mount cache(scene.work() / "full", 16);
+  test::Command command = scene.work().command({"run", "small.lathe", "--random", "--dim", "n=3"});
+  command.environment["LATHE_CACHE_DIR"] = (scene.work() / "full").string();
+  ::chmod((scene.work() / "full").c_str(), 0700);
+  const Ran ran = scene.work().run(command);
   if (judge(scene.report(), "a full cache", ran) && ran.ending.status != 0)
     scene.report().fail("a full cache", "a command fails for want of its cache: " + ran.err);
 }
@@ -101,23 +101,23 @@ void full_disks(const Scene& scene) {
 void file_size_limits(const Scene& scene) {
   for (const rlim_t bytes : {0, 1, 100, 1000, 3000, 8000, 20000}) {
     const std::string name = fmt::format("files of {} bytes at most", bytes);
-    write_bytes(scene.place() / "out.safetensors", "old");
+    write_bytes(scene.work() / "out.safetensors", "old");
     // What the command says goes to files too, so these are the same for all limits.
-    test::Command training = scene.place().command(train()),
-                  writer = scene.place().command(
+    test::Command training = scene.work().command(train()),
+                  writer = scene.work().command(
                       {"run", "small.lathe", "--random", "--dim", "n=200", "-o", "out.safetensors"});
     for (test::Command* command : {&training, &writer}) {
       command->limits = {{RLIMIT_FSIZE, bytes}};
       command->out = command->err = "/dev/null";
     }
-    judge(scene.report(), name, scene.place().run(training));
+    judge(scene.report(), name, scene.work().run(training));
     scene.goes_on(name);
-    fs::remove_all(scene.place() / "run");
-    const Ran ran = scene.place().run(writer);
+    fs::remove_all(scene.work() / "run");
+    const Ran ran = scene.work().run(writer);
     judge(scene.report(), name, ran);
-    if (ran.ending.status != 0 && read_bytes(scene.place() / "out.safetensors") != "old")
+    if (ran.ending.status != 0 && read_bytes(scene.work() / "out.safetensors") != "old")
       scene.report().fail(name, "an output that could not be written has changed");
-    for (const auto& item : fs::directory_iterator(scene.place().folder().path()))
+    for (const auto& item : fs::directory_iterator(scene.work().folder().path()))
       if (item.path().string().ends_with(".lathe-tmp"))
         scene.report().fail(name, "left behind: " + item.path().string());
   }
@@ -126,32 +126,31 @@ void file_size_limits(const Scene& scene) {
 /// Another user's folders, for root may write anywhere.
 void folders_without_rights(const Scene& scene) {
   if (::geteuid() != 0) return scene.report().skip("folders without rights: needs root, to be another user");
-  const Workplace& place = scene.place();
-  fs::permissions(place.folder().path(), fs::perms(0755));
-  for (const char* name : {"closed", "closed/run"}) fs::create_directories(place / name);
-  write_bytes(place / "closed/run/out.safetensors", "old");
-  fs::permissions(place / "closed/run", fs::perms(0555));
+  const WorkFolder& work = scene.work();
+  fs::permissions(work.folder().path(), fs::perms(0755));
+  for (const char* name : {"closed", "closed/run"}) fs::create_directories(work / name);
+  write_bytes(work / "closed/run/out.safetensors", "old");
+  fs::permissions(work / "closed/run", fs::perms(0555));
   for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "small.lathe", "--random", "--dim",
                                                                          "n=3", "-o", "closed/run/out.safetensors"},
                                                 {"dump", "small.lathe", "-o", "closed/run/new.lathe"},
                                                 training(2, {}, "closed/run"),
                                                 training(2, {}, "closed/new")}) {
-    test::Command command = place.command(words);
+    test::Command command = work.command(words);
     command.user = nobody;
-    command.environment["LATHE_CACHE_DIR"] = (place / "closed").string();
+    command.environment["LATHE_CACHE_DIR"] = (work / "closed").string();
     // Streams are opened before the process is another user's: in a shell they would be its own.
-    const Ran ran = place.run(command);
+    const Ran ran = work.run(command);
     const std::string name = "no right to write: " + words.back();
     if (judge(scene.report(), name, ran) && ran.ending.status != 1) scene.report().fail(name, "status 0");
   }
-  if (read_bytes(place / "closed/run/out.safetensors") != "old")
-    scene.report().fail("no right", "a file has changed");
-  if (const Mount disk(place / "frozen", 64); disk) {
+  if (read_bytes(work / "closed/run/out.safetensors") != "old") scene.report().fail("no right", "a file has changed");
+  if (const Mount disk(work / "frozen", 64); disk) {
     disk.make_read_only();
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"dump", "small.lathe", "-o", "frozen/x.lathe"}, training(2, {}, "frozen"),
           training(2, {}, "frozen/run")}) {
-      const Ran ran = place.run(words);
+      const Ran ran = work.run(words);
       const std::string name = "a read-only disk: " + words.back();
       if (judge(scene.report(), name, ran) && ran.ending.status != 1) scene.report().fail(name, "status 0");
     }
@@ -168,21 +167,21 @@ void vanishing_folders(const Scene& scene) {
     Mutator random(seed);
     const std::string part = parts[random.below(std::size(parts))],
                       name = fmt::format("{} vanishes, seed {}", part, seed);
-    const Workplace& place = scene.place();
-    test::Process process(place.command(train()));
+    const WorkFolder& work = scene.work();
+    test::Process process(work.command(train()));
     static_cast<void>(process.wait_for(std::chrono::milliseconds(random.below(400))));
     std::error_code ignored;
-    fs::remove_all(place / part, ignored);
+    fs::remove_all(work / part, ignored);
     if (random.one_in(3) && part != "text.txt")
-      write_bytes(place / "in-its-place", ""), fs::rename(place / "in-its-place", place / part, ignored);
+      write_bytes(work / "in-its-work", ""), fs::rename(work / "in-its-work", work / part, ignored);
     const test::Ending ending = process.wait();
-    judge(scene.report(), name, {ending, {}, read_bytes(place / "stderr")});
+    judge(scene.report(), name, {ending, {}, read_bytes(work / "stderr")});
     for (const char* each : parts)
-      if (fs::is_regular_file(place / each, ignored) && fs::file_size(place / each) == 0)
-        fs::remove(place / each, ignored);
-    write_bytes(place / "text.txt", training_text());
+      if (fs::is_regular_file(work / each, ignored) && fs::file_size(work / each) == 0)
+        fs::remove(work / each, ignored);
+    write_bytes(work / "text.txt", training_text());
     scene.goes_on(name);
-    fs::remove_all(place / "run", ignored);
+    fs::remove_all(work / "run", ignored);
   });
 }
 

@@ -17,20 +17,20 @@ class KilledTraining {
  public:
   static constexpr int steps = 40;
 
-  explicit KilledTraining(Report& report) : report_(report), place_(report.options()) {
-    write_bytes(place_ / "text.txt", training_text());
+  explicit KilledTraining(Report& report) : report_(report), work_(report.options()) {
+    write_bytes(work_ / "text.txt", training_text());
     const auto start = std::chrono::steady_clock::now();
-    const Ran ran = place_.run(command());
+    const Ran ran = work_.run(command());
     longest_ = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
     if (!judge(report_, "reference", ran)) return;
-    expected_ = digest(*newest_checkpoint(place_));
-    fs::remove_all(place_ / "run");
+    expected_ = digest(*newest_checkpoint(work_));
+    fs::remove_all(work_ / "run");
   }
 
   /// Kills a run at a random instant, and looks at what it left.
   void kill_once(std::uint64_t seed) {
     Mutator random(seed);
-    if (random.one_in(8)) fs::remove_all(place_ / "cache");  // so that compiling and its cache are killed too
+    if (random.one_in(8)) fs::remove_all(work_ / "cache");  // so that compiling and its cache are killed too
     test::Process process(command());
     const auto ended = process.wait_for(std::chrono::milliseconds(random.below(
         static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::milliseconds>(longest_).count() + 1))));
@@ -38,20 +38,20 @@ class KilledTraining {
     const test::Ending ending = process.wait();
     report_.count(ending.signal == SIGKILL ? "killed" : ending.to_string());
     if (ending.signal != SIGKILL && ending.status != 0)
-      return report_.fail(fmt::format("seed {}", seed), ending.to_string() + ": " + read_bytes(place_ / "stderr"));
+      return report_.fail(fmt::format("seed {}", seed), ending.to_string() + ": " + read_bytes(work_ / "stderr"));
     look(seed);
     if (ending.signal != SIGKILL) finished(seed);
   }
 
  private:
   test::Command command() const {
-    return place_.command(training(steps, {"--save-every", "1", "--evaluate-every", "7"}));
+    return work_.command(training(steps, {"--save-every", "1", "--evaluate-every", "7"}));
   }
 
   /// What was saved once is there, is whole, and is what another run saved after the same step.
   void look(std::uint64_t seed) {
     const auto fail = [&](const std::string& what) { report_.fail(fmt::format("seed {}", seed), what); };
-    const auto found = newest_checkpoint(place_);
+    const auto found = newest_checkpoint(work_);
     if (!found) {
       if (last_ > 0) fail(fmt::format("the checkpoint of step {} is gone", last_));
       return;
@@ -67,20 +67,20 @@ class KilledTraining {
   }
 
   void finished(std::uint64_t seed) {
-    const auto found = newest_checkpoint(place_);
+    const auto found = newest_checkpoint(work_);
     if (!found || digest(*found) != expected_)
       report_.fail(fmt::format("seed {}", seed), "the run went on to other bits than one that was not killed");
-    for (const auto& item : fs::recursive_directory_iterator(place_ / "run"))
+    for (const auto& item : fs::recursive_directory_iterator(work_ / "run"))
       if (const std::string name = item.path().filename().string();
           name.starts_with(".work-") || name.ends_with(".lathe-tmp"))
         report_.fail(fmt::format("seed {}", seed), "left behind: " + item.path().string());
-    fs::remove_all(place_ / "run");
+    fs::remove_all(work_ / "run");
     last_ = 0;
     report_.count("gone on to the same bits");
   }
 
   Report& report_;
-  Workplace place_;
+  WorkFolder work_;
   std::chrono::microseconds longest_{};
   std::string expected_;
   std::int64_t last_ = 0;
@@ -88,23 +88,23 @@ class KilledTraining {
 };
 
 /// A file that is written over and over: it is the old one or the new one.
-void kill_writer(Report& report, const Workplace& place, std::uint64_t seed) {
+void kill_writer(Report& report, const WorkFolder& work, std::uint64_t seed) {
   Mutator random(seed);
   const auto argument = [](const char* n) {
     return std::vector<std::string>{"run", "small.lathe", "--random",       "--interpret", "--dim",
                                     n,     "-o",          "out.safetensors"};
   };
-  if (!fs::exists(place / "one.safetensors"))
+  if (!fs::exists(work / "one.safetensors"))
     for (const auto& [n, name] : {std::pair("n=300", "one.safetensors"), std::pair("n=301", "two.safetensors")}) {
-      if (!judge(report, "writer", place.run(argument(n)))) return;
-      fs::rename(place / "out.safetensors", place / name);
+      if (!judge(report, "writer", work.run(argument(n)))) return;
+      fs::rename(work / "out.safetensors", work / name);
     }
-  const std::string one = read_bytes(place / "one.safetensors"), two = read_bytes(place / "two.safetensors");
-  write_bytes(place / "out.safetensors", one);
-  test::Process process(place.command(argument("n=301")));
+  const std::string one = read_bytes(work / "one.safetensors"), two = read_bytes(work / "two.safetensors");
+  write_bytes(work / "out.safetensors", one);
+  test::Process process(work.command(argument("n=301")));
   if (!process.wait_for(std::chrono::milliseconds(random.below(80)))) process.send(SIGKILL);
   report.count(process.wait().signal == SIGKILL ? "writers killed" : "writers done");
-  const std::string now = read_bytes(place / "out.safetensors");
+  const std::string now = read_bytes(work / "out.safetensors");
   if (now != one && now != two) report.fail(fmt::format("seed {}", seed), "an output file is neither old nor new");
 }
 
@@ -112,11 +112,11 @@ void kill_writer(Report& report, const Workplace& place, std::uint64_t seed) {
 
 void attack_kills(Report& report) {
   KilledTraining killed(report);
-  const Workplace place(report.options());
-  write_bytes(place / "small.lathe", small_program);
+  const WorkFolder work(report.options());
+  write_bytes(work / "small.lathe", small_program);
   for_each_seed(report.options(), 10, [&](std::uint64_t seed) {
     killed.kill_once(seed);
-    if (seed % 4 == 0) kill_writer(report, place, seed);
+    if (seed % 4 == 0) kill_writer(report, work, seed);
   });
 }
 

@@ -43,11 +43,11 @@ std::vector<std::vector<std::string>> commands() {
 }  // namespace
 
 void attack_limits(Report& report) {
-  const Workplace place(report.options());
-  write_bytes(place / "small.lathe", small_program);
-  write_bytes(place / "text.txt", training_text());
+  const WorkFolder work(report.options());
+  write_bytes(work / "small.lathe", small_program);
+  write_bytes(work / "text.txt", training_text());
   judge(report, "gpt",
-        place.run({"model", "gpt", "--layers", "2", "--d-model", "32", "--heads", "2", "--step", "-o", "gpt.lathe"}));
+        work.run({"model", "gpt", "--layers", "2", "--d-model", "32", "--heads", "2", "--step", "-o", "gpt.lathe"}));
   std::vector<test::Command> all;
   std::vector<std::string> names;
   for (const Limit& limit : limits()) {
@@ -57,13 +57,13 @@ void attack_limits(Report& report) {
     }
     for (const rlim_t value : limit.values) {
       const auto limited = [&](std::vector<std::string> words) {
-        test::Command command = place.command(std::move(words));
+        test::Command command = work.command(std::move(words));
         command.limits = {{limit.resource, value}};
         if (limit.as_other_user) command.user = 65534;
         return command;
       };
       // Where the program cannot even start, it has no say.
-      if (place.run(limited({"--version"})).ending != test::Ending{}) continue;
+      if (work.run(limited({"--version"})).ending != test::Ending{}) continue;
       for (const auto& words : commands()) {
         all.push_back(limited(words));
         all.back().environment["LATHE_CACHE_DIR"] = "";
@@ -74,7 +74,7 @@ void attack_limits(Report& report) {
   const auto wanted = static_cast<std::size_t>(report.options().count);
   const std::size_t step = wanted > 0 ? std::max<std::size_t>(1, all.size() / wanted) : 1;
   for (std::size_t i = report.options().seed % step; i < all.size(); i += step)
-    judge(report, names[i], place.run(all[i]));
+    judge(report, names[i], work.run(all[i]));
 }
 
 }  // namespace lathe::robustness

@@ -119,8 +119,8 @@ std::string Mutator::words(std::string_view text, std::string_view other) {
     // Spaces are no target: a change there means nothing.
     std::size_t at = below(parts.size());
     for (std::size_t tries = 0; tries < 8 && parts[at][0] == ' '; ++tries) at = below(parts.size());
-    const auto place = parts.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto end = place + static_cast<std::ptrdiff_t>(std::min<std::size_t>(1 + below(24), parts.size() - at));
+    const auto work = parts.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = work + static_cast<std::ptrdiff_t>(std::min<std::size_t>(1 + below(24), parts.size() - at));
     switch (below(8)) {
       case 0: parts[at] = edge(); break;
       case 1: parts[at] = parts[below(parts.size())]; break;
@@ -128,10 +128,10 @@ std::string Mutator::words(std::string_view text, std::string_view other) {
         if (!others.empty()) parts[at] = others[below(others.size())];
         break;
       case 3: std::swap(parts[at], parts[below(parts.size())]); break;
-      case 4: parts.erase(place); break;
-      case 5: parts.erase(place, end); break;
+      case 4: parts.erase(work); break;
+      case 5: parts.erase(work, end); break;
       case 6: {
-        const std::vector<std::string> copy(place, end);
+        const std::vector<std::string> copy(work, end);
         parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(below(parts.size() + 1)), copy.begin(), copy.end());
         break;
       }

@@ -35,16 +35,16 @@ std::vector<std::vector<std::string>> talkers() {
 }  // namespace
 
 void attack_streams(Report& report) {
-  const Workplace place(report.options());
-  write_bytes(place / "small.lathe", small_program);
-  write_bytes(place / "text.txt", training_text());
-  const std::string fine_out = (place / "stdout").string(), fine_err = (place / "stderr").string();
+  const WorkFolder work(report.options());
+  write_bytes(work / "small.lathe", small_program);
+  write_bytes(work / "text.txt", training_text());
+  const std::string fine_out = (work / "stdout").string(), fine_err = (work / "stderr").string();
   std::vector<test::Command> all;
   for (const std::vector<std::string>& words : talkers())
     for (const char* in : {"/dev/null", "closed", ".", "small.lathe"})
       for (const std::string& out : {fine_out, std::string("closed"), std::string("/dev/full")})
         for (const std::string& err : {fine_err, std::string("closed"), std::string("/dev/full")}) {
-          test::Command command = place.command(words);
+          test::Command command = work.command(words);
           command.in = in, command.out = out, command.err = err;
           all.push_back(std::move(command));
         }
@@ -52,7 +52,7 @@ void attack_streams(Report& report) {
   const auto wanted = static_cast<std::size_t>(report.options().count);
   const std::size_t step = wanted > 0 ? std::max<std::size_t>(1, all.size() / wanted) : 1;
   for (std::size_t i = report.options().seed % step; i < all.size(); i += step) {
-    const Ran ran = place.run(all[i]);
+    const Ran ran = work.run(all[i]);
     const std::string name = fmt::format("{}, in {}, out {}, err {}", all[i].words.size() > 1 ? all[i].words[1] : "",
                                          all[i].in, all[i].out, all[i].err);
     if (judge(report, name, ran) && all[i].out != fine_out && ran.ending.status == 0)

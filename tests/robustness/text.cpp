@@ -6,7 +6,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/compare.h"
+#include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -17,10 +17,10 @@
 #include "passes/pipeline.h"
 #include "runtime/target.h"
 #include "runtime/target_machine.h"
-#include "tests/fuzz/generator.h"
+#include "tests/fuzz/graph_generator.h"
 #include "tests/robustness/batch.h"
+#include "tests/robustness/known_programs.h"
 #include "tests/robustness/mutate.h"
-#include "tests/robustness/sources.h"
 
 namespace lathe::robustness {
 

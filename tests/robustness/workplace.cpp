@@ -8,7 +8,7 @@
 
 namespace lathe::robustness {
 
-test::Command Workplace::command(std::vector<std::string> arguments) const {
+test::Command WorkFolder::command(std::vector<std::string> arguments) const {
   arguments.insert(arguments.begin(), lathe_.string());
   return {.words = std::move(arguments),
           .folder = folder_.path(),
@@ -20,7 +20,7 @@ test::Command Workplace::command(std::vector<std::string> arguments) const {
           .user = {}};
 }
 
-Ran Workplace::run(const test::Command& command) const {
+Ran WorkFolder::run(const test::Command& command) const {
   const auto text = [&](const std::string& path) {
     return path == folder_ / "stdout" || path == folder_ / "stderr" ? read_bytes(path) : std::string();
   };
@@ -66,8 +66,8 @@ std::vector<std::string> training(int steps, std::vector<std::string> more, cons
   return words;
 }
 
-std::optional<Checkpoint> newest_checkpoint(const Workplace& place) {
-  return CheckpointStore(place / "run" / "checkpoints").load_newest();
+std::optional<Checkpoint> newest_checkpoint(const WorkFolder& work) {
+  return CheckpointStore(work / "run" / "checkpoints").load_newest();
 }
 
 std::string digest(const Checkpoint& checkpoint) {

@@ -24,9 +24,9 @@ struct Ran {
 };
 
 /// A folder in which the command is run, with its compile cache in it.
-class Workplace {
+class WorkFolder {
  public:
-  explicit Workplace(const Options& options) : lathe_(options.lathe) {}
+  explicit WorkFolder(const Options& options) : lathe_(options.lathe) {}
 
   const Folder& folder() const { return folder_; }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
@@ -52,7 +52,7 @@ std::string training_text();
 std::vector<std::string> training(int steps, std::vector<std::string> more = {}, const std::string& folder = "run");
 
 /// The newest checkpoint of the training in the folder "run"; and all tensors of one, as one text to compare.
-std::optional<Checkpoint> newest_checkpoint(const Workplace& place);
+std::optional<Checkpoint> newest_checkpoint(const WorkFolder& work);
 std::string digest(const Checkpoint& checkpoint);
 
 }  // namespace lathe::robustness

@@ -60,10 +60,10 @@ TEST_CASE("runs read and write the caller's memory, with any strides, and give t
   CHECK(tensor_of(y, {5, 64}).same_bits(want));
 
   // The same numbers transposed in the caller's memory, and a result in every second column of wider rows.
-  std::vector<float> turned(64 * 5), wide(5 * 128, -1);
+  std::vector<float> transposed(64 * 5), wide(5 * 128, -1);
   for (std::size_t i = 0; i < 5; ++i)
-    for (std::size_t j = 0; j < 64; ++j) turned[j * 5 + i] = x[i * 64 + j];
-  exe.run(InputRefs{{"x", {f32, {5, 64}, turned.data(), {1, 5}}}},
+    for (std::size_t j = 0; j < 64; ++j) transposed[j * 5 + i] = x[i * 64 + j];
+  exe.run(InputRefs{{"x", {f32, {5, 64}, transposed.data(), {1, 5}}}},
           OutputRefs{{"y", {f32, {5, 64}, wide.data(), {128, 2}}}});
   for (std::size_t i = 0; i < 5; ++i)
     for (std::size_t j = 0; j < 64; ++j) {

@@ -12,7 +12,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/executable.h"
 #include "runtime/threads/thread_pool.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 
 /// The caller's floating-point environment changes no result and stays as it is.
 using namespace lathe;

@@ -64,10 +64,10 @@ TEST_CASE("quantize: halves go to the even number") {
 
 TEST_CASE("quantize: the transpose has columns as rows") {
   const HostTensor matrix = random_matrix(32, 5, bf16);
-  HostTensor turned(bf16, {5, 32});
+  HostTensor transposed(bf16, {5, 32});
   for (std::int64_t i = 0; i < 32; ++i)
-    for (std::int64_t j = 0; j < 5; ++j) turned.set(j * 32 + i, matrix.at({i, j}));
-  const QuantizedMatrix found = quantize(matrix, 16, true), expected = quantize(turned, 16);
+    for (std::int64_t j = 0; j < 5; ++j) transposed.set(j * 32 + i, matrix.at({i, j}));
+  const QuantizedMatrix found = quantize(matrix, 16, true), expected = quantize(transposed, 16);
   CHECK(found.numbers.same_bits(expected.numbers));
   CHECK(found.scales.same_bits(expected.scales));
 }

@@ -16,25 +16,25 @@ using ir::Sample;
 using ir::ValueId;
 
 /// A dim of an operand.
-struct Place {
+struct OperandDim {
   std::size_t operand;
   int dim;
 };
 
-std::vector<Place> places_of(const Sample& sample) {
-  std::vector<Place> places;
+std::vector<OperandDim> dims_of(const Sample& sample) {
+  std::vector<OperandDim> operand_dims;
   for (std::size_t i = 0; i < sample.operands.size(); ++i)
     for (std::size_t d = 0; d < sample.operands[i].sizes.size(); ++d)
-      if (sample.operands[i].sizes[d] > 1) places.push_back({i, static_cast<int>(d)});
-  return places;
+      if (sample.operands[i].sizes[d] > 1) operand_dims.push_back({i, static_cast<int>(d)});
+  return operand_dims;
 }
 
-std::int64_t size_at(const Sample& sample, const Place& place) {
-  return sample.operands[place.operand].sizes[static_cast<std::size_t>(place.dim)];
+std::int64_t size_at(const Sample& sample, const OperandDim& operand_dim) {
+  return sample.operands[operand_dim.operand].sizes[static_cast<std::size_t>(operand_dim.dim)];
 }
 
 /// The sample as a graph; the dims at `named` have the names s0, s1, .. .
-ir::Graph named_graph(const Op& op, const Sample& sample, const std::vector<Place>& named) {
+ir::Graph named_graph(const Op& op, const Sample& sample, const std::vector<OperandDim>& named) {
   ir::GraphBuilder builder("sample");
   std::vector<ir::Value> operands;
   for (std::size_t i = 0; i < sample.operands.size(); ++i) {
@@ -57,11 +57,11 @@ struct Tally {
 
 /// Whether a sample divided over `mesh` gives what one process computes, or may refuse: a rule that needs all of a
 /// dim.
-void check(const Op& op, const Sample& sample, const std::vector<Place>& places, const std::string& mesh,
+void check(const Op& op, const Sample& sample, const std::vector<OperandDim>& operand_dims, const std::string& mesh,
            const std::string& splits, std::map<std::string, Tally>& tallies) {
   static const std::set<std::string> may_refuse = {"shard_gather", "shard_repeat", "shard_divide", "shard_lookup",
                                                    "shard_axis"};
-  const ir::Graph graph = named_graph(op, sample, places);
+  const ir::Graph graph = named_graph(op, sample, operand_dims);
   Tally& tally = tallies[std::string(op.name.value)];
   CAPTURE(mesh, splits, ir::print(graph));
   std::optional<Sharded> sharded;
@@ -94,10 +94,10 @@ void for_each_plain_sample(F f) {
 TEST_CASE("shard: every op with any dim split gives what one process computes") {
   std::map<std::string, Tally> tallies;
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
-    for (const Place& place : places_of(sample))
+    for (const OperandDim& operand_dim : dims_of(sample))
       for (const std::int64_t ranks : {2, 3, 4})
-        if (size_at(sample, place) % ranks == 0)
-          check(op, sample, {place}, fmt::format("m={}", ranks), "s0:m", tallies);
+        if (size_at(sample, operand_dim) % ranks == 0)
+          check(op, sample, {operand_dim}, fmt::format("m={}", ranks), "s0:m", tallies);
   });
   int seen = 0;
   for (const auto& [name, tally] : tallies) {
@@ -113,12 +113,12 @@ TEST_CASE("shard: every op with any dim split gives what one process computes") 
 TEST_CASE("shard: every op with two dims split over two axes gives what one process computes") {
   std::map<std::string, Tally> tallies;
   for_each_plain_sample([&](const Op& op, const Sample& sample) {
-    const std::vector<Place> places = places_of(sample);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      for (std::size_t j = 0; j < places.size(); ++j) {
-        const std::int64_t a = size_at(sample, places[i]), b = size_at(sample, places[j]);
+    const std::vector<OperandDim> operand_dims = dims_of(sample);
+    for (std::size_t i = 0; i < operand_dims.size(); ++i)
+      for (std::size_t j = 0; j < operand_dims.size(); ++j) {
+        const std::int64_t a = size_at(sample, operand_dims[i]), b = size_at(sample, operand_dims[j]);
         if (i == j || a > 4 || b > 4) continue;
-        check(op, sample, {places[i], places[j]}, fmt::format("m={},n={}", a, b), "s0:m,s1:n", tallies);
+        check(op, sample, {operand_dims[i], operand_dims[j]}, fmt::format("m={},n={}", a, b), "s0:m,s1:n", tallies);
       }
   });
   int seen = 0;

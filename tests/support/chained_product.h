@@ -38,18 +38,17 @@ struct ChainedParts {
 
   void fill(kernel::Value t, kernel::Value column, kernel::Value slot) const {
     using namespace kernel;
-    for (int panel = 0; panel < 4; ++panel) {
-      const Buffer to = panel == 0 ? keys : values;
-      const Value first = panel == 0 ? slot * panel_elements : (slot * 3 + (panel - 1)) * panel_elements;
-      const int from = panel == 0 ? 0 : depth + (panel - 1) * 64, end = panel == 0 ? depth : line;
+    for (int tile = 0; tile < 4; ++tile) {
+      const Buffer to = tile == 0 ? keys : values;
+      const Value first = tile == 0 ? slot * swizzled_elements : (slot * 3 + (tile - 1)) * swizzled_elements;
+      const int from = tile == 0 ? 0 : depth + (tile - 1) * 64, end = tile == 0 ? depth : line;
       if (p.boxes) {
-        copy_box(b, to, first, panel == 0 ? key_map : value_map,
-                 {b.index(panel == 0 ? 0 : (panel - 1) * 64), column});
+        copy_box(b, to, first, tile == 0 ? key_map : value_map, {b.index(tile == 0 ? 0 : (tile - 1) * 64), column});
         continue;
       }
-      b.for_loop(t - consumers, panel_elements / 8, warpgroup_threads, [&](Value n) {
+      b.for_loop(t - consumers, swizzled_elements / 8, warpgroup_threads, [&](Value n) {
         const Value at = n / 8, element = n % 8 * 8, inside = column + at < columns && element + from < end;
-        async_copy(b, to, first + panel_place(b, at, element), right, (column + at) * line + element + from,
+        async_copy(b, to, first + swizzled_offset(b, at, element), right, (column + at) * line + element + from,
                    b.select(inside, b.index(8), b.index(0)));
       });
     }
@@ -59,20 +58,20 @@ struct ChainedParts {
     using namespace kernel;
     using Mistake = ChainedProduct::Mistake;
     b.set(scores, b.constant(f32, 0, 32));
-    wgmma(b, scores, {rows, 0}, {keys, slot * panel_elements}, depth);
+    wgmma(b, scores, {rows, 0}, {keys, slot * swizzled_elements}, depth);
     const Var all[] = {scores, sums, few};
     if (p.mistake != Mistake::not_waited) wait_sums(b, all);
     Value weights = b.cast(b.get(scores) * 0.125, p.dtype);
     if (p.mistake == Mistake::of_a_variable) weights = b.get(b.var(weights));
     if (p.mistake == Mistake::stored_late) b.store(rows, 0, b.constant(p.dtype, 0));
-    wgmma(b, sums, weights, {values, slot * 3 * panel_elements, true});
-    wgmma(b, few, weights, {values, (slot * 3 + 2) * panel_elements, true});
+    wgmma(b, sums, weights, {values, slot * 3 * swizzled_elements, true});
+    wgmma(b, few, weights, {values, (slot * 3 + 2) * swizzled_elements, true});
   }
 
   void store(kernel::Value t, kernel::Var sums, int first) const {
     using namespace kernel;
     for (int i = 0; i < sums.type.lanes; i += 2) {
-      const SumPlace at = wgmma_sum_position(0, i);
+      const AccumulatorPosition at = wgmma_sum_position(0, i);
       const Value row = t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column + first;
       b.store(out, row * ChainedProduct::values + column, b.slice(b.get(sums), i, 2));
     }
@@ -109,17 +108,17 @@ inline kernel::Kernel chained_product(const ChainedProduct& p) {
   const Buffer left = b.buffer("left", p.dtype, Access::read), right = b.buffer("right", p.dtype, Access::read),
                out = b.buffer("sums", f32, Access::write);
   const Value columns = b.dim("columns");
-  const auto shared = [&](int panels, const char* name) {
-    return b.alloc(p.dtype, panels * panel_elements, Space::shared, name);
+  const auto shared = [&](int tiles, const char* name) {
+    return b.alloc(p.dtype, tiles * swizzled_elements, Space::shared, name);
   };
   const Buffer rows = shared(1, "rows"), keys = shared(stages, "keys"), values = shared(stages * 3, "values");
   const int key_map = b.tensor_map(right, {.offset = 0, .dims = {{depth, 1, 64}, {columns, line, 64}}});
   const int value_map = b.tensor_map(right, {.offset = depth, .dims = {{144, 1, 64}, {columns, line, 64}}});
   const ChainedParts parts{b, p, right, out, rows, keys, values, columns, key_map, value_map};
   const auto thread = [&](Value t) {
-    b.for_loop(t, panel_elements / 8, 2 * consumers, [&](Value n) {
+    b.for_loop(t, swizzled_elements / 8, 2 * consumers, [&](Value n) {
       const Value at = n / 8, element = n % 8 * 8, inside = b.broadcast(element < depth, 8);
-      b.store(rows, panel_place(b, at, element), b.load(left, at * depth + element, 8, inside));
+      b.store(rows, swizzled_offset(b, at, element), b.load(left, at * depth + element, 8, inside));
     });
     parts.pipeline(t, left, stages);
   };

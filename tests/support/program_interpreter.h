@@ -6,7 +6,7 @@
 #include "ir/kernel/interpreter.h"
 #include "ir/machine/cpu_info.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/options.h"
+#include "passes/lowering/lower_options.h"
 #include "passes/lowering/program.h"
 
 namespace lathe::test {

@@ -9,8 +9,8 @@ namespace lathe::test {
 /// out; k, from one row of x and of a pair of k of y to the next.
 /// In slices both lie in blocks, and the lines of x and y do not count. Lines ahead are asked for beyond the end of
 /// x.
-inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line_of_sums = 40, bool sliced = false,
-                                 int prefetch_lines = 0) {
+inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line_of_sums = 40,
+                                 bool split_bf16 = false, int prefetch_lines = 0) {
   using namespace kernel;
   Builder b("tiles");
   const Buffer c = b.buffer("c", f32, Access::read), x = b.buffer("x", bf16, Access::read),
@@ -22,8 +22,9 @@ inline kernel::Kernel tile_block(int rows, int columns, bool continues, int line
       for (int n = 0; continues && n < columns; n += 16)
         b.store(sums, m * line_of_sums + n, b.load(c, m * columns + n, 16));
     });
-    tile_mma(b, {rows, columns, continues, sliced, 1 << 20, prefetch_lines}, {sums, 0, line_of_sums},
-             {x, 0, sliced ? b.index(tile_depth) : x_line}, {y, 0, sliced ? b.index(2 * tile_depth) : y_line}, k);
+    tile_mma(b, {rows, columns, continues, split_bf16, 1 << 20, prefetch_lines}, {sums, 0, line_of_sums},
+             {x, 0, split_bf16 ? b.index(tile_depth) : x_line}, {y, 0, split_bf16 ? b.index(2 * tile_depth) : y_line},
+             k);
     b.for_loop(0, rows, 1, [&](Value m) {
       for (int n = 0; n < columns; n += 16) b.store(out, m * columns + n, b.load(sums, m * line_of_sums + n, 16));
     });

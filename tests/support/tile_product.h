@@ -51,7 +51,7 @@ inline kernel::Kernel tile_product(const TileProduct& p) {
       b.barrier();
     });
     for (int i = 0; i < lanes; i += 2) {
-      const SumPlace at = sum_place(p.right_rows, 0, i);
+      const AccumulatorPosition at = accumulator_position(p.right_rows, 0, i);
       const Value row = t / 4 + at.row, column = t % 4 * 2 + at.column;
       b.store(out, row * p.right_rows + column, b.slice(b.get(sums), i, 2));
     }

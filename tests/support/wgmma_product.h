@@ -2,7 +2,7 @@
 
 #include "ir/kernel/machine/async_copy.h"
 #include "ir/kernel/machine/copy_box.h"
-#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 
 /// A product by a warpgroup's operations alone: sums[64 * tiles, 128] = left * right^T, filled by 128 threads and
@@ -14,13 +14,13 @@ struct WgmmaProduct {
   bool left_transposed = false, right_transposed = false;  ///< [k, rows] instead of [rows, k] in memory
   enum class Mistake {
     none,
-    straight_lines,    ///< pieces of lines are not swapped
-    panels_exchanged,  ///< of the right operand
-    next_slot,         ///< the use reads the slot after its own
-    one_slot,          ///< all turns fill the same memory
-    half_filled,       ///< the right operand's second panel is forgotten
-    read_outside,      ///< a user reads a stage after it
-    not_waited,        ///< the sums are read while products may be under way
+    straight_lines,   ///< pieces of lines are not swapped
+    tiles_exchanged,  ///< of the right operand
+    next_slot,        ///< the use reads the slot after its own
+    one_slot,         ///< all turns fill the same memory
+    half_filled,      ///< the right operand's second tile is forgotten
+    read_outside,     ///< a user reads a stage after it
+    not_waited,       ///< the sums are read while products may be under way
   };
   Mistake mistake = Mistake::none;
   int tiles = 1;                                 ///< below each other, one after the other in one pipeline
@@ -34,39 +34,39 @@ struct WgmmaOperand {
   bool transposed;
   kernel::Buffer memory, shared;
   kernel::Value k, line;   ///< the elements of a line in memory
-  int rows, panels;        ///< of a stage: whole panels
+  int rows, swizzled;      ///< of a stage: whole swizzled
   int map = kernel::none;  ///< of boxes
 
-  int stage() const { return rows / kernel::panel_side * kernel::panel_elements; }
+  int stage() const { return rows / kernel::swizzle_side * kernel::swizzled_elements; }
 
   /// `all_rows`: of the tensor, as far as they matter.
   void map_boxes(int all_rows) {
     const kernel::Value count = b.index(all_rows);
     map = b.tensor_map(memory, {.offset = 0,
-                                .dims = {{transposed ? count : k, 1, kernel::panel_side},
-                                         {transposed ? k : count, line, transposed ? kernel::panel_side : rows}}});
+                                .dims = {{transposed ? count : k, 1, kernel::swizzle_side},
+                                         {transposed ? k : count, line, transposed ? kernel::swizzle_side : rows}}});
   }
 
   void copy_boxes(kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
     if (!transposed) return copy_box(b, shared, slot * stage(), map, {first_k, first_row});
-    for (int panel = 0; panel < panels; ++panel)
-      copy_box(b, shared, slot * stage() + panel * kernel::panel_elements, map,
-               {first_row + panel * kernel::panel_side, first_k});
+    for (int tile = 0; tile < swizzled; ++tile)
+      copy_box(b, shared, slot * stage() + tile * kernel::swizzled_elements, map,
+               {first_row + tile * kernel::swizzle_side, first_k});
   }
 
   /// The share of one of the group's threads.
   void copy(kernel::Value thread, kernel::Value first_row, kernel::Value first_k, kernel::Value slot) const {
     using kernel::Value;
     using Mistake = WgmmaProduct::Mistake;
-    constexpr int side = kernel::panel_side, pieces = kernel::panel_elements / 8;
+    constexpr int side = kernel::swizzle_side, pieces = kernel::swizzled_elements / 8;
     if (map != kernel::none) return copy_boxes(first_row, first_k, slot);
-    b.for_loop(thread, panels * pieces, kernel::warpgroup_threads, [&](Value number) {
-      const Value panel = number / pieces, at_line = number / 8 % side, element = number % 8 * 8;
-      const Value inside =
-          mistake == Mistake::straight_lines ? at_line * side + element : kernel::panel_place(b, at_line, element);
-      const Value at = mistake == Mistake::panels_exchanged ? (panels - 1) - panel : panel;
-      const Value to = slot * stage() + at * kernel::panel_elements + inside;
-      const Value row = first_row + panel * side + (transposed ? element : at_line);
+    b.for_loop(thread, swizzled * pieces, kernel::warpgroup_threads, [&](Value number) {
+      const Value tile = number / pieces, at_line = number / 8 % side, element = number % 8 * 8;
+      const Value inside = mistake == Mistake::straight_lines ? at_line * side + element
+                                                              : kernel::swizzled_offset(b, at_line, element);
+      const Value at = mistake == Mistake::tiles_exchanged ? (swizzled - 1) - tile : tile;
+      const Value to = slot * stage() + at * kernel::swizzled_elements + inside;
+      const Value row = first_row + tile * side + (transposed ? element : at_line);
       const Value column = first_k + (transposed ? at_line : element);
       if (transposed)
         async_copy(b, shared, to, memory, column * line + row, b.select(column < k, b.index(8), b.index(0)));
@@ -86,8 +86,8 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
   const Buffer left_memory = b.buffer("left", p.dtype, Access::read),
                right_memory = b.buffer("right", p.dtype, Access::read), out = b.buffer("sums", f32, Access::write);
   const Value k = b.dim("k"), left_line = b.dim("left_line"), right_line = b.dim("right_line");
-  const auto shared = [&](int panels, const char* name) {
-    return b.alloc(p.dtype, stages * panels * panel_elements, Space::shared, name);
+  const auto shared = [&](int swizzled, const char* name) {
+    return b.alloc(p.dtype, stages * swizzled * swizzled_elements, Space::shared, name);
   };
   WgmmaOperand left{b, p.mistake, p.left_transposed, left_memory, shared(1, "a"), k, left_line, wgmma_rows, 1};
   WgmmaOperand right{b,
@@ -119,7 +119,7 @@ inline kernel::Kernel wgmma_product(const WgmmaProduct& p) {
     if (p.mistake != Mistake::not_waited) wait_sums(b, {&sums, 1});
     if (p.mistake == Mistake::read_outside) b.store(out, t, b.cast(b.load(left.shared, t), f32));
     for (int i = 0; i < 64; i += 2) {
-      const SumPlace at = wgmma_sum_position(0, i);
+      const AccumulatorPosition at = wgmma_sum_position(0, i);
       const Value row = first_row + t / 32 * 16 + t % 32 / 4 + at.row, column = t % 4 * 2 + at.column;
       b.store(out, row * wgmma_columns + column, b.slice(b.get(sums), i, 2));
     }

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ir/tensor/builder.h"
-#include "ir/tensor/compare.h"
+#include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/text/printer.h"
 #include "tests/tensor/support.h"
 

@@ -1,6 +1,6 @@
 #include <map>
 
-#include "ir/tensor/compare.h"
+#include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"

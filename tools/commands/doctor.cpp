@@ -17,7 +17,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
-#include "tools/target.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 

@@ -13,7 +13,7 @@
 #include "tools/files.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
-#include "tools/target.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 

@@ -10,10 +10,10 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
-#include "tools/precision.h"
+#include "tools/precision_option.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/streams.h"
-#include "tools/target.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 

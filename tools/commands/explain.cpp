@@ -14,8 +14,8 @@
 #include "tools/commands/commands.h"
 #include "tools/files.h"
 #include "tools/memory_budget.h"
-#include "tools/precision.h"
-#include "tools/target.h"
+#include "tools/precision_option.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 

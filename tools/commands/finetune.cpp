@@ -4,9 +4,9 @@
 #include "tools/environment.h"
 #include "tools/finetune/fine_tuning.h"
 #include "tools/memory_budget.h"
-#include "tools/precision.h"
+#include "tools/precision_option.h"
 #include "tools/pretrained/model_directory.h"
-#include "tools/target.h"
+#include "tools/target_option.h"
 
 namespace lathe::tools {
 

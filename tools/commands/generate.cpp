@@ -11,7 +11,7 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"
-#include "tools/precision.h"
+#include "tools/precision_option.h"
 #include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"

@@ -13,9 +13,9 @@
 #include "tools/execute.h"
 #include "tools/files.h"
 #include "tools/memory_budget.h"
-#include "tools/precision.h"
-#include "tools/target.h"
-#include "tools/tune.h"
+#include "tools/precision_option.h"
+#include "tools/target_option.h"
+#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

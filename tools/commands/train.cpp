@@ -4,10 +4,10 @@
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/memory_budget.h"
-#include "tools/precision.h"
-#include "tools/target.h"
+#include "tools/precision_option.h"
+#include "tools/target_option.h"
 #include "tools/train/text_training.h"
-#include "tools/tune.h"
+#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

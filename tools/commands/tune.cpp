@@ -1,4 +1,4 @@
-#include "tools/tune.h"
+#include "tools/tune_option.h"
 
 #include <fmt/core.h>
 

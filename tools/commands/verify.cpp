@@ -13,7 +13,7 @@
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"
-#include "tools/precision.h"
+#include "tools/precision_option.h"
 
 namespace lathe::tools {
 

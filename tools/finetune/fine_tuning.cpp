@@ -24,7 +24,7 @@
 #include "tools/pretrained/model_directory.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
-#include "tools/target.h"
+#include "tools/target_option.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/progress.h"
 #include "tools/train/stopped_run.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "runtime/parameters/parameters.h"
-#include "tools/train/language_model.h"
+#include "tools/train/model_settings.h"
 #include "tools/train/text_codec.h"
 
 namespace lathe::tools {

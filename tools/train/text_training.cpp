@@ -17,14 +17,14 @@
 #include "tools/memory_budget.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
-#include "tools/target.h"
+#include "tools/target_option.h"
 #include "tools/train/loss_curve.h"
 #include "tools/train/model_folder.h"
 #include "tools/train/progress.h"
 #include "tools/train/stopped_run.h"
 #include "tools/train/text_codec.h"
 #include "tools/train/training_text.h"
-#include "tools/tune.h"
+#include "tools/tune_option.h"
 
 namespace lathe::tools {
 

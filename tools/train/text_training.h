@@ -4,8 +4,8 @@
 #include <string>
 
 #include "frontend/decoding.h"
-#include "passes/lowering/options.h"
-#include "tools/train/language_model.h"
+#include "passes/lowering/lower_options.h"
+#include "tools/train/model_settings.h"
 
 namespace lathe::tools {
 

@@ -18,7 +18,7 @@ class KernelText {
   virtual std::string arg(std::size_t i) const = 0;
   /// A value as it is written before, or an index of shared memory, which fits 32 bits.
   virtual std::string value(kernel::ValueId id) const = 0;
-  virtual std::string narrow(kernel::ValueId id) const = 0;
+  virtual std::string int32(kernel::ValueId id) const = 0;
   virtual const std::string& buffer(kernel::BufferId id) const = 0;
   virtual const std::string& var(kernel::VarId id) const = 0;
   virtual const std::string& map(int number) const = 0;

@@ -12,8 +12,8 @@ namespace {
 std::string mma_text(const kernel::Instruction& in, const KernelText& k) {
   const auto s = kernel::Mma::of(in);
   const auto matrix = [&](const kernel::SharedOperand& m) {
-    return fmt::format("{}({}, {}, {})", m.transposed ? "transposed" : "matrix", k.buffer(m.buffer),
-                       k.narrow(m.first), k.narrow(m.line));
+    return fmt::format("{}({}, {}, {})", m.transposed ? "transposed" : "matrix", k.buffer(m.buffer), k.int32(m.first),
+                       k.int32(m.stride));
   };
   return fmt::format("mma<{}, {}>({}, {}, {})", s.left.rows, s.right.rows, matrix(s.left), matrix(s.right),
                      k.value(s.sums));

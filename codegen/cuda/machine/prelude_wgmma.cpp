@@ -10,31 +10,31 @@ namespace lathe::cuda::detail {
 //     at bits 0, 16 and 32; base offset at bit 49, 0 where swizzled patterns begin at multiples of 1024 bytes;
 //     128-byte swizzle as 1 at bit 62. Rows contiguous along k take the stride from 8 rows to the next 8; elements
 //     contiguous along rows ("MN-major", transposed) take the leading offset from 64 rows to the next 64 and the
-//     stride from 8 k to the next 8; each is 1024 or 8192 bytes here alike, for panels are 64 x 64;
+//     stride from 8 k to the next 8; each is 1024 or 8192 bytes here alike, for tiles are 64 x 64;
 //   "wgmma.fence": before the first product, and where registers of sums or of A were accessed in between;
 //   "wgmma.commit_group", "wgmma.wait_group": registers, those of A too, are not touched before the wait;
 //   "Async proxy": what threads store is shown to wgmma by fence.proxy.async of the threads that stored it.
 std::string_view prelude_wgmma() {
   return R"cuda(
-// ---- tensor cores of sm_90a: the 128 threads of a warpgroup multiply panels that lie in shared memory ----
+// ---- tensor cores of sm_90a: the 128 threads of a warpgroup multiply tiles that lie in shared memory ----
 
-/// Lines of 64 elements, 64 of them a panel; of each line the piece of 16 bytes number i stands at i ^ (line % 8).
+/// Lines of 64 elements, 64 of them a tile; of each line the piece of 16 bytes number i stands at i ^ (line % 8).
 template <class T, bool is_transposed>
-struct Panels {
+struct SwizzledTiles {
   const T* first;
 };
 template <class T>
-LATHE_FUNCTION Panels<T, false> panels(const T* p, i32 first) {
+LATHE_FUNCTION SwizzledTiles<T, false> tiles(const T* p, i32 first) {
   return {p + first};
 }
 template <class T>
-LATHE_FUNCTION Panels<T, true> transposed_panels(const T* p, i32 first) {
+LATHE_FUNCTION SwizzledTiles<T, true> transposed_tiles(const T* p, i32 first) {
   return {p + first};
 }
 
-/// What wgmma is told of an operand: its address; from one panel to the next, 8192 bytes; from 8 lines to the next 8,
+/// What wgmma is told of an operand: its address; from one tile to the next, 8192 bytes; from 8 lines to the next 8,
 /// 1024 bytes; the 128-byte swizzle. All but the last in units of 16 bytes.
-LATHE_FUNCTION u64 panel_descriptor(const void* first) {
+LATHE_FUNCTION u64 tile_descriptor(const void* first) {
   return u64(shared_address(first) % (1 << 18) / 16) | u64(8192 / 16) << 16 | u64(1024 / 16) << 32 | u64(1) << 62;
 }
 /// From there to the next 16 elements that are summed over: along a line, or lines.
@@ -72,7 +72,7 @@ LATHE_FUNCTION u64 next_sixteen() {
 
 /// sum[64 x 2 lanes] += a[64 x 16] * b[16 x 2 lanes], started
 template <class T, int lanes, bool A, bool B>
-LATHE_FUNCTION void wgmma_of_panels(f32* sum, u64 a, u64 b) {
+LATHE_FUNCTION void wgmma_of_tiles(f32* sum, u64 a, u64 b) {
 #ifdef __CUDA_ARCH__
 #define LATHE_OPERANDS "l"(a), "l"(b), "n"(A), "n"(B)
   if constexpr (lanes == 8) {
@@ -146,17 +146,17 @@ LATHE_FUNCTION void wait_wgmma() {
 /// which a warp has. A thread's sums are those of mma of 16 rows; they stay where they are, and nobody else touches
 /// them before a wait.
 template <int depth = 64, int lanes, class T, bool A, bool B>
-LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, Panels<T, A> left, Panels<T, B> right) {
-  const u64 a = panel_descriptor(left.first), b = panel_descriptor(right.first);
+LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, SwizzledTiles<T, A> left, SwizzledTiles<T, B> right) {
+  const u64 a = tile_descriptor(left.first), b = tile_descriptor(right.first);
   fence_wgmma();
 #pragma unroll
   for (int k = 0; k < depth / 16; ++k)
-    wgmma_of_panels<T, lanes, A, B>(sums.lane, a + k * next_sixteen<A>(), b + k * next_sixteen<B>());
+    wgmma_of_tiles<T, lanes, A, B>(sums.lane, a + k * next_sixteen<A>(), b + k * next_sixteen<B>());
 }
 /// The same of a left operand that the threads hold, places as of sums: 4 elements of each 16 x 8.
 template <int lanes, int held, class T, bool B>
-LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, const vec<T, held>& left, Panels<T, B> right) {
-  const u64 b = panel_descriptor(right.first);
+LATHE_FUNCTION void wgmma(vec<f32, lanes>& sums, const vec<T, held>& left, SwizzledTiles<T, B> right) {
+  const u64 b = tile_descriptor(right.first);
   u32 a[held / 2];
 #pragma unroll
   for (int i = 0; i < held / 2; ++i) {

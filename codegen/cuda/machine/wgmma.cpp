@@ -13,13 +13,13 @@ namespace {
 std::string wgmma_text(const kernel::Instruction& in, const KernelText& k) {
   const auto s = kernel::Wgmma::of(in);
   const bool of_value = s.left_value != kernel::none;
-  const auto panels = [&](const kernel::SharedOperand& m) {
-    return fmt::format("{}({}, {})", m.transposed ? "transposed_panels" : "panels", k.buffer(m.buffer),
-                       k.narrow(m.first));
+  const auto tiles = [&](const kernel::SharedOperand& m) {
+    return fmt::format("{}({}, {})", m.transposed ? "transposed_tiles" : "tiles", k.buffer(m.buffer),
+                       k.int32(m.first));
   };
   const std::string depth = of_value || s.depth == kernel::wgmma_depth ? "" : fmt::format("<{}>", s.depth);
-  return fmt::format("wgmma{}({}, {}, {})", depth, k.var(s.sums), of_value ? k.value(s.left_value) : panels(s.left),
-                     panels(s.right));
+  return fmt::format("wgmma{}({}, {}, {})", depth, k.var(s.sums), of_value ? k.value(s.left_value) : tiles(s.left),
+                     tiles(s.right));
 }
 
 std::string wait_sums_text(const kernel::Instruction& in, const KernelText& k) {
@@ -28,7 +28,7 @@ std::string wait_sums_text(const kernel::Instruction& in, const KernelText& k) {
   return fmt::format("pipeline.{}({})", k.in_consumers() ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
 }
 
-constexpr std::string_view wgmma_words[] = {"panels", "transposed_panels", "wgmma", "touch", "fence_wgmma"};
+constexpr std::string_view wgmma_words[] = {"tiles", "transposed_tiles", "wgmma", "touch", "fence_wgmma"};
 constexpr MachineHook wgmma_table[] = {{&kernel::wgmma_record, wgmma_text},
                                        {&kernel::wait_sums_record, wait_sums_text}};
 

@@ -45,8 +45,8 @@ Value* multiply_pairs(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* a, Val
   return sum;
 }
 
-/// As evaluate_slice has it, in the upper halves of the lanes. What several slices share is computed once (GVN).
-Value* slice_bits(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* x, std::int64_t slice) {
+/// As evaluate_bf16_term has it, in the upper halves of the lanes. What several terms share is computed once (GVN).
+Value* term_bits(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* x, std::int64_t term) {
   llvm::Type* type = scalars.like(x, code.getInt32Ty());
   const auto integer = [&](std::uint32_t n) { return llvm::ConstantInt::get(type, n); };
   const auto real = [&](Value* bits) { return code.CreateBitCast(bits, x->getType()); };
@@ -54,14 +54,14 @@ Value* slice_bits(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* x, std::in
     return code.CreateAnd(code.CreateAdd(code.CreateBitCast(value, type), integer(0x8000)), integer(0xffff0000));
   };
   Value* first = nearest(x);
-  if (slice == 0) return first;
-  Value* rest = code.CreateFSub(x, real(first));
-  Value* second = nearest(rest);
-  return slice == 1 ? second : code.CreateBitCast(code.CreateFSub(rest, real(second)), type);
+  if (term == 0) return first;
+  Value* remainder = code.CreateFSub(x, real(first));
+  Value* second = nearest(remainder);
+  return term == 1 ? second : code.CreateBitCast(code.CreateFSub(remainder, real(second)), type);
 }
 
-Value* slices_of(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* a, Value* b, std::int64_t slice) {
-  Value *even = slice_bits(scalars, code, a, slice), *odd = slice_bits(scalars, code, b, slice);
+Value* terms_of(ScalarOps& scalars, llvm::IRBuilder<>& code, Value* a, Value* b, std::int64_t term) {
+  Value *even = term_bits(scalars, code, a, term), *odd = term_bits(scalars, code, b, term);
   llvm::Type* type = even->getType();
   Value* pairs = code.CreateOr(code.CreateLShr(even, llvm::ConstantInt::get(type, 16)),
                                code.CreateAnd(odd, llvm::ConstantInt::get(type, 0xffff0000)));
@@ -76,13 +76,13 @@ Value* emit_dot_pairs(const kernel::Instruction& in, KernelCode& kernel) {
                         kernel.value(s.sum));
 }
 
-Value* emit_bf16_slices(const kernel::Instruction& in, KernelCode& kernel) {
-  const auto s = kernel::Bf16Slices::of(in);
-  return slices_of(kernel.scalars(), kernel.builder(), kernel.value(s.a), kernel.value(s.b), s.slice);
+Value* emit_split_bf16(const kernel::Instruction& in, KernelCode& kernel) {
+  const auto s = kernel::SplitBf16::of(in);
+  return terms_of(kernel.scalars(), kernel.builder(), kernel.value(s.a), kernel.value(s.b), s.term);
 }
 
 constexpr MachineHook pair_table[] = {{&kernel::dot_pairs_record, emit_dot_pairs},
-                                      {&kernel::bf16_slices_record, emit_bf16_slices}};
+                                      {&kernel::split_bf16_record, emit_split_bf16}};
 
 }  // namespace
 

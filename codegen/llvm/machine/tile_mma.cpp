@@ -17,9 +17,10 @@ constexpr int f32_bytes = 4, bf16_bytes = 2;
 
 int sum_tile(int row, int column) { return 2 * row + column; }
 
-/// A matrix in memory: its first element, and how far it is from one line to the next, in elements, inside in bytes.
+/// A matrix in memory: its first element, and how far it is from one stride to the next, in elements, inside in
+/// bytes.
 struct TileMatrix {
-  llvm::Value *first = nullptr, *line = nullptr;
+  llvm::Value *first = nullptr, *stride = nullptr;
 };
 
 /// Emits a tile_mma as AMX instructions. Of the eight tile registers, all of 16 rows of 64 bytes, 0 to 3 are sums,
@@ -32,19 +33,19 @@ class TileOps {
   void configure();
   /// Leaves the thread as one that has never used the registers.
   void release();
-  /// ahead: where the lines lie that mma asks for; null if it asks for none.
+  /// prefetched: where the lines lie that mma asks for; null if it asks for none.
   void multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left, const TileMatrix& right,
-                llvm::Value* depth, llvm::Value* ahead);
+                llvm::Value* depth, llvm::Value* prefetched);
 
  private:
   void call(llvm::Intrinsic::ID id, llvm::ArrayRef<int> registers);
-  void access(llvm::Intrinsic::ID id, int tile, llvm::Value* at, llvm::Value* line);
-  void load(int tile, llvm::Value* at, llvm::Value* line);
+  void access(llvm::Intrinsic::ID id, int tile, llvm::Value* at, llvm::Value* stride);
+  void load(int tile, llvm::Value* at, llvm::Value* stride);
   llvm::Value* times(llvm::Value* value, int by);
   void ask_for_lines(llvm::Value* from, int first, int last);
   void step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right);
-  void step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k,
-                      llvm::Value* ahead);
+  void split_bf16_step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, llvm::Value* k,
+                       llvm::Value* prefetched);
 
   llvm::IRBuilder<>& b_;
 };
@@ -72,11 +73,11 @@ void TileOps::call(llvm::Intrinsic::ID id, llvm::ArrayRef<int> registers) {
   b_.CreateIntrinsic(id, {}, numbers);
 }
 
-void TileOps::access(llvm::Intrinsic::ID id, int tile, Value* at, Value* line) {
-  b_.CreateIntrinsic(id, {}, {b_.getInt8(static_cast<std::uint8_t>(tile)), at, line});
+void TileOps::access(llvm::Intrinsic::ID id, int tile, Value* at, Value* stride) {
+  b_.CreateIntrinsic(id, {}, {b_.getInt8(static_cast<std::uint8_t>(tile)), at, stride});
 }
 
-void TileOps::load(int tile, Value* at, Value* line) { access(llvm::Intrinsic::x86_tileloadd64, tile, at, line); }
+void TileOps::load(int tile, Value* at, Value* stride) { access(llvm::Intrinsic::x86_tileloadd64, tile, at, stride); }
 
 Value* TileOps::times(Value* value, int by) {
   return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
@@ -85,62 +86,63 @@ Value* TileOps::times(Value* value, int by) {
 /// Asks for lines first .. last of 64 bytes to come as far as L2: L1 is full of what is multiplied meanwhile.
 void TileOps::ask_for_lines(Value* from, int first, int last) {
   constexpr unsigned to_read = 0, level_2 = 2, data = 1;
-  for (int line = first; line < last; ++line)
+  for (int stride = first; stride < last; ++stride)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))),
+                       {b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(stride * row_bytes))),
                         b_.getInt32(to_read), b_.getInt32(level_2), b_.getInt32(data)});
 }
 
-/// 32 k, or one slice of them, from these addresses on. A load stands just before the first product that wants it, so
+/// 32 k, or one term of them, from these addresses on. A load stands just before the first product that wants it, so
 /// that products run beside the loads. An operand without an address is the last step's.
 void TileOps::step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right) {
   const int rows = mma.rows / tile_side, columns = mma.columns / tile_side;
   for (int i = 0; i < rows; ++i) {
-    if (left.first) load(first_left + i, b_.CreatePtrAdd(left.first, times(left.line, i * tile_side)), left.line);
+    if (left.first) load(first_left + i, b_.CreatePtrAdd(left.first, times(left.stride, i * tile_side)), left.stride);
     for (int j = 0; j < columns; ++j) {
       if (i == 0 && right.first)
         load(first_right + j, b_.CreatePtrAdd(right.first, b_.getInt64(static_cast<std::uint64_t>(j * row_bytes))),
-             right.line);
+             right.stride);
       call(llvm::Intrinsic::x86_tdpbf16ps, {sum_tile(i, j), first_left + i, first_right + j});
     }
   }
 }
 
-/// All products of slices of 32 k, and between them a share each of what is asked for ahead.
-void TileOps::step_of_slices(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k,
-                             Value* ahead) {
-  constexpr int bytes = bf16_bytes * kernel::slice_elements;
-  Value* done = times(b_.CreateUDiv(k, b_.getInt64(tile_depth)), kernel::tile_slices * bytes);
-  const auto slice = [&](const TileMatrix& m, int s, int before) {
-    if (s == before) return TileMatrix{nullptr, m.line};
+/// All products of terms of 32 k, and between them a share each of what is asked for prefetched.
+void TileOps::split_bf16_step(const kernel::TileMma& mma, const TileMatrix& left, const TileMatrix& right, Value* k,
+                              Value* prefetched) {
+  constexpr int bytes = bf16_bytes * kernel::term_elements;
+  Value* done = times(b_.CreateUDiv(k, b_.getInt64(tile_depth)), kernel::bf16_terms * bytes);
+  const auto term = [&](const TileMatrix& m, int s, int before) {
+    if (s == before) return TileMatrix{nullptr, m.stride};
     Value* at = b_.CreatePtrAdd(b_.CreatePtrAdd(m.first, done), b_.getInt64(static_cast<std::uint64_t>(s * bytes)));
-    return TileMatrix{at, m.line};
+    return TileMatrix{at, m.stride};
   };
-  kernel::SliceProduct before{-1, -1};
-  constexpr int products = std::size(kernel::slice_products);
+  kernel::TermProduct before{-1, -1};
+  constexpr int products = std::size(kernel::term_products);
   for (int i = 0; i < products; ++i) {
-    const kernel::SliceProduct& p = kernel::slice_products[i];
-    if (ahead) ask_for_lines(ahead, mma.prefetch_lines * i / products, mma.prefetch_lines * (i + 1) / products);
-    step(mma, slice(left, p.left, before.left), slice(right, p.right, before.right));
+    const kernel::TermProduct& p = kernel::term_products[i];
+    if (prefetched)
+      ask_for_lines(prefetched, mma.prefetch_lines * i / products, mma.prefetch_lines * (i + 1) / products);
+    step(mma, term(left, p.left, before.left), term(right, p.right, before.right));
     before = p;
   }
 }
 
 void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const TileMatrix& left,
-                       const TileMatrix& right, Value* depth, Value* ahead) {
-  const auto in_bytes = [&](const TileMatrix& m, int size) { return TileMatrix{m.first, times(m.line, size)}; };
+                       const TileMatrix& right, Value* depth, Value* prefetched) {
+  const auto in_bytes = [&](const TileMatrix& m, int size) { return TileMatrix{m.first, times(m.stride, size)}; };
   const TileMatrix to = in_bytes(sums, f32_bytes), from_left = in_bytes(left, bf16_bytes),
                    from_right = in_bytes(right, bf16_bytes);
   const auto for_sums = [&](auto body) {
     for (int i = 0; i < mma.rows / tile_side; ++i)
       for (int j = 0; j < mma.columns / tile_side; ++j) {
-        Value* row = b_.CreatePtrAdd(to.first, times(to.line, i * tile_side));
+        Value* row = b_.CreatePtrAdd(to.first, times(to.stride, i * tile_side));
         body(sum_tile(i, j), b_.CreatePtrAdd(row, b_.getInt64(static_cast<std::uint64_t>(j * row_bytes))));
       }
   };
   for_sums([&](int tile, Value* at) {
     if (mma.continues)
-      load(tile, at, to.line);
+      load(tile, at, to.stride);
     else
       call(llvm::Intrinsic::x86_tilezero, {tile});
   });
@@ -152,31 +154,31 @@ void TileOps::multiply(const kernel::TileMma& mma, const TileMatrix& sums, const
   b_.SetInsertPoint(body);
   llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2, "k");
   k->addIncoming(b_.getInt64(0), before);
-  if (ahead) {
+  if (prefetched) {
     Value* step = b_.CreateUDiv(k, b_.getInt64(tile_depth));
-    ahead = b_.CreatePtrAdd(ahead, times(step, mma.prefetch_lines * row_bytes));
+    prefetched = b_.CreatePtrAdd(prefetched, times(step, mma.prefetch_lines * row_bytes));
   }
-  if (mma.sliced)
-    step_of_slices(mma, from_left, from_right, k, ahead);
+  if (mma.split_bf16)
+    split_bf16_step(mma, from_left, from_right, k, prefetched);
   else
-    step(mma, {b_.CreatePtrAdd(left.first, times(k, bf16_bytes)), from_left.line},
-         {b_.CreatePtrAdd(right.first, b_.CreateMul(b_.CreateLShr(k, 1), from_right.line)), from_right.line});
-  if (ahead && !mma.sliced) ask_for_lines(ahead, 0, mma.prefetch_lines);
+    step(mma, {b_.CreatePtrAdd(left.first, times(k, bf16_bytes)), from_left.stride},
+         {b_.CreatePtrAdd(right.first, b_.CreateMul(b_.CreateLShr(k, 1), from_right.stride)), from_right.stride});
+  if (prefetched && !mma.split_bf16) ask_for_lines(prefetched, 0, mma.prefetch_lines);
   Value* next = b_.CreateAdd(k, b_.getInt64(tile_depth));
   k->addIncoming(next, body);
   b_.CreateCondBr(b_.CreateICmpSLT(next, depth), body, after);
   b_.SetInsertPoint(after);
-  for_sums([&](int tile, Value* at) { access(llvm::Intrinsic::x86_tilestored64, tile, at, to.line); });
+  for_sums([&](int tile, Value* at) { access(llvm::Intrinsic::x86_tilestored64, tile, at, to.stride); });
 }
 
 llvm::Value* emit_tile_mma(const kernel::Instruction& in, KernelCode& kernel) {
   const auto s = kernel::TileMma::of(in);
   const auto matrix = [&](const kernel::TileMma::Matrix& m) {
-    return TileMatrix{kernel.address(m.buffer, m.first), kernel.value(m.line)};
+    return TileMatrix{kernel.address(m.buffer, m.first), kernel.value(m.stride)};
   };
-  Value* ahead = s.prefetch == kernel::none ? nullptr : kernel.address(s.left.buffer, s.prefetch);
+  Value* prefetched = s.prefetch == kernel::none ? nullptr : kernel.address(s.left.buffer, s.prefetch);
   const TileMatrix right = matrix(s.right), left = matrix(s.left), sums = matrix(s.sums);
-  TileOps(kernel.builder()).multiply(s, sums, left, right, kernel.value(s.depth), ahead);
+  TileOps(kernel.builder()).multiply(s, sums, left, right, kernel.value(s.depth), prefetched);
   return nullptr;
 }
 

@@ -29,7 +29,7 @@ void AsyncCopy::verify(const MachineRules& rules) const {
                 "an async_copy from {}, which is no parameter that is only read", source.name);
   rules.require(target.dtype == source.dtype && target.dtype != boolean, "copy_buffers", "an async_copy of {} to {}",
                 name(source.dtype), name(target.dtype));
-  rules.require(rules.place.thread_loops > 0, "copy_place", "an async_copy outside the thread loops");
+  rules.require(rules.context.thread_loops > 0, "copy_context", "an async_copy outside the thread loops");
 }
 
 std::string AsyncCopy::text(const MachineText& text) const {
@@ -63,7 +63,7 @@ CommitCopies CommitCopies::of(const Instruction&) { return {}; }
 Instruction CommitCopies::instruction() const { return machine_instruction({.record = &commit_copies_record}, {}); }
 
 void CommitCopies::verify(const MachineRules& rules) const {
-  rules.require(rules.place.thread_loops > 0, "copy_place", "a commit_copies outside the thread loops");
+  rules.require(rules.context.thread_loops > 0, "copy_context", "a commit_copies outside the thread loops");
 }
 
 std::string CommitCopies::text(const MachineText&) const { return "commit_copies"; }
@@ -81,7 +81,7 @@ Instruction WaitCopies::instruction() const {
 }
 
 void WaitCopies::verify(const MachineRules& rules) const {
-  rules.require(rules.place.thread_loops > 0, "copy_place", "a wait_copies outside the thread loops");
+  rules.require(rules.context.thread_loops > 0, "copy_context", "a wait_copies outside the thread loops");
   rules.require(pending >= 0 && pending < 8, "copy_groups", "a wait for all but {} groups", pending);
 }
 

@@ -1,7 +1,7 @@
 #include "ir/kernel/machine/copy_box.h"
 
-#include "ir/kernel/machine/panels.h"
 #include "ir/kernel/machine/run.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 
 namespace lathe::kernel {
 
@@ -10,7 +10,7 @@ constinit const MachineRecord copy_box_record = machine_record<CopyBox>({.name =
                                                                          .buffers = {1, 1},
                                                                          .of_map = true,
                                                                          .fills = Fills::first_producer,
-                                                                         .shared_alignment = panel_alignment});
+                                                                         .shared_alignment = swizzle_alignment});
 
 CopyBox CopyBox::of(const Instruction& in) {
   return {in.machine->buffers[0].id, in.args[0], in.machine->map, {in.args.begin() + 1, in.args.end()}};
@@ -32,10 +32,10 @@ void CopyBox::verify(const MachineRules& rules) const {
   rules.want(to_index, {i64, 1}, "the index of a copy_box");
   for (const ValueId id : at) rules.want(id, {i64, 1}, "a coordinate of a copy_box");
   const Instruction& first = rules.value(to_index);
-  rules.require(first.op != Opcode::constant || first.integer % (panel_alignment / 2) == 0, "alignment",
+  rules.require(first.op != Opcode::constant || first.integer % (swizzle_alignment / 2) == 0, "alignment",
                 "a copy_box to {}[{}], which is no multiple of {} bytes", target.name, first.integer,
-                panel_alignment);
-  rules.require(rules.place.producers > 0 && rules.place.branches == 0, "copy_place",
+                swizzle_alignment);
+  rules.require(rules.context.producers > 0 && rules.context.branches == 0, "copy_context",
                 "a copy_box in a branch or outside the producer of a stage");
 }
 
@@ -54,7 +54,7 @@ struct MappedTensor {
   std::vector<std::int64_t> sizes, strides;
 };
 
-/// The elements of a box, as they lie in panels. Throws for an offset or stride that is no multiple of 16 bytes.
+/// The elements of a box, as they lie in tiles. Throws for an offset or stride that is no multiple of 16 bytes.
 std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>& box,
                              const std::vector<std::int64_t>& at, const Actor& actor) {
   tensor.from.check_alignment(16, tensor.offset);
@@ -62,22 +62,22 @@ std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>&
     if (stride % 8 != 0)
       tensor.from.fail(fmt::format("a map of {} by {}, no multiple of 16 bytes", tensor.from.info->name, stride),
                        "alignment");
-  int lines = 1;
-  for (std::size_t d = 1; d < box.size(); ++d) lines *= box[d];
-  std::vector<Scalar> values(static_cast<std::size_t>(lines * panel_side));
-  for (int line = 0; line < lines; ++line) {
+  int rows = 1;
+  for (std::size_t d = 1; d < box.size(); ++d) rows *= box[d];
+  std::vector<Scalar> values(static_cast<std::size_t>(rows * swizzle_side));
+  for (int row = 0; row < rows; ++row) {
     std::int64_t first = tensor.offset;
     bool inside = true;
-    for (std::size_t d = 1, rest = static_cast<std::size_t>(line); d < box.size(); ++d) {
+    for (std::size_t d = 1, remainder = static_cast<std::size_t>(row); d < box.size(); ++d) {
       const auto count = static_cast<std::size_t>(box[d]);
-      const std::int64_t place = at[d] + static_cast<std::int64_t>(rest % count);
-      inside = inside && place >= 0 && place < tensor.sizes[d];
-      first += place * tensor.strides[d - 1];
-      rest /= count;
+      const std::int64_t index = at[d] + static_cast<std::int64_t>(remainder % count);
+      inside = inside && index >= 0 && index < tensor.sizes[d];
+      first += index * tensor.strides[d - 1];
+      remainder /= count;
     }
-    for (int e = 0; inside && e < panel_side; ++e)
-      if (const std::int64_t place = at[0] + e; place >= 0 && place < tensor.sizes[0])
-        values[static_cast<std::size_t>(panel_place(line, e))] = tensor.from.load(first + place, actor);
+    for (int e = 0; inside && e < swizzle_side; ++e)
+      if (const std::int64_t index = at[0] + e; index >= 0 && index < tensor.sizes[0])
+        values[static_cast<std::size_t>(swizzled_offset(row, e))] = tensor.from.load(first + index, actor);
   }
   return values;
 }
@@ -90,7 +90,7 @@ void CopyBox::interpret(const MachineRun& run, ValueId, Thread& t) const {
   const Target target = run.target(to, t);
   const MappedTensor from{run.target(boxes.from, t), run.integer(boxes.offset, t), run.integers(boxes.sizes, t),
                           run.integers(boxes.strides, t)};
-  target.check_alignment(panel_alignment, run.integer(to_index, t));
+  target.check_alignment(swizzle_alignment, run.integer(to_index, t));
   const Actor actor = run.actor(t);
   t.copies.start(t.scratch[static_cast<std::size_t>(to)], target, run.integer(to_index, t),
                  read_box(from, boxes.box, run.integers(at, t), actor), actor);

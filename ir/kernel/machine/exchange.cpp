@@ -16,8 +16,8 @@ void FromLane::verify(const MachineRules& rules) const {
   want(rules.kernel, type, {type.scalar, 1}, "a from_lane");
   rules.want(value, type, "the operand of from_lane");
   rules.want(lane, {i64, 1}, "the lane of from_lane");
-  rules.require(rules.place.warp_loops > 0, "warp_threads", "a from_lane outside a thread.x loop of whole warps");
-  rules.require(rules.place.branches == 0, "warp_place", "a from_lane in a branch");
+  rules.require(rules.context.warp_loops > 0, "warp_threads", "a from_lane outside a thread.x loop of whole warps");
+  rules.require(rules.context.branches == 0, "warp_context", "a from_lane in a branch");
 }
 
 std::string FromLane::text(const MachineText& text) const { return plain_text("from_lane", {value, lane}, text); }
@@ -51,9 +51,9 @@ Instruction FromConsumers::instruction() const {
 void FromConsumers::verify(const MachineRules& rules) const {
   want(rules.kernel, type, {boolean, 1}, "a from_consumers");
   rules.want(value, type, "the operand of from_consumers");
-  const MachinePlace& place = rules.place;
-  rules.require(place.pipelines > 0 && place.consumers + place.producers == 0 && place.branches == 0,
-                "consumers_place", "a from_consumers in a branch, a stage or outside a pipeline");
+  const MachineContext& context = rules.context;
+  rules.require(context.pipelines > 0 && context.consumers + context.producers == 0 && context.branches == 0,
+                "consumers_context", "a from_consumers in a branch, a stage or outside a pipeline");
 }
 
 std::string FromConsumers::text(const MachineText& text) const { return plain_text("from_consumers", {value}, text); }

@@ -9,9 +9,9 @@ namespace lathe::kernel {
 inline constexpr int mma_depth = 16;
 
 /// sums + left * right^T over 16 elements, of a tile of left.rows x right.rows sums that the 32 threads of a warp
-/// hold in f32 together (sum_place). An operand has a multiple of 16 rows; element (row, k) is buffer[first + row *
-/// line + k], or where it lies transposed buffer[first + k * line + row]; `first` and `line` are multiples of 8
-/// elements, equal in all threads of a warp.
+/// hold in f32 together (accumulator_position). An operand has a multiple of 16 rows; element (row, k) is
+/// buffer[first + row * stride + k], or where it lies transposed buffer[first + k * stride + row]; `first` and
+/// `stride` are multiples of 8 elements, equal in all threads of a warp.
 struct Mma {
   Type type{};
   SharedOperand left{}, right{};
@@ -25,10 +25,10 @@ struct Mma {
 };
 extern const MachineRecord mma_record;
 
-/// An operand of mma: where element (0, 0) is, and how far it is from one line to the next.
+/// An operand of mma: where element (0, 0) is, and how far it is from one stride to the next.
 struct MmaOperand {
   Buffer buffer;
-  Builder::Bound first, line;
+  Builder::Bound first, stride;
   int rows = 0;
   bool transposed = false;
 };

@@ -38,10 +38,10 @@ enum class Fills : std::uint8_t { nothing, each_producer, first_producer };
 /// one has waited for them.
 enum class OfSums : std::uint8_t { nothing, adds_later, waits };
 
-/// An access of a block in memory: elements first + row * line + column.
+/// An access of a block in memory: elements first + row * stride + column.
 struct BlockAccess {
   MachineBuffer of{};
-  ValueId first = none, line = none;
+  ValueId first = none, stride = none;
   int rows = 1, columns = 1;
 };
 
@@ -60,7 +60,7 @@ struct MachineTraits {
 };
 
 /// How many of what stand around a statement.
-struct MachinePlace {
+struct MachineContext {
   int thread_loops = 0;
   int warp_loops = 0;  ///< of whole warps
   int branches = 0, pipelines = 0, producers = 0, consumers = 0;
@@ -70,7 +70,7 @@ struct MachinePlace {
 struct MachineRules {
   const Kernel& kernel;
   const Instruction& in;
-  const MachinePlace& place;
+  const MachineContext& context;
 
   template <class... Args>
   void require(bool condition, std::string_view label, fmt::format_string<Args...> text, Args&&... args) const {

@@ -13,14 +13,14 @@ Scalar evaluate_dot_pair(const Scalar* a, const Scalar* b, Scalar c) {
   return {.real = sum};
 }
 
-Scalar evaluate_slice(Scalar x, std::int64_t slice) {
+Scalar evaluate_bf16_term(Scalar x, std::int64_t term) {
   constexpr std::uint32_t high = 0xffff0000, half = 0x8000;
   const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
   const auto nearest = [&](float value) { return std::bit_cast<float>((bits(value) + half) & high); };
   const auto value = static_cast<float>(x.real);
-  const float first = nearest(value), rest = value - first, second = nearest(rest);
-  const float slices[] = {first, second, rest - second};
-  return {.real = std::bit_cast<float>(bits(slices[slice]) & high)};
+  const float first = nearest(value), remainder = value - first, second = nearest(remainder);
+  const float terms[] = {first, second, remainder - second};
+  return {.real = std::bit_cast<float>(bits(terms[term]) & high)};
 }
 
 constinit const MachineRecord dot_pairs_record =
@@ -52,35 +52,35 @@ Value dot_pairs(Builder& builder, Value a, Value b, Value sum) {
   return builder.machine(DotPairs{sum.type, a.id, b.id, sum.id}.instruction());
 }
 
-constinit const MachineRecord bf16_slices_record = machine_record<Bf16Slices>(
-    {.name = "bf16_slices", .args = {2, 2}, .attributes = 1, .gives_value = true, .is_pure = true});
+constinit const MachineRecord split_bf16_record = machine_record<SplitBf16>(
+    {.name = "split_bf16", .args = {2, 2}, .attributes = 1, .gives_value = true, .is_pure = true});
 
-Bf16Slices Bf16Slices::of(const Instruction& in) {
+SplitBf16 SplitBf16::of(const Instruction& in) {
   return {in.type, in.args[0], in.args[1], in.machine->attributes[0]};
 }
-Instruction Bf16Slices::instruction() const {
-  return machine_instruction({.record = &bf16_slices_record, .attributes = {slice}}, {a, b}, type);
+Instruction SplitBf16::instruction() const {
+  return machine_instruction({.record = &split_bf16_record, .attributes = {term}}, {a, b}, type);
 }
 
-void Bf16Slices::verify(const MachineRules& rules) const {
-  for (const ValueId from : {a, b}) rules.want(from, {f32, type.lanes / 2}, "an operand of bf16_slices");
-  want(rules.kernel, type, {bf16, rules.value(a).type.lanes * 2}, "a bf16_slices");
-  rules.require(slice >= 0 && slice < tile_slices, "tile_slices", "slice {} of an f32", slice);
+void SplitBf16::verify(const MachineRules& rules) const {
+  for (const ValueId from : {a, b}) rules.want(from, {f32, type.lanes / 2}, "an operand of split_bf16");
+  want(rules.kernel, type, {bf16, rules.value(a).type.lanes * 2}, "a split_bf16");
+  rules.require(term >= 0 && term < bf16_terms, "bf16_terms", "term {} of an f32", term);
 }
 
-std::string Bf16Slices::text(const MachineText& text) const {
-  return plain_text(fmt::format("bf16_slices.{}", slice), {a, b}, text);
+std::string SplitBf16::text(const MachineText& text) const {
+  return plain_text(fmt::format("split_bf16.{}", term), {a, b}, text);
 }
 
-void Bf16Slices::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+void SplitBf16::interpret(const MachineRun& run, ValueId id, Thread& t) const {
   const Scalar *even = run.lanes(a, t), *odd = run.lanes(b, t);
   Scalar* out = run.lanes(id, t);
-  for (int i = 0; i < type.lanes; ++i) out[i] = evaluate_slice((i % 2 ? odd : even)[i / 2], slice);
+  for (int i = 0; i < type.lanes; ++i) out[i] = evaluate_bf16_term((i % 2 ? odd : even)[i / 2], term);
 }
 
-Value bf16_slices(Builder& builder, Value a, Value b, int slice) {
-  require(a.type == b.type && a.type.scalar == f32, "bf16_slices of {}, {}", to_string(a.type), to_string(b.type));
-  return builder.machine(Bf16Slices{{bf16, 2 * a.type.lanes}, a.id, b.id, slice}.instruction());
+Value split_bf16(Builder& builder, Value a, Value b, int term) {
+  require(a.type == b.type && a.type.scalar == f32, "split_bf16 of {}, {}", to_string(a.type), to_string(b.type));
+  return builder.machine(SplitBf16{{bf16, 2 * a.type.lanes}, a.id, b.id, term}.instruction());
 }
 
 }  // namespace lathe::kernel

@@ -4,7 +4,7 @@
 
 namespace lathe::kernel {
 
-SumPlace sum_place(int columns, int lane, int index) {
+AccumulatorPosition accumulator_position(int columns, int lane, int index) {
   const int tile = index / 4, across = columns / 8;  // tiles of 16 x 8, row by row; four sums of each a thread
   return {tile / across * 16 + index % 4 / 2 * 8 + lane / 4, tile % across * 8 + lane % 4 * 2 + index % 2};
 }
@@ -18,14 +18,16 @@ std::size_t number_among(std::vector<int>& all, int wanted) {
 }
 }  // namespace
 
-void OwnSums::add(SumPlace at) { places.emplace_back(number_among(rows, at.row), number_among(columns, at.column)); }
+void OwnSums::add(AccumulatorPosition at) {
+  positions.emplace_back(number_among(rows, at.row), number_among(columns, at.column));
+}
 
 void OwnSums::multiply(const std::vector<Scalar>& a, const std::vector<Scalar>& b, std::size_t depth,
                        const Scalar* sums, Scalar* out) const {
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
     Scalar sum = sums[i];
     for (std::size_t k = 0; k < depth; ++k)
-      sum = evaluate_fma(f32, a[places[i].first * depth + k], b[places[i].second * depth + k], sum);
+      sum = evaluate_fma(f32, a[positions[i].first * depth + k], b[positions[i].second * depth + k], sum);
     out[i] = sum;
   }
 }

@@ -12,24 +12,24 @@ namespace lathe::kernel {
 /// transposed the other way round.
 struct SharedOperand {
   BufferId buffer = none;
-  ValueId first = none, line = none;  ///< line: from one to the next, of one that does not lie in panels
+  ValueId first = none, stride = none;  ///< stride: from row to row, of one that is not swizzled
   int rows = 0;
   bool transposed = false;
 };
 
 /// Which sum of a tile of `columns` columns is number `index` in the vector of thread `lane` of the warp, as
 /// mma.sync.m16n8k16 lays it out.
-struct SumPlace {
+struct AccumulatorPosition {
   int row = 0, column = 0;
 };
-SumPlace sum_place(int columns, int lane, int index);
+AccumulatorPosition accumulator_position(int columns, int lane, int index);
 
 /// The rows, or columns, of a thread's sums, and of each sum their numbers among these.
 struct OwnSums {
   std::vector<int> rows = {}, columns = {};
-  std::vector<std::pair<std::size_t, std::size_t>> places = {};
+  std::vector<std::pair<std::size_t, std::size_t>> positions = {};
 
-  void add(SumPlace at);
+  void add(AccumulatorPosition at);
   /// out = sums + a * b, where a and b are `depth` elements of each row and column: products in order, each product
   /// and sum rounded once, as fma.
   void multiply(const std::vector<Scalar>& a, const std::vector<Scalar>& b, std::size_t depth, const Scalar* sums,

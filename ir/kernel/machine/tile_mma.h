@@ -7,15 +7,15 @@
 namespace lathe::kernel {
 
 inline constexpr int tile_side = 16, tile_depth = 32;
-inline constexpr int slice_elements = 2 * tile_side * tile_depth;
+inline constexpr int term_elements = 2 * tile_side * tile_depth;
 
-/// The products of slices that make one of f32 to its last bits, least first (Henry, Tang and Heinecke 2019,
+/// The products of terms that make one of f32 to its last bits, least first (Henry, Tang and Heinecke 2019,
 /// "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations"). From one to the
 /// next one operand mostly stays.
-struct SliceProduct {
+struct TermProduct {
   int left, right;
 };
-inline constexpr SliceProduct slice_products[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
+inline constexpr TermProduct term_products[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
 
 /// One sum of a tile_mma after one step, as TDPBF16PS has it: c + (even + odd), where `even` and `odd` are sums of 16
 /// products each, from 0, of the elements of even and odd k in ascending order, one fma a product. All of it in f32,
@@ -24,20 +24,20 @@ inline constexpr SliceProduct slice_products[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}
 Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c);
 
 /// Adds left * right to a block of sums, as AMX's TDPBF16PS does it (evaluate_tile_sum). Element (m, n) of the sums
-/// is sums.buffer[first + m * line + n], of f32; (m, k) of the left operand left.buffer[first + m * line
-/// + k]; (k, n) of the right one, which lies in pairs of k, right.buffer[first + k / 2 * line + 2 * n + k % 2].
+/// is sums.buffer[first + m * stride + n], of f32; (m, k) of the left operand left.buffer[first + m * stride
+/// + k]; (k, n) of the right one, which lies in pairs of k, right.buffer[first + k / 2 * stride + 2 * n + k % 2].
 struct TileMma {
   struct Matrix {
     BufferId buffer = none;
-    ValueId first = none, line = none;
+    ValueId first = none, stride = none;
   };
   Matrix sums{}, left{}, right{};
   int rows = 0, columns = 0;  ///< of the sums: 16 or 32
   ValueId depth = none;       ///< how many k: a multiple of tile_depth
   bool continues = false;     ///< whether it adds to what is there; else to zeros
-  /// Elements are sums of three slices of bf16, of which slice_products are multiplied, in this order for each 32 k.
-  /// Slice s of 32 k is a block of slice_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * slice_elements.
-  bool sliced = false;
+  /// Elements are sums of three terms of bf16, of which term_products are multiplied, in this order for each 32 k.
+  /// Term s of 32 k is a block of term_elements with lines of 32 and of 64, at (k / 32 * 3 + s) * term_elements.
+  bool split_bf16 = false;
   /// For every tile_depth k the caches are asked for so many lines of 64 bytes more of the left operand's buffer,
   /// from element `prefetch` on, which may be out of bounds. Nothing is asked for where it is none.
   ValueId prefetch = none;
@@ -57,11 +57,11 @@ extern const MachineRecord tile_mma_record;
 struct TileBlock {
   int rows = 32, columns = 32;
   bool continues = false;
-  bool sliced = false;
+  bool split_bf16 = false;
   Builder::Bound prefetch = 0;  ///< with prefetch_lines: see TileMma
   int prefetch_lines = 0;       ///< of 64 bytes for every 32 k; 0: nothing is asked for
 };
-void tile_mma(Builder& builder, const TileBlock& block, const Builder::Lines& sums, const Builder::Lines& left,
-              const Builder::Lines& right, Builder::Bound depth);
+void tile_mma(Builder& builder, const TileBlock& block, const Builder::Rows& sums, const Builder::Rows& left,
+              const Builder::Rows& right, Builder::Bound depth);
 
 }  // namespace lathe::kernel

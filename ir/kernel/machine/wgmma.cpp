@@ -7,10 +7,10 @@
 
 namespace lathe::kernel {
 
-SumPlace wgmma_sum_position(int thread, int index) {
-  SumPlace place = sum_place(wgmma_columns, thread % warp_threads, index);
-  place.row += thread / warp_threads * (wgmma_rows * warp_threads / warpgroup_threads);
-  return place;
+AccumulatorPosition wgmma_sum_position(int thread, int index) {
+  AccumulatorPosition position = accumulator_position(wgmma_columns, thread % warp_threads, index);
+  position.row += thread / warp_threads * (wgmma_rows * warp_threads / warpgroup_threads);
+  return position;
 }
 
 constinit const MachineRecord wgmma_record = machine_record<Wgmma>({.name = "wgmma",
@@ -20,10 +20,10 @@ constinit const MachineRecord wgmma_record = machine_record<Wgmma>({.name = "wgm
                                                                     .attributes = 4,
                                                                     .together = Together::warpgroup,
                                                                     .sums = OfSums::adds_later,
-                                                                    .shared_alignment = panel_alignment});
+                                                                    .shared_alignment = swizzle_alignment});
 
-/// Values: the first panel of the right operand, and that of the left one or the left value. Buffers: the right
-/// operand's, and that of a left panel.
+/// Values: the first tile of the right operand, and that of the left one or the left value. Buffers: the right
+/// operand's, and that of a left tile.
 Wgmma Wgmma::of(const Instruction& in) {
   const MachineOp& op = *in.machine;
   Wgmma s{.sums = op.vars[0], .depth = static_cast<int>(op.attributes[0])};
@@ -52,14 +52,14 @@ void Wgmma::verify(const MachineRules& rules) const {
   const DType dtype = rules.buffer(right.buffer).dtype;
   for (const SharedOperand& m : {left, right}) {
     if (m.buffer == none) continue;
-    rules.want(m.first, {i64, 1}, "a place of a wgmma");
+    rules.want(m.first, {i64, 1}, "an offset of a wgmma");
     const BufferInfo& buffer = rules.buffer(m.buffer);
     rules.require(buffer.space == Space::shared, "mma_operands", "a wgmma of {}, which is not shared", buffer.name);
     rules.require((buffer.dtype == bf16 || buffer.dtype == f16) && buffer.dtype == dtype, "mma_types",
                   "a wgmma of {}", name(buffer.dtype));
     const Instruction& at = rules.value(m.first);
-    rules.require(at.op != Opcode::constant || at.integer % (panel_alignment / 2) == 0, "alignment",
-                  "a wgmma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, panel_alignment);
+    rules.require(at.op != Opcode::constant || at.integer % (swizzle_alignment / 2) == 0, "alignment",
+                  "a wgmma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, swizzle_alignment);
   }
   const Type type = rules.kernel.vars[static_cast<std::size_t>(sums)].type;
   const int columns = right.rows;
@@ -72,36 +72,38 @@ void Wgmma::verify(const MachineRules& rules) const {
     rules.require(rules.value(left_value).op != Opcode::get, "mma_operands",
                   "a wgmma of a variable, which may be set while it is under way");
   }
-  rules.require(rules.place.branches == 0 && rules.place.consumers > 0, "warpgroup_place",
+  rules.require(rules.context.branches == 0 && rules.context.consumers > 0, "warpgroup_context",
                 "a wgmma in a branch or outside the use of a stage");
 }
 
 std::string Wgmma::text(const MachineText& text) const {
-  const auto panels = [&](const SharedOperand& m) {
+  const auto tiles = [&](const SharedOperand& m) {
     return fmt::format("{}[{}]{}", text.buffer(m.buffer), text.value(m.first), m.transposed ? "^T" : "");
   };
   std::string result = fmt::format("wgmma {} += {}, {}", text.var(sums),
-                                   left_value == none ? panels(left) : text.value(left_value), panels(right));
+                                   left_value == none ? tiles(left) : text.value(left_value), tiles(right));
   if (depth != wgmma_depth) result += fmt::format(" depth {}", depth);
   return result;
 }
 
 namespace {
 
-/// `depth` elements of each row of panels. Throws for a panel that is no multiple of 1024 bytes.
-std::vector<Scalar> read_panels(const SharedOperand& operand, int depth, const std::vector<int>& rows,
-                                const MachineRun& run, Thread& t) {
+/// `depth` elements of each row of tiles. Throws for a tile that is no multiple of 1024 bytes.
+std::vector<Scalar> read_swizzled(const SharedOperand& operand, int depth, const std::vector<int>& rows,
+                                  const MachineRun& run, Thread& t) {
   const Target buffer = run.target(operand.buffer, t);
   const std::int64_t first = run.integer(operand.first, t);
-  if (first % (panel_alignment / 2) != 0)
-    buffer.fail(fmt::format("a wgmma of {}[{}], no multiple of {} bytes", buffer.info->name, first, panel_alignment),
-                "alignment");
+  if (first % (swizzle_alignment / 2) != 0)
+    buffer.fail(
+        fmt::format("a wgmma of {}[{}], no multiple of {} bytes", buffer.info->name, first, swizzle_alignment),
+        "alignment");
   const Actor actor = run.actor(t);
   std::vector<Scalar> values;
   for (const int row : rows)
     for (int k = 0; k < depth; ++k) {
-      const int inside = row % panel_side, at = operand.transposed ? panel_place(k, inside) : panel_place(inside, k);
-      values.push_back(buffer.load(first + row / panel_side * panel_elements + at, actor));
+      const int inside = row % swizzle_side,
+                at = operand.transposed ? swizzled_offset(k, inside) : swizzled_offset(inside, k);
+      values.push_back(buffer.load(first + row / swizzle_side * swizzled_elements + at, actor));
     }
   return values;
 }
@@ -112,9 +114,9 @@ std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t de
   std::vector<Scalar> elements(rows.size() * depth);
   for (int t = 0; t < warpgroup_threads; ++t)
     for (int i = 0; i < static_cast<int>(depth / 2); ++i) {
-      const SumPlace at = wgmma_sum_position(t, i);
+      const AccumulatorPosition at = wgmma_sum_position(t, i);
       const auto row = std::find(rows.begin(), rows.end(), at.row);
-      if (row == rows.end()) break;  // the first two places are of its two rows
+      if (row == rows.end()) break;  // the first two offsets are of its two rows
       elements[static_cast<std::size_t>(row - rows.begin()) * depth + static_cast<std::size_t>(at.column)] =
           run.lanes(value, *group[static_cast<std::size_t>(t)])[i];
     }
@@ -124,10 +126,10 @@ std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t de
 }  // namespace
 
 void Wgmma::interpret(const MachineRun& run, ValueId, std::span<Thread* const> threads) const {
-  if (threads.size() % warpgroup_threads != 0) run.fail("a wgmma outside a pipeline", "warpgroup_place");
-  std::vector<ValueId> places = {right.first};
-  if (left_value == none) places.push_back(left.first);
-  run.check_same(places, "wgmma", warpgroup_threads, threads);
+  if (threads.size() % warpgroup_threads != 0) run.fail("a wgmma outside a pipeline", "warpgroup_context");
+  std::vector<ValueId> offsets = {right.first};
+  if (left_value == none) offsets.push_back(left.first);
+  run.check_same(offsets, "wgmma", warpgroup_threads, threads);
   for (std::size_t i = 0; i < threads.size(); ++i) {
     Thread& t = *threads[i];
     const std::size_t number = i % warpgroup_threads;
@@ -136,15 +138,15 @@ void Wgmma::interpret(const MachineRun& run, ValueId, std::span<Thread* const> t
     const auto deep = static_cast<std::size_t>(depth);
     const std::vector<Scalar> a =
         left_value == none
-            ? read_panels(left, depth, own.rows, run, t)
+            ? read_swizzled(left, depth, own.rows, run, t)
             : rows_of_threads(own.rows, deep, left_value, run, threads.subspan(i - number, warpgroup_threads));
     Scalar* const all = run.var(sums, t);
-    own.multiply(a, read_panels(right, depth, own.columns, run, t), deep, all, all);
+    own.multiply(a, read_swizzled(right, depth, own.columns, run, t), deep, all, all);
   }
 }
 
-void wgmma(Builder& builder, Var sums, const Panels& left, const Panels& right, int depth) {
-  const auto operand = [&](const Panels& p, int rows) {
+void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right, int depth) {
+  const auto operand = [&](const SwizzledTiles& p, int rows) {
     return SharedOperand{
         .buffer = p.buffer.id, .first = builder.bound(p.first).id, .rows = rows, .transposed = p.transposed};
   };
@@ -153,7 +155,7 @@ void wgmma(Builder& builder, Var sums, const Panels& left, const Panels& right, 
                       .instruction());
 }
 
-void wgmma(Builder& builder, Var sums, Value left, const Panels& right) {
+void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right) {
   builder.machine(Wgmma{.sums = sums.id,
                         .depth = 2 * left.type.lanes,
                         .right = {.buffer = right.buffer.id,
@@ -173,8 +175,8 @@ Instruction WaitSums::instruction() const {
 }
 
 void WaitSums::verify(const MachineRules& rules) const {
-  rules.require(rules.place.branches == 0 && rules.place.pipelines > 0 && rules.place.producers == 0,
-                "warpgroup_place", "a wait_sums in a branch, a producer or outside a pipeline");
+  rules.require(rules.context.branches == 0 && rules.context.pipelines > 0 && rules.context.producers == 0,
+                "warpgroup_context", "a wait_sums in a branch, a producer or outside a pipeline");
 }
 
 std::string WaitSums::text(const MachineText& text) const {

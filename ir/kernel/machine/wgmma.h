@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ir/kernel/builder.h"
-#include "ir/kernel/machine/panels.h"
 #include "ir/kernel/machine/record.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/thread_sums.h"
 
 namespace lathe::kernel {
@@ -12,17 +12,17 @@ inline constexpr int wgmma_rows = 64, wgmma_columns = 128, wgmma_depth = 64;  //
 /// Of the 64 rows of sums that the 128 threads of a warpgroup hold in f32 together, as wgmma.m64nNk16 lays them out:
 /// which one is number `index` in the vector of thread `thread`, however many columns there are, up to 128. Elements
 /// of a left operand that threads hold are laid out alike.
-SumPlace wgmma_sum_position(int thread, int index);
+AccumulatorPosition wgmma_sum_position(int thread, int index);
 
 /// Starts to add left * right^T, `depth` deep (16 to 64), to the sums (wgmma_sum_position) of 64 rows and right.rows
-/// columns (16, 32, 64 or 128) that a warpgroup holds in a variable, f32 of right.rows / 2 lanes. left is a panel,
+/// columns (16, 32, 64 or 128) that a warpgroup holds in a variable, f32 of right.rows / 2 lanes. left is a tile,
 /// right is one, or two behind each other; rows are lines, or elements of lines where the operand is transposed. The
 /// first ones are multiples of 1024 bytes, equal in all threads of a group. What lies there was filled for the stage
 /// that this stands in, or stored before the pipeline, and is kept until the product is done; products are added in
 /// order. From here to a WaitSums of the variable nothing but further products may use it.
 ///
-/// Instead of a panel the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
-/// places as of sums. It is computed anew only after such a wait.
+/// Instead of a tile the left operand may be a value of bf16 or f16, depth / 2 lanes, of which the threads hold
+/// positions as of sums. It is computed anew only after such a wait.
 struct Wgmma {
   VarId sums = none;
   int depth = wgmma_depth;
@@ -49,17 +49,18 @@ struct WaitSums {
 };
 extern const MachineRecord wait_sums_record;
 
-/// An operand of wgmma: where its first panel begins, a multiple of 1024 bytes.
-struct Panels {
+/// An operand of wgmma: where its first tile begins, a multiple of 1024 bytes.
+struct SwizzledTiles {
   Buffer buffer;
   Builder::Bound first;
   bool transposed = false;
 };
 /// Starts sums += left * right^T of 64 rows over `depth` elements, for all threads of a warpgroup together, in the
 /// consumers of a stage. sums: f32, half as many lanes as columns.
-void wgmma(Builder& builder, Var sums, const Panels& left, const Panels& right, int depth = wgmma_depth);
+void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const SwizzledTiles& right,
+           int depth = wgmma_depth);
 /// The same of a left operand that the threads hold, twice as deep as it has lanes.
-void wgmma(Builder& builder, Var sums, Value left, const Panels& right);
+void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right);
 /// Before it such sums are not used.
 void wait_sums(Builder& builder, std::span<const Var> sums);
 

@@ -2,7 +2,7 @@
 
 #include "ir/ops/functional/functional_helpers.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/support/host_tensor.h"
 
 /// What the references of ops that move blocks of elements along one dim have in common.

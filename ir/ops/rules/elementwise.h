@@ -6,7 +6,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 /// What the records of element-wise primitives have in common.
 namespace lathe::ir::ops {

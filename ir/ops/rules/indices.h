@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
 #include "ir/support/host_tensor.h"
 

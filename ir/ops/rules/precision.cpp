@@ -26,8 +26,8 @@ MixedPrecision precision_of_expansion(const Graph& graph, const Node& node) {
   MixedPrecision all = MixedPrecision::follow;
   for (const ValueId id : all_values(alone.graph())) {
     const MixedPrecision one = precision_of(alone.graph(), alone.graph()[id]);
-    if (one == MixedPrecision::wide) return one;
-    if (one == MixedPrecision::narrow) all = one;
+    if (one == MixedPrecision::f32) return one;
+    if (one == MixedPrecision::low_precision) all = one;
   }
   return all;
 }

@@ -7,7 +7,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 
 /// What the records of view ops have in common.

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 
 namespace lathe::ir::rules {
 

@@ -73,7 +73,7 @@ HostTensor evaluate_select(OperandTensors operands, const Sizes& sizes, DType wi
 
 }  // namespace
 
-DType wide_storage(DType dtype) {
+DType evaluation_dtype(DType dtype) {
   if (is_float(dtype)) return f64;
   if (is_integer(dtype) || is_byte(dtype)) return i64;
   return is_complex(dtype) ? c128 : boolean;
@@ -81,7 +81,7 @@ DType wide_storage(DType dtype) {
 
 HostTensor evaluate_elementwise(const Node& node, const Elementwise& meaning, OperandTensors operands,
                                 const Sizes& sizes) {
-  const DType wide = wide_storage(node.type.dtype);
+  const DType wide = evaluation_dtype(node.type.dtype);
   if (meaning.op == ScalarOp::select) return evaluate_select(operands, sizes, wide);
   if (meaning.op == ScalarOp::cast)  // to an integer at once, since it saturates at the ends of its own range
     return operands[0]->cast(wide == i64 ? node.type.dtype : wide).cast(wide);

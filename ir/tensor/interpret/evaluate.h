@@ -13,7 +13,7 @@
 namespace lathe::ir {
 
 /// The dtype in which the interpreter holds values of `dtype`.
-DType wide_storage(DType dtype);
+DType evaluation_dtype(DType dtype);
 
 using OperandTensors = std::span<const HostTensor* const>;
 

@@ -31,7 +31,7 @@ std::vector<std::int32_t> last_readers(const Graph& graph, std::span<const Value
 }
 
 HostTensor settle(HostTensor value, DType dtype, bool round) {
-  const DType wide = wide_storage(dtype);
+  const DType wide = evaluation_dtype(dtype);
   if (dtype == wide || (!round && dtype != i32)) return value;
   return value.cast(dtype).cast(wide);
 }
@@ -63,7 +63,7 @@ class Interpreter {
       if (last[slot(id)] < 0) continue;
       std::vector<const HostTensor*> operands;
       for (const ValueId operand : node.operands) operands.push_back(&*values[slot(operand)]);
-      HostTensor value = argument ? argument->cast(wide_storage(node.type.dtype)) : evaluate(node, operands);
+      HostTensor value = argument ? argument->cast(evaluation_dtype(node.type.dtype)) : evaluate(node, operands);
       if (options_.computed && !argument && !node.op->as<Composite>()) options_.computed(node, operands, value);
       values[slot(id)] = settle(std::move(value), node.type.dtype, options_.round);
       for (const ValueId operand : node.operands)

@@ -42,7 +42,7 @@ std::string excerpt(std::string_view line, std::size_t column, std::size_t lengt
 
 }  // namespace
 
-Source::Place Source::place(std::size_t offset) const {
+Source::LineColumn Source::line_column(std::size_t offset) const {
   const std::string_view before = text_.substr(0, offset);
   const auto newline = before.rfind('\n');
   const std::size_t column = newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
@@ -50,7 +50,7 @@ Source::Place Source::place(std::size_t offset) const {
 }
 
 void Source::fail(std::size_t offset, std::size_t length, std::string_view message, std::string_view hint) const {
-  const Place at = place(offset);
+  const LineColumn at = line_column(offset);
   const std::size_t start = offset - static_cast<std::size_t>(at.column - 1);
   const std::string_view line = text_.substr(start, std::min(text_.find('\n', start), text_.size()) - start);
   std::string under(hint);

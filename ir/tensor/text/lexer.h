@@ -39,10 +39,10 @@ class Source {
   std::string_view text() const { return text_; }
   const std::string& file() const { return file_; }
 
-  struct Place {
+  struct LineColumn {
     int line, column;  ///< from 1; columns count bytes
   };
-  Place place(std::size_t offset) const;
+  LineColumn line_column(std::size_t offset) const;
 
   /// Throws ParseError at bytes offset .. offset+length, with a hint and the line under a caret.
   [[noreturn]] void fail(std::size_t offset, std::size_t length, std::string_view message,

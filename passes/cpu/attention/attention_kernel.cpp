@@ -15,7 +15,7 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -26,12 +26,12 @@ constexpr int point_work = 16;  // what becomes of a score, in multiply-adds
 
 class AttentionKernel {
  public:
-  AttentionKernel(const LoweringContext& lowering, const Region& region, OutputProducts ends)
+  AttentionKernel(const LoweringContext& lowering, const Region& region, OutputProducts wanted)
       : lowering_(lowering),
         domain_(region.domain),
         context_("attention", KernelRole::attention),
         b_(context_.builder),
-        attention_(attention_program(lowering, region, ends)),
+        attention_(attention_program(lowering, region, wanted)),
         emitter_(context_, program_, lowering.buffer_of),
         top_(emitter_, {}),
         lanes_(program_lanes(program_, lowering.vectors())),
@@ -43,24 +43,25 @@ class AttentionKernel {
     for (const AttentionParts::Score& part : parts_.scores)
       scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
     for (const AttentionParts::OutputProduct& part : parts_.outputs)
-      ends_.push_back(std::make_unique<AttentionOutput>(context_, lowering, part, tile(), bounds_, attention_.tiled));
+      outputs_.push_back(
+          std::make_unique<AttentionOutput>(context_, lowering, part, tile(), bounds_, attention_.tiled));
   }
 
   KernelContext::Built run() {
     declare();
     hoist();
-    const Value tasks = context_.dim(parts_.parallel), repeated = context_.dim(parts_.repeated);
+    const Value tasks = context_.dim(parts_.parallel), accumulated = context_.dim(parts_.accumulated);
     if (parts_.sums_over_rows()) {
       b_.parallel_for(0, tasks, 1, [&](Value task) {
-        repeat(task * repeated, repeated,
+        repeat(task * accumulated, accumulated,
                [&](Value result) { block_ > 0 ? blocks(result) : all_row_blocks(result); });
       });
     } else {
       const int step = row_blocks_of_a_task() * block_rows();
       const Value chunks = b_.ceil_div(rows_, step);
-      b_.parallel_for(0, tasks * context_.dim(parts_.serial) * chunks, 1, [&](Value task) {
+      b_.parallel_for(0, tasks * context_.dim(parts_.sequential) * chunks, 1, [&](Value task) {
         const Value first = (chunks - 1 - task % chunks) * step;  // with a diagonal, those with most columns first
-        repeat(task / chunks * repeated, repeated,
+        repeat(task / chunks * accumulated, accumulated,
                [&](Value outer) { row_blocks(outer, first, min(first + step, rows_)); });
       });
     }
@@ -70,14 +71,14 @@ class AttentionKernel {
  private:
   /// body(first + i) for each i below count, in order.
   void repeat(Value first, Value count, const std::function<void(Value)>& body) {
-    if (parts_.repeated.is(1)) return body(first);
+    if (parts_.accumulated.is(1)) return body(first);
     b_.for_loop(0, count, 1, [&](Value i) { body(first + i); });
   }
 
   int block_rows() const { return vectors_ * lanes_; }
   int row_blocks_of_a_task() const {
     if (!attention_.tiled) return usual_row_blocks;
-    const auto rows = (parts_.parallel * parts_.serial * row_count().unnamed()).value();
+    const auto rows = (parts_.parallel * parts_.sequential * row_count().unnamed()).value();
     if (!rows) return tiled_row_blocks / 2;
     const auto each =
         static_cast<int>(std::min<std::int64_t>(*rows / (lowering_.cpu().cores * block_rows()), tiled_row_blocks));
@@ -94,13 +95,14 @@ class AttentionKernel {
   std::set<int> narrow_results() const {
     std::set<int> found;
     for (const AttentionParts::OutputProduct& end : parts_.outputs)
-      if (end.pairs || (end.narrow && attention_.tiled)) found.insert(end.value);
+      if (end.pairs || (end.is_bf16 && attention_.tiled)) found.insert(end.value);
     return found;
   }
 
   bool splits_bf16() const {
-    const auto sliced = [](const auto& product) { return product->tiled()->sliced(); };
-    return std::any_of(scores_.begin(), scores_.end(), sliced) || std::any_of(ends_.begin(), ends_.end(), sliced);
+    const auto is_split = [](const auto& product) { return product->tiled()->split_bf16(); };
+    return std::any_of(scores_.begin(), scores_.end(), is_split) ||
+           std::any_of(outputs_.begin(), outputs_.end(), is_split);
   }
 
   Multiplier multiplier() const {
@@ -113,10 +115,10 @@ class AttentionKernel {
   }
 
   void declare() {
-    std::vector<const PointProgram*> programs = {&program_};
+    std::vector<const ElementwiseProgram*> programs = {&program_};
     for (const auto& score : scores_)
       programs.insert(programs.end(), {&score->part().rows.code.program, &score->part().columns.code.program});
-    for (const auto& end : ends_)
+    for (const auto& end : outputs_)
       programs.insert(programs.end(), {&end->part().epilogue, &end->part().other.code.program});
     declare_buffers(context_, programs, lowering_);
     AttentionScratch scratch(context_, lowering_,
@@ -125,13 +127,13 @@ class AttentionKernel {
                               .block_rows = block_rows(),
                               .tile_rows = tile_rows_,
                               .columns = column_count().unnamed(),
-                              .rows = block_ > 0 ? parts_.serial * row_block_pitch() : Dim(block_rows())});
-    if (attention_.tiled && splits_bf16()) exact_.emplace(b_, scratch.slice_sums());
+                              .rows = block_ > 0 ? parts_.sequential * row_block_pitch() : Dim(block_rows())});
+    if (attention_.tiled && splits_bf16()) exact_.emplace(b_, scratch.split_sums());
     scratch.set_exact(exact_ ? &*exact_ : nullptr);
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
     for (auto& score : scores_) scratch.give_to(*score);
-    for (auto& end : ends_) scratch.give_to(*end);
+    for (auto& end : outputs_) scratch.give_to(*end);
     const RowBlockLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
@@ -140,11 +142,11 @@ class AttentionKernel {
     if (known && *known < block_rows()) return;  // so little is read soon anyway
     for (auto& score : scores_)
       for (OperandLoader* loader : {&score->rows(), &score->columns()}) prefetch(*loader);
-    for (auto& end : ends_) prefetch(end->other());
+    for (auto& end : outputs_) prefetch(end->other());
   }
 
   void prefetch(OperandLoader& loader) {
-    if (block_ == 0 || !loader.operand().by_column) ahead_.add(loader);
+    if (block_ == 0 || !loader.operand().by_column) prefetched_.add(loader);
   }
 
   /// What depends on no index comes ahead of the parallel loop.
@@ -154,7 +156,7 @@ class AttentionKernel {
       score->rows().hoist();
       score->columns().hoist();
     }
-    for (auto& end : ends_) end->other().hoist();
+    for (auto& end : outputs_) end->other().hoist();
   }
 
   // ------------------------------------------------------------------------------------------------------- row
@@ -163,31 +165,31 @@ class AttentionKernel {
   /// Brings the operands of one outer index that are read by column into their places, if they have one.
   void stage(Value outer) {
     for (auto& score : scores_) score->stage_columns(outer, columns_);
-    for (auto& end : ends_) end->stage_columns(outer, columns_);
+    for (auto& end : outputs_) end->stage_columns(outer, columns_);
   }
 
   /// Rows first .. last of one outer index, row block by row block, each with all columns.
   void row_blocks(Value outer, Value first, Value last) {
     stage(outer);
-    const Value magnitude = bounds_.any() ? magnitude_of(outer, first, last) : Value{};
+    const Value largest_score = bounds_.any() ? largest_score_of(outer, first, last) : Value{};
     b_.for_loop(first, last, block_rows(), [&](Value row) {
-      row_block({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, magnitude, {});
+      row_block({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, largest_score, {});
     });
   }
 
   void all_row_blocks(Value result) {
     over_rows([&](AttentionOutput& end) { end.clear(b_.index(0), columns_); });
-    const Value serial = context_.dim(parts_.serial);
-    b_.for_loop(0, serial, 1, [&](Value s) { row_blocks(result * serial + s, b_.index(0), rows_); });
+    const Value sequential = context_.dim(parts_.sequential);
+    b_.for_loop(0, sequential, 1, [&](Value s) { row_blocks(result * sequential + s, b_.index(0), rows_); });
     over_rows([&](AttentionOutput& end) { end.epilogue(result, b_.index(0), columns_, b_.index(0)); });
   }
 
   void over_rows(const std::function<void(AttentionOutput&)>& body) {
-    for (auto& end : ends_)
+    for (auto& end : outputs_)
       if (end->part().over_rows) body(*end);
   }
   void over_columns(const std::function<void(AttentionOutput&)>& body) {
-    for (auto& end : ends_)
+    for (auto& end : outputs_)
       if (!end->part().over_rows) body(*end);
   }
 
@@ -196,19 +198,19 @@ class AttentionKernel {
 
   /// All rows with some columns after the other; the sums over columns stay in memory meanwhile.
   void blocks(Value result) {
-    const Value serial = context_.dim(parts_.serial), pitch = context_.dim(row_block_pitch());
+    const Value sequential = context_.dim(parts_.sequential), pitch = context_.dim(row_block_pitch());
     const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
-      b_.for_loop(0, serial, 1, [&](Value s) { body(result * serial + s, s * pitch); });
+      b_.for_loop(0, sequential, 1, [&](Value s) { body(result * sequential + s, s * pitch); });
     };
-    over_columns([&](AttentionOutput& end) { end.clear(b_.index(0), serial * pitch); });
-    std::optional<kernel::Var> magnitude;
+    over_columns([&](AttentionOutput& end) { end.clear(b_.index(0), sequential * pitch); });
+    std::optional<kernel::Var> largest_score;
     if (bounds_.any()) {
-      magnitude = b_.var(b_.constant(parts_.compute, 1));
+      largest_score = b_.var(b_.constant(parts_.compute, 1));
       each([&](Value outer, Value) {
-        b_.set(*magnitude, max(b_.get(*magnitude), magnitude_of(outer, b_.index(0), rows_)));
+        b_.set(*largest_score, max(b_.get(*largest_score), largest_score_of(outer, b_.index(0), rows_)));
       });
     }
-    const bool once = parts_.serial.is(1);
+    const bool once = parts_.sequential.is(1);
     if (once) stage(result);
     b_.for_loop(0, columns_, block_, [&](Value lo) {
       const Value hi = min(lo + block_, columns_);
@@ -216,8 +218,8 @@ class AttentionKernel {
       each([&](Value outer, Value at) {
         if (!once) stage(outer);
         b_.for_loop(0, rows_, block_rows(), [&](Value row) {
-          row_block({.outer = outer, .row = row, .lo = lo, .hi = hi}, magnitude ? b_.get(*magnitude) : Value{},
-                    at + row);
+          row_block({.outer = outer, .row = row, .lo = lo, .hi = hi},
+                    largest_score ? b_.get(*largest_score) : Value{}, at + row);
         });
       });
       over_rows([&](AttentionOutput& end) { end.epilogue(result, lo, hi - lo, lo); });
@@ -228,67 +230,67 @@ class AttentionKernel {
   }
 
   /// Bounds every score of these rows.
-  Value magnitude_of(Value outer, Value first, Value last) {
+  Value largest_score_of(Value outer, Value first, Value last) {
     std::vector<std::pair<const AttentionOperand*, Value>> known;  // the products share operands
     const auto largest = [&](OperandLoader& loader) {
-      for (const auto& [operand, magnitude] : known)
-        if (same_elements(*operand, loader.operand())) return magnitude;
+      for (const auto& [operand, largest] : known)
+        if (same_elements(*operand, loader.operand())) return largest;
       const bool columns = loader.operand().by_column;
       const Value found =
           largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
       known.emplace_back(&loader.operand(), found);
       return found;
     };
-    return score_magnitude(context_, parts_, bounds_, [&](const AttentionOperand& operand) {
+    return largest_score_bound(context_, parts_, bounds_, [&](const AttentionOperand& operand) {
       const auto is = [&](OperandLoader& loader) { return &loader.operand() == &operand; };
       for (auto& score : scores_)
         for (OperandLoader* loader : {&score->rows(), &score->columns()})
           if (is(*loader)) return largest(*loader);
-      for (auto& end : ends_)
+      for (auto& end : outputs_)
         if (is(end->other())) return largest(end->other());
       throw InternalError("an operand of no product of the attention");
     });
   }
 
   /// Rows from all.row on at the columns of `all`. `at`: where blocks() keeps their sums over columns.
-  void row_block(const RowBlockPosition& all, Value magnitude, std::optional<Value> at) {
+  void row_block(const RowBlockPosition& all, Value largest_score, std::optional<Value> at) {
     const Value count = min(rows_ - all.row, block_rows());
-    RowBlockPosition place = all;
+    RowBlockPosition position = all;
     if (bounds_.any()) {
-      place = guarded_scores(place, count, magnitude);
+      position = skip_columns(position, count, largest_score);
     } else {
-      scores(place, count, [](RowBlockLoops::Rows&) {});
+      scores(position, count, [](RowBlockLoops::Rows&) {});
     }
-    if (attention_.tiled) find_row_ends(place, vectors_);
-    for (auto& end : ends_) {
+    if (attention_.tiled) find_row_ends(position, vectors_);
+    for (auto& end : outputs_) {
       const ScratchMatrix& slot = loops_->slot(end->part().value);
       if (end->part().over_rows) {
-        end->sum_over_rows(slot, place, count);
+        end->sum_over_rows(slot, position, count);
       } else {
-        end->sum_over_columns(slot, place, count, at.value_or(b_.index(0)), at.has_value());
-        if (!at) end->epilogue(place.outer, place.row, count, b_.index(0));
+        end->sum_over_columns(slot, position, count, at.value_or(b_.index(0)), at.has_value());
+        if (!at) end->epilogue(position.outer, position.row, count, b_.index(0));
       }
     }
   }
 
-  /// The scores of a row block and what the point program makes of them; `then` sees its rows. A row block of few
-  /// rows, as short sequences have, is done with fewer vectors.
+  /// The scores of a row block and what the elementwise program makes of them; `then` sees its rows. A row block of
+  /// few rows, as short sequences have, is done with fewer vectors.
   void scores(const RowBlockPosition& row_block, Value count, const std::function<void(RowBlockLoops::Rows&)>& then) {
     const auto with = [&](int vectors) {
-      RowBlockPosition place = row_block;
-      find_row_ends(place, vectors);
+      RowBlockPosition position = row_block;
+      find_row_ends(position, vectors);
       const auto multiply = [&] {
         for (auto& score : scores_) {
-          if (!attention_.tiled) score->pack_rows(place, vectors, rows_);
-          score->multiply(loops_->slot(score->part().value), place, vectors, rows_, columns_, [&](Value column) {
-            if (score == scores_[0]) ahead_.emit(place, column, tile_rows_, block_rows(), rows_);
+          if (!attention_.tiled) score->pack_rows(position, vectors, rows_);
+          score->multiply(loops_->slot(score->part().value), position, vectors, rows_, columns_, [&](Value column) {
+            if (score == scores_[0]) prefetched_.emit(position, column, tile_rows_, block_rows(), rows_);
           });
         }
       };
-      block_ > 0 && bounds_.any() ? b_.if_(place.lo < place.hi, multiply) : multiply();
-      RowBlockLoops::Rows rows = loops_->run(place, rows_, vectors, top_);
+      block_ > 0 && bounds_.any() ? b_.if_(position.lo < position.hi, multiply) : multiply();
+      RowBlockLoops::Rows rows = loops_->run(position, rows_, vectors, top_);
       loops_->store_rows(rows);
-      for (auto& end : ends_) end->keep_divisors(emitter_, rows, columns_);
+      for (auto& end : outputs_) end->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
     if (!attention_.tiled) return few_or_all(1, count, with);
@@ -306,8 +308,8 @@ class AttentionKernel {
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
-  RowBlockPosition guarded_scores(const RowBlockPosition& all, Value count, Value magnitude) {
-    const Value sound = magnitude < magnitude_limit;
+  RowBlockPosition skip_columns(const RowBlockPosition& all, Value count, Value largest_score) {
+    const Value sound = largest_score < score_limit;
     // Whole tiles of columns, so that none hangs over into columns that are left out.
     const auto tiles_below = [&](Value column) {
       return max(min(max(column, 0) / tile_rows_ * tile_rows_, all.hi), all.lo);
@@ -325,7 +327,7 @@ class AttentionKernel {
       b_.if_(b_.get(again), [&] {
         b_.set(again, b_.constant_int(boolean, 0));
         scores({all.outer, all.row, b_.get(lo), b_.get(hi), b_.get(skips)}, count, [&](RowBlockLoops::Rows& rows) {
-          const Value fine = rows_bear_out(emitter_, bounds_, rows, magnitude);
+          const Value fine = rows_allow_skip(emitter_, bounds_, rows, largest_score);
           b_.if_(b_.get(skips) && kernel::logical_not(fine), [&] {
             b_.set(again, b_.constant_int(boolean, 1));
             b_.set(skips, b_.constant_int(boolean, 0));
@@ -339,30 +341,30 @@ class AttentionKernel {
   }
 
   /// Beyond a diagonal no vector of rows needs the columns, but those that the products read along with others.
-  void find_row_ends(RowBlockPosition& place, int vectors) {
-    if (!bounds_.upper || !place.skips || vectors == 1) return;
-    const Value diagonal = place.row + context_.dim(*bounds_.upper);
+  void find_row_ends(RowBlockPosition& position, int vectors) {
+    if (!bounds_.upper || !position.skips || vectors == 1) return;
+    const Value diagonal = position.row + context_.dim(*bounds_.upper);
     for (int v = 0; v + 1 < vectors; ++v) {
       const int rows = (v + 1) * lanes_, read = (rows + tile_rows_ - 1) / tile_rows_ * tile_rows_;
       const Value end = b_.round_up(max(diagonal + read, 0), tile_rows_);
-      place.row_ends.push_back(b_.select(place.skips, max(min(end, place.hi), place.lo), place.hi));
+      position.row_ends.push_back(b_.select(position.skips, max(min(end, position.hi), position.lo), position.hi));
     }
-    place.row_ends.push_back(place.hi);
-    place.inside = max(min(diagonal + 1, place.row_ends[0]), place.lo);
+    position.row_ends.push_back(position.hi);
+    position.inside = max(min(diagonal + 1, position.row_ends[0]), position.lo);
   }
 
   KernelContext::Built finish() {
     Dim depths(0);
     for (const auto& score : scores_) depths = depths + score->part().depth;
-    for (const auto& end : ends_) depths = depths + end->part().depth;
+    for (const auto& end : outputs_) depths = depths + end->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
     context_.multiplies_by(multiplier());
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
     const int chunk = row_blocks_of_a_task() * block_rows();
-    const Dim task_rows = parts_.sums_over_rows() ? parts_.serial * rows
+    const Dim task_rows = parts_.sums_over_rows() ? parts_.sequential * rows
                                                   : Dim(std::min<std::int64_t>(chunk, rows.value().value_or(chunk)));
-    built.launch.work = parts_.repeated * task_rows * columns * (depths + Dim(point_work));
+    built.launch.work = parts_.accumulated * task_rows * columns * (depths + Dim(point_work));
     return built;
   }
 
@@ -371,18 +373,18 @@ class AttentionKernel {
   KernelContext context_;
   kernel::Builder& b_;
   AttentionProgram attention_;
-  const PointProgram& program_ = attention_.program;
+  const ElementwiseProgram& program_ = attention_.program;
   const AttentionParts& parts_ = attention_.parts;
   const ColumnBounds& bounds_ = attention_.bounds;
-  PointEmitter emitter_;
+  ElementwiseEmitter emitter_;
   Scope top_;
   int lanes_, vectors_, tile_rows_;
   RowBlockPlan plan_;
   int block_;  ///< columns; 0: all
   std::optional<RowBlockLoops> loops_;
-  PrefetchRows ahead_;
+  PrefetchRows prefetched_;
   std::vector<std::unique_ptr<AttentionScore>> scores_;
-  std::vector<std::unique_ptr<AttentionOutput>> ends_;
+  std::vector<std::unique_ptr<AttentionOutput>> outputs_;
   std::optional<SplitBf16Sums> exact_;
   Value rows_, columns_;
 };
@@ -394,11 +396,11 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
       attention_parts(context, region, region_program(context.graph, context.plan, region.parts[0]));
   // What is added up over all outer dims would leave one task: rows run in parallel there, outer dims in a second
   // kernel, which computes the scores again.
-  const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.repeated.is(1);
+  const bool two = parts.sums_over_rows() && parts.parallel.is(1) && !parts.accumulated.is(1);
   std::vector<KernelContext::Built> built = clear_sums_over_nothing(context, region);
-  for (const OutputProducts ends :
+  for (const OutputProducts wanted :
        two ? std::vector{OutputProducts::over_columns, OutputProducts::over_rows} : std::vector{OutputProducts::all})
-    built.push_back(AttentionKernel(context, region, ends).run());
+    built.push_back(AttentionKernel(context, region, wanted).run());
   return built;
 }
 

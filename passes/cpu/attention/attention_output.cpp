@@ -30,7 +30,7 @@ void AttentionOutput::set_scratch(const Scratch& scratch) {
   pairs_ = scratch.pairs;
 }
 
-void AttentionOutput::keep_divisors(PointEmitter& emitter, RowBlockLoops::Rows& rows, Value columns) {
+void AttentionOutput::keep_divisors(ElementwiseEmitter& emitter, RowBlockLoops::Rows& rows, Value columns) {
   if (!divisors_) return;
   const Value some = b_.broadcast(columns > 0, tile_.lanes);
   for (std::size_t v = 0; v < rows.size(); ++v) {
@@ -79,9 +79,9 @@ TileVector AttentionOutput::depth_vectors(Value outer, Value first, Value depth0
 
 /// body(row, rows) for tiles that cover the first `count` rows of a row block, which has `most`.
 void AttentionOutput::row_tiles(Value count, int most, const std::function<void(Value, int)>& body) {
-  const int rest = most % tile_.rows, whole = most - rest;
+  const int remainder = most % tile_.rows, whole = most - remainder;
   b_.for_loop(0, min(count, whole), tile_.rows, [&](Value row) { body(row, tile_.rows); });
-  if (rest > 0) b_.if_(count > whole, [&] { body(b_.index(whole), rest); });
+  if (remainder > 0) b_.if_(count > whole, [&] { body(b_.index(whole), remainder); });
 }
 
 /// body(depth0, vectors, masked) for tiles that cover the depth.
@@ -99,19 +99,22 @@ void AttentionOutput::depth_tiles(const std::function<void(Value, int, bool)>& b
 }
 
 /// Of columns lo .. hi those that some row of a tile from `row` on does not leave out.
-std::pair<Value, Value> AttentionOutput::columns_of_rows(const RowBlockPosition& place, Value row, Value lo,
+std::pair<Value, Value> AttentionOutput::columns_of_rows(const RowBlockPosition& row_block, Value row, Value lo,
                                                          Value hi) {
-  if (bounds_.lower) lo = b_.select(place.skips, max(lo, row + context_.dim(*bounds_.lower)), lo);
-  if (bounds_.upper) hi = b_.select(place.skips, min(hi, row + context_.dim(*bounds_.upper) + tile_.rows), hi);
+  if (bounds_.lower) lo = b_.select(row_block.skips, max(lo, row + context_.dim(*bounds_.lower)), lo);
+  if (bounds_.upper) hi = b_.select(row_block.skips, min(hi, row + context_.dim(*bounds_.upper) + tile_.rows), hi);
   return {lo, hi};
 }
 
 /// Of the row block's rows those that do not leave out all columns of a tile from `column` on.
-std::pair<Value, Value> AttentionOutput::rows_of_columns(const RowBlockPosition& place, Value column, Value count) {
+std::pair<Value, Value> AttentionOutput::rows_of_columns(const RowBlockPosition& row_block, Value column,
+                                                         Value count) {
   Value from = b_.index(0), to = count;
-  if (bounds_.upper) from = b_.select(place.skips, max(column - context_.dim(*bounds_.upper) - place.row, 0), from);
+  if (bounds_.upper)
+    from = b_.select(row_block.skips, max(column - context_.dim(*bounds_.upper) - row_block.row, 0), from);
   if (bounds_.lower)
-    to = b_.select(place.skips, min(count, column + tile_.rows - context_.dim(*bounds_.lower) - place.row), to);
+    to = b_.select(row_block.skips, min(count, column + tile_.rows - context_.dim(*bounds_.lower) - row_block.row),
+                   to);
   return {from, to};
 }
 
@@ -141,13 +144,13 @@ void AttentionOutput::columns_in_pairs(const ScratchMatrix& slot, Value lo, Valu
   b_.if_(even < hi, [&] { pair(even, false); });
 }
 
-void AttentionOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, Value count,
+void AttentionOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count,
                                        Value at, bool begun) {
-  if (tiled_) return tiled_->sum_over_columns(slot, place, count, at, begun);
+  if (tiled_) return tiled_->sum_over_columns(slot, row_block, count, at, begun);
   const int lanes = tile_.lanes;
-  const Value blocks = b_.ceil_div(place.hi - place.lo, column_block);
+  const Value blocks = b_.ceil_div(row_block.hi - row_block.lo, column_block);
   b_.for_loop(0, begun ? blocks : max(blocks, 1), 1, [&](Value block) {
-    const Value lo = place.lo + block * column_block, hi = min(lo + column_block, place.hi);
+    const Value lo = row_block.lo + block * column_block, hi = min(lo + column_block, row_block.hi);
     const Value continues = begun ? Value{} : b_.broadcast(block > 0, lanes);
     if (part_.pairs) columns_in_pairs(slot, lo, hi, count);
     depth_tiles([&](Value depth0, int vectors, bool masked) {
@@ -161,8 +164,8 @@ void AttentionOutput::sum_over_columns(const ScratchMatrix& slot, const RowBlock
           return b_.load(sums_.buffer, sum_at(r, v), lanes, continues, bytes());
         };
         const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, sum_at(r, v), sum, {}, bytes()); };
-        const auto vector = depth_vectors(place.outer, b_.index(0), depth0, masked);
-        const auto [from, to] = steps(columns_of_rows(place, place.row + row, lo, hi));
+        const auto vector = depth_vectors(row_block.outer, b_.index(0), depth0, masked);
+        const auto [from, to] = steps(columns_of_rows(row_block, row_block.row + row, lo, hi));
         emit_register_tile(b_, tile(rows, vectors), from, to, element, vector, start, sink);
       });
     });
@@ -175,23 +178,23 @@ void AttentionOutput::clear(Value first, Value last) {
               [&](Value i) { b_.store(sums_.buffer, i, b_.constant(tile_.compute, 0, tile_.lanes), {}, bytes()); });
 }
 
-void AttentionOutput::sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, Value count) {
-  if (tiled_) return tiled_->sum_over_rows(slot, place, count);
+void AttentionOutput::sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count) {
+  if (tiled_) return tiled_->sum_over_rows(slot, row_block, count);
   const int lanes = tile_.lanes;
-  stage(place.outer, place.row, count);
-  const Value first = staged_ ? b_.index(0) : place.row;
+  stage(row_block.outer, row_block.row, count);
+  const Value first = staged_ ? b_.index(0) : row_block.row;
   depth_tiles([&](Value depth0, int vectors, bool masked) {
-    b_.for_loop(place.lo, place.hi, tile_.rows, [&](Value column) {
+    b_.for_loop(row_block.lo, row_block.hi, tile_.rows, [&](Value column) {
       const auto at = [&](int r, int v) { return (column + r) * sums_.stride + depth0 + v * lanes; };
       const auto element = [&](Value k, int r) {
-        const Value line = (column + r) * slot.stride;
-        if (part_.pairs) return b_.load(slot.buffer, line + 2 * k, 2);
-        return b_.cast(b_.load(slot.buffer, line + k), tile_.compute);
+        const Value row_start = (column + r) * slot.stride;
+        if (part_.pairs) return b_.load(slot.buffer, row_start + 2 * k, 2);
+        return b_.cast(b_.load(slot.buffer, row_start + k), tile_.compute);
       };
       const auto start = [&](int r, int v) { return b_.load(sums_.buffer, at(r, v), lanes, {}, bytes()); };
       const auto sink = [&](int r, int v, Value sum) { b_.store(sums_.buffer, at(r, v), sum, {}, bytes()); };
-      const auto vector = depth_vectors(place.outer, first, depth0, masked);
-      const auto [from, to] = steps(rows_of_columns(place, column, count));
+      const auto vector = depth_vectors(row_block.outer, first, depth0, masked);
+      const auto [from, to] = steps(rows_of_columns(row_block, column, count));
       emit_register_tile(b_, tile(tile_.rows, vectors), from, to, element, vector, start, sink);
     });
   });
@@ -202,14 +205,14 @@ void AttentionOutput::epilogue(Value outer, Value first, Value count, Value at) 
   b_.for_loop(0, count, 1, [&](Value position) {
     const Value divisor = divisors_ ? b_.load(divisors_->buffer, position) : Value{};
     vector_loop(b_, b_.index(0), context_.dim(part_.depth), lanes, [&](Value d, Value mask) {
-      PointEmitter::Scope scope(
+      ElementwiseEmitter::Scope scope(
           emitter_,
           {{part_.outer_dims, outer, 1}, {part_.position_dims, first + position, 1}, {part_.depth_dims, d, lanes}},
           mask, &top_);
       Value sum = b_.load(sums_.buffer, (at + position) * sums_.stride + d, lanes, {}, bytes());
       if (divisors_) sum = sum / divisor;
       scope.bind(0, rounded(b_, sum, dtype_));
-      for (const PointStore& store : part_.epilogue.stores)
+      for (const ElementwiseStore& store : part_.epilogue.stores)
         emitter_.store(store.node, part_.epilogue[store.value].dtype, store.form, emitter_.emit(store.value, scope),
                        scope);
     });

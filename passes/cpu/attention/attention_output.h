@@ -25,23 +25,23 @@ class AttentionOutput {
   };
   void set_scratch(const Scratch& scratch);
   /// Where it is made by tile_mma.
-  TiledEnd* tiled() { return tiled_ ? &*tiled_ : nullptr; }
+  TiledOutput* tiled() { return tiled_ ? &*tiled_ : nullptr; }
   /// Columns that sums over columns go through at once; where the part multiplies pairs, they are held as
   /// pairs[column / 2][row][2], so many and two.
   static constexpr int column_block = 512;
   /// Keeps what the sums of a row block's rows are divided by: 1 where there are no columns, for no weight is divided
   /// then.
-  void keep_divisors(PointEmitter& emitter, RowBlockLoops::Rows& rows, kernel::Value columns);
+  void keep_divisors(ElementwiseEmitter& emitter, RowBlockLoops::Rows& rows, kernel::Value columns);
   /// Brings all columns of the other operand into its place, if it has one and is read by column.
   void stage_columns(kernel::Value outer, kernel::Value columns);
 
   /// sums[at + row] = sum over columns of slot[column][row] * other[column], for the first `count` rows of a row
   /// block;
   /// += where earlier columns have `begun` them.
-  void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count,
+  void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count,
                         kernel::Value at, bool begun);
   /// sums[column] += sum over the first `count` rows of a row block of slot[column][row] * other[row].
-  void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count);
+  void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count);
   /// sums[first .. last] = 0, and some that follow.
   void clear(kernel::Value first, kernel::Value last);
   /// Hands the sums of positions first .. first + count, which lie from `at` on, to what reads the product.
@@ -54,8 +54,8 @@ class AttentionOutput {
   TileVector depth_vectors(Value outer, Value first, Value depth0, bool masked);
   void row_tiles(Value count, int most, const std::function<void(Value row, int rows)>& body);
   void depth_tiles(const std::function<void(Value depth0, int vectors, bool masked)>& body);
-  std::pair<Value, Value> columns_of_rows(const RowBlockPosition& place, Value row, Value lo, Value hi);
-  std::pair<Value, Value> rows_of_columns(const RowBlockPosition& place, Value column, Value count);
+  std::pair<Value, Value> columns_of_rows(const RowBlockPosition& row_block, Value row, Value lo, Value hi);
+  std::pair<Value, Value> rows_of_columns(const RowBlockPosition& row_block, Value column, Value count);
   void stage(Value outer, Value first, Value count);
   void columns_in_pairs(const ScratchMatrix& slot, Value lo, Value hi, Value count);
   std::pair<Value, Value> steps(std::pair<Value, Value> range);
@@ -67,11 +67,11 @@ class AttentionOutput {
   const ColumnBounds& bounds_;
   DType dtype_;  ///< of the result
   OperandLoader other_;
-  PointEmitter emitter_;
-  PointEmitter::Scope top_;
+  ElementwiseEmitter emitter_;
+  ElementwiseEmitter::Scope top_;
   ScratchMatrix sums_;
   std::optional<ScratchMatrix> staged_, divisors_, pairs_;
-  std::optional<TiledEnd> tiled_;
+  std::optional<TiledOutput> tiled_;
 };
 
 }  // namespace lathe::cpu

@@ -27,13 +27,13 @@ void AttentionScore::stage_columns(Value outer, Value columns) {
   if (staged_columns_) copy_to(columns_, *staged_columns_, outer, b_.index(0), columns, tile_.lanes);
 }
 
-void AttentionScore::pack_rows(const RowBlockPosition& place, int vectors, Value rows) {
-  if (tiled_) return tiled_->pack_rows(place, vectors, rows);
+void AttentionScore::pack_rows(const RowBlockPosition& row_block, int vectors, Value rows) {
+  if (tiled_) return tiled_->pack_rows(row_block, vectors, rows);
   const GemmTile gemm{.compute = tile_.compute, .lanes = tile_.lanes, .pairs = part_.pairs};
   const LoadOperand load = rows_.callback();
   const Value depth = context_.dim(part_.depth);
-  const MicroPanelSource from{.batch = place.outer,
-                              .row = place.row,
+  const MicroPanelSource from{.batch = row_block.outer,
+                              .row = row_block.row,
                               .rows = rows,
                               .k0 = b_.index(0),
                               .depth = steps_of_k(b_, gemm, depth),
@@ -44,31 +44,31 @@ void AttentionScore::pack_rows(const RowBlockPosition& place, int vectors, Value
   emit_pack_micro_panel(b_, gemm, from, {.buffer = packed_rows_.buffer, .base = b_.index(0)});
 }
 
-void AttentionScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, Value rows,
-                              Value columns, const kernel::Builder::Body& ahead) {
-  if (tiled_) return tiled_->multiply(slot, place, vectors, rows, columns, ahead);
-  tiles(slot, place, {place.lo, place.end(0)}, {0, vectors}, vectors, columns, ahead);
-  if (place.row_ends.empty()) return;
+void AttentionScore::multiply(const ScratchMatrix& slot, const RowBlockPosition& row_block, int vectors, Value rows,
+                              Value columns, const kernel::Builder::Body& prefetch) {
+  if (tiled_) return tiled_->multiply(slot, row_block, vectors, rows, columns, prefetch);
+  tiles(slot, row_block, {row_block.lo, row_block.end(0)}, {0, vectors}, vectors, columns, prefetch);
+  if (row_block.row_ends.empty()) return;
   for (int v = 1; v < vectors; ++v)
-    tiles(slot, place, {place.end(v - 1), place.end(v)}, {v, vectors}, vectors, columns, ahead);
+    tiles(slot, row_block, {row_block.end(v - 1), row_block.end(v)}, {v, vectors}, vectors, columns, prefetch);
 }
 
 /// A range of columns of vectors first .. last of the rows, of which `packed` are packed.
-void AttentionScore::tiles(const ScratchMatrix& slot, const RowBlockPosition& place, std::pair<Value, Value> range,
-                           std::pair<int, int> vectors, int packed, Value columns,
-                           const kernel::Builder::Body& ahead) {
+void AttentionScore::tiles(const ScratchMatrix& slot, const RowBlockPosition& row_block,
+                           std::pair<Value, Value> range, std::pair<int, int> vectors, int packed, Value columns,
+                           const kernel::Builder::Body& prefetch) {
   const int first = vectors.first, lanes = tile_.lanes;
   RegisterTile tile = tile_;
   tile.vectors = vectors.second - first;
   b_.for_loop(range.first, range.second, tile.rows, [&](Value column) {
-    ahead(column);
+    prefetch(column);
     std::vector<Value> positions;
     for (int r = 0; r < tile.rows; ++r) positions.push_back(r == 0 ? column : min(column + r, columns - 1));
     const auto element = [&](Value k, int r) {
       const Value position = positions[static_cast<std::size_t>(r)], depth = k * step();
       if (staged_columns_)
         return b_.load(staged_columns_->buffer, position * staged_columns_->stride + depth, step());
-      return b_.cast(columns_.load(place.outer, position, depth, LaneAxis::k, step(), {}), dtype());
+      return b_.cast(columns_.load(row_block.outer, position, depth, LaneAxis::k, step(), {}), dtype());
     };
     const auto vector = [&](Value k, int v) {
       const Value at = k * (packed * lanes) + (first + v) * lanes;

@@ -29,16 +29,16 @@ class AttentionScore {
   /// Brings all columns into their place, if they have one.
   void stage_columns(kernel::Value outer, kernel::Value columns);
   /// Packs the first `vectors` vectors of a row block's rows, out of `rows` in all.
-  void pack_rows(const RowBlockPosition& place, int vectors, kernel::Value rows);
+  void pack_rows(const RowBlockPosition& row_block, int vectors, kernel::Value rows);
   /// The scores of these vectors, each for the columns that it looks at, out of so many `rows` and `columns` in all.
-  /// `ahead` sees the columns of every tile.
-  void multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, kernel::Value rows,
-                kernel::Value columns, const kernel::Builder::Body& ahead);
+  /// `prefetch` sees the columns of every tile.
+  void multiply(const ScratchMatrix& slot, const RowBlockPosition& row_block, int vectors, kernel::Value rows,
+                kernel::Value columns, const kernel::Builder::Body& prefetch);
 
  private:
   using Value = kernel::Value;
-  void tiles(const ScratchMatrix& slot, const RowBlockPosition& place, std::pair<Value, Value> range,
-             std::pair<int, int> vectors, int packed, Value columns, const kernel::Builder::Body& ahead);
+  void tiles(const ScratchMatrix& slot, const RowBlockPosition& row_block, std::pair<Value, Value> range,
+             std::pair<int, int> vectors, int packed, Value columns, const kernel::Builder::Body& prefetch);
   int bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
   int step() const { return part_.pairs ? 2 : 1; }  ///< elements of the depth that are multiplied at once
 

@@ -32,7 +32,7 @@ ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType 
           known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
 }
 
-SplitBf16Sums::Scratch AttentionScratch::slice_sums() {
+SplitBf16Sums::Scratch AttentionScratch::split_sums() {
   const Dim elements(SplitBf16Sums::side * SplitBf16Sums::side);
   const kernel::Buffer sums = buffer(elements, f32, "sums by fma"), left = buffer(elements, f32, "left of them");
   return {sums, left, buffer(elements, f32, "right of them")};
@@ -57,30 +57,32 @@ void AttentionScratch::give_to(TiledScore& score, const AttentionParts::Score& p
 }
 
 /// Positions of sums may hang over by a block, and their depth is in whole ones.
-void AttentionScratch::give_to(TiledEnd& tiled, AttentionOutput& end) {
+void AttentionScratch::give_to(TiledOutput& tiled, AttentionOutput& end) {
   const AttentionParts::OutputProduct& part = end.part();
-  const Dim row_block(sizes_.block_rows), depth(TiledEnd::whole_depth(part)), &columns = sizes_.columns;
+  const Dim row_block(sizes_.block_rows), depth(TiledOutput::whole_depth(part)), &columns = sizes_.columns;
   const Dim positions = (part.over_rows ? columns : sizes_.rows) + Dim(tile_block);
   const DType dtype = tiled.dtype();
-  TiledEnd::Scratch found{.sums = matrix(positions, depth, f32, "sums"),
-                          .other = tiles(part.over_rows ? row_block : columns, depth, dtype, "packed other operand")};
+  TiledOutput::Scratch found{
+      .sums = matrix(positions, depth, f32, "sums"),
+      .other = tiles(part.over_rows ? row_block : columns, depth, dtype, "packed other operand")};
   if (tiled.packs_values())
     found.values =
-        tiles(part.over_rows ? row_block : Dim(TiledEnd::column_block), Dim(tile_block), dtype, "packed values");
+        tiles(part.over_rows ? row_block : Dim(TiledOutput::column_block), Dim(tile_block), dtype, "packed values");
   if (!part.over_rows) {
-    found.turned = matrix(depth, row_block, f32, "turned sums");
+    found.transposed = matrix(depth, row_block, f32, "transposed sums");
     found.columns = context_.builder.round_up(context_.dim(columns), tile_block);
   }
-  if (tiled.sliced()) found.exact = exact_;
-  if (tiled.sliced() && part.over_rows) found.block = buffer(Dim(tile_block * tile_block), f32, "sums of a block");
+  if (tiled.split_bf16()) found.exact = exact_;
+  if (tiled.split_bf16() && part.over_rows)
+    found.block = buffer(Dim(tile_block * tile_block), f32, "sums of a block");
   tiled.set_scratch(found);
-  AttentionOutput::Scratch ends{.sums = found.sums};
-  if (part.divisor) ends.divisors = matrix(Dim(1), row_block, f32, "divisors");
-  end.set_scratch(ends);
+  AttentionOutput::Scratch of_output{.sums = found.sums};
+  if (part.divisor) of_output.divisors = matrix(Dim(1), row_block, f32, "divisors");
+  end.set_scratch(of_output);
 }
 
 void AttentionScratch::give_to(AttentionOutput& end) {
-  if (TiledEnd* tiled = end.tiled()) return give_to(*tiled, end);
+  if (TiledOutput* tiled = end.tiled()) return give_to(*tiled, end);
   const AttentionParts::OutputProduct& part = end.part();
   const DType compute = sizes_.compute;
   const Dim row_block(sizes_.block_rows), &columns = sizes_.columns;

@@ -18,8 +18,8 @@ class AttentionScratch {
   AttentionScratch(KernelContext& context, const LoweringContext& lowering, Sizes sizes)
       : context_(context), lowering_(lowering), sizes_(std::move(sizes)) {}
 
-  /// For sums of slices, and who makes them true (or null): to set before anything is given.
-  SplitBf16Sums::Scratch slice_sums();
+  /// For sums of terms, and who makes them true (or null): to set before anything is given.
+  SplitBf16Sums::Scratch split_sums();
   void set_exact(SplitBf16Sums* exact) { exact_ = exact; }
   /// A number for each column of a row block's rows.
   ScratchMatrix slot(DType dtype);
@@ -28,7 +28,7 @@ class AttentionScratch {
 
  private:
   void give_to(TiledScore& score, const AttentionParts::Score& part);
-  void give_to(TiledEnd& tiled, AttentionOutput& end);
+  void give_to(TiledOutput& tiled, AttentionOutput& end);
   kernel::Buffer buffer(const Dim& elements, DType dtype, const char* name);
   kernel::Buffer tiles(const Dim& rows, const Dim& depth, DType dtype, const char* name);
   ScratchMatrix matrix(const Dim& rows, const Dim& width, DType dtype, const char* name);

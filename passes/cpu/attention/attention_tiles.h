@@ -10,11 +10,11 @@
 #include "passes/lowering/attention/attention_parts.h"
 
 /// Products of an attention by tile_mma, in blocks of 32 columns and 32 rows: of bf16, or of f32, both operands as
-/// slices of bf16 (docs/kernel-ir.md). What products read of a row block's scores takes no transposition:
+/// terms of bf16 (docs/kernel-ir.md). What products read of a row block's scores takes no transposition:
 /// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
-/// one of a sum over columns; f32 is cut into slices on the way. Sums over columns therefore come out as [depth][row]
-/// and are turned at the end of a row block. What slices leave becomes true sums (passes/cpu/gemm/split_bf16_sums.h)
-/// row block by row block, while the numbers that they are of are still there.
+/// one of a sum over columns; f32 is cut into terms on the way. Sums over columns therefore come out as [depth][row]
+/// and are transposed at the end of a row block. What terms leave becomes true sums
+/// (passes/cpu/gemm/split_bf16_sums.h) row block by row block, while the numbers that they are of are still there.
 namespace lathe::cpu {
 
 /// Rows, columns and k of a block.
@@ -29,18 +29,18 @@ class TiledScore {
  public:
   TiledScore(KernelContext& context, const AttentionParts::Score& part, OperandLoader& rows, OperandLoader& columns);
 
-  /// The type of the operands, and whether they are cut into slices.
+  /// The type of the operands, and whether they are cut into terms.
   DType dtype() const { return part_.rows.dtype(); }
-  bool sliced() const { return tile_.sliced; }
-  /// Of bf16: a row block's rows as right operands, and all columns as left ones. `exact`: of slices.
+  bool split_bf16() const { return tile_.split_bf16; }
+  /// Of bf16: a row block's rows as right operands, and all columns as left ones. `exact`: of terms.
   void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SplitBf16Sums* exact) {
     packed_rows_ = rows, packed_columns_ = columns, exact_ = exact;
   }
   void stage_columns(kernel::Value outer, kernel::Value columns);
-  void pack_rows(const RowBlockPosition& place, int vectors, kernel::Value rows);
+  void pack_rows(const RowBlockPosition& row_block, int vectors, kernel::Value rows);
   /// rows, columns: how many there are.
-  void multiply(const ScratchMatrix& slot, const RowBlockPosition& place, int vectors, kernel::Value rows,
-                kernel::Value columns, const kernel::Builder::Body& ahead);
+  void multiply(const ScratchMatrix& slot, const RowBlockPosition& row_block, int vectors, kernel::Value rows,
+                kernel::Value columns, const kernel::Builder::Body& prefetch);
 
  private:
   MicroPanelSource micro_panel(kernel::Value outer, kernel::Value row, kernel::Value rows, const OperandLoader& from,
@@ -56,49 +56,52 @@ class TiledScore {
 };
 
 /// The sums at the end: see AttentionOutput.
-class TiledEnd {
+class TiledOutput {
  public:
-  TiledEnd(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other, int block_rows);
+  TiledOutput(KernelContext& context, const AttentionParts::OutputProduct& part, OperandLoader& other,
+              int block_rows);
 
   struct Scratch {
     ScratchMatrix sums;                         ///< [row or column][depth in whole blocks]
     kernel::Buffer other;                       ///< of bf16: the other operand
     std::optional<kernel::Buffer> values = {};  ///< the same: values of a row block, where they are not read in place
-    std::optional<ScratchMatrix> turned = {};   ///< sums over columns: [depth][row of a row block]
-    SplitBf16Sums* exact = nullptr;             ///< of slices
-    std::optional<kernel::Buffer> block = {};   ///< of slices, sums over rows: a block of those of one row block
-    kernel::Value columns = {};                 ///< with turned: how many, in whole blocks
+    std::optional<ScratchMatrix> transposed = {};  ///< sums over columns: [depth][row of a row block]
+    SplitBf16Sums* exact = nullptr;                ///< of terms
+    std::optional<kernel::Buffer> block = {};      ///< of terms, sums over rows: a block of those of one row block
+    kernel::Value columns = {};                    ///< with transposed: how many, in whole blocks
   };
   void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
   static constexpr int column_block = 128;  ///< that sums over columns pack at once
-  /// The type of the operands, and whether they are cut into slices.
+  /// The type of the operands, and whether they are cut into terms.
   DType dtype() const { return part_.other.dtype(); }
-  bool sliced() const { return tile_.sliced; }
+  bool split_bf16() const { return tile_.split_bf16; }
   /// Sums over rows read bf16 where it lies.
-  bool packs_values() const { return tile_.sliced || !part_.over_rows; }
+  bool packs_values() const { return tile_.split_bf16 || !part_.over_rows; }
   static int whole_depth(const AttentionParts::OutputProduct& part);
 
   void stage_columns(kernel::Value outer, kernel::Value columns);
-  void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count,
+  void sum_over_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count,
                         kernel::Value at, bool begun);
-  void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& place, kernel::Value count);
+  void sum_over_rows(const ScratchMatrix& slot, const RowBlockPosition& row_block, kernel::Value count);
 
  private:
   using Value = kernel::Value;
   /// A vector of rows at a column of a slot.
   using Vector = std::function<Value(Value column, int vector)>;
-  Vector vectors(const ScratchMatrix& slot, const RowBlockPosition& place, Value count, bool whole,
+  Vector vectors(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count, bool whole,
                  bool masks_rows) const;
-  void put(Value place, Value first, Value second);
-  void columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value lo, Value hi);
+  void put(Value row_block, Value first, Value second);
+  void columns_to_right(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value lo, Value hi);
   LinesTarget other_columns(Value depth, Value lo) const;
-  void rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value column, Value count);
-  void clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& place, int half, Value column, Value count);
-  void rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& place, Value column, Value count);
-  void settle_columns(const ScratchMatrix& slot, const RowBlockPosition& place, Value count);
-  void settle_block(const ScratchMatrix& slot, const RowBlockPosition& place, Value column, Value depth, Value first,
+  void rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
                     Value count);
-  LoadOperand values(const ScratchMatrix& slot, const RowBlockPosition& place, bool by_column) const;
+  void clear_unseen(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
+                    Value count);
+  void rows_of_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column, Value count);
+  void settle_columns(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value count);
+  void settle_block(const ScratchMatrix& slot, const RowBlockPosition& row_block, Value column, Value depth,
+                    Value first, Value count);
+  LoadOperand values(const ScratchMatrix& slot, const RowBlockPosition& row_block, bool by_column) const;
   void turn(Value count, Value at, bool begun);
   void each_depth(const std::function<void(Value depth)>& body);
 

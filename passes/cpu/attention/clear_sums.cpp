@@ -12,7 +12,7 @@ struct DomainDims {
   std::vector<int> kept, summed;
 };
 
-DomainDims dims_of(const PointProgram& program, int sum) {
+DomainDims dims_of(const ElementwiseProgram& program, int sum) {
   DomainDims found;
   for (int d = 0; d < program.domain.rank(); ++d) {
     const bool kept = (program.depends[static_cast<std::size_t>(sum)] >> d & 1) != 0;
@@ -21,13 +21,13 @@ DomainDims dims_of(const PointProgram& program, int sum) {
   return found;
 }
 
-KernelContext::Built clear(const LoweringContext& lowering, const PointProgram& program, const PointStore& sum,
-                           const DomainDims& dims) {
+KernelContext::Built clear(const LoweringContext& lowering, const ElementwiseProgram& program,
+                           const ElementwiseStore& sum, const DomainDims& dims) {
   const DType dtype = program[sum.value].dtype;
   KernelContext context("clear", KernelRole::clear);
   context.declare(lowering.buffer_of(sum.node), dtype, false, true);
   context.touches({{lowering.buffer_of(sum.node), Dim(0)}});
-  PointEmitter emitter(context, program, lowering.buffer_of);
+  ElementwiseEmitter emitter(context, program, lowering.buffer_of);
   kernel::Builder& b = context.builder;
   const Value nothing = kernel::equal(context.dim(program.points(dims.summed)), b.index(0));
   const Value n = b.select(nothing, context.dim(program.points(dims.kept)), b.index(0));
@@ -35,7 +35,7 @@ KernelContext::Built clear(const LoweringContext& lowering, const PointProgram& 
   const std::int64_t chunk = task_elements(lowering.cpu());
   b.parallel_for(0, n, chunk, [&](Value lo) {
     vector_loop(b, lo, kernel::min(lo + chunk, n), lanes, [&](Value i, Value mask) {
-      PointEmitter::Scope scope(emitter, {{dims.kept, i, lanes}}, mask);
+      ElementwiseEmitter::Scope scope(emitter, {{dims.kept, i, lanes}}, mask);
       emitter.store(sum.node, dtype, sum.form, b.constant(compute_type(dtype), 0, lanes), scope);
     });
   });
@@ -47,10 +47,10 @@ KernelContext::Built clear(const LoweringContext& lowering, const PointProgram& 
 }  // namespace
 
 std::vector<KernelContext::Built> clear_sums_over_nothing(const LoweringContext& lowering, const Region& region) {
-  const PointProgram program = region_program(lowering.graph, lowering.plan, region.parts[0]);
+  const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region.parts[0]);
   std::vector<KernelContext::Built> built;
-  for (const PointStore& store : program.stores) {
-    if (program[store.value].kind != PointInstruction::Kind::column) continue;
+  for (const ElementwiseStore& store : program.stores) {
+    if (program[store.value].kind != ElementwiseInstruction::Kind::column) continue;
     const DomainDims dims = dims_of(program, store.value);
     if (program.points(dims.summed).value().value_or(0) == 0) built.push_back(clear(lowering, program, store, dims));
   }

@@ -12,11 +12,11 @@ void PrefetchRows::add(OperandLoader& loader) {
   if (std::none_of(list.begin(), list.end(), same)) list.push_back(&loader);
 }
 
-void PrefetchRows::emit(const RowBlockPosition& place, Value column, int tile, int block_rows, Value rows) {
+void PrefetchRows::emit(const RowBlockPosition& row_block, Value column, int tile, int block_rows, Value rows) {
   if (rows_.empty()) return;
   kernel::Builder& b = rows_[0]->context().builder;
-  const Value next = place.row + block_rows, along = column - place.lo, wraps = next >= rows;
-  const Value outer = b.select(wraps, place.outer + 1, place.outer);
+  const Value next = row_block.row + block_rows, along = column - row_block.lo, wraps = next >= rows;
+  const Value outer = b.select(wraps, row_block.outer + 1, row_block.outer);
   const auto ask = [&](const std::vector<OperandLoader*>& loaders, Value first) {
     b.for_loop(0, tile, 1, [&](Value r) {
       for (OperandLoader* loader : loaders) loader->prefetch(outer, first + r);

@@ -14,7 +14,7 @@ class PrefetchRows {
   /// Operands whose elements are asked for already count once.
   void add(OperandLoader& loader);
   /// The part that goes with columns `column` .. + `tile` of a row block of `block_rows` rows, out of `rows` in all.
-  void emit(const RowBlockPosition& place, kernel::Value column, int tile, int block_rows, kernel::Value rows);
+  void emit(const RowBlockPosition& row_block, kernel::Value column, int tile, int block_rows, kernel::Value rows);
 
  private:
   std::vector<OperandLoader*> rows_, columns_;

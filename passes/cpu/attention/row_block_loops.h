@@ -5,7 +5,7 @@
 
 #include "passes/cpu/attention/operand_copies.h"
 #include "passes/lowering/attention/row_block_plan.h"
-#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/elementwise/elementwise_emitter.h"
 #include "passes/lowering/region_kernels.h"
 
 namespace lathe::cpu {
@@ -21,7 +21,7 @@ struct RowBlockPosition {
   kernel::Value end(int vector) const { return row_ends.empty() ? hi : row_ends[static_cast<std::size_t>(vector)]; }
 };
 
-/// Runs the point program of an attention over a row block: slot[column][row], lanes along the rows, so that
+/// Runs the elementwise program of an attention over a row block: slot[column][row], lanes along the rows, so that
 /// reductions along the columns are plain vector arithmetic.
 class RowBlockLoops {
  public:
@@ -32,7 +32,7 @@ class RowBlockLoops {
   };
   /// Comparisons and what they are before the diagonal.
   using Decided = std::vector<std::pair<int, bool>>;
-  RowBlockLoops(PointEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots,
+  RowBlockLoops(ElementwiseEmitter& emitter, const RowBlockPlan& plan, Shape shape, std::vector<ScratchMatrix> slots,
                 Decided inside)
       : emitter_(emitter),
         plan_(plan),
@@ -43,28 +43,29 @@ class RowBlockLoops {
   const ScratchMatrix& slot(int value) const { return slots_[static_cast<std::size_t>(plan_.slot_of(value))]; }
 
   /// The scopes of the vectors of rows, with what the loops over their columns leave there: reductions.
-  using Rows = std::vector<std::unique_ptr<PointEmitter::Scope>>;
+  using Rows = std::vector<std::unique_ptr<ElementwiseEmitter::Scope>>;
   /// All loops over the columns, for so many vectors of rows. `row_count`: the number of rows of the attention.
-  Rows run(const RowBlockPosition& place, kernel::Value row_count, int vectors, const PointEmitter::Scope& top);
+  Rows run(const RowBlockPosition& row_block, kernel::Value row_count, int vectors,
+           const ElementwiseEmitter::Scope& top);
   /// Stores what does not vary along the columns.
   void store_rows(Rows& rows);
 
  private:
-  void loop(const RowBlockPlan::Loop& loop, const RowBlockPosition& place, Rows& rows);
+  void loop(const RowBlockPlan::Loop& loop, const RowBlockPosition& row_block, Rows& rows);
   struct Block {
     kernel::Value lo, hi;  ///< columns
     int first;             ///< vector of rows; all that follow belong to it
     bool inside;           ///< before the diagonal of every row
   };
-  std::vector<Block> blocks(const RowBlockPosition& place, int vectors) const;
-  void block(const RowBlockPlan::Loop& loop, const RowBlockPosition& place, const Block& part, Rows& rows,
+  std::vector<Block> blocks(const RowBlockPosition& row_block, int vectors) const;
+  void block(const RowBlockPlan::Loop& loop, const RowBlockPosition& row_block, const Block& part, Rows& rows,
              const std::vector<std::vector<kernel::Var>>& accumulators);
-  void store(const PointStore& store, PointEmitter::Scope& scope);
-  kernel::Value is_first(int value, const RowBlockPosition& place);
-  void point(const RowBlockPlan::Loop& loop, PointEmitter::Scope& scope, kernel::Value column, int vector,
+  void store(const ElementwiseStore& store, ElementwiseEmitter::Scope& scope);
+  kernel::Value is_first(int value, const RowBlockPosition& row_block);
+  void point(const RowBlockPlan::Loop& loop, ElementwiseEmitter::Scope& scope, kernel::Value column, int vector,
              const std::vector<kernel::Var>& accumulators);
 
-  PointEmitter& emitter_;
+  ElementwiseEmitter& emitter_;
   const RowBlockPlan& plan_;
   Shape shape_;
   std::vector<ScratchMatrix> slots_;

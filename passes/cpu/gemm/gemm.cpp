@@ -30,10 +30,13 @@ void for_each_task(Builder& b, const GemmSizes& sizes, Value rows, Value columns
     // Where rows may be missing, those of the same columns stand side by side, so that threads share what is there.
     const bool rows_first = static_cast<bool>(sizes.actual);
     const Value inner = rows_first ? row_blocks : column_blocks, outer = rows_first ? column_blocks : row_blocks;
-    const Value near = index % inner, rest = index / inner, far = rest % outer;
+    const Value near = index % inner, remainder = index / inner, far = remainder % outer;
     const Value n0 = (rows_first ? far : near) * columns, m0 = (rows_first ? near : far) * rows;
-    body(
-        {.batch = rest / outer, .m0 = m0, .m1 = min(m0 + rows, sizes.m), .n0 = n0, .n1 = min(n0 + columns, sizes.n)});
+    body({.batch = remainder / outer,
+          .m0 = m0,
+          .m1 = min(m0 + rows, sizes.m),
+          .n0 = n0,
+          .n1 = min(n0 + columns, sizes.n)});
   });
 }
 

@@ -42,10 +42,10 @@ struct GemmTile {
   /// With pairs: the sums are made by tile_mma in blocks of mr = 32 rows and 32 columns. k is filled up with zeros to
   /// a multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
   bool tiles = false;
-  /// With tiles: operands are f32 and packed as slices, three bf16 whose sum an element is, of which tile_mma
+  /// With tiles: operands are f32 and packed as terms, three bf16 whose sum an element is, of which tile_mma
   /// multiplies those that count: see gemm_split_bf16.h. kc is still a number of pairs of k.
-  bool sliced = false;
-  int slices() const { return sliced ? kernel::tile_slices : 1; }
+  bool split_bf16 = false;
+  int terms() const { return split_bf16 ? kernel::bf16_terms : 1; }
   DType packed() const { return pairs ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
   bool operator==(const GemmTile&) const = default;
@@ -69,7 +69,7 @@ enum class Source : std::uint8_t {
 
 struct GemmOperand {
   LaneAxis axis = LaneAxis::k;
-  LoadOperand load{};          ///< loaded, direct; of slices always, for sums that are computed by fma
+  LoadOperand load{};          ///< loaded, direct; of terms always, for sums that are computed by fma
   OperandPrefetch prefetch{};  ///< direct, along rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
   /// direct, of dot products: elements are also what `numbers` loads times a factor that `run` neighbours along k
@@ -82,7 +82,7 @@ struct GemmOperand {
   };
   Scaled scaled{};
   /// direct, of tiles: where the rows from `row` on lie, k side by side.
-  std::function<kernel::Builder::Lines(kernel::Value batch, kernel::Value row, kernel::Value k)> lines{};
+  std::function<kernel::Builder::Rows(kernel::Value batch, kernel::Value row, kernel::Value k)> lines{};
   /// packed: which batch of the workspace belongs to this batch of the result; empty: the same. Such as 0 for weights
   /// that all batches share, or batch / groups for grouped heads.
   std::function<kernel::Value(kernel::Value batch)> packed_batch{};
@@ -118,7 +118,7 @@ struct GemmPlan {
   /// This many of the columns, the last ones, fill a small part of a vector and are summed apart: as dot products
   /// where the left operand, which is direct, is read along k (then the known k is short enough for scratch), else
   /// with lanes along its rows. The other columns are whole vectors. Of the blocked strategy.
-  int rest = 0;
+  int remainder = 0;
   int fewest_tasks = 24;   ///< else row blocks become smaller
   bool rows_near = false;  ///< of dot products: the left operand lies in L1, so that columns come one after the other
 };
@@ -134,8 +134,8 @@ struct GemmQuery {
   bool rhs_shared = false;      ///< the same right operand for all batches
   bool pairs = false;           ///< bf16 operands on a machine with dot_pairs: see GemmTile
   bool tiles = false;           ///< operands of bf16, on a machine with tile_mma
-  bool sliced = false;          ///< operands of f32, on a machine with tile_mma
-  bool lhs_in_lines = false;    ///< bf16 in memory, k side by side and rows at one distance
+  bool split_bf16 = false;      ///< operands of f32, on a machine with tile_mma
+  bool lhs_has_rows = false;    ///< bf16 in memory, k side by side and rows at one distance
   bool epilogue_small = false;  ///< a few instructions
 };
 
@@ -173,15 +173,15 @@ void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& si
                    LaneAxis axis, const LoadOperand& load);
 
 /// Elements of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * (k + unit_of_k
-/// - 1) * slices elements. (Allocate the bound, or the exact number if it is known.)
+/// - 1) * terms elements. (Allocate the bound, or the exact number if it is known.)
 struct PackedExtent {
   std::int64_t extra_rows = 0;   ///< micro-panel - 1
   std::int64_t micro_panel = 1;  ///< rows of a micro-panel
   std::int64_t unit_of_k = 1;    ///< k is filled up to a multiple
-  std::int64_t slices = 1;       ///< of an element
+  std::int64_t terms = 1;        ///< of an element
   std::int64_t exact(std::int64_t batch, std::int64_t rows, std::int64_t k) const {
     const auto round_up = [](std::int64_t size, std::int64_t step) { return (size + step - 1) / step * step; };
-    return batch * round_up(rows, micro_panel) * round_up(k, unit_of_k) * slices;
+    return batch * round_up(rows, micro_panel) * round_up(k, unit_of_k) * terms;
   }
 };
 PackedExtent packed_lhs_extent(const GemmTile& tile);
@@ -190,7 +190,7 @@ PackedExtent packed_rhs_extent(const GemmTile& tile);
 /// Consumes `lanes` consecutive results (b, m, n .. n + lanes) of one row. lanes is tile.lanes, or 1. An empty mask:
 /// all are in range; else only lanes where it is true exist.
 using RowEpilogue = std::function<void(kernel::Value n, int lanes, kernel::Value acc, kernel::Value mask)>;
-/// Called once per place in the code where a row's results are consumed, with the row; emits what the whole row
+/// Called once per position in the code where a row's results are consumed, with the row; emits what the whole row
 /// shares (such as index arithmetic) and returns what to do for each vector of it. May be called several times.
 using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)>;
 

@@ -20,7 +20,7 @@ namespace {
 
 /// One register tile: rows m .. m + rows of the packed rows from `first` on, columns n .., its place in the sums, and
 /// that of the tile above it.
-struct TilePlace {
+struct TilePosition {
   Value first, m, n, sums, above;
   int rows;
 };
@@ -32,14 +32,14 @@ class BlockedGemm {
       : b_(b),
         plan_(plan),
         tile_(plan.tile),
-        sizes_{sizes.batch, sizes.m, sizes.n - plan.rest, sizes.k, sizes.actual},
+        sizes_{sizes.batch, sizes.m, sizes.n - plan.remainder, sizes.k, sizes.actual},
         lhs_(lhs),
         rhs_(rhs),
         epilogue_(epilogue),
         prefetch_(prefetch) {
     if (plan.lhs == Source::loaded && tile_.lanes % tile_.mr == 0) left_rows_ = tile_.lanes;
-    LATHE_ASSERT(!sizes.actual || (plan.rest == 0 && plan.lhs != Source::packed && plan.rhs != Source::packed));
-    if (plan.rest > 0) remainder_.emplace(b, plan, sizes, lhs, rhs, epilogue);
+    LATHE_ASSERT(!sizes.actual || (plan.remainder == 0 && plan.lhs != Source::packed && plan.rhs != Source::packed));
+    if (plan.remainder > 0) remainder_.emplace(b, plan, sizes, lhs, rhs, epilogue);
   }
 
   void emit() {
@@ -91,7 +91,7 @@ class BlockedGemm {
     if (!remainder_) return row_blocks(t, p, t.m0, t.m1);
     if (plan_.rhs != Source::direct)
       b_.if_(takes_remainder(t), [&] { remainder_->copy(t.batch, p.k0, p.k0 + p.depth); });
-    // The rest of the columns while the rows are near.
+    // The remainder of the columns while the rows are near.
     const int block = RemainderColumns::block(plan_, lhs_.axis);
     b_.for_loop(t.m0, t.m1, block, [&](Value m) {
       const Value end = min(m + block, t.m1);
@@ -188,7 +188,7 @@ class BlockedGemm {
   }
 
   /// A tile of as many vectors as are left of n. Where the right operand is read directly, the last tile has masks.
-  void columns(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
+  void columns(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
     const bool masked = plan_.rhs == Source::direct && !known_multiple(b_, sizes_.n, tile_.lanes);
     const int tail = known_tail();
     const auto whole = [&] { micro_tile(t, p, at, tile_.nv, false); };
@@ -204,8 +204,8 @@ class BlockedGemm {
     b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
-  void micro_tile(const GemmTask& t, const GemmPass& p, const TilePlace& at, int nv, bool masked) {
-    const auto place = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
+  void micro_tile(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv, bool masked) {
+    const auto position = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
     const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
     std::vector<Var> acc;
     for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
@@ -213,7 +213,7 @@ class BlockedGemm {
       b_.if_(p.continues, [&] {
         for (int i = 0; i < at.rows; ++i)
           for (int v = 0; v < nv; ++v)
-            b_.set(acc[index(i, v, nv)], b_.load(sums_, place(i, v), tile_.lanes, {}, bytes));
+            b_.set(acc[index(i, v, nv)], b_.load(sums_, position(i, v), tile_.lanes, {}, bytes));
       });
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
@@ -234,12 +234,12 @@ class BlockedGemm {
     overlaps() ? steps_and_epilogue(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
     if (register_epilogue()) return finish_tile(t, at, nv, acc);
     for (int i = 0; i < at.rows; ++i)
-      for (int v = 0; v < nv; ++v) b_.store(sums_, place(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
+      for (int v = 0; v < nv; ++v) b_.store(sums_, position(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
   /// What a tile asks memory for at a step of k: the left operand's next rows; with prefetch_right its own columns 8
   /// steps on, or, in blocks of k, its row block's share of the columns that come next.
-  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
+  Builder::Body asking_ahead(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
     if (asks_for_left()) return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
     if (!plan_.prefetch_right || !rhs_.prefetch) return {};
     const auto ask = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
@@ -274,7 +274,7 @@ class BlockedGemm {
   bool register_epilogue() const { return plan_.register_epilogue && b_.is_constant(passes_, 1); }
 
   /// Hands a whole tile to the epilogue.
-  void finish_tile(const GemmTask& t, const TilePlace& at, int nv, const std::vector<Var>& acc) {
+  void finish_tile(const GemmTask& t, const TilePosition& at, int nv, const std::vector<Var>& acc) {
     const bool exact = b_.constant_value(sizes_.m).has_value();
     for (int i = 0; i < at.rows; ++i) {
       const auto row = [&, i] {
@@ -297,7 +297,7 @@ class BlockedGemm {
   /// All steps of k, in as many parts as a row block has rows. In the last pass, ahead of each, what the epilogue of
   /// one row will touch is asked for, and that row of the tile above is finished: its divisions and roots run beside
   /// the sums.
-  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePlace& at, int nv,
+  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv,
                           const Builder::Body& step) {
     const Value part = b_.ceil_div(p.depth, tile_.mr);
     b_.for_loop(0, tile_.mr, 1, [&](Value row) {
@@ -311,7 +311,7 @@ class BlockedGemm {
   }
 
   /// Hands a row of the tile above to the epilogue.
-  void finish_above(const GemmTask& t, const TilePlace& at, Value row, int nv) {
+  void finish_above(const GemmTask& t, const TilePosition& at, Value row, int nv) {
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
     const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
     for (int v = 0; v < nv; ++v) {
@@ -326,7 +326,7 @@ class BlockedGemm {
 
   using Element = std::function<Value(Value k, int i)>;
 
-  Element left_elements(const GemmTask& t, const GemmPass& p, const TilePlace& at) {
+  Element left_elements(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
     if (plan_.lhs == Source::direct) {
       std::vector<Value> rows;
       for (int i = 0; i < at.rows; ++i) rows.push_back(i == 0 ? at.m : min(at.m + i, sizes_.m - 1));
@@ -361,7 +361,7 @@ class BlockedGemm {
     const Buffer buffer = packed ? rhs_.packed : right_;
     Value base = (n - t.n0) * tile_.kc;
     if (packed) {
-      const Value micro_panels = b_.ceil_div(sizes_.n + plan_.rest, tile_.n_step());
+      const Value micro_panels = b_.ceil_div(sizes_.n + plan_.remainder, tile_.n_step());
       const Value micro_panel = rhs_.batch_in_workspace(t.batch) * micro_panels + n / tile_.n_step();
       base = (micro_panel * steps_ + p.k0) * tile_.n_step();
     }
@@ -378,9 +378,9 @@ class BlockedGemm {
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
       const RowEpilogue consume = epilogue_(t.batch, row);
-      const Value place = row_block + (row - m) * step;
+      const Value position = row_block + (row - m) * step;
       const auto vector = [&](Value column, Value c, Value mask) {
-        consume(t.n0 + column + c, lanes, b_.load(sums_, place + column * tile_.mr + c, lanes, {}, bytes), mask);
+        consume(t.n0 + column + c, lanes, b_.load(sums_, position + column * tile_.mr + c, lanes, {}, bytes), mask);
       };
       b_.for_loop(0, even, step, [&](Value column) {
         for (int v = 0; v < tile_.nv; ++v) vector(column, b_.index(v * lanes), {});
@@ -394,14 +394,15 @@ class BlockedGemm {
   Builder& b_;
   const GemmPlan& plan_;
   const GemmTile& tile_;
-  GemmSizes sizes_;  ///< without the rest of the columns
+  GemmSizes sizes_;  ///< without the remainder of the columns
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   const EpiloguePrefetch& prefetch_;
   Value passes_, steps_;  ///< blocks of k; steps of k in all
   Buffer sums_, left_, right_;
   std::optional<RemainderColumns> remainder_;
-  bool copying_ = false;  ///< while tiles are written that copy the rest of the columns, whose lines are near then
+  bool copying_ =
+      false;  ///< while tiles are written that copy the remainder of the columns, whose lines are near then
   int unit_ = plan_.tile.pairs ? 2 : 1;  ///< elements of a step of k
   int left_rows_ = plan_.tile.mr;  ///< packed at once on the way: whole vectors of rows, so that no lane is wasted
 };

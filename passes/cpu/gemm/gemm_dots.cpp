@@ -39,8 +39,8 @@ void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const Do
       }
     };
     const auto steps = [&](Value k) {
-      if (factor.ahead)
-        for (int j = 0; j < tile.columns; ++j) factor.ahead(j, k);
+      if (factor.prefetch)
+        for (int j = 0; j < tile.columns; ++j) factor.prefetch(j, k);
       for (int v = 0; v < vectors; ++v) step(k + v * tile.lanes);
     };
     if (factor.run == chunk)
@@ -85,14 +85,14 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
     }
   };
   const Value even = k0 + (k1 - k0) / tile.lanes * tile.lanes;
-  Value rest = k0;
+  Value remainder = k0;
   if (tile.depth > 1) {
-    rest = k0 + (k1 - k0) / (tile.lanes * tile.depth) * (tile.lanes * tile.depth);
-    b.for_loop(k0, rest, tile.lanes * tile.depth, [&](Value k) {
+    remainder = k0 + (k1 - k0) / (tile.lanes * tile.depth) * (tile.lanes * tile.depth);
+    b.for_loop(k0, remainder, tile.lanes * tile.depth, [&](Value k) {
       for (int d = 0; d < tile.depth; ++d) step(k + d * tile.lanes, d, {});
     });
   }
-  b.for_loop(rest, even, tile.lanes, [&](Value k) { step(k, 0, {}); });
+  b.for_loop(remainder, even, tile.lanes, [&](Value k) { step(k, 0, {}); });
   if (!whole) b.if_(even < k1, [&] { step(even, 0, b.tail_mask(k1 - even, tile.lanes)); });
   std::vector<Value> values = values_of(b, sums);
   for (std::size_t left_over = values.size() / 2; left_over >= static_cast<std::size_t>(count); left_over /= 2) {
@@ -102,7 +102,7 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
   return values;
 }
 
-void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value place,
+void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value position,
                 int stride) {
   const int at_once = tile.lanes / tile.columns;  // rows whose sums fill a vector
   for (int first = 0; first < tile.rows; first += at_once) {
@@ -110,12 +110,12 @@ void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums,
     for (int i = 0; i < tile.lanes; ++i)
       group.push_back(sums[std::min(static_cast<std::size_t>(first * tile.columns + i), sums.size() - 1)]);
     const Value added = sums_of_lanes(b, std::move(group));
-    b.store(to, place + first * stride, added);
+    b.store(to, position + first * stride, added);
     if (stride == tile.columns) continue;
     for (int row = 1; row < std::min(at_once, tile.rows - first); ++row) {
       std::vector<int> lanes;
       for (int i = 0; i < tile.lanes; ++i) lanes.push_back(std::min(row * tile.columns + i, tile.lanes - 1));
-      b.store(to, place + (first + row) * stride, b.shuffle(added, added, std::move(lanes)));
+      b.store(to, position + (first + row) * stride, b.shuffle(added, added, std::move(lanes)));
     }
   }
 }

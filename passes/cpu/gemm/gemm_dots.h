@@ -24,7 +24,7 @@ using DotVector = std::function<kernel::Value(int i, kernel::Value k, kernel::Va
 struct DotFactor {
   std::int64_t run = 0;                                            ///< 0: there is none
   std::function<kernel::Value(int column, kernel::Value k)> of{};  ///< a scalar
-  std::function<void(int column, kernel::Value k)> ahead{};  ///< asks for memory that is read later; may be empty
+  std::function<void(int column, kernel::Value k)> prefetch{};  ///< asks for memory that is read later; may be empty
 };
 /// Sets sums, which are zero, where the products continue.
 using DotStart = std::function<void(const std::vector<kernel::Var>& sums)>;
@@ -37,9 +37,9 @@ std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile
                                          bool whole, const DotVector& left, const DotVector& right,
                                          const DotStart& start = {}, const DotFactor& factor = {});
 
-/// Adds up the lanes of such sums and stores row i's from place + i * stride of `to` on; stores go up to a vector
+/// Adds up the lanes of such sums and stores row i's from position + i * stride of `to` on; stores go up to a vector
 /// beyond the columns of a row, in ascending order of rows.
 void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
-                kernel::Value place, int stride);
+                kernel::Value position, int stride);
 
 }  // namespace lathe::cpu

@@ -158,9 +158,9 @@ class MicroPanelPacker {
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
-  /// Units of rows through register transposes; beyond the last row that one is repeated. A unit is a square of lanes
-  /// where the micro-panel consists of such, else the whole micro-panel. Steps of k that are left over go through
-  /// masks.
+  /// Units of rows through register transposes; beyond the last row that one is accumulated. A unit is a square of
+  /// lanes where the micro-panel consists of such, else the whole micro-panel. Steps of k that are left over go
+  /// through masks.
   void along_k() {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);
@@ -186,12 +186,12 @@ class MicroPanelPacker {
   Value at(Value k, int row) const { return to_.base + k * width_ + row; }
 
   /// Stores the first `left` elements (or pairs) of a vector: all of it, or in pieces.
-  void put(Value place, int left, Value vector) const {
+  void put(Value position, int left, Value vector) const {
     const int unit = pairs_ ? 2 : 1;
-    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, place * unit, vector);
+    if (left >= lanes_ || to_.overrun) return b_.store(to_.buffer, position * unit, vector);
     for (int first = 0, piece = lanes_; piece > 0; piece /= 2) {
       if (!(left & piece)) continue;
-      b_.store(to_.buffer, (place + first) * unit, b_.slice(vector, first * unit, piece * unit));
+      b_.store(to_.buffer, (position + first) * unit, b_.slice(vector, first * unit, piece * unit));
       first += piece;
     }
   }
@@ -262,7 +262,8 @@ Value steps_of_k(Builder& b, const GemmTile& tile, Value k) {
 
 void emit_pack_micro_panel(Builder& b, const GemmTile& tile, const MicroPanelSource& from,
                            const MicroPanelTarget& to) {
-  if (tile.sliced) return emit_pack_right_split_bf16(b, tile, from, to.buffer, to.base * (2 * kernel::tile_slices));
+  if (tile.split_bf16)
+    return emit_pack_right_split_bf16(b, tile, from, to.buffer, to.base * (2 * kernel::bf16_terms));
   MicroPanelSource filled = from;
   if (tile.tiles && !known_multiple(b, from.k, kernel::tile_depth))
     filled.depth = min(from.depth, b.ceil_div(from.k, 2) - from.k0);
@@ -286,8 +287,8 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
   const Value micro_panels = b.ceil_div(sizes.rows, width), blocks = b.ceil_div(steps, step);
   const Value groups = b.ceil_div(micro_panels, group);
   b.parallel_for(0, sizes.batch * groups * blocks, 1, [&](Value task) {
-    const Value k0 = task % blocks * step, rest = task / blocks;
-    const Value first = rest % groups * group, batch = rest / groups;
+    const Value k0 = task % blocks * step, remainder = task / blocks;
+    const Value first = remainder % groups * group, batch = remainder / groups;
     b.for_loop(first, min(first + group, micro_panels), 1, [&](Value micro_panel) {
       const MicroPanelSource from{.batch = batch,
                                   .row = micro_panel * width,
@@ -308,7 +309,7 @@ void emit_pack(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer 
 
 void emit_pack_lhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                    const LoadOperand& load) {
-  tile.tiles ? emit_pack_lines(b, tile, sizes, packed, axis, load)
+  tile.tiles ? emit_pack_row_blocks(b, tile, sizes, packed, axis, load)
              : emit_pack(b, tile, sizes, packed, axis, load, tile.mr);
 }
 
@@ -324,7 +325,7 @@ PackedExtent extent(const GemmTile& tile, int micro_panel) {
           .unit_of_k = tile.tiles   ? kernel::tile_depth
                        : tile.pairs ? 2
                                     : 1,
-          .slices = tile.slices()};
+          .terms = tile.terms()};
 }
 }  // namespace
 

@@ -68,17 +68,18 @@ class StepLoader {
   DType packed_;
 };
 
-/// For tiles: target.buffer[base + r * line + k] for the rows row .. row + width, a multiple of 16, and the steps k0
-/// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
+/// For tiles: target.buffer[base + r * stride + k] for the rows row .. row + width, a multiple of 16, and the steps
+/// k0
+/// .. k0 + depth, which are pairs. Beyond the last row that one is accumulated; beyond the last k there are zeros.
 /// Slices have a layout of their own, from base on: see gemm_split_bf16.h.
 struct LinesTarget {
   kernel::Buffer buffer;
-  kernel::Value base, line;
+  kernel::Value base, stride;
 };
 void emit_pack_rows(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to);
 /// A whole left operand for tiles.
-void emit_pack_lines(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
-                     LaneAxis axis, const LoadOperand& load);
+void emit_pack_row_blocks(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
+                          LaneAxis axis, const LoadOperand& load);
 
 /// Copies a micro-panel. Elements of rows beyond the last may be anything, or are not written: nobody uses what
 /// they contribute to.

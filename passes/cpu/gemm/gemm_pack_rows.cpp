@@ -98,7 +98,7 @@ class RowPacker {
     for (int i = 0; i < lanes_; ++i) put(r + i, step, rows[static_cast<std::size_t>(i)]);
   }
 
-  void put(Value r, Value step, Value vector) { b_.store(to_.buffer, to_.base + r * to_.line + 2 * step, vector); }
+  void put(Value r, Value step, Value vector) { b_.store(to_.buffer, to_.base + r * to_.stride + 2 * step, vector); }
 
   Builder& b_;
   int lanes_;
@@ -111,13 +111,13 @@ class RowPacker {
 
 void emit_pack_rows(Builder& b, const GemmTile& tile, const MicroPanelSource& from, const LinesTarget& to) {
   LATHE_ASSERT(tile.tiles && from.width % tile.lanes == 0);
-  if (tile.sliced) return emit_pack_left_split_bf16(b, tile, from, to.buffer, to.base);
+  if (tile.split_bf16) return emit_pack_left_split_bf16(b, tile, from, to.buffer, to.base);
   RowPacker packer(b, tile, from, to);
   from.axis == LaneAxis::row ? packer.along_row() : packer.along_k();
 }
 
-void emit_pack_lines(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
-                     const LoadOperand& load) {
+void emit_pack_row_blocks(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
+                          const LoadOperand& load) {
   const Value steps = steps_of_k(b, tile, sizes.k), row_blocks = b.ceil_div(sizes.rows, tile.mr);
   const int block = 512;
   const Value blocks = b.ceil_div(steps, block);
@@ -132,8 +132,8 @@ void emit_pack_lines(Builder& b, const GemmTile& tile, const PackSizes& sizes, B
                                 .width = tile.mr,
                                 .axis = axis,
                                 .load = &load};
-    const Value first = tile.sliced ? (row_block * steps + k0) * tile.mr : row_block * tile.mr * steps + k0;
-    emit_pack_rows(b, tile, from, {packed, first * (2 * tile.slices()), steps * 2});
+    const Value first = tile.split_bf16 ? (row_block * steps + k0) * tile.mr : row_block * tile.mr * steps + k0;
+    emit_pack_rows(b, tile, from, {packed, first * (2 * tile.terms()), steps * 2});
   });
 }
 

@@ -139,17 +139,19 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 }
 
 /// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
-/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the rest.
+/// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the
+/// remainder.
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
   constexpr std::int64_t most_vectors = 12, most_copied = 4096;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
   if (!query.lhs_loadable || query.pairs || at_most(query.m, 4)) return 0;
-  const std::int64_t rest = *query.n % lanes;
-  if (!dots) return 2 * rest > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(rest);
-  const bool few = query.k && 2 * rest * (*query.k / lanes + 4) <= *query.k && rest * *query.k <= most_copied;
-  return few ? static_cast<int>(rest) : 0;
+  const std::int64_t remainder = *query.n % lanes;
+  if (!dots) return 2 * remainder > lanes || at_most(query.m, lanes) ? 0 : static_cast<int>(remainder);
+  const bool few =
+      query.k && 2 * remainder * (*query.k / lanes + 4) <= *query.k && remainder * *query.k <= most_copied;
+  return few ? static_cast<int>(remainder) : 0;
 }
 
 /// A pair has the size of an f32: blocks of pairs are blocks of half as many k.
@@ -191,7 +193,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     whole.n = q.n ? *q.n - remainder_columns(q) : q.n;
     GemmPlan plan = choose_plan(whole);
     if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && !plan.prefetch_right)
-      plan.rest = remainder_columns(q);
+      plan.remainder = remainder_columns(q);
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
@@ -293,7 +295,8 @@ std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery&
   };
   std::vector<Source> left;
   if (query.lhs_loadable) left.push_back(Source::direct);
-  if (first.rest == 0 && (!query.lhs_loadable || query.lhs_axis == LaneAxis::row)) left.push_back(Source::loaded);
+  if (first.remainder == 0 && (!query.lhs_loadable || query.lhs_axis == LaneAxis::row))
+    left.push_back(Source::loaded);
   if (!query.lhs_loadable && may_pack_left(query)) left.push_back(Source::packed);
   for (const Source lhs : left) {
     add(lhs, Source::loaded);
@@ -356,7 +359,7 @@ std::string to_string(const GemmPlan& plan) {
   if (plan.prefetch_right) parts += ", right asked for ahead";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
-                     tile.sliced ? " of slices" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
+                     tile.split_bf16 ? " of terms" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
                      packing("right", plan.rhs), parts);
 }
 

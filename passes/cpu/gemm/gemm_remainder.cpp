@@ -15,31 +15,31 @@ using kernel::Value;
 RemainderColumns::RemainderColumns(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                                    const GemmOperand& rhs, const Epilogue& epilogue)
     : b_(b), plan_(plan), tile_(plan.tile), sizes_(sizes), lhs_(lhs), rhs_(rhs), epilogue_(epilogue) {
-  LATHE_ASSERT(plan.rest > 0 && plan.rest <= tile_.lanes && plan.lhs == Source::direct && !tile_.pairs);
-  first_ = sizes.n - plan.rest;
+  LATHE_ASSERT(plan.remainder > 0 && plan.remainder <= tile_.lanes && plan.lhs == Source::direct && !tile_.pairs);
+  first_ = sizes.n - plan.remainder;
   stride_ = b.round_up(sizes.k, tile_.lanes);
 }
 
 int RemainderColumns::block(const GemmPlan& plan, LaneAxis lhs) {
   const int mr = plan.tile.mr, lanes = plan.tile.lanes;
-  return lhs == LaneAxis::row ? mr * lanes : std::max(lanes / plan.rest / mr, 1) * mr;
+  return lhs == LaneAxis::row ? mr * lanes : std::max(lanes / plan.remainder / mr, 1) * mr;
 }
 
 namespace {
 
 /// Vectors of rows at a time, for enough sums that do not wait for one another.
-int vectors_at_once(int rest) { return rest == 1 ? 8 : rest <= 4 ? 4 : 2; }
+int vectors_at_once(int remainder) { return remainder == 1 ? 8 : remainder <= 4 ? 4 : 2; }
 
 }  // namespace
 
 int RemainderColumns::rows_in_scratch(const GemmPlan& plan, LaneAxis lhs) {
-  return block(plan, lhs) + plan.tile.lanes * (lhs == LaneAxis::row ? vectors_at_once(plan.rest) : 1);
+  return block(plan, lhs) + plan.tile.lanes * (lhs == LaneAxis::row ? vectors_at_once(plan.remainder) : 1);
 }
 
 std::int64_t RemainderColumns::scratch(const GemmPlan& plan, LaneAxis lhs, std::int64_t k) {
-  if (plan.rest == 0) return 0;
-  const std::int64_t lanes = plan.tile.lanes, results = rows_in_scratch(plan, lhs) * plan.rest + lanes;
-  return results + (lhs == LaneAxis::row ? 0 : plan.rest * (k + lanes));
+  if (plan.remainder == 0) return 0;
+  const std::int64_t lanes = plan.tile.lanes, results = rows_in_scratch(plan, lhs) * plan.remainder + lanes;
+  return results + (lhs == LaneAxis::row ? 0 : plan.remainder * (k + lanes));
 }
 
 Value RemainderColumns::element(Value batch, Value k, int column) {
@@ -51,17 +51,17 @@ Value RemainderColumns::element(Value batch, Value k, int column) {
 }
 
 void RemainderColumns::begin() {
-  results_ = b_.alloc(tile_.compute, std::int64_t{rows_in_scratch(plan_, lhs_.axis)} * plan_.rest + tile_.lanes,
+  results_ = b_.alloc(tile_.compute, std::int64_t{rows_in_scratch(plan_, lhs_.axis)} * plan_.remainder + tile_.lanes,
                       kernel::Space::stack, "results");
   if (dots())
-    columns_ =
-        b_.alloc(tile_.compute, plan_.rest * b_.constant_value(stride_).value() + 1, kernel::Space::stack, "columns");
+    columns_ = b_.alloc(tile_.compute, plan_.remainder * b_.constant_value(stride_).value() + 1, kernel::Space::stack,
+                        "columns");
 }
 
 void RemainderColumns::copy(Value batch, Value k0, Value k1) {
   if (!dots()) return;
   const auto step = [&](Value k) {
-    for (int column = 0; column < plan_.rest; ++column)
+    for (int column = 0; column < plan_.remainder; ++column)
       b_.store(columns_, column * stride_ + k, element(batch, k, column));
   };
   if (b_.is_constant(k1 - k0, 1)) return step(k0);
@@ -70,15 +70,16 @@ void RemainderColumns::copy(Value batch, Value k0, Value k1) {
 
 void RemainderColumns::rows(Value batch, Value m0, Value m1) {
   dots() ? dot_products(batch, m0, m1) : vectors_of_rows(batch, m0, m1);
-  const Value mask = b_.tail_mask(b_.index(plan_.rest), tile_.lanes);
+  const Value mask = b_.tail_mask(b_.index(plan_.remainder), tile_.lanes);
   b_.for_loop(m0, m1, 1, [&](Value row) {
-    epilogue_(batch, row)(first_, tile_.lanes, b_.load(results_, (row - m0) * plan_.rest, tile_.lanes, mask), mask);
+    epilogue_(batch, row)(first_, tile_.lanes, b_.load(results_, (row - m0) * plan_.remainder, tile_.lanes, mask),
+                          mask);
   });
 }
 
 void RemainderColumns::dot_products(Value batch, Value m0, Value m1) {
-  const int lanes = tile_.lanes, at_once = lanes / plan_.rest;  // rows whose sums fill a vector
-  const DotTile tile{.compute = tile_.compute, .lanes = lanes, .rows = at_once, .columns = plan_.rest};
+  const int lanes = tile_.lanes, at_once = lanes / plan_.remainder;  // rows whose sums fill a vector
+  const DotTile tile{.compute = tile_.compute, .lanes = lanes, .rows = at_once, .columns = plan_.remainder};
   b_.for_loop(m0, m1, at_once, [&](Value m) {
     std::vector<Value> rows;
     for (int i = 0; i < at_once; ++i) rows.push_back(i == 0 ? m : min(m + i, m1 - 1));
@@ -88,14 +89,14 @@ void RemainderColumns::dot_products(Value batch, Value m0, Value m1) {
           return lhs_.load(batch, rows[static_cast<std::size_t>(i)], k, LaneAxis::k, lanes, mask);
         },
         [&](int column, Value k, Value mask) { return b_.load(columns_, column * stride_ + k, lanes, mask); });
-    store_dots(b_, tile, sums, results_, (m - m0) * plan_.rest, plan_.rest);
+    store_dots(b_, tile, sums, results_, (m - m0) * plan_.remainder, plan_.remainder);
   });
 }
 
 /// A few vectors of rows at a time; their sums, a vector for each column, are transposed.
 void RemainderColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
-  const int lanes = tile_.lanes, vectors = vectors_at_once(plan_.rest);
-  const RegisterTile tile{.compute = tile_.compute, .lanes = lanes, .rows = plan_.rest, .vectors = vectors};
+  const int lanes = tile_.lanes, vectors = vectors_at_once(plan_.remainder);
+  const RegisterTile tile{.compute = tile_.compute, .lanes = lanes, .rows = plan_.remainder, .vectors = vectors};
   b_.for_loop(m0, m1, vectors * lanes, [&](Value m) {
     std::vector<Value> masks;
     for (int v = 0; v < vectors; ++v) masks.push_back(b_.tail_mask(m1 - m - v * lanes, lanes));
@@ -111,7 +112,7 @@ void RemainderColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
       columns.resize(static_cast<std::size_t>(lanes), columns.back());
       const std::vector<Value> results = transpose(b_, columns);
       for (int i = 0; i < lanes; ++i)
-        b_.store(results_, (m - m0 + (v * lanes + i)) * plan_.rest, results[static_cast<std::size_t>(i)]);
+        b_.store(results_, (m - m0 + (v * lanes + i)) * plan_.remainder, results[static_cast<std::size_t>(i)]);
     }
   });
 }

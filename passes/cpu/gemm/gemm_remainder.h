@@ -6,9 +6,9 @@
 
 namespace lathe::cpu {
 
-/// The last plan.rest columns of a product, which would fill a small part of a vector: instead with lanes along k as
-/// dot products where the left operand is read along k, else with lanes along its rows. Used inside the tasks of the
-/// blocked strategy, whose left operand is direct.
+/// The last plan.remainder columns of a product, which would fill a small part of a vector: instead with lanes along
+/// k as dot products where the left operand is read along k, else with lanes along its rows. Used inside the tasks of
+/// the blocked strategy, whose left operand is direct.
 class RemainderColumns {
  public:
   /// `sizes` has all columns.

@@ -15,9 +15,9 @@ using kernel::Value;
 
 namespace {
 
-/// How far ahead bytes are asked for where each takes several operations: while these wait, too few lines would be
+/// How far prefetch bytes are asked for where each takes several operations: while these wait, too few lines would be
 /// under way to keep the memory busy.
-constexpr std::int64_t bytes_ahead = 4096;
+constexpr std::int64_t prefetch_distance = 4096;
 
 class SkinnyDot {
  public:
@@ -39,8 +39,8 @@ class SkinnyDot {
     // The last columns may take taller tiles, up to lanes rows beyond mc.
     const std::int64_t rows = tile_.mc + tile_.lanes;
     b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
-      const Value m0 = index % row_blocks * tile_.mc, rest = index / row_blocks;
-      const Value n0 = rest % column_blocks * tile_.nc, batch = rest / column_blocks;
+      const Value m0 = index % row_blocks * tile_.mc, remainder = index / row_blocks;
+      const Value n0 = remainder % column_blocks * tile_.nc, batch = remainder / column_blocks;
       results_ = b_.alloc(tile_.compute, rows * stride(), kernel::Space::stack, "results");
       if (!b_.is_constant(passes_, 1))
         kept_ = b_.alloc(tile_.compute, rows * tile_.nc * tile_.lanes, kernel::Space::stack, "sums");
@@ -58,7 +58,7 @@ class SkinnyDot {
   /// The sums of rows m .. x columns n .., over k0 .. k0 + kc.
   struct Dots {
     Value m, n, k0;
-    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; else the last is repeated
+    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; else the last is accumulated
   };
 
   /// Elements from one row of the results to the next: stores go a vector beyond the last column at most.
@@ -144,10 +144,10 @@ class SkinnyDot {
                   return rhs_.scaled.factor(block.batch, columns[static_cast<std::size_t>(j)], k);
                 }};
     if (in_turn && scaled && rhs_.scaled.prefetch) {
-      const std::int64_t ahead =
-          std::max<std::int64_t>(bytes_ahead / b_.constant_value(sizes_.k).value_or(bytes_ahead), 1);
-      factor.ahead = [&, ahead](int j, Value k) {
-        rhs_.scaled.prefetch(block.batch, columns[static_cast<std::size_t>(j)] + ahead, k);
+      const std::int64_t distance =
+          std::max<std::int64_t>(prefetch_distance / b_.constant_value(sizes_.k).value_or(prefetch_distance), 1);
+      factor.prefetch = [&, distance](int j, Value k) {
+        rhs_.scaled.prefetch(block.batch, columns[static_cast<std::size_t>(j)] + distance, k);
       };
     }
     const std::vector<Value> sums =
@@ -182,7 +182,7 @@ class SkinnyDot {
       const auto column = [&](int, Value k, Value mask) { return right(j, k, mask); };
       DotFactor own = factor;
       if (factor.run > 0) own.of = [&](int, Value k) { return factor.of(j, k); };
-      if (factor.ahead) own.ahead = [&](int, Value k) { factor.ahead(j, k); };
+      if (factor.prefetch) own.prefetch = [&](int, Value k) { factor.prefetch(j, k); };
       const auto of_column =
           emit_dot_tile(b_, one, k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, column, {}, own);
       for (int i = 0; i < tile.rows; ++i)

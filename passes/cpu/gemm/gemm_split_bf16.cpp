@@ -16,11 +16,11 @@ using kernel::Value;
 namespace {
 
 /// Goes over squares of 16 rows and 16 k of a micro-panel, two that are neighbours in k at a time.
-class SlicePacker {
+class SplitBf16Packer {
  public:
-  SlicePacker(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer, Value base)
+  SplitBf16Packer(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer, Value base)
       : b_(b), from_(from), buffer_(buffer), base_(base) {
-    LATHE_ASSERT(tile.sliced && from.width == 2 * side && tile.lanes == side);
+    LATHE_ASSERT(tile.split_bf16 && from.width == 2 * side && tile.lanes == side);
   }
 
   void left() {
@@ -57,9 +57,9 @@ class SlicePacker {
     blocks(whole, end, true);
   }
 
-  /// The lines of two squares, from `place` on: line i holds 16 k of row row + i (axis row) or 16 rows at the i-th k
-  /// (axis k).
-  void lines(LaneAxis axis, Value block, Value row, Value place, int line, bool ragged) {
+  /// The lines of two squares, from `position` on: stride i holds 16 k of row row + i (axis row) or 16 rows at the
+  /// i-th k (axis k).
+  void lines(LaneAxis axis, Value block, Value row, Value position, int stride, bool ragged) {
     const auto vectors = [&](Value i) {
       Two both;
       for (int half = 0; half < 2; ++half) {
@@ -70,7 +70,8 @@ class SlicePacker {
       return both;
     };
     if (axis != from_.axis) {
-      for_unrolled(b_, b_.index(0), b_.index(side), 4, [&](Value i) { put(block, place + i * line, vectors(i)); });
+      for_unrolled(b_, b_.index(0), b_.index(side), 4,
+                   [&](Value i) { put(block, position + i * stride, vectors(i)); });
       return;
     }
     std::array<std::vector<Value>, 2> squares;
@@ -80,7 +81,7 @@ class SlicePacker {
     }
     for (std::vector<Value>& square : squares) square = transpose(b_, square);
     for (std::size_t i = 0; i < side; ++i)
-      put(block, place + static_cast<int>(i) * line, {squares[0][i], squares[1][i]});
+      put(block, position + static_cast<int>(i) * stride, {squares[0][i], squares[1][i]});
   }
 
   Value load(Value row, Value k, Value mask) { return (*from_.load)(from_.batch, row, k, from_.axis, side, mask); }
@@ -99,10 +100,10 @@ class SlicePacker {
     return b_.select(k < from_.k, loaded, b_.constant(f32, 0, side));
   }
 
-  /// Two vectors, zipped, into a line of each slice of a block.
-  void put(Value block, Value place, const Two& vectors) {
-    const Value first = block / kernel::tile_depth * (kernel::tile_slices * kernel::slice_elements);
-    store_split_bf16(b_, buffer_, base_ + first + place, vectors[0], vectors[1]);
+  /// Two vectors, zipped, into a stride of each slice of a block.
+  void put(Value block, Value position, const Two& vectors) {
+    const Value first = block / kernel::tile_depth * (kernel::bf16_terms * kernel::term_elements);
+    store_split_bf16(b_, buffer_, base_ + first + position, vectors[0], vectors[1]);
   }
 
   Builder& b_;
@@ -113,20 +114,20 @@ class SlicePacker {
 
 }  // namespace
 
-void store_split_bf16(Builder& b, Buffer buffer, Value place, Value first, Value second) {
-  first = first * slice_scale, second = second * slice_scale;
-  for (int s = 0; s < kernel::tile_slices; ++s)
-    b.store(buffer, place + s * kernel::slice_elements, bf16_slices(b, first, second, s));
+void store_split_bf16(Builder& b, Buffer buffer, Value position, Value first, Value second) {
+  first = first * split_scale, second = second * split_scale;
+  for (int s = 0; s < kernel::bf16_terms; ++s)
+    b.store(buffer, position + s * kernel::term_elements, split_bf16(b, first, second, s));
 }
 
 void emit_pack_left_split_bf16(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer,
                                Value base) {
-  SlicePacker(b, tile, from, buffer, base).left();
+  SplitBf16Packer(b, tile, from, buffer, base).left();
 }
 
 void emit_pack_right_split_bf16(Builder& b, const GemmTile& tile, const MicroPanelSource& from, Buffer buffer,
                                 Value base) {
-  SlicePacker(b, tile, from, buffer, base).right();
+  SplitBf16Packer(b, tile, from, buffer, base).right();
 }
 
 }  // namespace lathe::cpu

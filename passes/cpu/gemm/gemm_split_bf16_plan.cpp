@@ -7,7 +7,7 @@ namespace lathe::cpu {
 
 namespace {
 
-constexpr int bytes_of_pair = 2 * kernel::tile_slices * 2;
+constexpr int bytes_of_pair = 2 * kernel::bf16_terms * 2;
 /// Rows or k of an operand that is packed whole, at most: its copy is half as large again.
 constexpr std::int64_t many = 8192;
 
@@ -20,8 +20,8 @@ void fit_many_rows(GemmTile& t, const GemmQuery& query) {
 }
 
 /// Both operands packed ahead: a row block of the left one meets all of a block of the right one, which takes a third
-/// of L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a task
-/// may have all rows, if there are columns for many tasks.
+/// of L2, for other virtual machines may use the remainder of it. Where sums do not wait for the next block of k a
+/// task may have all rows, if there are columns for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
   t.kc = pairs_deep(query.k, single ? 512 : 384);
@@ -94,11 +94,11 @@ std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query) {
   constexpr double least_filled = 0.7;  // else fma is faster
   // Fewer rows, columns or k do not make up for the packing.
   const auto few = [](const Size& size, std::int64_t least) { return size && *size < least; };
-  if (!query.sliced || !query.n || few(query.m, 96) || few(query.n, 64) || few(query.k, 64)) return {};
+  if (!query.split_bf16 || !query.n || few(query.m, 96) || few(query.n, 64) || few(query.k, 64)) return {};
   if (filled(query) < least_filled) return {};
   GemmPlan plan{
       .strategy = GemmStrategy::tiles,
-      .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .sliced = true}};
+      .tile = {.compute = f32, .lanes = 16, .mr = 32, .nv = 2, .pairs = true, .tiles = true, .split_bf16 = true}};
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many && (!query.k || *query.k <= many);
   if (query.m && *query.m > many) {

@@ -59,8 +59,8 @@ void emit_reduce_split_k(Builder& b, const GemmPlan& plan, const GemmSizes& size
     b.for_loop(n0, min(n0 + plan.tile.n_step(), sizes.n), lanes, [&](Value n) {
       Value sum;
       for (int split = 0; split < plan.splits; ++split) {
-        const Value place = ((batch * plan.splits + split) * sizes.m + m) * columns + n;
-        const Value part = b.load(sums, place, lanes);
+        const Value position = ((batch * plan.splits + split) * sizes.m + m) * columns + n;
+        const Value part = b.load(sums, position, lanes);
         sum = split == 0 ? part : sum + part;
       }
       consume(n, lanes, sum, known_multiple(b, sizes.n, lanes) ? Value{} : b.tail_mask(sizes.n - n, lanes));

@@ -41,7 +41,7 @@ class TileGemm {
     else if (copies_last_rows())
       left_ = b_.alloc(bf16, tile_.mr * depth(), kernel::Space::stack, "left");
     if (plan_.rhs == Source::loaded) right_ = b_.alloc(bf16, tile_.nc * depth(), kernel::Space::stack, "right");
-    if (tile_.sliced) exact_.emplace(b_);
+    if (tile_.split_bf16) exact_.emplace(b_);
     for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });
   }
 
@@ -61,8 +61,8 @@ class TileGemm {
   }
 
   /// Elements of a row of k in scratch.
-  static constexpr int elements_of_line = cache_line_bytes / 2;  ///< of bf16
-  int depth() const { return 2 * tile_.kc * tile_.slices(); }
+  static constexpr int elements_of_cache_line = cache_line_bytes / 2;  ///< of bf16
+  int depth() const { return 2 * tile_.kc * tile_.terms(); }
 
   MicroPanelSource source(const GemmTask& t, const GemmPass& p, Value row, Value rows, int width,
                           const GemmOperand& o) const {
@@ -81,7 +81,7 @@ class TileGemm {
   /// Rows m .. m + 32 of a task by all its columns. The last row block may have a half as many.
   void row_block(const GemmTask& t, const GemmPass& p, Value m, Value sums) {
     const std::optional<Value> next = next_row_block(t, p, m);
-    const auto tiles = [&](int rows, const Builder::Lines& left) {
+    const auto tiles = [&](int rows, const Builder::Rows& left) {
       b_.for_loop(t.n0, t.n1, tile_.n_step(),
                   [&](Value n) { columns(t, p, n, sums + (n - t.n0), rows, left, next); });
     };
@@ -97,50 +97,51 @@ class TileGemm {
     b_.if_(m + tile_.mr <= sizes_.m, [&] { tiles(tile_.mr, left(t, p, m)); }, short_row_block);
   }
 
-  Builder::Lines left(const GemmTask& t, const GemmPass& p, Value m) {
+  Builder::Rows left(const GemmTask& t, const GemmPass& p, Value m) {
     switch (plan_.lhs) {
       case Source::direct: return lhs_.lines(t.batch, m, 2 * p.k0);
-      case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.sliced ? kernel::tile_depth : depth()};
+      case Source::loaded: return {left_, (m - t.m0) * depth(), tile_.split_bf16 ? kernel::tile_depth : depth()};
       case Source::packed: break;
     }
-    if (tile_.sliced) return {lhs_.packed, packed_row_block(t, p, m), kernel::tile_depth};
+    if (tile_.split_bf16) return {lhs_.packed, packed_row_block(t, p, m), kernel::tile_depth};
     const Value rows = b_.round_up(sizes_.m, tile_.mr);
     return {lhs_.packed, ((lhs_.batch_in_workspace(t.batch) * rows + m) * steps_ + p.k0) * 2, steps_ * 2};
   }
 
-  /// Where the slices of a row block of the packed left operand begin.
+  /// Where the terms of a row block of the packed left operand begin.
   Value packed_row_block(const GemmTask& t, const GemmPass& p, Value m) {
     const Value row_block = lhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.m, tile_.mr) + m / tile_.mr;
-    return (row_block * steps_ + p.k0) * (2 * tile_.mr * tile_.slices());
+    return (row_block * steps_ + p.k0) * (2 * tile_.mr * tile_.terms());
   }
 
   /// The row block that comes next, if it is worth while to ask for it: where row blocks come from L3, since a block
   /// of the right operand fills L2. The last one of a task is followed by the first one of the next task.
   std::optional<Value> next_row_block(const GemmTask& t, const GemmPass& p, Value m) {
-    if (!tile_.sliced || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
+    if (!tile_.split_bf16 || plan_.lhs != Source::packed || plan_.rhs != Source::packed) return {};
     const Value next = m + tile_.mr;
     return packed_row_block(t, p, b_.select(next < t.m1, next, t.m0));
   }
 
   /// Lines of the next row block that each block of columns asks for, for every 32 k.
   int prefetch_distance() const {
-    const int lines = tile_.mr * tile_.slices() * kernel::tile_depth / elements_of_line,
+    const int lines = tile_.mr * tile_.terms() * kernel::tile_depth / elements_of_cache_line,
               blocks = tile_.nc / tile_.n_step();
     return (lines + blocks - 1) / blocks;
   }
 
-  void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Lines& left,
+  void columns(const GemmTask& t, const GemmPass& p, Value n, Value sums, int rows, const Builder::Rows& left,
                const std::optional<Value>& next) {
-    const Value share = p.depth / (kernel::tile_depth / 2) * (prefetch_distance() * elements_of_line);
-    Builder::Lines right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
+    const Value share = p.depth / (kernel::tile_depth / 2) * (prefetch_distance() * elements_of_cache_line);
+    Builder::Rows right{right_, (n - t.n0) * depth(), 2 * tile_.n_step()};
     if (plan_.rhs == Source::packed) {
       const Value micro_panel =
           rhs_.batch_in_workspace(t.batch) * b_.ceil_div(sizes_.n, tile_.n_step()) + n / tile_.n_step();
-      right.buffer = rhs_.packed, right.first = (micro_panel * steps_ + p.k0) * (2 * tile_.n_step() * tile_.slices());
+      right.buffer = rhs_.packed, right.first = (micro_panel * steps_ + p.k0) * (2 * tile_.n_step() * tile_.terms());
     }
     const auto block = [&](int width) {
       const auto multiply = [&](bool continues) {
-        kernel::TileBlock shape{.rows = rows, .columns = width, .continues = continues, .sliced = tile_.sliced};
+        kernel::TileBlock shape{
+            .rows = rows, .columns = width, .continues = continues, .split_bf16 = tile_.split_bf16};
         if (next)
           shape.prefetch_lines = prefetch_distance(), shape.prefetch = *next + (n - t.n0) / tile_.n_step() * share;
         tile_mma(b_, shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
@@ -167,7 +168,7 @@ class TileGemm {
       with_columns(n, [&](int width) {
         exact_->settle({.sums = sums_,
                         .first = sums + (n - t.n0),
-                        .line = b_.index(tile_.nc),
+                        .stride = b_.index(tile_.nc),
                         .rows = sizes_.m - m,
                         .columns = sizes_.n - n,
                         .vectors = width / tile_.lanes},
@@ -178,14 +179,14 @@ class TileGemm {
 
   /// Hands the finished rows from m on to the epilogue.
   void finish(const GemmTask& t, Value m, Value sums) {
-    if (tile_.sliced) settle(t, m, sums);
+    if (tile_.split_bf16) settle(t, m, sums);
     const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32)), step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
       const RowEpilogue consume = epilogue_(t.batch, row);
-      const Value place = sums + (row - m) * tile_.nc;
+      const Value position = sums + (row - m) * tile_.nc;
       const auto vector = [&](Value c, Value mask) {
-        consume(t.n0 + c, lanes, b_.load(sums_, place + c, lanes, {}, bytes), mask);
+        consume(t.n0 + c, lanes, b_.load(sums_, position + c, lanes, {}, bytes), mask);
       };
       b_.for_loop(0, even, step, [&](Value c) {
         for (int v = 0; v < tile_.nv; ++v) vector(c + v * lanes, {});

@@ -48,7 +48,7 @@ std::optional<GemmPlan> plan_tiles(const GemmQuery& query) {
                 .rhs = Source::loaded};
   const bool shared = query.rhs_shared || at_most(query.batch, 1);
   const std::int64_t near = query.cpu.l2.bytes / size_in_bytes(bf16);  // elements that stay in L2
-  if (query.lhs_in_lines && query.k && *query.k % kernel::tile_depth == 0) {
+  if (query.lhs_has_rows && query.k && *query.k % kernel::tile_depth == 0) {
     plan.lhs = Source::direct;
   } else if (shared && !(query.lhs_axis == LaneAxis::row && query.m && *query.m >= 256)) {
     plan.lhs = Source::packed;

@@ -7,7 +7,7 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -36,7 +36,7 @@ class GroupedKernels {
     declare_buffers(context, {&segment.offsets().program}, lowering_);
     context.declare(out_, node_.type.dtype, false, true);
     context.touches({{out_, Dim(0)}});
-    PointEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
+    ElementwiseEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
     const Value rows = context.dim(segment.rows()), columns = context.dim(segment.operands().n);
     const int lanes = lowering_.vectors().lanes(node_.type.dtype);
     b.parallel_for(0, rows, 1, [&](Value row) {
@@ -74,7 +74,7 @@ class GroupedKernels {
       query.m = std::nullopt;  // few rows have a strategy of their own
       plan = plan_gemm(query);
     }
-    plan.rest = 0, plan.splits = 1, plan.prefetch_right = false;
+    plan.remainder = 0, plan.splits = 1, plan.prefetch_right = false;
     LATHE_ASSERT(plan.strategy == GemmStrategy::blocked && plan.panel == 0);
     return plan;
   }
@@ -90,9 +90,9 @@ class GroupedKernels {
     context.declare(out_, node_.type.dtype, false, true);
     if (segment.keeps_rows()) context.writes_part_of(out_);
     const std::int64_t code = context.check_code("offsets do not ascend in [0, " + segment.rows().to_string() + "]");
-    PointEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
-    PointEmitter left(context, o.left.operand.program, lowering_.buffer_of);
-    PointEmitter right(context, o.right.operand.program, lowering_.buffer_of);
+    ElementwiseEmitter offsets(context, segment.offsets().program, lowering_.buffer_of);
+    ElementwiseEmitter left(context, o.left.operand.program, lowering_.buffer_of);
+    ElementwiseEmitter right(context, o.right.operand.program, lowering_.buffer_of);
     const Scope left_top(left, {}), right_top(right, {});
     const Value number = context.argument(segment.number()), rows = context.dim(segment.rows());
     const Value columns = context.dim(o.n), zero = b.index(0);
@@ -105,7 +105,7 @@ class GroupedKernels {
       const Value count = here.last - here.first;
       return keeps ? GemmSizes::Actual{count, k} : GemmSizes::Actual{m, count};
     };
-    const auto loader = [&](PointEmitter& emitter, const ProductOperand& operand, const Scope& top,
+    const auto loader = [&](ElementwiseEmitter& emitter, const ProductOperand& operand, const Scope& top,
                             bool is_left) -> LoadOperand {
       return [&, is_left](Value, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
         const Value at_row = keeps && is_left ? first + row : row, at_k = keeps ? k : first + k;

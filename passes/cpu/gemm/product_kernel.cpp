@@ -9,7 +9,7 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -48,7 +48,7 @@ class PartOfK {
 };
 
 Multiplier multiplier_of(const GemmTile& tile) {
-  if (tile.tiles) return tile.sliced ? Multiplier::split_bf16 : Multiplier::tile_mma;
+  if (tile.tiles) return tile.split_bf16 ? Multiplier::split_bf16 : Multiplier::tile_mma;
   return tile.pairs ? Multiplier::dot_pairs : Multiplier::fma;
 }
 
@@ -73,8 +73,8 @@ class ProductKernels {
                           .rhs_loadable = operands_.right.plain,
                           .pairs = lowering_.cpu().dot_pairs && operands_.dtype == bf16,
                           .tiles = lowering_.cpu().tiles && operands_.dtype == bf16,
-                          .sliced = lowering_.cpu().tiles && operands_.dtype == f32,
-                          .lhs_in_lines = operands_.left.in_lines,
+                          .split_bf16 = lowering_.cpu().tiles && operands_.dtype == f32,
+                          .lhs_has_rows = operands_.left.has_rows,
                           .epilogue_small = epilogue_.size() <= 6};
     const auto plans = lowering_.tiles ? candidate_plans(query, sizes_of_runs(lowering_.tiles->dims))
                                        : std::vector{plan_gemm(query)};
@@ -107,7 +107,7 @@ class ProductKernels {
   }
 
   /// A callback that loads elements of an operand inside the kernel of `emitter`.
-  static LoadOperand loader(PointEmitter& emitter, const ProductOperand& o, Scope& top) {
+  static LoadOperand loader(ElementwiseEmitter& emitter, const ProductOperand& o, Scope& top) {
     return [&emitter, &o, &top](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
       return o.load(emitter, top, batch, row, k, axis, lanes, mask);
     };
@@ -129,14 +129,14 @@ class ProductKernels {
     const bool known = batch.value() && rows.value() && k.value();
     const Dim elements =
         known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
-              : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(extent.unit_of_k - 1)) * Dim(extent.slices);
+              : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(extent.unit_of_k - 1)) * Dim(extent.terms);
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
     context.touches(share_of(part, s, rows));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
-    PointEmitter emitter(context, s.operand.program, lowering_.buffer_of);
+    ElementwiseEmitter emitter(context, s.operand.program, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
     PackSizes sizes{context.dim(batch), context.dim(rows), {}};
@@ -172,25 +172,25 @@ class ProductKernels {
   }
 
   /// Whether a product reads an operand as it lies: unless it is packed, and where sums may be computed anew.
-  static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.sliced; }
+  static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.split_bf16; }
 
   /// The product, or its split or panel, of which only the last panel has the epilogue.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product", KernelRole::product);
     context.multiplies_by(multiplier_of(plan.tile));
-    static const PointProgram none;
+    static const ElementwiseProgram none;
     const bool ends = with.sums < 0 || part.is_last_panel();
     declare_buffers(context,
                     {ends ? &epilogue_ : &none, loads(with.lhs, plan) ? &operands_.left.operand.program : &none,
                      loads(with.rhs, plan) ? &operands_.right.operand.program : &none},
                     lowering_);
     if (with.sums >= 0) context.declare(with.sums, operands_.compute, part.is_panel(), !ends);
-    PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
-    PointEmitter left_loads(context, operands_.left.operand.program, lowering_.buffer_of);
-    PointEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
+    ElementwiseEmitter emitter(context, epilogue_, lowering_.buffer_of);
+    ElementwiseEmitter left_loads(context, operands_.left.operand.program, lowering_.buffer_of);
+    ElementwiseEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
     if (ends) emitter.hoist(top);
-    const auto operand = [&](const ProductOperand& s, int packed, PointEmitter& emits, Scope& scope) {
+    const auto operand = [&](const ProductOperand& s, int packed, ElementwiseEmitter& emits, Scope& scope) {
       GemmOperand o{.axis = s.axis};
       if (packed >= 0) {
         context.declare(packed, plan.tile.packed(), true, false);
@@ -213,7 +213,7 @@ class ProductKernels {
             s.prefetch_numbers(emits, scope, batch, row, k, lanes);
           };
       }
-      if (s.in_lines) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
+      if (s.has_rows) o.lines = [&](Value batch, Value row, Value k) { return s.lines(emits, scope, batch, row, k); };
       if (s.plain)
         o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
           s.prefetch(emits, scope, batch, row, k, lanes);
@@ -248,7 +248,7 @@ class ProductKernels {
     KernelContext context("reduce_split_k", KernelRole::combine_splits);
     declare_buffers(context, {&epilogue_}, lowering_);
     context.declare(sums, operands_.compute, true, false);
-    PointEmitter emitter(context, epilogue_, lowering_.buffer_of);
+    ElementwiseEmitter emitter(context, epilogue_, lowering_.buffer_of);
     Scope top(emitter, {});
     emitter.hoist(top);
     emit_reduce_split_k(context.builder, plan, sizes(context, PartOfK(operands_.k)), context.buffer(sums),
@@ -258,7 +258,7 @@ class ProductKernels {
     return built;
   }
 
-  Epilogue epilogue(PointEmitter& emitter, Scope& top) const {
+  Epilogue epilogue(ElementwiseEmitter& emitter, Scope& top) const {
     return [&emitter, &top, this](Value batch, Value m) -> RowEpilogue {
       const std::vector<IndexGroup> row_groups = {{operands_.batch_dims, batch, 1}, {operands_.m_dims, m, 1}};
       auto row = std::make_shared<Scope>(emitter, row_groups, Value{}, &top);
@@ -277,21 +277,21 @@ class ProductKernels {
 
   /// Asks for the elements that the epilogue reads or writes, one for each result: those of a parameter and its
   /// moments, a residual, the result itself.
-  EpiloguePrefetch prefetch(int lanes, PointEmitter& emitter, Scope& top) const {
-    using Kind = PointInstruction::Kind;
-    std::map<int, std::pair<ir::ValueId, Linear>> places;  // by buffer
+  EpiloguePrefetch prefetch(int lanes, ElementwiseEmitter& emitter, Scope& top) const {
+    using Kind = ElementwiseInstruction::Kind;
+    std::map<int, std::pair<ir::ValueId, Linear>> positions;  // by buffer
     const auto add = [&](ir::ValueId node, const Linear& form) {
       if (varies(form, operands_.m_dims) && varies(form, operands_.n_dims))
-        places.try_emplace(lowering_.buffer_of(node), std::pair(node, form));
+        positions.try_emplace(lowering_.buffer_of(node), std::pair(node, form));
     };
-    for (const PointInstruction& i : epilogue_.code)
+    for (const ElementwiseInstruction& i : epilogue_.code)
       if (i.kind == Kind::load && i.args.empty()) add(i.buffer, i.form);
-    for (const PointStore& store : epilogue_.stores) add(store.node, store.form);
-    if (places.empty()) return {};
-    return [this, lanes, places, &emitter, &top](Value batch, Value m, Value n) {
+    for (const ElementwiseStore& store : epilogue_.stores) add(store.node, store.form);
+    if (positions.empty()) return {};
+    return [this, lanes, positions, &emitter, &top](Value batch, Value m, Value n) {
       const ProductOperands& o = operands_;
       Scope scope(emitter, {{o.batch_dims, batch, 1}, {o.m_dims, m, 1}, {o.n_dims, n, lanes}}, Value{}, &top);
-      for (const auto& [buffer, place] : places) emitter.prefetch(place.first, place.second, scope);
+      for (const auto& [buffer, position] : positions) emitter.prefetch(position.first, position.second, scope);
     };
   }
 
@@ -302,7 +302,7 @@ class ProductKernels {
 
   const LoweringContext& lowering_;
   ProductOperands operands_;
-  PointProgram epilogue_;
+  ElementwiseProgram epilogue_;
 };
 
 }  // namespace

@@ -34,9 +34,9 @@ void SplitBf16Sums::settle(const Block& block, const MicroPanelSource& left, con
   const Value zero = b_.constant(f32, 0, row_lanes);
   std::vector<kernel::Var> zeros;
   for (int v = 0; v < block.vectors; ++v) zeros.push_back(b_.var(zero));
-  each(block, [&](const Place& at) {
+  each(block, [&](const Position& at) {
     const kernel::Var& of_column = zeros[static_cast<std::size_t>(at.vector)];
-    const Value sum = b_.load(block.sums, at.sums, row_lanes) * (1 / (slice_scale * slice_scale));
+    const Value sum = b_.load(block.sums, at.sums, row_lanes) * (1 / (split_scale * split_scale));
     b_.store(block.sums, at.sums, sum);
     const Value more = b_.fma(sum, zero, b_.get(of_column));
     b_.set(of_column, at.inside ? b_.select(at.inside, more, zero) : more);
@@ -45,14 +45,14 @@ void SplitBf16Sums::settle(const Block& block, const MicroPanelSource& left, con
   for (std::size_t v = 1; v < zeros.size(); ++v) all = all + b_.get(zeros[v]);
   b_.if_(kernel::logical_not(b_.reduce(ScalarOp::logical_and, equal(all, zero))), [&] {
     multiply(left, right);
-    each(block, [&](const Place& at) {
+    each(block, [&](const Position& at) {
       const Value sum = b_.load(block.sums, at.sums, row_lanes);
       b_.store(block.sums, at.sums, b_.select(is_finite(b_, sum), sum, b_.load(exact_, at.exact, row_lanes)));
     });
   });
 }
 
-void SplitBf16Sums::each(const Block& block, const std::function<void(const Place&)>& body) {
+void SplitBf16Sums::each(const Block& block, const std::function<void(const Position&)>& body) {
   std::vector<Value> inside;
   for (int v = 0; v < block.vectors; ++v)
     inside.push_back(known_multiple(b_, block.columns, block.vectors * row_lanes)
@@ -61,7 +61,7 @@ void SplitBf16Sums::each(const Block& block, const std::function<void(const Plac
   b_.for_loop(0, min(block.rows, side), 1, [&](Value row) {
     for (int v = 0; v < block.vectors; ++v)
       body({.vector = v,
-            .sums = block.first + row * block.line + v * row_lanes,
+            .sums = block.first + row * block.stride + v * row_lanes,
             .exact = row * side + v * row_lanes,
             .inside = inside[static_cast<std::size_t>(v)]});
   });
@@ -76,12 +76,12 @@ void SplitBf16Sums::multiply(const MicroPanelSource& left, const MicroPanelSourc
     fill(left_, left, k, depth);
     fill(right_, right, k, depth);
     b_.for_loop(0, side, tile.rows, [&](Value row) {
-      const auto place = [&](int r, int v) { return (row + r) * side + v * row_lanes; };
+      const auto position = [&](int r, int v) { return (row + r) * side + v * row_lanes; };
       emit_register_tile(
           b_, tile, b_.index(0), depth, [&](Value step, int r) { return b_.load(left_, step * side + row + r); },
           [&](Value step, int v) { return b_.load(right_, step * side + v * row_lanes, row_lanes, {}, row_bytes); },
-          [&](int r, int v) { return b_.load(exact_, place(r, v), row_lanes, {}, row_bytes); },
-          [&](int r, int v, Value sum) { b_.store(exact_, place(r, v), sum, {}, row_bytes); });
+          [&](int r, int v) { return b_.load(exact_, position(r, v), row_lanes, {}, row_bytes); },
+          [&](int r, int v, Value sum) { b_.store(exact_, position(r, v), sum, {}, row_bytes); });
     });
   });
 }

@@ -5,7 +5,7 @@
 
 namespace lathe::cpu {
 
-/// Makes true sums of those that tile_mma of slices leaves (gemm_split_bf16.h), a block of 32 x 32 at a time.
+/// Makes true sums of those that tile_mma of terms leaves (gemm_split_bf16.h), a block of 32 x 32 at a time.
 class SplitBf16Sums {
  public:
   static constexpr int side = 2 * kernel::tile_side;
@@ -21,7 +21,7 @@ class SplitBf16Sums {
 
   struct Block {
     kernel::Buffer sums;
-    kernel::Value first, line;    ///< where the block begins; from row to row
+    kernel::Value first, stride;  ///< where the block begins; from row to row
     kernel::Value rows, columns;  ///< how many count, if fewer than 32; the others may be anything
     int vectors = 2;              ///< of 16 columns: whether tile_mma has made both
   };
@@ -33,12 +33,12 @@ class SplitBf16Sums {
  private:
   using Value = kernel::Value;
   /// A vector of a row of a block.
-  struct Place {
+  struct Position {
     int vector;         ///< 0, or 1 for columns 16 .. 31
     Value sums, exact;  ///< where it lies
     Value inside;       ///< which of its lanes count; empty: all
   };
-  void each(const Block& block, const std::function<void(const Place&)>& body);
+  void each(const Block& block, const std::function<void(const Position&)>& body);
   void multiply(const MicroPanelSource& left, const MicroPanelSource& right);
   void fill(kernel::Buffer to, const MicroPanelSource& from, Value k, Value depth);
 

@@ -7,7 +7,7 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -27,7 +27,7 @@ class ColumnKernel {
     declare_buffers(context_, {&program_}, lowering);
     lanes_ = program_lanes(program_, lowering.vectors());
     reduce_ = program_.size() - 1;
-    LATHE_ASSERT(program_[reduce_].kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
+    LATHE_ASSERT(program_[reduce_].kind == ElementwiseInstruction::Kind::reduce && program_.stores.size() == 1);
   }
 
   KernelContext::Built run() {
@@ -49,7 +49,7 @@ class ColumnKernel {
 
  private:
   void block(Value outer, Value first, Value columns, Scope& top) {
-    const PointInstruction& reduce = program_[reduce_];
+    const ElementwiseInstruction& reduce = program_[reduce_];
     const kernel::Type type{compute_type(reduce.dtype), lanes_};
     const Value identity = b_.broadcast(reduction_identity(b_, reduce), lanes_);
     std::vector<kernel::Var> totals;
@@ -81,15 +81,15 @@ class ColumnKernel {
     for (int v = 0; v < vectors; ++v) {
       const auto at = static_cast<std::size_t>(v);
       Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.columns, first + v * lanes_, lanes_}}, masks[at], &top);
-      const PointStore& store = program_.stores[0];
+      const ElementwiseStore& store = program_.stores[0];
       emitter_.store(store.node, reduce.dtype, store.form, rounded(b_, b_.get(totals[at]), reduce.dtype), scope);
     }
   }
 
   KernelContext context_;
-  PointProgram program_;
+  ElementwiseProgram program_;
   const ColumnSpace dims_;
-  PointEmitter emitter_;
+  ElementwiseEmitter emitter_;
   kernel::Builder& b_;
   int lanes_ = 1, reduce_ = 0;
 };

@@ -6,13 +6,13 @@ namespace lathe::cpu {
 
 using kernel::Value;
 
-PartialColumns::PartialColumns(const LoweringContext& lowering, PointProgram& program, std::vector<int> outer,
+PartialColumns::PartialColumns(const LoweringContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
                                std::vector<int> inner)
     : lowering_(lowering), program_(program), outer_(std::move(outer)), inner_(std::move(inner)) {
-  const auto is_sum = [&](const PointStore& store) {
-    return program[store.value].kind == PointInstruction::Kind::column;
+  const auto is_sum = [&](const ElementwiseStore& store) {
+    return program[store.value].kind == ElementwiseInstruction::Kind::column;
   };
-  for (const PointStore& store : program.stores) {
+  for (const ElementwiseStore& store : program.stores) {
     if (!is_sum(store)) continue;
     const Dim elements = Dim(most_chunks()) * program.points(inner_);
     const int partial = lowering.workspace(compute_type(program[store.value].dtype), elements, "partial sums");
@@ -66,20 +66,20 @@ KernelContext::Built PartialColumns::finish(int lanes) const {
     const DType dtype = instruction(sum).dtype;
     context.declare(lowering_.buffer_of(sum.store.node), dtype, false, true);
   }
-  PointEmitter emitter(context, program_, lowering_.buffer_of);
+  ElementwiseEmitter emitter(context, program_, lowering_.buffer_of);
   const Value columns = context.dim(program_.points(inner_));
   const Value count = chunks(context).count;
   b.parallel_for(0, b.ceil_div(columns, lanes), 1, [&](Value block) {
     const Value at = block * lanes;
     const Value mask = lanes > 1 ? b.tail_mask(columns - at, lanes) : Value{};
     for (const Sum& sum : sums_) {
-      const PointInstruction& reduce = instruction(sum);
+      const ElementwiseInstruction& reduce = instruction(sum);
       const kernel::Var total = b.var(b.broadcast(reduction_identity(b, reduce), lanes));
       b.for_loop(0, count, 1, [&](Value chunk) {
         const Value part = b.load(context.buffer(sum.partial), chunk * columns + at, lanes, mask);
         b.set(total, b.apply(reduce.op, {b.get(total), part}));
       });
-      PointEmitter::Scope scope(emitter, {{inner_, at, lanes}}, mask);
+      ElementwiseEmitter::Scope scope(emitter, {{inner_, at, lanes}}, mask);
       const Value value = rounded(b, b.get(total), reduce.dtype);
       emitter.store(sum.store.node, reduce.dtype, sum.store.form, value, scope);
     }

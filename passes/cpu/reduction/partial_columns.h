@@ -13,7 +13,7 @@ namespace lathe::cpu {
 class PartialColumns {
  public:
   /// Takes the stores of such results out of the program, and makes a workspace for each.
-  PartialColumns(const LoweringContext& lowering, PointProgram& program, std::vector<int> outer,
+  PartialColumns(const LoweringContext& lowering, ElementwiseProgram& program, std::vector<int> outer,
                  std::vector<int> inner);
 
   bool any() const { return !sums_.empty(); }
@@ -32,7 +32,7 @@ class PartialColumns {
 
  private:
   struct Sum {
-    PointStore store;
+    ElementwiseStore store;
     int partial;  ///< program buffer [chunks, columns]
   };
   struct Chunks {
@@ -41,10 +41,10 @@ class PartialColumns {
   /// Of the rows: some for each core.
   std::int64_t most_chunks() const { return std::int64_t{4} * lowering_.cpu().cores; }
   Chunks chunks(KernelContext& context) const;
-  const PointInstruction& instruction(const Sum& sum) const { return program_[sum.store.value]; }
+  const ElementwiseInstruction& instruction(const Sum& sum) const { return program_[sum.store.value]; }
 
   const LoweringContext& lowering_;
-  const PointProgram& program_;
+  const ElementwiseProgram& program_;
   std::vector<int> outer_, inner_;
   std::vector<Sum> sums_;
   kernel::Value start_;  ///< of the chunk's row of partial results

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/cpu/cpu_kernels.h"
 
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -39,7 +39,7 @@ class ScatterKernel {
     updates_ = operand_program(graph, lowering.plan, node_.operands[1], all, updates);
     indices_ = operand_program(graph, lowering.plan, node_.operands[0], index_, updates);
     positions_ = lowering.workspace(i64, scatter_positions_size(graph, region.members[0]), "positions");
-    std::vector<const PointProgram*> programs = {&updates_.program};
+    std::vector<const ElementwiseProgram*> programs = {&updates_.program};
     if (!clears_) programs.push_back(&indices_.program);
     declare_buffers(context_, programs, lowering);
     context_.declare(positions_, i64, true, false);
@@ -67,14 +67,14 @@ class ScatterKernel {
   std::int64_t width() const { return row_block_vectors * lanes_; }
 
   KernelContext::Built sums() {
-    PointEmitter updates(context_, updates_.program, lowering_.buffer_of);
-    PointEmitter indices(context_, indices_.program, lowering_.buffer_of);
+    ElementwiseEmitter updates(context_, updates_.program, lowering_.buffer_of);
+    ElementwiseEmitter indices(context_, indices_.program, lowering_.buffer_of);
     const Dim pre = updates_.program.points(pre_), turns = clears_ ? rows() : count();
     const kernel::Buffer positions = context_.buffer(positions_);
     b_.parallel_for(0, context_.dim(pre * turns * Dim(row_blocks_)), 1, [&](Value i) {
-      const Value row_block = i % row_blocks_, rest = i / row_blocks_,
-                  turn = pre.is(1) ? rest : rest % context_.dim(turns);
-      const Value outer = pre.is(1) ? b_.index(0) : rest / context_.dim(turns);
+      const Value row_block = i % row_blocks_, remainder = i / row_blocks_,
+                  turn = pre.is(1) ? remainder : remainder % context_.dim(turns);
+      const Value outer = pre.is(1) ? b_.index(0) : remainder / context_.dim(turns);
       if (clears_) return sum_row(updates, outer, turn, row_block);
       Scope scope(indices, {{index_, turn, 1}});
       const Value row = b_.cast(indices.emit(indices_.result, scope), i64);
@@ -92,15 +92,15 @@ class ScatterKernel {
   }
 
   /// One row block of a row's columns, all its updates.
-  void sum_row(PointEmitter& updates, Value pre, Value row, Value row_block) {
+  void sum_row(ElementwiseEmitter& updates, Value pre, Value row, Value row_block) {
     const Value columns = context_.dim(updates_.program.points(post_));
     const Value lo = row_block * width(), hi = row_blocks_ == 1 ? columns : kernel::min(lo + width(), columns);
     const Value start = (pre * context_.dim(rows()) + row) * columns;
-    const Value later = ahead_ ? later_update(row) : row;
+    const Value later = prefetched_ ? later_update(row) : row;
     const auto body = [&](Value at, Value mask, std::int64_t vectors) {
-      for (std::int64_t v = 0; ahead_ && v < vectors; ++v) {
+      for (std::int64_t v = 0; prefetched_ && v < vectors; ++v) {
         Scope scope(updates, {{pre_, pre, 1}, {index_, later, 1}, {post_, at + v * lanes_, lanes_}});
-        updates.prefetch(*ahead_, scope);
+        updates.prefetch(*prefetched_, scope);
       }
       sum_columns(updates, pre, row, start, at, mask, vectors);
     };
@@ -110,7 +110,7 @@ class ScatterKernel {
     vector_loop(b_, whole, hi, lanes_, [&](Value at, Value mask) { body(at, mask, 1); });
   }
 
-  void sum_columns(PointEmitter& updates, Value pre, Value row, Value start, Value column, Value mask,
+  void sum_columns(ElementwiseEmitter& updates, Value pre, Value row, Value start, Value column, Value mask,
                    std::int64_t vectors) {
     const kernel::Buffer out = context_.buffer(out_), positions = context_.buffer(positions_);
     const DType compute = compute_type(node_.type.dtype);
@@ -139,9 +139,9 @@ class ScatterKernel {
 
   /// Updates that are loaded, and by which instruction: they lie in no order that the machine foresees.
   void choose_prefetch() {
-    const PointInstruction& result = updates_.program[updates_.result];
-    if (clears_ && result.kind == PointInstruction::Kind::load && result.args.empty() && !post_.empty())
-      ahead_ = updates_.result;
+    const ElementwiseInstruction& result = updates_.program[updates_.result];
+    if (clears_ && result.kind == ElementwiseInstruction::Kind::load && result.args.empty() && !post_.empty())
+      prefetched_ = updates_.result;
   }
 
   /// An update of a later row, or any, if it has none.
@@ -161,7 +161,7 @@ class ScatterKernel {
   bool clears_;
   int dim_ = 0, lanes_ = 1, out_ = -1, positions_ = -1;
   std::int64_t row_blocks_ = 1;
-  std::optional<int> ahead_;  ///< the load that is asked for
+  std::optional<int> prefetched_;  ///< the load that is asked for
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/cpu/cpu_kernels.h"
 
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::ValueId scatter, int to) {
   const ir::Node& node = lowering.graph[scatter];
@@ -25,7 +25,7 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
   context.declare(to, i64, true, true);
   const std::int64_t code = context.check_code("an index is not in [0, " + size.to_string() + ")");
   const kernel::Buffer positions = context.buffer(to);
-  PointEmitter emitter(context, indices.program, lowering.buffer_of);
+  ElementwiseEmitter emitter(context, indices.program, lowering.buffer_of);
   const Value rows = context.dim(size), order = context.dim(start_of_positions(node));
   const Value lookups =
       outer.value() ? context.dim(count) : b.select(b.index(0) < context.dim(outer), context.dim(count), b.index(0));
@@ -38,8 +38,8 @@ KernelContext::Built scatter_positions(const LoweringContext& lowering, ir::Valu
       b.if_(inside, [&] { body(t, row); });
     });
   };
-  // A counting sort. Counts stand two places late, so that after the sums each row's start stands one late, where it
-  // becomes its end, the start of the next row, as positions are put in place.
+  // A counting sort. Counts stand two positions late, so that after the sums each row's start stands one late, where
+  // it becomes its end, the start of the next row, as positions are put in place.
   b.parallel_for(0, 1, 1, [&](Value) {
     const int lanes = lowering.vectors().lanes(i64);
     vector_loop(b, b.index(0), order, lanes,

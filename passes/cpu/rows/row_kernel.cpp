@@ -11,8 +11,8 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Kind = PointInstruction::Kind;
-using Scope = PointEmitter::Scope;
+using Kind = ElementwiseInstruction::Kind;
+using Scope = ElementwiseEmitter::Scope;
 using IndexGroups = std::vector<IndexGroup>;
 
 namespace {
@@ -43,11 +43,11 @@ class RowKernel {
     declare_buffers(context_, {&program_}, lowering);
     columns_->declare(context_);
     loops_.emplace(lowering, program_, space_.inner_bits);
-    kept_.emplace(lowering, program_, emitter_, *loops_);
+    saved_.emplace(lowering, program_, emitter_, *loops_);
     make_parked_rows();
     choose_prefetch();
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
-                           [](const PointInstruction& i) { return i.kind == Kind::reduce; });
+                           [](const ElementwiseInstruction& i) { return i.kind == Kind::reduce; });
   }
 
   std::vector<KernelContext::Built> run() {
@@ -80,8 +80,8 @@ class RowKernel {
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
         ask_for_further({}, at, further_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
-        for (const PointStore& store : program_.stores) emitter_.emit(store.value, scope);
-        for (const PointStore& store : program_.stores) put(store, scope);
+        for (const ElementwiseStore& store : program_.stores) emitter_.emit(store.value, scope);
+        for (const ElementwiseStore& store : program_.stores) put(store, scope);
       });
     });
   }
@@ -98,7 +98,7 @@ class RowKernel {
       return (program_.depends[static_cast<std::size_t>(i)] & dims) != 0;
     };
     for (int i = 0; i < program_.size(); ++i) {
-      const PointInstruction& in = program_[i];
+      const ElementwiseInstruction& in = program_[i];
       const bool load = in.kind == Kind::load && in.args.empty();
       if (!load || !varies(i, space_.inner_bits) || (!row.empty() && !varies(i, ~space_.inner_bits))) continue;
       IndexGroups groups = row;
@@ -108,8 +108,8 @@ class RowKernel {
     }
   }
 
-  /// All values of a place are computed before the first is stored: it may go where another one is read.
-  void put(const PointStore& store, Scope& scope) {
+  /// All values of a spill are computed before the first is stored: it may go where another one is read.
+  void put(const ElementwiseStore& store, Scope& scope) {
     const DType dtype = program_[store.value].dtype;
     const Value value = emitter_.emit(store.value, scope);
     if (streams(store)) return emitter_.stream(store.node, dtype, store.form, value, scope);
@@ -119,13 +119,13 @@ class RowKernel {
   void one_row(Value row, Scope& top) {
     Scope scope(emitter_, {{space_.outer, row, 1}}, {}, &top);
     for (const RowLoop& l : loops_->loops()) loop(l, row, scope);
-    const auto rowwise = [&](const PointStore& store) { return !loops_->varies(store); };
-    for (const PointStore& store : program_.stores)
+    const auto rowwise = [&](const ElementwiseStore& store) { return !loops_->varies(store); };
+    for (const ElementwiseStore& store : program_.stores)
       if (rowwise(store)) {
-        kept_->hoist(store.value, scope);
+        saved_->hoist(store.value, scope);
         emitter_.emit(store.value, scope);
       }
-    for (const PointStore& store : program_.stores)
+    for (const ElementwiseStore& store : program_.stores)
       if (rowwise(store)) put(store, scope);
   }
 
@@ -146,7 +146,7 @@ class RowKernel {
     std::vector<int> results = folds_of(l);
     for (int& i : results) i = program_[i].args[0];
     for (const int i : l.columns) results.push_back(program_[i].args[0]);
-    for (const PointStore* store : l.stores) results.push_back(store->value);
+    for (const ElementwiseStore* store : l.stores) results.push_back(store->value);
     return results;
   }
 
@@ -158,12 +158,12 @@ class RowKernel {
     const auto width = program_.points(space_.inner).value();
     if (!width || space_.outer.empty()) return;
     for (const RowLoop& l : loops_->loops())
-      if (&l != &loops_->loops().front() && ahead_loop_ == nullptr && !results_of(l).empty()) ahead_loop_ = &l;
-    const bool one_loop = ahead_loop_ == nullptr;
-    if (one_loop) ahead_loop_ = &loops_->loops().front();
+      if (&l != &loops_->loops().front() && prefetch_loop_ == nullptr && !results_of(l).empty()) prefetch_loop_ = &l;
+    const bool one_loop = prefetch_loop_ == nullptr;
+    if (one_loop) prefetch_loop_ = &loops_->loops().front();
     std::vector<int> reads;
     for (int i = 0; i < program_.size(); ++i) {
-      const PointInstruction& in = program_[i];
+      const ElementwiseInstruction& in = program_[i];
       const bool load = in.kind == Kind::load && in.args.empty() && !one_loop,
                  looked_up = in.kind == Kind::gather && in.args.size() == 1 && !loops_->varies(in.args[0]);
       const bool every_row = (program_.depends[static_cast<std::size_t>(i)] & ~space_.inner_bits) != 0;
@@ -173,7 +173,7 @@ class RowKernel {
     const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
     // Beside the row itself it has to fit into L2.
     if (bytes < few_lines || bytes > lowering_.cpu().l2.share() / 2) return;
-    ahead_ = reads[0];
+    prefetched_ = reads[0];
     prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu().bytes_in_flight / bytes);
   }
 
@@ -187,12 +187,13 @@ class RowKernel {
     for (const int i : l.reductions) {
       const auto picked = pick(i);
       if (!picked) continue;
-      kept_->hoist(picked->column, row_scope);
-      kept_->hoist(picked->value, row_scope);
+      saved_->hoist(picked->column, row_scope);
+      saved_->hoist(picked->value, row_scope);
       const Value at = b_.cast(emitter_.emit(picked->column, row_scope), i64);
       const Value inside = b_.index(0) <= at && at < context_.dim(program_.points(space_.inner));
       Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, 1}}, inside, &row_scope);
-      kept_->bind({&picked->value, 1}, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
+      saved_->bind({&picked->value, 1}, scope,
+                   [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       const Value nothing = reduction_identity(b_, program_[i]);
       const Value found = b_.select(inside, emitter_.emit(picked->value, scope), nothing);
       row_scope.bind(i, rounded(b_, b_.apply(program_[i].op, {found, nothing}), program_[i].dtype));
@@ -207,7 +208,7 @@ class RowKernel {
     if (sums || l.stores.empty() || !width || *width % space_.lanes == 0 || !streams(*l.stores[0]))
       return b_.index(0);
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, b_.index(0), space_.lanes}});
-    const Value start = scope.place.position(l.stores[0]->form).base;
+    const Value start = scope.indices.position(l.stores[0]->form).base;
     return kernel::min(n, (space_.lanes - start % space_.lanes) % space_.lanes);
   }
 
@@ -215,7 +216,7 @@ class RowKernel {
     take_picks(l, row, row_scope);
     const std::vector<int> results = results_of(l), folds = folds_of(l);
     if (results.empty()) return;
-    for (const int i : results) kept_->hoist(i, row_scope);
+    for (const int i : results) saved_->hoist(i, row_scope);
     const int chains = folds.empty() ? 1 : chains_of();
     std::vector<std::vector<kernel::Var>> accumulators;  // by reduction, by chain
     for (const int i : folds) {
@@ -225,28 +226,29 @@ class RowKernel {
             b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
     }
     const Value n = context_.dim(program_.points(space_.inner));
-    const bool asks = ahead_ && &l == ahead_loop_;
+    const bool asks = prefetched_ && &l == prefetch_loop_;
     const Value later_row = asks ? later(row) : row;
     Scope later_scope(emitter_, {{space_.outer, later_row, 1}});
     if (asks)
-      for (const int arg : program_[*ahead_].args) emitter_.emit(arg, later_scope);
+      for (const int arg : program_[*prefetched_].args) emitter_.emit(arg, later_scope);
     const auto body = [&](Value at, Value mask, int chain) {
       Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
       if (asks) {
         Scope ahead(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
-        emitter_.prefetch(*ahead_, ahead);
+        emitter_.prefetch(*prefetched_, ahead);
       }
-      if (!ahead_ && &l == &loops_->loops().front()) ask_for_further({{space_.outer, row, 1}}, at, further_in_row);
+      if (!prefetched_ && &l == &loops_->loops().front())
+        ask_for_further({{space_.outer, row, 1}}, at, further_in_row);
       // All reads of kept values come first: the stores may go where they lie.
-      kept_->bind(results, scope, [&](int, const PointStore& place) { return reload(place, at, scope); });
+      saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
       for (std::size_t r = 0; r < accumulators.size(); ++r)
         accumulate(folds[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
-      for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
+      for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);
       for (const int i : l.columns)
         columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);
-      for (const auto& [value, place] : l.parked) emitter_.emit(value, scope);
-      for (const PointStore* store : l.stores) put(*store, scope);
-      for (const RowLoop::Parked& parked : l.parked) park(parked, at, scope);
+      for (const auto& [value, spill] : l.spilled) emitter_.emit(value, scope);
+      for (const ElementwiseStore* store : l.stores) put(*store, scope);
+      for (const RowLoop::Parked& spilled : l.spilled) spill(spilled, at, scope);
     };
     const Value unrolled = chains > 1 ? n - n % (chains * space_.lanes) : first_line(l, row, n);
     if (chains > 1)
@@ -257,44 +259,44 @@ class RowKernel {
       vector_loop(b_, b_.index(0), unrolled, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     for (std::size_t r = 0; r < accumulators.size(); ++r) finish_reduction(folds[r], accumulators[r], row_scope);
-    for (const PointStore* store : l.stores) kept_->keep(store->value, store);
-    for (const auto& [value, place] : l.parked) kept_->keep(value, place);
+    for (const ElementwiseStore* store : l.stores) saved_->keep(store->value, store);
+    for (const auto& [value, spill] : l.spilled) saved_->keep(value, spill);
   }
 
-  /// Reads back what an earlier loop stored or parked.
-  Value reload(const PointStore& place, Value column, Scope& scope) {
-    const auto row = parked_rows_.find(&place);
-    if (row == parked_rows_.end()) return emitter_.reload(place.node, place.form, scope);
-    return b_.load(context_.buffer(row->second), column, scope.place.lanes(), scope.mask);
+  /// Reads back what an earlier loop stored or spilled.
+  Value reload(const ElementwiseStore& spill, Value column, Scope& scope) {
+    const auto row = spilled_rows_.find(&spill);
+    if (row == spilled_rows_.end()) return emitter_.reload(spill.node, spill.form, scope);
+    return b_.load(context_.buffer(row->second), column, scope.indices.lanes(), scope.mask);
   }
 
-  void park(const RowLoop::Parked& parked, Value column, Scope& scope) {
-    const auto& [i, place] = parked;
+  void spill(const RowLoop::Parked& spilled, Value column, Scope& scope) {
+    const auto& [i, spill] = spilled;
     const Value value = emitter_.emit(i, scope);
-    if (const auto row = parked_rows_.find(place); row != parked_rows_.end())
+    if (const auto row = spilled_rows_.find(spill); row != spilled_rows_.end())
       return b_.store(context_.buffer(row->second), column, b_.broadcast(value, space_.lanes), scope.mask);
-    emitter_.store(place->node, program_[i].dtype, place->form, value, scope);
+    emitter_.store(spill->node, program_[i].dtype, spill->form, value, scope);
   }
 
   /// Whether a result goes past the caches: it is larger than they are, nothing there is read, and no other loop over
   /// the row follows. Else each line of it would be read before it is written: a third of a copy's traffic.
-  bool streams(const PointStore& store) const {
+  bool streams(const ElementwiseStore& store) const {
     const int buffer = lowering_.buffer_of(store.node);
-    const bool reads = std::any_of(program_.code.begin(), program_.code.end(), [&](const PointInstruction& i) {
+    const bool reads = std::any_of(program_.code.begin(), program_.code.end(), [&](const ElementwiseInstruction& i) {
       return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
     });
     const bool last = loops_->level(store.value) + 1 == static_cast<int>(loops_->loops().size());
     return last && !reads && outgrows_caches(lowering_.graph[store.node].type, lowering_.cpu());
   }
 
-  /// What would be parked where a result streams lies in scratch of the thread instead, by column.
+  /// What would be spilled where a result streams lies in scratch of the thread instead, by column.
   void make_parked_rows() {
     for (const RowLoop& loop : loops_->loops())
-      for (const auto& [i, place] : loop.parked) {
-        if (!streams(*place)) continue;
+      for (const auto& [i, spill] : loop.spilled) {
+        if (!streams(*spill)) continue;
         const DType dtype = compute_type(program_[i].dtype);
-        parked_rows_[place] = lowering_.scratch(dtype, program_.points(space_.inner), "parked row");
-        context_.declare(parked_rows_[place], dtype, true, true);
+        spilled_rows_[spill] = lowering_.scratch(dtype, program_.points(space_.inner), "spilled row");
+        context_.declare(spilled_rows_[spill], dtype, true, true);
       }
   }
 
@@ -308,7 +310,7 @@ class RowKernel {
   }
 
   void accumulate(int i, kernel::Var accumulator, Scope& scope) {
-    const PointInstruction& reduce = program_[i];
+    const ElementwiseInstruction& reduce = program_[i];
     Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
     if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
     // min and max look for NaN in their first operand: so the next value does not wait for that.
@@ -316,7 +318,7 @@ class RowKernel {
   }
 
   void finish_reduction(int i, const std::vector<kernel::Var>& chains, Scope& scope) {
-    const PointInstruction& reduce = program_[i];
+    const ElementwiseInstruction& reduce = program_[i];
     std::vector<Value> values;
     for (const kernel::Var& chain : chains) values.push_back(b_.get(chain));
     for (std::size_t n = values.size() / 2; n > 0; n /= 2)
@@ -328,17 +330,17 @@ class RowKernel {
 
   const LoweringContext& lowering_;
   KernelContext context_;
-  PointProgram program_;
-  PointEmitter emitter_;
+  ElementwiseProgram program_;
+  ElementwiseEmitter emitter_;
   kernel::Builder& b_;
   RowSpace space_;
   std::optional<PartialColumns> columns_;
   std::optional<RowLoops> loops_;
-  std::optional<SavedValues> kept_;
+  std::optional<SavedValues> saved_;
   bool reduces_ = false;
-  std::map<const PointStore*, int> parked_rows_;  ///< by place: the program buffer that stands for it
-  std::optional<int> ahead_;                      ///< the load or gather of a later row that is asked for
-  const RowLoop* ahead_loop_ = nullptr;           ///< by which loop
+  std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the program buffer that stands for it
+  std::optional<int> prefetched_;                        ///< the load or gather of a later row that is asked for
+  const RowLoop* prefetch_loop_ = nullptr;               ///< by which loop
   std::int64_t prefetch_rows_ = 1;
 };
 

@@ -4,22 +4,22 @@
 
 namespace lathe::cpu {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
 /// The column's number itself, in any type of integers.
-bool is_column(const PointProgram& program, int instruction, int inner) {
+bool is_column(const ElementwiseProgram& program, int instruction, int inner) {
   while (is_scalar(program[instruction], ScalarOp::cast) && is_integer(program[instruction].dtype))
     instruction = program[instruction].args[0];
-  const PointInstruction& i = program[instruction];
+  const ElementwiseInstruction& i = program[instruction];
   if (i.kind != Kind::index || !i.form.offset.is(0)) return false;
   for (std::size_t d = 0; d < i.form.coefficients.size(); ++d)
     if (!i.form.coefficients[d].is(static_cast<int>(d) == inner ? 1 : 0)) return false;
   return !i.form.coefficients.empty();
 }
 
-bool is_identity(const PointInstruction& i, ScalarOp op) {
+bool is_identity(const ElementwiseInstruction& i, ScalarOp op) {
   if (i.kind != Kind::constant || !is_float(i.dtype)) return false;
   if (op == ScalarOp::add) return i.value == 0;
   return op == ScalarOp::max && i.value == -std::numeric_limits<double>::infinity();
@@ -27,11 +27,11 @@ bool is_identity(const PointInstruction& i, ScalarOp op) {
 
 }  // namespace
 
-std::optional<RowPick> row_pick(const PointProgram& program, int instruction, int inner) {
-  const PointInstruction& reduce = program[instruction];
-  const PointInstruction& chosen = program[reduce.args[0]];
+std::optional<RowPick> row_pick(const ElementwiseProgram& program, int instruction, int inner) {
+  const ElementwiseInstruction& reduce = program[instruction];
+  const ElementwiseInstruction& chosen = program[reduce.args[0]];
   if (reduce.kind != Kind::reduce || !is_scalar(chosen, ScalarOp::select)) return std::nullopt;
-  const PointInstruction& condition = program[chosen.args[0]];
+  const ElementwiseInstruction& condition = program[chosen.args[0]];
   if (!is_scalar(condition, ScalarOp::eq) || !is_identity(program[chosen.args[2]], reduce.op)) return std::nullopt;
   for (const std::size_t side : {0, 1}) {
     const int column = condition.args[1 - side];

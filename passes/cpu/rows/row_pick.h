@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe::cpu {
 
@@ -14,6 +14,6 @@ struct RowPick {
 };
 
 /// The pick that the reduction `instruction` amounts to, if it is one. `inner`: the domain dim of the columns.
-std::optional<RowPick> row_pick(const PointProgram& program, int instruction, int inner);
+std::optional<RowPick> row_pick(const ElementwiseProgram& program, int instruction, int inner);
 
 }  // namespace lathe::cpu

@@ -5,8 +5,8 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Kind = PointInstruction::Kind;
-using Scope = PointEmitter::Scope;
+using Kind = ElementwiseInstruction::Kind;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -17,7 +17,7 @@ struct RowUpdate {
 };
 
 /// The dim whose index an instruction is; -1 if it is none.
-int index_dim(const PointInstruction& i) {
+int index_dim(const ElementwiseInstruction& i) {
   if (i.kind != Kind::index || !i.form.offset.is(0)) return -1;
   int dim = -1;
   for (std::size_t d = 0; d < i.form.coefficients.size(); ++d) {
@@ -29,7 +29,7 @@ int index_dim(const PointInstruction& i) {
 }
 
 /// Fills in dim and row where `condition` is index == row.
-bool names_row(const PointProgram& program, int condition, RowUpdate& update) {
+bool names_row(const ElementwiseProgram& program, int condition, RowUpdate& update) {
   if (!is_scalar(program[condition], ScalarOp::eq)) return false;
   for (const bool swapped : {false, true}) {
     const auto& args = program[condition].args;
@@ -43,20 +43,20 @@ bool names_row(const PointProgram& program, int condition, RowUpdate& update) {
 }
 
 /// Indices are checked at every point, and a reduction needs them all.
-bool may_skip_points(const PointProgram& program) {
-  return std::none_of(program.code.begin(), program.code.end(), [](const PointInstruction& i) {
+bool may_skip_points(const ElementwiseProgram& program) {
+  return std::none_of(program.code.begin(), program.code.end(), [](const ElementwiseInstruction& i) {
     return i.kind == Kind::gather || i.kind == Kind::checked || i.kind == Kind::reduce || i.kind == Kind::column;
   });
 }
 
-std::optional<RowUpdate> find_row_update(const PointProgram& program, const BufferOf& buffer_of) {
+std::optional<RowUpdate> find_row_update(const ElementwiseProgram& program, const BufferOf& buffer_of) {
   if (program.stores.empty() || !may_skip_points(program)) return std::nullopt;
   std::optional<RowUpdate> found;
   int condition = -1;
-  for (const PointStore& store : program.stores) {
-    const PointInstruction& select = program[store.value];
+  for (const ElementwiseStore& store : program.stores) {
+    const ElementwiseInstruction& select = program[store.value];
     if (!is_scalar(select, ScalarOp::select)) return std::nullopt;
-    const PointInstruction& old = program[select.args[2]];
+    const ElementwiseInstruction& old = program[select.args[2]];
     const bool in_place = old.kind == Kind::load && old.args.empty() && old.form == store.form &&
                           buffer_of(old.buffer) == buffer_of(store.node);
     if (!in_place || (found && select.args[0] != condition)) return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<RowUpdate> find_row_update(const PointProgram& program, const Buff
 
 class RowUpdateKernel {
  public:
-  RowUpdateKernel(const LoweringContext& lowering, const PointProgram& program, const RowUpdate& update)
+  RowUpdateKernel(const LoweringContext& lowering, const ElementwiseProgram& program, const RowUpdate& update)
       : lowering_(lowering),
         program_(program),
         update_(update),
@@ -80,7 +80,7 @@ class RowUpdateKernel {
     split_dims();
     Dim written(1);
     for (const auto& dims : {before_, after_, inner_}) written = written * program_.points(dims);
-    for (const PointStore& store : program_.stores) {
+    for (const ElementwiseStore& store : program_.stores) {
       context_.touches({{lowering.buffer_of(store.node), written}});
       context_.writes_part_of(lowering.buffer_of(store.node));
     }
@@ -124,7 +124,7 @@ class RowUpdateKernel {
     std::vector<int> dims;
     for (int d = first; d < program_.domain.rank(); ++d) dims.push_back(d);
     const auto fine = [&](const auto& access) {
-      return access.form.coefficients.empty() || Place::merges(access.form, dims, program_.domain);
+      return access.form.coefficients.empty() || LoopIndices::merges(access.form, dims, program_.domain);
     };
     return std::all_of(program_.code.begin(), program_.code.end(), fine) &&
            std::all_of(program_.stores.begin(), program_.stores.end(), fine);
@@ -134,17 +134,17 @@ class RowUpdateKernel {
   void put(Scope& scope) {
     for (const int value : update_.values) emitter_.emit(value, scope);
     for (std::size_t s = 0; s < program_.stores.size(); ++s) {
-      const PointStore& store = program_.stores[s];
+      const ElementwiseStore& store = program_.stores[s];
       const int value = update_.values[s];
       emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(value, scope), scope);
     }
   }
 
   const LoweringContext& lowering_;
-  const PointProgram& program_;
+  const ElementwiseProgram& program_;
   const RowUpdate& update_;
   KernelContext context_;
-  PointEmitter emitter_;
+  ElementwiseEmitter emitter_;
   kernel::Builder& b_;
   int lanes_;
   std::vector<int> before_, after_, inner_;
@@ -153,7 +153,7 @@ class RowUpdateKernel {
 }  // namespace
 
 std::optional<KernelContext::Built> lower_row_update(const LoweringContext& context, const Region& region) {
-  const PointProgram program = region_program(context.graph, context.plan, region);
+  const ElementwiseProgram program = region_program(context.graph, context.plan, region);
   const auto update = find_row_update(program, context.buffer_of);
   if (!update) return std::nullopt;
   return RowUpdateKernel(context, program, *update).run();

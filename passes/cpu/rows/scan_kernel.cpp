@@ -4,7 +4,7 @@
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -28,7 +28,7 @@ class ScanKernel {
   KernelContext::Built run() {
     declare_buffers(context_, {&along_.operand.program}, lowering_);
     context_.declare(out_, along_.node.type.dtype, false, true);
-    PointEmitter elements(context_, along_.operand.program, lowering_.buffer_of);
+    ElementwiseEmitter elements(context_, along_.operand.program, lowering_.buffer_of);
     size_ = context_.dim(along_.size);
     columns_ = context_.dim(along_.columns);
     along_.post.empty() ? rows(elements) : columns(elements);
@@ -38,7 +38,7 @@ class ScanKernel {
   }
 
  private:
-  void rows(PointEmitter& elements) {
+  void rows(ElementwiseEmitter& elements) {
     const Value blocks = b_.ceil_div(size_, lanes_);
     b_.parallel_for(0, context_.dim(along_.rows), 1, [&](Value row) {
       const kernel::Var before = b_.var(b_.constant(compute_, 0));
@@ -66,7 +66,7 @@ class ScanKernel {
     return reverse_ ? b_.shuffle(vector, zeros, lanes) : b_.shuffle(zeros, vector, lanes);
   }
 
-  void columns(PointEmitter& elements) {
+  void columns(ElementwiseEmitter& elements) {
     const std::int64_t width = scan_vectors * lanes_;
     const Value blocks = b_.ceil_div(columns_, width);
     b_.parallel_for(0, context_.dim(along_.rows) * blocks, 1, [&](Value task) {

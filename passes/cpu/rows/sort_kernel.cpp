@@ -8,7 +8,7 @@ namespace lathe::cpu {
 
 using kernel::Value;
 using kernel::Var;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -31,13 +31,13 @@ class RowRanking {
   /// Scratch for so many elements and positions, and the parameters.
   void declare(const Dim& scratch) {
     const int keys = lowering_.scratch(compute_, scratch, "elements in order"),
-              places = lowering_.scratch(i64, scratch, "positions in order");
+              positions = lowering_.scratch(i64, scratch, "positions in order");
     declare_buffers(context_, {&along_.operand.program}, lowering_);
     context_.declare(keys, compute_, true, true);
-    context_.declare(places, i64, true, true);
+    context_.declare(positions, i64, true, true);
     context_.declare(out_, i64, false, true);
     keys_ = context_.buffer(keys);
-    places_ = context_.buffer(places);
+    positions_ = context_.buffer(positions);
     elements_.emplace(context_, along_.operand.program, lowering_.buffer_of);
     size_ = context_.dim(along_.size);
     columns_ = context_.dim(along_.columns);
@@ -67,8 +67,8 @@ class RowRanking {
   int out_;
   DType compute_;
   int lanes_;
-  kernel::Buffer keys_, places_;
-  std::optional<PointEmitter> elements_;
+  kernel::Buffer keys_, positions_;
+  std::optional<ElementwiseEmitter> elements_;
   Value size_, columns_;
 };
 
@@ -84,7 +84,7 @@ class MergeSort : RowRanking {
     b_.parallel_for(0, context_.dim(tasks()), 1, [&](Value row) {
       vector_loop(b_, b_.index(0), size_, lanes_, [&](Value t, Value mask) {
         b_.store(keys_, t, elements(row, t, lanes_, mask), mask);
-        b_.store(places_, t, lanes_ == 1 ? t : b_.ramp(t, lanes_), mask);
+        b_.store(positions_, t, lanes_ == 1 ? t : b_.ramp(t, lanes_), mask);
       });
       const Var from = b_.var(b_.index(0)), width = b_.var(b_.index(1));
       b_.for_loop(0, index_bits, 1, [&](Value) {
@@ -99,7 +99,7 @@ class MergeSort : RowRanking {
         });
       });
       b_.for_loop(0, size_, 1, [&](Value t) {
-        b_.store(context_.buffer(out_), result_at(row, t, size_), b_.load(places_, b_.get(from) + t));
+        b_.store(context_.buffer(out_), result_at(row, t, size_), b_.load(positions_, b_.get(from) + t));
       });
     });
     auto built = context_.finish();
@@ -117,7 +117,7 @@ class MergeSort : RowRanking {
       const Value x = b_.load(keys_, at_left), y = b_.load(keys_, at_right);
       const Value takes_right = j < end && (middle <= i || before(y, x));
       b_.store(keys_, target + to, b_.select(takes_right, y, x));
-      b_.store(places_, target + to, b_.load(places_, b_.select(takes_right, at_right, at_left)));
+      b_.store(positions_, target + to, b_.load(positions_, b_.select(takes_right, at_right, at_left)));
       b_.set(right, b_.select(takes_right, j + 1, j));
       b_.set(left, b_.select(takes_right, i, i + 1));
     });
@@ -148,7 +148,7 @@ class HeapSelect : RowRanking {
 
  private:
   struct Entry {
-    Value key, place;
+    Value key, position;
   };
 
   /// How many levels a heap of k has.
@@ -164,15 +164,15 @@ class HeapSelect : RowRanking {
     return levels;
   }
 
-  Entry entry(Value at) { return {b_.load(keys_, at), b_.load(places_, at)}; }
+  Entry entry(Value at) { return {b_.load(keys_, at), b_.load(positions_, at)}; }
   void put(Value at, const Entry& e) {
     b_.store(keys_, at, e.key);
-    b_.store(places_, at, e.place);
+    b_.store(positions_, at, e.position);
   }
 
   /// Whether x is worse than y: of equal ones, the one that stands later.
   Value is_worse(const Entry& x, const Entry& y) {
-    return before(y.key, x.key) || (kernel::logical_not(before(x.key, y.key)) && y.place < x.place);
+    return before(y.key, x.key) || (kernel::logical_not(before(x.key, y.key)) && y.position < x.position);
   }
 
   /// Puts an entry at `top` of a heap of `size`, or, while one of the two below is worse, that one, and it further
@@ -219,7 +219,7 @@ class HeapSelect : RowRanking {
   void in_order(Value row, Value k) {
     b_.for_loop(0, k, 1, [&](Value turn) {
       const Value last = k - 1 - turn;
-      b_.store(context_.buffer(out_), result_at(row, last, k), b_.load(places_, 0));
+      b_.store(context_.buffer(out_), result_at(row, last, k), b_.load(positions_, 0));
       b_.if_(b_.index(0) < last, [&] { sift(b_.index(0), last, entry(last)); });
     });
   }

@@ -1,11 +1,11 @@
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/lowering/row_update_operands.h"
 
 namespace lathe::cpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -33,13 +33,13 @@ class UpdateRowsKernels {
   struct Elements {
     Value pre, t, column, mask;
   };
-  /// Where they go: `first` for position 0, a line further for each next one; positions are below `size`.
+  /// Where they go: `first` for position 0, a stride further for each next one; positions are below `size`.
   struct Target {
-    Value first, line, size;
+    Value first, stride, size;
     std::int64_t code;
   };
 
-  Value row_elements(PointEmitter& values, Value pre, Value t, Value column, Value mask) const {
+  Value row_elements(ElementwiseEmitter& values, Value pre, Value t, Value column, Value mask) const {
     std::vector<IndexGroup> groups = {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}};
     if (!operands_.post.empty()) groups.push_back({operands_.post, column, lanes_});
     Scope scope(values, std::move(groups), mask);
@@ -47,20 +47,21 @@ class UpdateRowsKernels {
   }
 
   /// Elements that have a position each.
-  void scatter(PointEmitter& places, PointEmitter& values, const Elements& from, const Target& to) const {
-    kernel::Builder& b = places.context().builder;
-    const kernel::Buffer out = places.context().buffer(out_);
+  void scatter(ElementwiseEmitter& offsets, ElementwiseEmitter& values, const Elements& from,
+               const Target& to) const {
+    kernel::Builder& b = offsets.context().builder;
+    const kernel::Buffer out = offsets.context().buffer(out_);
     std::vector<IndexGroup> groups = {{operands_.pre, from.pre, 1}, {{operands_.dim}, from.t, 1}};
     groups.push_back({operands_.post, from.column, lanes_});
-    Scope place(places, std::move(groups), from.mask);
-    const Value at = b.broadcast(b.cast(places.emit(operands_.positions.result, place), i64), lanes_);
+    Scope position(offsets, std::move(groups), from.mask);
+    const Value at = b.broadcast(b.cast(offsets.emit(operands_.positions.result, position), i64), lanes_);
     const Value inside = b.broadcast(b.index(0), lanes_) <= at && at < to.size;
     const Value expected = from.mask ? inside || kernel::logical_not(from.mask) : inside;
     b.check(lanes_ == 1 ? expected : b.reduce(ScalarOp::logical_and, expected), to.code);
     const Value value =
         b.cast(row_elements(values, from.pre, from.t, from.column, from.mask), operands_.node.type.dtype);
-    if (lanes_ == 1) return b.if_(inside, [&] { b.store(out, to.first + at * to.line, value, from.mask); });
-    b.scatter(out, b.ramp(to.first, lanes_) + at * to.line, value, from.mask ? inside && from.mask : inside);
+    if (lanes_ == 1) return b.if_(inside, [&] { b.store(out, to.first + at * to.stride, value, from.mask); });
+    b.scatter(out, b.ramp(to.first, lanes_) + at * to.stride, value, from.mask ? inside && from.mask : inside);
   }
 
   KernelContext::Built copy() {
@@ -69,7 +70,7 @@ class UpdateRowsKernels {
     const OperandProgram old = operands_.old();
     declare_buffers(context, {&old.program}, lowering_);
     context.declare(out_, operands_.node.type.dtype, false, true);
-    PointEmitter emitter(context, old.program, lowering_.buffer_of);
+    ElementwiseEmitter emitter(context, old.program, lowering_.buffer_of);
     const int last = old.program.domain.rank() - 1, lanes = program_lanes(old.program, lowering_.vectors());
     std::vector<int> outer;
     for (int d = 0; d < last; ++d) outer.push_back(d);
@@ -89,13 +90,13 @@ class UpdateRowsKernels {
   KernelContext::Built update() {
     KernelContext context("update_rows", KernelRole::row_update);
     kernel::Builder& b = context.builder;
-    const PointProgram &rows = operands_.rows.program, &positions = operands_.positions.program;
+    const ElementwiseProgram &rows = operands_.rows.program, &positions = operands_.positions.program;
     declare_buffers(context, {&rows, &positions}, lowering_);
     context.declare(out_, operands_.node.type.dtype, false, true);
     context.writes_part_of(out_);
     context.touches({{out_, rows.domain.numel().unnamed()}});
     const std::int64_t code = context.check_code("an index is not in [0, " + operands_.size.to_string() + ")");
-    PointEmitter values(context, rows, lowering_.buffer_of), places(context, positions, lowering_.buffer_of);
+    ElementwiseEmitter values(context, rows, lowering_.buffer_of), offsets(context, positions, lowering_.buffer_of);
     const Value columns = context.dim(rows.points(operands_.post)), size = context.dim(operands_.size);
     const auto width = rows.points(operands_.post).value();
     const std::int64_t task = task_vectors * lanes_;
@@ -107,10 +108,10 @@ class UpdateRowsKernels {
         const Value first = blocks == 1 ? b.index(0) : lo;
         if (operands_.each)
           return vector_loop(b, first, hi, lanes_, [&](Value column, Value mask) {
-            scatter(places, values, {pre, t, column, mask}, {pre * size * columns + column, columns, size, code});
+            scatter(offsets, values, {pre, t, column, mask}, {pre * size * columns + column, columns, size, code});
           });
-        Scope place(places, {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}});
-        const Value at = b.cast(places.emit(operands_.positions.result, place), i64);
+        Scope position(offsets, {{operands_.pre, pre, 1}, {{operands_.dim}, t, 1}});
+        const Value at = b.cast(offsets.emit(operands_.positions.result, position), i64);
         const Value inside = b.index(0) <= at && at < size;
         b.check(inside, code);
         b.if_(inside, [&] {

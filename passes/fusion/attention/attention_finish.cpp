@@ -74,12 +74,12 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   group.inlined.assign(inline_.begin(), inline_.end());
   if (summed_)
     for (const int d : *summed_)
-      if (d != group.row) group.serial.push_back(d);
-  const auto is_serial = [&](int d) {
-    return d == group.row || std::find(group.serial.begin(), group.serial.end(), d) != group.serial.end();
+      if (d != group.row) group.sequential.push_back(d);
+  const auto is_sequential = [&](int d) {
+    return d == group.row || std::find(group.sequential.begin(), group.sequential.end(), d) != group.sequential.end();
   };
-  for (const int d : repeated_)
-    if (!is_serial(d)) group.repeated.push_back(d);
+  for (const int d : accumulated_)
+    if (!is_sequential(d)) group.accumulated.push_back(d);
   for (const auto* ids : {&group.members, &group.sums})
     for (const ValueId id : *ids) {
       group.dims[id] = dims_of(id);
@@ -87,7 +87,7 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
     }
   Dim tasks(1);
   for (int d = 0; d + 1 < group.domain.rank(); ++d)
-    if (!is_serial(d)) tasks = tasks * group.domain[d].unnamed();
+    if (!is_sequential(d)) tasks = tasks * group.domain[d].unnamed();
   // A classifier looks the same from behind, but has one product of scores, and is faster as it stands.
   if (summed_ && tasks.is(1) && seeds_.size() == 1)
     return fail(scores, "its gradient has nothing to run in parallel");

@@ -61,7 +61,7 @@ AttentionNotes::AttentionNotes(const Graph& graph) : states(graph.nodes.size(), 
 }
 
 AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ValueId scores, char columns,
-                                 OuterSums sums)
+                                 OuterReductions sums)
     : s_(subject), graph_(subject.graph), sums_taken_(sums), notes_(notes) {
   const Node& node = graph_[scores];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
@@ -152,7 +152,7 @@ void AttentionGrower::reset() {
   region_.members.clear();
   consumers_.clear();
   sums_.clear();
-  repeated_.clear();
+  accumulated_.clear();
   inline_.clear();
   pulled_.clear();
   arithmetic_ = 0;
@@ -221,7 +221,7 @@ bool AttentionGrower::count(ValueId id) {
   const Node& node = graph_[id];
   std::int64_t arithmetic = arithmetic_ + (node.op->as<Contraction>() ? product_arithmetic : arithmetic_cost(node));
   for (const ValueId operand : node.operands) arithmetic += s_.in_place[static_cast<std::size_t>(operand.index)];
-  if (arithmetic * attention_places > most_code)
+  if (arithmetic * attention_copies > most_code)
     return reject(id, "with it the attention is too large for one kernel");
   arithmetic_ = arithmetic;
   return true;
@@ -264,7 +264,8 @@ bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int
   const Node& node = graph_[id];
   const DType dtype = node.type.dtype;
   const bool wide = dtype == f32 || dtype == f64;
-  const bool taken = sums_taken_ == OuterSums::all ? is_float(dtype) : sums_taken_ == OuterSums::wide && wide;
+  const bool taken =
+      sums_taken_ == OuterReductions::all ? is_float(dtype) : sums_taken_ == OuterReductions::f32_and_f64 && wide;
   const bool adds = node.op->as<Reduce>()->combine == ScalarOp::add;
   if (!taken || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
     return reject(id, "it does not reduce along the columns alone");
@@ -272,7 +273,7 @@ bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int
   std::set_difference(rows_.begin(), rows_.end(), folded.begin(), folded.end(), std::inserter(rows, rows.begin()));
   if (!count(id) || !restrict_rows(id, rows)) return false;
   set_dims(id, reduced_member_dims(node, space, reduced_dims(graph_, node)), space);
-  repeated_.insert(folded.begin(), folded.end());
+  accumulated_.insert(folded.begin(), folded.end());
   set_state(id, State::consumer);
   sums_.push_back(id);
   return true;

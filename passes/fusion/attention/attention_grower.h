@@ -41,7 +41,7 @@ struct AttentionNotes {
 class AttentionGrower {
  public:
   AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ir::ValueId scores, char columns,
-                  OuterSums sums);
+                  OuterReductions sums);
   ~AttentionGrower() { clear_notes(); }
   AttentionGrower(const AttentionGrower&) = delete;
   AttentionGrower& operator=(const AttentionGrower&) = delete;
@@ -95,7 +95,7 @@ class AttentionGrower {
 
   const AttentionSubject& s_;
   const ir::Graph& graph_;
-  OuterSums sums_taken_;
+  OuterReductions sums_taken_;
   AttentionNotes& notes_;
   std::vector<ir::ValueId> noted_;  ///< nodes that notes speak of
   std::vector<ir::ValueId> ends_;   ///< consumers, and what reads members but is rejected: what they make is tainted
@@ -107,7 +107,7 @@ class AttentionGrower {
   std::set<int> rows_;                             ///< domain dims that can be the row
   std::optional<std::set<int>> summed_;            ///< what contractions over rows sum over
   std::vector<ir::ValueId> consumers_, sums_;
-  std::set<int> repeated_;  ///< what sums go over
+  std::set<int> accumulated_;  ///< what sums go over
   std::vector<Rejection> rejections_;
   std::optional<ir::ValueId> no_softmax_;
   bool grew_ = false, failed_ = false;

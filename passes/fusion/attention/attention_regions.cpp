@@ -19,12 +19,12 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
       plan.dims[at(id)] = group.dims.at(id);
       plan.space[at(id)] = group.space.at(id);
     }
-    for (const ValueId id : group.consumers) ends_[id] = r;
+    for (const ValueId id : group.consumers) region_of_output_[id] = r;
     Region region{
         .kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members};
     region.row = group.row;
-    region.serial = group.serial;
-    region.repeated = group.repeated;
+    region.sequential = group.sequential;
+    region.accumulated = group.accumulated;
     region.parts.push_back(
         {.kind = RegionKind::attention, .domain = group.domain, .inner = group.inner, .members = group.members});
     // Whoever asks what the region depends on is told of the contractions that will end it.
@@ -34,8 +34,8 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
 }
 
 int AttentionRegions::region_ended_by(ValueId contraction) const {
-  const auto at = ends_.find(contraction);
-  return at == ends_.end() ? -1 : at->second;
+  const auto at = region_of_output_.find(contraction);
+  return at == region_of_output_.end() ? -1 : at->second;
 }
 
 void absorb_output_products(FusionPlan& plan) {

@@ -18,7 +18,7 @@ class AttentionRegions {
   int region_ended_by(ir::ValueId contraction) const;
 
  private:
-  std::map<ir::ValueId, int> ends_;
+  std::map<ir::ValueId, int> region_of_output_;
 };
 
 /// Makes the product regions that end an attention parts of it.

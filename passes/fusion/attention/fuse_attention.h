@@ -18,8 +18,8 @@ struct AttentionGroup {
   Shape domain;                        ///< outer dims and the row dim in some order, then the columns
   int inner = 1;                       ///< how many trailing dims are columns
   int row = 0;                         ///< the domain dim of the rows
-  std::vector<int> serial;             ///< outer dims that a contraction over rows sums over too
-  std::vector<int> repeated;           ///< other outer dims that one of the `sums` goes over
+  std::vector<int> sequential;         ///< outer dims that a contraction over rows sums over too
+  std::vector<int> accumulated;        ///< other outer dims that one of the `sums` goes over
   std::vector<ir::ValueId> members;    ///< in topological order, contractions that make scores among them
   std::vector<ir::ValueId> consumers;  ///< contractions that read a member
   std::vector<ir::ValueId> sums;       ///< reductions of a member over outer dims: the gradient of a shared bias
@@ -45,7 +45,7 @@ struct AttentionSearch {
 };
 
 struct AttentionOptions {
-  OuterSums sums = OuterSums::none;
+  OuterReductions sums = OuterReductions::none;
   std::optional<CpuInfo> costs = {};  ///< leave alone what is faster one by one there
   std::int64_t block_bytes = 0;       ///< not 0: take the sums of rows longer than this from results: result_dots.h
 };

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "ir/ops/list.h"
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/fusion/fusion.h"
 #include "passes/transforms/canonicalize_rules.h"
 

@@ -5,17 +5,17 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 NeededOfRows needed_of_rows(const AttentionPlan& plan, const std::vector<int>& values,
                             const std::vector<int>& known) {
-  const PointProgram& program = plan.attention.program;
+  const ElementwiseProgram& program = plan.attention.program;
   NeededOfRows found{std::vector<bool>(program.code.size(), false), {}, {}};
   for (const int value : values) found.all[static_cast<std::size_t>(value)] = true;
   for (int i = program.size() - 1; i >= 0; --i) {
-    const bool ends = program[i].kind == Kind::reduce || plan.row_values.contains(i) ||
-                      std::find(known.begin(), known.end(), i) != known.end();
-    if (!found.all[static_cast<std::size_t>(i)] || ends) continue;
+    const bool is_result = program[i].kind == Kind::reduce || plan.row_values.contains(i) ||
+                           std::find(known.begin(), known.end(), i) != known.end();
+    if (!found.all[static_cast<std::size_t>(i)] || is_result) continue;
     for (const int arg : program[i].args) found.all[static_cast<std::size_t>(arg)] = true;
     if (program[i].kind == Kind::accumulator) found.scores.push_back(i);
     if (!plan.row_blocks.varies(i)) found.fixed.insert(found.fixed.begin(), i);
@@ -38,7 +38,7 @@ std::vector<std::pair<int, DType>> buffers_of_known_rows(const AttentionPlan& pl
   return found;
 }
 
-void bind_known_rows(KernelContext& context, const AttentionPlan& plan, PointEmitter::Scope& scope, Value outer,
+void bind_known_rows(KernelContext& context, const AttentionPlan& plan, ElementwiseEmitter::Scope& scope, Value outer,
                      Value row, int lanes, Value mask) {
   const Value first = outer * context.dim(plan.attention.rows) + row;
   for (const auto& [reduction, buffer] : plan.row_values)
@@ -50,7 +50,7 @@ KnownRows::KnownRows(const AttentionPlan& plan, AttentionBlock& block, std::vect
     : plan_(plan), block_(block), b_(block.b), values_(std::move(values)), needed_(needed_of_rows(plan, values_)) {}
 
 /// Whether all rows of the tile leave out all of its columns.
-Value KnownRows::left_out(const AttentionPlace& tile) {
+Value KnownRows::left_out(const ScorePosition& tile) {
   if (plan_.skips < 0) return b_.constant_int(boolean, 0);
   KernelContext& context = block_.context;
   const int span = plan_.tile.span();
@@ -62,7 +62,7 @@ Value KnownRows::left_out(const AttentionPlace& tile) {
   return outside && b_.load(context.buffer(plan_.skips), tile.outer * row_blocks + tile.row / span);
 }
 
-void KnownRows::tile(const AttentionPlace& here, bool rows_follow, const AttentionThread& thread, const Body& body) {
+void KnownRows::tile(const ScorePosition& here, bool rows_follow, const AttentionThread& thread, const Body& body) {
   const int span = plan_.tile.span(), own = plan_.tile.own();
   b_.for_loop(0, b_.select(left_out(here), b_.index(0), b_.index(1)), 1, [&](Value) {
     std::optional<AttentionSteps::Next> next;
@@ -76,7 +76,7 @@ void KnownRows::tile(const AttentionPlace& here, bool rows_follow, const Attenti
     block_.start(needed_.scores, sums, here, next, thread);
     AttentionBlock::Scopes rows = block_.rows(here.outer, here.row, thread);
     for (int r = 0; r < own; ++r) {
-      PointEmitter::Scope& scope = *rows[static_cast<std::size_t>(r)];
+      ElementwiseEmitter::Scope& scope = *rows[static_cast<std::size_t>(r)];
       const Value row = min(here.row + thread.y * own + r, block_.row_count - 1);
       bind_known_rows(block_.context, plan_, scope, here.outer, row, 1, {});
       for (const int i : needed_.fixed) block_.emitter.emit(i, scope);

@@ -18,7 +18,7 @@ std::vector<int> summed_over_rows(const AttentionPlan& plan);
 /// The buffers of the plan that such a kernel reads.
 std::vector<std::pair<int, DType>> buffers_of_known_rows(const AttentionPlan& plan);
 /// Binds the reductions of rows from `row` on, one a lane, that are not bound yet.
-void bind_known_rows(KernelContext& context, const AttentionPlan& plan, PointEmitter::Scope& scope,
+void bind_known_rows(KernelContext& context, const AttentionPlan& plan, ElementwiseEmitter::Scope& scope,
                      kernel::Value outer, kernel::Value row, int lanes, kernel::Value mask);
 
 /// Tiles of scores in a kernel that finds the reductions of their rows in memory, where the kernel of row blocks
@@ -31,10 +31,10 @@ class KnownRows {
   /// body(points) with the values of the tile, when these have been added; not where all its rows leave out all its
   /// columns. `rows_follow`: the next tile is that of the rows below.
   using Body = std::function<void(AttentionBlock::Scopes& points)>;
-  void tile(const AttentionPlace& here, bool rows_follow, const AttentionThread& thread, const Body& body = {});
+  void tile(const ScorePosition& here, bool rows_follow, const AttentionThread& thread, const Body& body = {});
 
  private:
-  kernel::Value left_out(const AttentionPlace& tile);
+  kernel::Value left_out(const ScorePosition& tile);
 
   const AttentionPlan& plan_;
   AttentionBlock& block_;

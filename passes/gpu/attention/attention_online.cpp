@@ -31,10 +31,10 @@ OnlineLoop::OnlineLoop(const AttentionPlan& plan, AttentionBlock& block)
   for (auto& sum : block.sums) products_.push_back(sum.get());
 }
 
-void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const AttentionThread& thread) {
-  const PointProgram& program = block_.program;
+void OnlineLoop::run(Scopes& rows, const ScorePosition& first, Value end, const AttentionThread& thread) {
+  const ElementwiseProgram& program = block_.program;
   const auto start = [&](int reduction, int lanes) {
-    const PointInstruction& i = program[reduction];
+    const ElementwiseInstruction& i = program[reduction];
     return b_.var({compute_type(i.dtype), lanes}, b_.broadcast(reduction_identity(b_, i), lanes));
   };
   rows_.clear();
@@ -45,7 +45,7 @@ void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const
   }
   const int span = plan_.tile.span();
   b_.for_loop(first.column, end, span, [&](Value column) {
-    const AttentionPlace here{first.outer, first.row, column}, next{first.outer, first.row, column + span};
+    const ScorePosition here{first.outer, first.row, column}, next{first.outer, first.row, column + span};
     block_.start(scores_, products_, here, AttentionSteps::Next{next, next.column < end}, thread);
     tile(rows, here, thread);
   });
@@ -53,7 +53,7 @@ void OnlineLoop::run(Scopes& rows, const AttentionPlace& first, Value end, const
 }
 
 Value OnlineLoop::raise(Row& row, Scope& point, const AttentionThread& thread) {
-  const PointInstruction& most = block_.program[online_.most];
+  const ElementwiseInstruction& most = block_.program[online_.most];
   Value values = b_.broadcast(block_.emitter.emit(most.args[0], point), own_);
   if (point.mask) values = b_.select(point.mask, values, b_.broadcast(reduction_identity(b_, most), own_));
   const Value here = block_.reduce_row(most.op, b_.reduce(most.op, values), thread);
@@ -62,8 +62,8 @@ Value OnlineLoop::raise(Row& row, Scope& point, const AttentionThread& thread) {
   return factor;
 }
 
-void OnlineLoop::tile(Scopes& of_rows, const AttentionPlace& here, const AttentionThread& thread) {
-  const PointProgram& program = block_.program;
+void OnlineLoop::tile(Scopes& of_rows, const ScorePosition& here, const AttentionThread& thread) {
+  const ElementwiseProgram& program = block_.program;
   Scopes points = block_.points(of_rows, here, scores_, thread);
   std::vector<Value> factors;
   for (std::size_t r = 0; r < points.size(); ++r) {
@@ -82,19 +82,19 @@ void OnlineLoop::tile(Scopes& of_rows, const AttentionPlace& here, const Attenti
 }
 
 void OnlineLoop::finish(Scopes& of_rows, const AttentionThread& thread) {
-  const PointProgram& program = block_.program;
-  std::vector<Value> ends;
+  const ElementwiseProgram& program = block_.program;
+  std::vector<Value> scales;
   for (std::size_t r = 0; r < of_rows.size(); ++r) {
     of_rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
-    ends.push_back(rows_[r].maximum.end(b_, online_, block_.column_count));
+    scales.push_back(rows_[r].maximum.end(b_, online_, block_.column_count));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
-      const PointInstruction& sum = program[online_.sums[s]];
+      const ElementwiseInstruction& sum = program[online_.sums[s]];
       const Value own = b_.reduce(sum.op, b_.get(rows_[r].sums[s]));
-      const Value joined = block_.reduce_row(sum.op, own, thread);
-      of_rows[r]->bind(online_.sums[s], rounded(b_, joined * b_.cast(ends[r], joined.type.scalar), sum.dtype));
+      const Value combined = block_.reduce_row(sum.op, own, thread);
+      of_rows[r]->bind(online_.sums[s], rounded(b_, combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
     }
   }
-  block_.scale(products_, ScalarOp::mul, ends, thread);
+  block_.scale(products_, ScalarOp::mul, scales, thread);
 }
 
 }  // namespace lathe::gpu

@@ -27,7 +27,7 @@ class OnlineLoop {
   OnlineLoop(const AttentionPlan& plan, AttentionBlock& block);
 
   /// Goes from the tile `first` on below column `end`; binds the reductions in the rows.
-  void run(AttentionBlock::Scopes& rows, const AttentionPlace& first, kernel::Value end,
+  void run(AttentionBlock::Scopes& rows, const ScorePosition& first, kernel::Value end,
            const AttentionThread& thread);
 
  private:
@@ -35,7 +35,7 @@ class OnlineLoop {
     RisingMaximum maximum;
     std::vector<kernel::Var> sums;
   };
-  void tile(AttentionBlock::Scopes& of_rows, const AttentionPlace& here, const AttentionThread& thread);
+  void tile(AttentionBlock::Scopes& of_rows, const ScorePosition& here, const AttentionThread& thread);
   /// Takes a tile's columns into the maximum; gives what the sums so far are multiplied by.
   kernel::Value raise(Row& row, AttentionBlock::Scope& point, const AttentionThread& thread);
   void finish(AttentionBlock::Scopes& of_rows, const AttentionThread& thread);

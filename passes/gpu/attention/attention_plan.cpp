@@ -11,7 +11,7 @@
 
 namespace lathe::gpu {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
@@ -24,31 +24,31 @@ std::vector<int> summed_over_columns(const AttentionProgram& attention) {
 
 /// Takes the sums over outer dims, which the kernel of the rows does not make, out of what it stores. Then columns
 /// can be left out where what these sums read is zero too.
-std::vector<PointStore> take_outer_sums(AttentionProgram& attention) {
-  PointProgram& program = attention.program;
+std::vector<ElementwiseStore> take_outer_reductions(AttentionProgram& attention) {
+  ElementwiseProgram& program = attention.program;
   AttentionParts& parts = attention.parts;
-  parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
-  const auto is_sum = [&](const PointStore& store) { return program[store.value].kind == Kind::column; };
-  std::vector<PointStore> sums;
+  parts.parallel = parts.parallel * std::exchange(parts.accumulated, Dim(1));
+  const auto is_sum = [&](const ElementwiseStore& store) { return program[store.value].kind == Kind::column; };
+  std::vector<ElementwiseStore> sums;
   std::copy_if(program.stores.begin(), program.stores.end(), std::back_inserter(sums), is_sum);
   if (sums.empty()) return sums;
   std::erase_if(program.stores, is_sum);
   std::vector<int> read = attention.results();
-  for (const PointStore& sum : sums) read.push_back(program[sum.value].args[0]);
+  for (const ElementwiseStore& sum : sums) read.push_back(program[sum.value].args[0]);
   attention.bounds = find_column_bounds(program, parts.row_dim, parts.columns_dim, read);
   return sums;
 }
 
 /// What the products over rows (or columns) and sums over outer dims need of each row: reductions, and quotients like
 /// the reciprocal of a sum.
-std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputProducts ends,
-                                    const std::vector<PointStore>& outer_sums) {
+std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputProducts wanted,
+                                    const std::vector<ElementwiseStore>& outer_reductions) {
   std::vector<int> found;
   std::vector<bool> seen(attention.program.code.size(), false);
   const std::function<void(int)> look = [&](int i) {
     if (seen[static_cast<std::size_t>(i)]) return;
     seen[static_cast<std::size_t>(i)] = true;
-    const PointInstruction& instruction = attention.program[i];
+    const ElementwiseInstruction& instruction = attention.program[i];
     const bool divides = instruction.kind == Kind::scalar && instruction.op == ScalarOp::div;
     const std::uint64_t depends = attention.program.depends[static_cast<std::size_t>(i)];
     const bool of_row = (depends & attention.columns()) == 0 && (depends >> attention.parts.row_dim & 1) != 0;
@@ -56,8 +56,8 @@ std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputPro
     for (const int arg : attention.program[i].args) look(arg);
   };
   for (const AttentionParts::OutputProduct& end : attention.parts.outputs)
-    if (end.over_rows == (ends == OutputProducts::over_rows)) look(end.value);
-  for (const PointStore& sum : outer_sums) look(sum.value);
+    if (end.over_rows == (wanted == OutputProducts::over_rows)) look(end.value);
+  for (const ElementwiseStore& sum : outer_reductions) look(sum.value);
   return found;
 }
 
@@ -84,21 +84,21 @@ AttentionPlan::AttentionPlan(const LoweringContext& context, const Region& regio
       attention(attention_program(
           context, region,
           with_row_reciprocals(context.graph, region_program(context.graph, context.plan, region.parts[0])))),
-      outer_sums(take_outer_sums(attention)),
-      online(outer_sums.empty() ? find_online_softmax(attention) : std::nullopt),
+      outer_reductions(take_outer_reductions(attention)),
+      online(outer_reductions.empty() ? find_online_softmax(attention) : std::nullopt),
       row_blocks(context.graph, attention.program, attention.columns(), summed_over_columns(attention),
                  RowBlockPlan::Memory::none),
       tile{attention.parts.compute, held_dtype(attention)} {
   const AttentionParts& parts = attention.parts;
-  keep(needed_of_each_row(attention, OutputProducts::over_rows, outer_sums));
+  keep(needed_of_each_row(attention, OutputProducts::over_rows, outer_reductions));
   if (!attention.bounds.any()) return;
-  if (parts.sums_over_rows() || !outer_sums.empty())
+  if (parts.sums_over_rows() || !outer_reductions.empty())
     skips = context.workspace(boolean, outer() * row_blocks_of(attention.rows), "rows that leave out columns");
   const auto add = [&](const AttentionOperand& operand) {
-    const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
-    if (std::any_of(magnitudes.begin(), magnitudes.end(), same)) return;
+    const auto same = [&](const OperandMaximum& m) { return same_elements(*m.operand, operand); };
+    if (std::any_of(maxima.begin(), maxima.end(), same)) return;
     const Dim splits = row_blocks_of(operand.by_column ? attention.column_count : attention.rows);
-    magnitudes.push_back({&operand, context.workspace(parts.compute, outer() * splits, "magnitudes")});
+    maxima.push_back({&operand, context.workspace(parts.compute, outer() * splits, "maxima")});
   };
   for (const AttentionOperand* operand : bounded_operands(parts, attention.bounds)) add(*operand);
 }
@@ -122,10 +122,10 @@ Dim AttentionPlan::row_blocks_of(const Dim& positions) const {
   return known ? Dim((*known + tile.span() - 1) / tile.span()) : positions;
 }
 
-const AttentionPlan::Magnitude& AttentionPlan::magnitude(const AttentionOperand& operand) const {
-  const auto same = [&](const Magnitude& m) { return same_elements(*m.operand, operand); };
-  const auto found = std::find_if(magnitudes.begin(), magnitudes.end(), same);
-  LATHE_ASSERT(found != magnitudes.end());
+const AttentionPlan::OperandMaximum& AttentionPlan::maximum(const AttentionOperand& operand) const {
+  const auto same = [&](const OperandMaximum& m) { return same_elements(*m.operand, operand); };
+  const auto found = std::find_if(maxima.begin(), maxima.end(), same);
+  LATHE_ASSERT(found != maxima.end());
   return *found;
 }
 
@@ -133,30 +133,30 @@ std::vector<KernelContext::Built> lower_attention(const LoweringContext& context
   const bool warpgroups = context.gpu().wgmma;
   AttentionPlan plan(context, region);
   std::vector<KernelContext::Built> built;
-  if (!plan.magnitudes.empty()) built.push_back(lower_attention_magnitudes(plan));
+  if (!plan.maxima.empty()) built.push_back(lower_operand_maxima(plan));
   const auto note = [&](const std::string& why_not) {
     if (!why_not.empty()) built.back().launch.info.missed.push_back({Multiplier::wgmma, why_not});
   };
   const auto rows = warpgroups ? plan_group_attention(plan) : WgmmaPlan<WgmmaAttentionTile>{};
-  const auto ends = [&](bool over_rows) {
+  const auto wanted = [&](bool over_rows) {
     return warpgroups ? plan_wgmma_outputs(plan, over_rows) : WgmmaPlan<WgmmaOutputTile>{};
   };
-  const auto of_columns = rows.tile || plan.online ? WgmmaPlan<WgmmaOutputTile>{} : ends(false);
+  const auto of_columns = rows.tile || plan.online ? WgmmaPlan<WgmmaOutputTile>{} : wanted(false);
   if (of_columns.tile) plan.take_outputs_over_columns();
   built.push_back(rows.tile ? lower_group_attention(plan, *rows.tile) : lower_attention_rows(plan));
   note(rows.why_not);
   note(of_columns.why_not);
   if (of_columns.tile) built.push_back(lower_wgmma_outputs(plan, false, *of_columns.tile));
   if (plan.attention.parts.sums_over_rows()) {
-    const auto of_rows = ends(true);
+    const auto of_rows = wanted(true);
     built.push_back(of_rows.tile ? lower_wgmma_outputs(plan, true, *of_rows.tile) : lower_attention_columns(plan));
     note(of_rows.why_not);
   }
-  std::map<std::uint64_t, std::vector<PointStore>> sums;  // by the dims that are kept
-  for (const PointStore& sum : plan.outer_sums)
+  std::map<std::uint64_t, std::vector<ElementwiseStore>> sums;  // by the dims that are kept
+  for (const ElementwiseStore& sum : plan.outer_reductions)
     sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
   for (const auto& [kept, of_one_kind] : sums) {
-    built.push_back(lower_attention_outer_sums(plan, of_one_kind));
+    built.push_back(lower_attention_outer_reductions(plan, of_one_kind));
     if (warpgroups) note("it sums over outer dims, tile by tile");
   }
   return built;

@@ -8,13 +8,13 @@ using kernel::Value;
 
 namespace {
 
-Value magnitude_of(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count) {
+Value largest_score_of(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count) {
   kernel::Builder& b = context.builder;
   const AttentionProgram& attention = plan.attention;
   const int span = plan.tile.span();
-  return score_magnitude(context, attention.parts, attention.bounds, [&](const AttentionOperand& operand) {
+  return largest_score_bound(context, attention.parts, attention.bounds, [&](const AttentionOperand& operand) {
     const Dim& size = operand.by_column ? attention.column_count : attention.rows;
-    const kernel::Buffer from = context.buffer(plan.magnitude(operand).buffer);
+    const kernel::Buffer from = context.buffer(plan.maximum(operand).buffer);
     const Value first = outer * context.dim(plan.row_blocks_of(size)),
                 row_blocks = b.ceil_div(context.dim(size), span);
     if (!operand.by_column && count == span) return b.load(from, first + row / span);
@@ -28,23 +28,23 @@ Value magnitude_of(KernelContext& context, const AttentionPlan& plan, Value oute
 
 }  // namespace
 
-GuardedColumns guarded_columns(KernelContext& context, const AttentionPlan& plan, Value outer, Value row, int count,
-                               int tile_columns) {
+SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, Value outer, Value row,
+                                   int count, int tile_columns) {
   kernel::Builder& b = context.builder;
   const ColumnBounds& bounds = plan.attention.bounds;
   const Value columns = context.dim(plan.attention.column_count),
-              magnitude = magnitude_of(context, plan, outer, row, count);
-  const Value sound = magnitude < magnitude_limit;
+              largest_score = largest_score_of(context, plan, outer, row, count);
+  const Value sound = largest_score < score_limit;
   const auto bound = [&](const std::optional<Dim>& offset, Value otherwise, bool above) {
     if (!offset) return otherwise;
     const Value first = row + context.dim(*offset) + (above ? count : 0);
     const Value inside = max(min(first, columns), 0);
     return b.select(sound, above ? inside : inside / tile_columns * tile_columns, otherwise);
   };
-  return {sound, bound(bounds.lower, b.index(0), false), bound(bounds.upper, columns, true), magnitude};
+  return {sound, bound(bounds.lower, b.index(0), false), bound(bounds.upper, columns, true), largest_score};
 }
 
-Value go_through(kernel::Builder& b, const GuardedColumns& columns, Value column_count,
+Value go_through(kernel::Builder& b, const SkippableColumns& columns, Value column_count,
                  const std::function<Value(Value lo, Value hi)>& body) {
   const Value one = b.index(1);
   const kernel::Var all = b.var(b.constant_int(boolean, 0));

@@ -5,19 +5,19 @@
 namespace lathe::gpu {
 
 /// Which columns a row block goes through first: where its operands are sound only those that may contribute
-/// something. If its rows then do not bear that out (rows_bear_out), it goes through all of them after all.
-struct GuardedColumns {
+/// something. If its rows then do not bear that out (rows_allow_skip), it goes through all of them after all.
+struct SkippableColumns {
   kernel::Value sound, lo, hi;
-  kernel::Value magnitude;  ///< bounds every score of the row block
+  kernel::Value largest_score;  ///< bounds every score of the row block
 };
 
-/// Of `count` rows from `row` on, by tiles of so many columns. What the magnitudes' kernel has left is read.
-GuardedColumns guarded_columns(KernelContext& context, const AttentionPlan& plan, kernel::Value outer,
-                               kernel::Value row, int count, int tile_columns);
+/// Of `count` rows from `row` on, by tiles of so many columns. What the maxima' kernel has left is read.
+SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, kernel::Value outer,
+                                   kernel::Value row, int count, int tile_columns);
 
 /// body(lo, hi) for these columns, which says whether the rows bear them out, and if not once more for all of them.
 /// Gives whether columns were left out in the end.
-kernel::Value go_through(kernel::Builder& b, const GuardedColumns& columns, kernel::Value column_count,
+kernel::Value go_through(kernel::Builder& b, const SkippableColumns& columns, kernel::Value column_count,
                          const std::function<kernel::Value(kernel::Value lo, kernel::Value hi)>& body);
 
 }  // namespace lathe::gpu

@@ -6,7 +6,7 @@
 
 namespace lathe::gpu {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
@@ -14,7 +14,7 @@ class OnlineSoftmaxFinder {
  public:
   explicit OnlineSoftmaxFinder(const AttentionProgram& attention)
       : program_(attention.program), columns_(attention.columns()) {
-    for (const PointInstruction& i : program_.code)
+    for (const ElementwiseInstruction& i : program_.code)
       reduces_.push_back(i.kind == Kind::reduce || std::any_of(i.args.begin(), i.args.end(), [&](int arg) {
                            return reduces_[static_cast<std::size_t>(arg)];
                          }));
@@ -35,10 +35,10 @@ class OnlineSoftmaxFinder {
     most_ = found.most;
     subtracted_ = find_subtracted();
     found.zero_masked = subtracted_ != most_;
-    const auto varies = [&](const PointStore& store) {
+    const auto varies = [&](const ElementwiseStore& store) {
       return (program_.depends[static_cast<std::size_t>(store.value)] & columns_) != 0;
     };
-    for (const PointInstruction& i : program_.code) scales_.push_back(scales(i));
+    for (const ElementwiseInstruction& i : program_.code) scales_.push_back(scales(i));
     const auto is_scaled = [&](int i) { return bool(scales_[static_cast<std::size_t>(i)]); };
     const bool sums =
         std::all_of(found.sums.begin(), found.sums.end(), [&](int s) { return is_scaled(program_[s].args[0]); });
@@ -58,19 +58,19 @@ class OnlineSoftmaxFinder {
 
   /// What the first exponential subtracts.
   int find_subtracted() const {
-    for (const PointInstruction& i : program_.code)
+    for (const ElementwiseInstruction& i : program_.code)
       if (i.kind == Kind::scalar && i.op == ScalarOp::sub && without_least_maximum(program_, i.args[1]) == most_)
         return i.args[1];
     return -1;
   }
 
   /// Whether a value is exp(a - max of a) times what does not depend on any reduction; known of those before it.
-  bool scales(const PointInstruction& i) const {
+  bool scales(const ElementwiseInstruction& i) const {
     const auto is_scaled = [&](std::size_t arg) { return bool(scales_[static_cast<std::size_t>(i.args[arg])]); };
     if (i.kind != Kind::scalar || !is_float(i.dtype)) return false;
     switch (i.op) {
       case ScalarOp::exp: {
-        const PointInstruction& difference = program_[i.args[0]];
+        const ElementwiseInstruction& difference = program_[i.args[0]];
         return difference.kind == Kind::scalar && difference.op == ScalarOp::sub && takes_most(difference.args[1]) &&
                difference.args[0] == program_[most_].args[0];
       }
@@ -82,7 +82,7 @@ class OnlineSoftmaxFinder {
     }
   }
 
-  const PointProgram& program_;
+  const ElementwiseProgram& program_;
   std::uint64_t columns_;
   std::vector<bool> reduces_;  ///< by instruction: whether it depends on a reduction
   std::vector<bool> scales_;   ///< by instruction

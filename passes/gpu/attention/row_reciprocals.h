@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/tensor/graph.h"
-#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe::gpu {
 
@@ -17,6 +17,6 @@ namespace lathe::gpu {
 ///                               %5 = mul %2, %4
 ///
 /// Of f32 alone. `program`: of an attention, the last dim of its domain being the columns.
-PointProgram with_row_reciprocals(const ir::Graph& graph, const PointProgram& program);
+ElementwiseProgram with_row_reciprocals(const ir::Graph& graph, const ElementwiseProgram& program);
 
 }  // namespace lathe::gpu

@@ -24,9 +24,9 @@ ProductParts::ProductParts(const LoweringContext& lowering, const Region& region
   context_.multiplies_by(Multiplier::fma);
 }
 
-void ProductParts::start(const std::vector<const PointProgram*>& programs) {
+void ProductParts::start(const std::vector<const ElementwiseProgram*>& programs) {
   declare_buffers(context_, programs, lowering_);
-  const auto hoist = [&](PointEmitter& emitter, PointEmitter::Scope& top) {
+  const auto hoist = [&](ElementwiseEmitter& emitter, ElementwiseEmitter::Scope& top) {
     if (std::find(programs.begin(), programs.end(), &emitter.program()) != programs.end()) emitter.hoist(top);
   };
   hoist(epilogue_, top_);
@@ -41,7 +41,7 @@ ProductParts::Tiling ProductParts::tiling(int rows, int columns, int splits) {
   return {rows, columns, splits, down, across, each, context_.dim(operands.batch * Dim(splits)) * each};
 }
 
-std::pair<ProductParts::Place, Value> ProductParts::unit(const Tiling& t, Value i) {
+std::pair<ProductParts::Position, Value> ProductParts::unit(const Tiling& t, Value i) {
   // Bands of a few rows of tiles, column by column: neighbours in time read the same rows and columns.
   const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
   const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
@@ -50,7 +50,7 @@ std::pair<ProductParts::Place, Value> ProductParts::unit(const Tiling& t, Value 
 }
 
 void ProductParts::for_tiles(int rows, int columns, int splits,
-                             const std::function<void(const Place&, Value)>& block) {
+                             const std::function<void(const Position&, Value)>& block) {
   const Tiling all = tiling(rows, columns, splits);
   const auto one = [&](Value i) {
     const auto [at, number] = unit(all, i);
@@ -77,9 +77,9 @@ KernelContext::Built ProductParts::take() {
   return built;
 }
 
-KernelContext::Built ProductParts::tiles(int rows, int columns, const std::function<void(const Place&)>& block) {
+KernelContext::Built ProductParts::tiles(int rows, int columns, const std::function<void(const Position&)>& block) {
   start({&program_, &operands.left.operand.program, &operands.right.operand.program});
-  for_tiles(rows, columns, 1, [&](const Place& at, Value) { block(at); });
+  for_tiles(rows, columns, 1, [&](const Position& at, Value) { block(at); });
   return take();
 }
 
@@ -92,7 +92,7 @@ ProductParts::Partial ProductParts::partial(int rows, int columns, int splits) c
 }
 
 KernelContext::Built ProductParts::tiles_of_splits(int rows, int columns, const Partial& partial,
-                                                   const std::function<void(const Place&, Value)>& block) {
+                                                   const std::function<void(const Position&, Value)>& block) {
   start({&operands.left.operand.program, &operands.right.operand.program});
   context_.declare(partial.buffer, f32, false, true);
   for_tiles(rows, columns, partial.splits, block);
@@ -137,7 +137,7 @@ void ProductParts::finish(Value batch, Value at_m, Value at_n, Value sums) {
   const int lanes = sums.type.lanes;
   b.if_(at_m < m && at_n < n, [&] {
     unmasked_or_masked(b, at_n, n, lanes, operands.n, [&](Value mask) {
-      PointEmitter::Scope scope(
+      ElementwiseEmitter::Scope scope(
           epilogue_, {{operands.batch_dims, batch, 1}, {operands.m_dims, at_m, 1}, {operands.n_dims, at_n, lanes}},
           mask, &top_);
       scope.bind(0, sums);
@@ -147,7 +147,7 @@ void ProductParts::finish(Value batch, Value at_m, Value at_n, Value sums) {
 }
 
 bool ProductParts::only_reads(ir::ValueId node) const {
-  return std::none_of(program_.stores.begin(), program_.stores.end(), [&](const PointStore& store) {
+  return std::none_of(program_.stores.begin(), program_.stores.end(), [&](const ElementwiseStore& store) {
     return lowering_.buffer_of(store.node) == lowering_.buffer_of(node);
   });
 }

@@ -12,15 +12,15 @@ class ProductParts {
   /// An operand, and where a tile of it lies in shared memory.
   struct Side {
     const ProductOperand& operand;
-    PointEmitter& loads;
-    PointEmitter::Scope top;
+    ElementwiseEmitter& loads;
+    ElementwiseEmitter::Scope top;
     Dim rows;
     kernel::Buffer shared = {};
 
     bool along_k() const { return operand.axis == LaneAxis::k; }
   };
   /// Of a tile's first element.
-  struct Place {
+  struct Position {
     kernel::Value batch, m, n;
   };
 
@@ -28,14 +28,14 @@ class ProductParts {
 
   /// Runs `block` for each tile of rows x columns, in a loop over the grid; gives the kernel. What it needs of the
   /// operands and of the epilogue is declared.
-  KernelContext::Built tiles(int rows, int columns, const std::function<void(const Place&)>& block);
+  KernelContext::Built tiles(int rows, int columns, const std::function<void(const Position&)>& block);
 
   /// The tiles of a result, by splits of what is contracted: how many there are, and what number i is.
   struct Tiling {
     int rows, columns, splits;
     kernel::Value down, across, each, count;  ///< each: tiles of a split
   };
-  std::pair<Place, kernel::Value> unit(const Tiling& tiling, kernel::Value i);
+  std::pair<Position, kernel::Value> unit(const Tiling& tiling, kernel::Value i);
 
   /// Sums over splits of what is contracted, in f32 in a program buffer: [split][batch][row][column], rows and
   /// columns rounded up to whole tiles.
@@ -46,7 +46,7 @@ class ProductParts {
   /// As tiles(), for each split: `block` is given its number. It stores to the partial sums, and nothing goes through
   /// the epilogue.
   KernelContext::Built tiles_of_splits(int rows, int columns, const Partial& partial,
-                                       const std::function<void(const Place&, kernel::Value)>& block);
+                                       const std::function<void(const Position&, kernel::Value)>& block);
   /// As one of these, of which `blocks` makes all blocks; with no partial sums there is one split.
   KernelContext::Built tiles_in_turn(int rows, int columns, const Partial* partial,
                                      const std::function<void(const Tiling&)>& blocks);
@@ -69,9 +69,9 @@ class ProductParts {
   int buffer_of(ir::ValueId node) const { return lowering_.buffer_of(node); }
 
  private:
-  void start(const std::vector<const PointProgram*>& programs);
+  void start(const std::vector<const ElementwiseProgram*>& programs);
   Tiling tiling(int rows, int columns, int splits);
-  void for_tiles(int rows, int columns, int splits, const std::function<void(const Place&, kernel::Value)>& block);
+  void for_tiles(int rows, int columns, int splits, const std::function<void(const Position&, kernel::Value)>& block);
   KernelContext::Built take();
 
   const LoweringContext& lowering_;
@@ -81,9 +81,9 @@ class ProductParts {
 
  private:
   KernelContext context_;
-  PointProgram program_;
-  PointEmitter epilogue_, left_loads_, right_loads_;
-  PointEmitter::Scope top_;
+  ElementwiseProgram program_;
+  ElementwiseEmitter epilogue_, left_loads_, right_loads_;
+  ElementwiseEmitter::Scope top_;
 
  public:
   Side left, right;

@@ -9,7 +9,7 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -30,7 +30,7 @@ class ColumnsKernel {
         program_(region_program(lowering.graph, lowering.plan, region)),
         dims_(lowering, region, program_),
         lanes_(program_lanes(program_, lowering.vectors())) {
-    LATHE_ASSERT(reduce().kind == PointInstruction::Kind::reduce && program_.stores.size() == 1);
+    LATHE_ASSERT(reduce().kind == ElementwiseInstruction::Kind::reduce && program_.stores.size() == 1);
     choose_splits();
   }
 
@@ -53,11 +53,11 @@ class ColumnsKernel {
   struct At {
     Value outer, split, row, column;
   };
-  /// The element, or vector of elements, at a place; only the lanes of the mask lie inside.
+  /// The element, or vector of elements, at a position; only the lanes of the mask lie inside.
   using Element = std::function<Value(const At&, Value mask)>;
   using Result = std::function<void(const At&, Value mask, Value total)>;
 
-  const PointInstruction& reduce() const { return program_[program_.size() - 1]; }
+  const ElementwiseInstruction& reduce() const { return program_[program_.size() - 1]; }
   DType type() const { return compute_type(reduce().dtype); }
   Dim kept() const { return program_.points(dims_.outer) * program_.points(dims_.columns); }
 
@@ -65,7 +65,7 @@ class ColumnsKernel {
 
   void choose_splits() {
     std::int64_t bytes = 0;
-    for (const PointInstruction& i : program_.code)
+    for (const ElementwiseInstruction& i : program_.code)
       if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
     const Threads threads = threads_of(program_.points(dims_.columns), lanes_);
     const double down = static_cast<double>(threads.down) / lanes_;
@@ -79,7 +79,7 @@ class ColumnsKernel {
   KernelContext::Built first() {
     KernelContext context("columns", KernelRole::column_reduction);
     kernel::Builder& b = context.builder;
-    PointEmitter emitter(context, program_, lowering_.buffer_of);
+    ElementwiseEmitter emitter(context, program_, lowering_.buffer_of);
     declare(context);
     Scope top(emitter, {});
     emitter.hoist(top);
@@ -114,9 +114,9 @@ class ColumnsKernel {
 
   /// The splits are rows of all that is kept.
   KernelContext::Built second() {
-    KernelContext context("join_columns", KernelRole::combine_columns);
+    KernelContext context("combine_columns", KernelRole::combine_columns);
     kernel::Builder& b = context.builder;
-    PointEmitter emitter(context, program_, lowering_.buffer_of);
+    ElementwiseEmitter emitter(context, program_, lowering_.buffer_of);
     context.declare(partial_, type(), true, false);
     const ir::ValueId node = program_.stores[0].node;
     context.declare(lowering_.buffer_of(node), lowering_.graph[node].type.dtype, false, true);
@@ -147,10 +147,10 @@ class ColumnsKernel {
     const int width = threads.across * space.lanes;
     const Value across = b.ceil_div(space.columns, width);
     const auto block = [&](Value i) {
-      const Value first_column = i % across * width, place = i / across;
+      const Value first_column = i % across * width, position = i / across;
       const kernel::Buffer shared = b.alloc(type(), threads.down * width, kernel::Space::shared, "partial");
       const auto thread = [&](Value y, Value x) {
-        const At at{place / space.splits, place % space.splits, y, first_column + x * space.lanes};
+        const At at{position / space.splits, position % space.splits, y, first_column + x * space.lanes};
         const Value own = (y * threads.across + x) * space.lanes;
         b.store(shared, own, down(b, space, at, element));
         for (int half = threads.down / 2; half >= 1; half /= 2) {
@@ -178,7 +178,7 @@ class ColumnsKernel {
   /// What the kernel reads, and the buffer for what its splits come to or else the result.
   void declare(KernelContext& context) const {
     if (splits_ == 1) return declare_buffers(context, {&program_}, lowering_);
-    PointProgram loads = program_;
+    ElementwiseProgram loads = program_;
     loads.stores.clear();
     declare_buffers(context, {&loads}, lowering_);
     context.declare(partial_, type(), false, true);
@@ -198,16 +198,16 @@ class ColumnsKernel {
     return b.get(sum);
   }
 
-  void put(PointEmitter& emitter, std::vector<IndexGroup> groups, Value mask, Value total, Scope& top) const {
+  void put(ElementwiseEmitter& emitter, std::vector<IndexGroup> groups, Value mask, Value total, Scope& top) const {
     kernel::Builder& b = emitter.context().builder;
     const DType dtype = reduce().dtype;
     Scope scope(emitter, std::move(groups), mask, &top);
-    const PointStore& store = program_.stores[0];
+    const ElementwiseStore& store = program_.stores[0];
     emitter.store(store.node, dtype, store.form, rounded(b, total, dtype), scope);
   }
 
   const LoweringContext& lowering_;
-  PointProgram program_;
+  ElementwiseProgram program_;
   const ColumnSpace dims_;
   int lanes_;
   int splits_ = 1, partial_ = -1;

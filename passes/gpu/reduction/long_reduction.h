@@ -10,7 +10,7 @@ namespace lathe::gpu {
 
 /// Reductions side by side, each shared by the threads of one block. Where these are too few to read at the speed of
 /// memory, each reduction is cut into splits, a block each; what a split gives lies in a buffer of partial results,
-/// which further kernels join in an order that follows from the sizes alone.
+/// which further kernels combine in an order that follows from the sizes alone.
 struct LongReduction {
   std::optional<std::int64_t> results;  ///< how many are side by side; unknown: many
   std::optional<std::int64_t> length;   ///< elements of each; unknown: many

@@ -4,12 +4,12 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 KernelContext::Built lower_points(const LoweringContext& lowering, const Region& region) {
   KernelContext context("points", KernelRole::elementwise);
-  const PointProgram program = region_program(lowering.graph, lowering.plan, region);
-  PointEmitter emitter(context, program, lowering.buffer_of);
+  const ElementwiseProgram program = region_program(lowering.graph, lowering.plan, region);
+  ElementwiseEmitter emitter(context, program, lowering.buffer_of);
   declare_buffers(context, {&program}, lowering);
   const RowSpace space(program, region.inner, lowering.vectors());
   kernel::Builder& b = context.builder;

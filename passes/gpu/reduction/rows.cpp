@@ -5,8 +5,8 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using Kind = PointInstruction::Kind;
-using Scope = PointEmitter::Scope;
+using Kind = ElementwiseInstruction::Kind;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -18,14 +18,14 @@ class RowsKernel {
         step_(step),
         context_(
             !plan.is_cut()            ? "rows"
-            : step.first == step.last ? "join_rows"
+            : step.first == step.last ? "combine_rows"
                                       : "row_splits",
             plan.is_cut() && step.first == step.last ? KernelRole::combine_row_splits : KernelRole::row_reduction),
         program_(plan.part(step)),
         emitter_(context_, program_, lowering.buffer_of),
         b_(context_.builder),
         space_(plan.space),
-        kept_(lowering, program_, emitter_, plan.loops) {
+        saved_(lowering, program_, emitter_, plan.loops) {
     declare_buffers(context_, {&program_}, lowering);
     if (!plan.is_cut()) return;
     for (const auto& [reduction, buffer] : plan.partials) {
@@ -69,15 +69,15 @@ class RowsKernel {
     return types;
   }
 
-  /// Threads of rows beyond the last stay to meet the barriers: they take the last row's place and run no iteration.
+  /// Threads of rows beyond the last stay to meet the barriers: they take the last row's spill and run no iteration.
   void thread(Value row, Value rows, Value split, Value x, Value slot, Scope& top) {
     const Value exists = row < rows;
     const Value here = plan_.rows > 1 ? kernel::min(row, rows - 1) : row;
     const Value n = plan_.rows > 1 ? b_.select(exists, width_, b_.index(0)) : width_;
     Scope scope(emitter_, {{space_.outer, here, 1}}, {}, &top);
     next_memory_ = 0;
-    kept_.clear();
-    for (int l = 0; l < step_.first; ++l) join(l, here, x, slot, scope);
+    saved_.clear();
+    for (int l = 0; l < step_.first; ++l) combine(l, here, x, slot, scope);
     for (int l = step_.first; l < step_.last; ++l) {
       const RowLoop& done = row_loop(l);
       const Value lo = split * splits_.length, hi = plan_.is_cut() ? kernel::min(lo + splits_.length, n) : n;
@@ -88,13 +88,13 @@ class RowsKernel {
   }
 
   void store_singles(Value exists, Value x, Scope& scope) {
-    std::vector<const PointStore*> single;
-    for (const PointStore& store : program_.stores)
+    std::vector<const ElementwiseStore*> single;
+    for (const ElementwiseStore& store : program_.stores)
       if (!plan_.loops.varies(store)) single.push_back(&store);
     if (single.empty()) return;
-    for (const PointStore* store : single) emitter_.emit(store->value, scope);
+    for (const ElementwiseStore* store : single) emitter_.emit(store->value, scope);
     b_.if_(exists && equal(x, 0), [&] {
-      for (const PointStore* store : single) put(*store, scope);
+      for (const ElementwiseStore* store : single) put(*store, scope);
     });
   }
 
@@ -104,17 +104,17 @@ class RowsKernel {
   }
 
   /// What a split reduced to stays as it is.
-  void keep(const RowLoop& l, const std::vector<Value>& values, Value place, Value x) {
+  void keep(const RowLoop& l, const std::vector<Value>& values, Value offset, Value x) {
     if (values.empty()) return;
     b_.if_(equal(x, 0), [&] {
       for (std::size_t r = 0; r < values.size(); ++r)
-        b_.store(context_.buffer(plan_.partials.at(l.reductions[r])), place, values[r]);
+        b_.store(context_.buffer(plan_.partials.at(l.reductions[r])), offset, values[r]);
     });
   }
 
   /// What an earlier kernel's splits reduced to, and where it left values along the row.
-  void join(int l, Value row, Value x, Value slot, Scope& scope) {
-    const std::vector<int> reductions = plan_.joined(program_, l);
+  void combine(int l, Value row, Value x, Value slot, Scope& scope) {
+    const std::vector<int> reductions = plan_.combined(program_, l);
     std::vector<kernel::Var> accumulators;
     for (const int i : reductions) accumulators.push_back(b_.var(reduction_identity(b_, program_[i])));
     if (!reductions.empty())
@@ -125,16 +125,16 @@ class RowsKernel {
           b_.set(accumulators[r], b_.apply(program_[reductions[r]].op, {b_.get(accumulators[r]), value}));
         }
       });
-    bind(reductions, joined(reductions, accumulators, x, slot), scope);
-    keep_places(row_loop(l));
+    bind(reductions, combined(reductions, accumulators, x, slot), scope);
+    keep_spills(row_loop(l));
   }
 
-  void keep_places(const RowLoop& l) {
-    for (const PointStore* store : l.stores) kept_.keep(store->value, store);
-    for (const auto& [value, place] : l.parked) kept_.keep(value, place);
+  void keep_spills(const RowLoop& l) {
+    for (const ElementwiseStore* store : l.stores) saved_.keep(store->value, store);
+    for (const auto& [value, spill] : l.spilled) saved_.keep(value, spill);
   }
 
-  void put(const PointStore& store, Scope& scope) {
+  void put(const ElementwiseStore& store, Scope& scope) {
     emitter_.store(store.node, program_[store.value].dtype, store.form, emitter_.emit(store.value, scope), scope);
   }
 
@@ -143,8 +143,8 @@ class RowsKernel {
     if (l.reductions.empty() && l.stores.empty()) return {};
     std::vector<int> results;
     for (const int i : l.reductions) results.push_back(program_[i].args[0]);
-    for (const PointStore* store : l.stores) results.push_back(store->value);
-    for (const int i : results) kept_.hoist(i, row_scope);
+    for (const ElementwiseStore* store : l.stores) results.push_back(store->value);
+    for (const int i : results) saved_.hoist(i, row_scope);
     std::vector<kernel::Var> accumulators;
     for (const int i : l.reductions)
       accumulators.push_back(
@@ -153,8 +153,8 @@ class RowsKernel {
       unmasked_or_masked(b_, at, hi, space_.lanes, program_.points(space_.inner),
                          [&](Value mask) { split(l, results, row, at, mask, accumulators, row_scope); });
     });
-    const std::vector<Value> values = joined(l.reductions, accumulators, x, slot);
-    keep_places(l);
+    const std::vector<Value> values = combined(l.reductions, accumulators, x, slot);
+    keep_spills(l);
     return values;
   }
 
@@ -162,24 +162,24 @@ class RowsKernel {
   void split(const RowLoop& l, const std::vector<int>& results, Value row, Value at, Value mask,
              const std::vector<kernel::Var>& accumulators, Scope& row_scope) {
     Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
-    kept_.bind(results, scope, [&](int, const PointStore& place) {  // it is the same thread's
-      return emitter_.reload(place.node, place.form, scope);
+    saved_.bind(results, scope, [&](int, const ElementwiseStore& spill) {  // it is the same thread's
+      return emitter_.reload(spill.node, spill.form, scope);
     });
     for (std::size_t r = 0; r < accumulators.size(); ++r) {
-      const PointInstruction& reduce = program_[l.reductions[r]];
+      const ElementwiseInstruction& reduce = program_[l.reductions[r]];
       Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
       if (mask) value = b_.select(mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
       b_.set(accumulators[r], b_.apply(reduce.op, {b_.get(accumulators[r]), value}));
     }
-    for (const PointStore* store : l.stores) emitter_.emit(store->value, scope);
-    for (const PointStore* store : l.stores) put(*store, scope);
-    for (const auto& [value, place] : l.parked)
-      emitter_.store(place->node, program_[value].dtype, place->form, emitter_.emit(value, scope), scope);
+    for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);
+    for (const ElementwiseStore* store : l.stores) put(*store, scope);
+    for (const auto& [value, spill] : l.spilled)
+      emitter_.store(spill->node, program_[value].dtype, spill->form, emitter_.emit(value, scope), scope);
   }
 
-  /// Joins the lanes, then the threads.
-  std::vector<Value> joined(const std::vector<int>& reductions, const std::vector<kernel::Var>& accumulators, Value x,
-                            Value slot) {
+  /// Combines the lanes, then the threads.
+  std::vector<Value> combined(const std::vector<int>& reductions, const std::vector<kernel::Var>& accumulators,
+                              Value x, Value slot) {
     std::vector<std::size_t> memory;
     std::vector<ScalarOp> ops;
     std::vector<Value> values;
@@ -195,11 +195,11 @@ class RowsKernel {
   const RowsPlan& plan_;
   const RowsPlan::Step step_;
   KernelContext context_;
-  const PointProgram program_;
-  PointEmitter emitter_;
+  const ElementwiseProgram program_;
+  ElementwiseEmitter emitter_;
   kernel::Builder& b_;
   const RowSpace& space_;
-  SavedValues kept_;
+  SavedValues saved_;
   Value width_;
   Splits splits_;
   SharedTree* tree_ = nullptr;

@@ -7,7 +7,7 @@
 
 namespace lathe::gpu {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 bool works(const RowLoop& loop) { return !loop.reductions.empty() || !loop.stores.empty(); }
@@ -59,7 +59,7 @@ void RowsPlan::choose_splits(const LoweringContext& lowering) {
 
 bool RowsPlan::has_singles() const {
   return std::any_of(program.stores.begin(), program.stores.end(),
-                     [&](const PointStore& store) { return !loops.varies(store); });
+                     [&](const ElementwiseStore& store) { return !loops.varies(store); });
 }
 
 std::vector<RowsPlan::Step> RowsPlan::separate_steps() const {
@@ -71,21 +71,21 @@ std::vector<RowsPlan::Step> RowsPlan::separate_steps() const {
   return separate;
 }
 
-PointProgram RowsPlan::part(const Step& step) const {
+ElementwiseProgram RowsPlan::part(const Step& step) const {
   std::vector<bool> needed(program.code.size(), false);
   const auto need = [&](int i) { needed[static_cast<std::size_t>(i)] = true; };
   for (int l = step.first; l < step.last; ++l) {
     const RowLoop& loop = loops.loops()[static_cast<std::size_t>(l)];
     for (const int i : loop.reductions) need(i);
-    for (const PointStore* store : loop.stores) need(store->value);
-    for (const auto& [value, place] : loop.parked) need(value);
+    for (const ElementwiseStore* store : loop.stores) need(store->value);
+    for (const auto& [value, spill] : loop.spilled) need(value);
   }
-  PointProgram part = program;
-  std::erase_if(part.stores, [&](const PointStore& store) {
+  ElementwiseProgram part = program;
+  std::erase_if(part.stores, [&](const ElementwiseStore& store) {
     return loops.varies(store) ? step.first == step.last : !step.singles;
   });
   if (step.singles)
-    for (const PointStore& store : part.stores)
+    for (const ElementwiseStore& store : part.stores)
       if (!loops.varies(store)) need(store.value);
   for (int i = program.size() - 1; i >= 0; --i) {
     if (!needed[static_cast<std::size_t>(i)]) {
@@ -97,7 +97,7 @@ PointProgram RowsPlan::part(const Step& step) const {
   return part;
 }
 
-std::vector<int> RowsPlan::joined(const PointProgram& part, int loop) const {
+std::vector<int> RowsPlan::combined(const ElementwiseProgram& part, int loop) const {
   std::vector<int> reductions = loops.loops()[static_cast<std::size_t>(loop)].reductions;
   std::erase_if(reductions, [&](int i) { return part[i].kind != Kind::reduce; });
   return reductions;

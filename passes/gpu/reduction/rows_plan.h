@@ -11,14 +11,14 @@ namespace lathe::gpu {
 
 /// How a region of rows with reductions is shared out: `threads` a row, `rows` of them a block, one kernel. Where
 /// rows are few and long each is cut into splits, a block each, and each loop over the row is a kernel of its own
-/// that first joins what the splits of earlier loops reduced to; a last one, a block a row, stores what rows reduce
-/// to.
+/// that first combines what the splits of earlier loops reduced to; a last one, a block a row, stores what rows
+/// reduce to.
 struct RowsPlan {
   RowsPlan(const LoweringContext& lowering, const Region& region);
   RowsPlan(const RowsPlan&) = delete;
   RowsPlan& operator=(const RowsPlan&) = delete;
 
-  const PointProgram program;
+  const ElementwiseProgram program;
   const RowSpace space;
   const RowLoops loops;
   int threads = 1, rows = 1;
@@ -34,9 +34,9 @@ struct RowsPlan {
   bool is_cut() const { return splits > 1; }
   /// The step's part of the program: instructions that it does not need are constants, and it has the stores that the
   /// step writes, or reads back.
-  PointProgram part(const Step& step) const;
+  ElementwiseProgram part(const Step& step) const;
   /// The reductions of an earlier loop that a part of the program needs.
-  std::vector<int> joined(const PointProgram& part, int loop) const;
+  std::vector<int> combined(const ElementwiseProgram& part, int loop) const;
 
  private:
   void choose_threads(const GpuInfo& gpu);

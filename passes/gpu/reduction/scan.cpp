@@ -7,7 +7,7 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -36,7 +36,7 @@ class ScanKernel {
 
  private:
   /// Element number `turn` from the end where the sums begin, and where it lies in its row.
-  Value place(Value turn) const { return reverse_ ? size_ - 1 - turn : turn; }
+  Value position(Value turn) const { return reverse_ ? size_ - 1 - turn : turn; }
 
   Value element(Value pre, Value t, Value column) {
     std::vector<IndexGroup> groups = {{along_.pre, pre, 1}, {{along_.dim}, t, 1}};
@@ -50,7 +50,7 @@ class ScanKernel {
       const Value pre = i / columns_, column = i % columns_;
       const kernel::Var sum = b_.var(b_.constant(compute_, 0));
       b_.for_loop(0, size_, 1, [&](Value turn) {
-        const Value t = place(turn), before = b_.get(sum);
+        const Value t = position(turn), before = b_.get(sum);
         b_.set(sum, before + element(pre, t, column));
         store((pre * size_ + t) * columns_ + column, exclusive_ ? before : b_.get(sum));
       });
@@ -67,10 +67,10 @@ class ScanKernel {
         b_.for_loop(0, b_.ceil_div(size_, threads), 1, [&](Value part) {
           const Value turn = part * threads + x, exists = turn < size_;
           const kernel::Var own = b_.var(b_.constant(compute_, 0));
-          b_.if_(exists, [&] { b_.set(own, element(row, place(turn), {})); });
+          b_.if_(exists, [&] { b_.set(own, element(row, position(turn), {})); });
           const Sums here = add_up(sums, own, x, threads);
           b_.if_(exists, [&] {
-            store(row * size_ + place(turn), b_.get(before) + (exclusive_ ? here.before : b_.get(own)));
+            store(row * size_ + position(turn), b_.get(before) + (exclusive_ ? here.before : b_.get(own)));
           });
           b_.set(before, b_.get(before) + here.all);
         });
@@ -108,7 +108,7 @@ class ScanKernel {
   int out_;
   DType compute_;
   bool exclusive_, reverse_;
-  std::optional<PointEmitter> elements_;
+  std::optional<ElementwiseEmitter> elements_;
   Value size_, columns_;
 };
 

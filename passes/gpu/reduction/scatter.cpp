@@ -1,10 +1,10 @@
-#include "ir/ops/rules/rules.h"
+#include "ir/ops/rules/operand_rules.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -56,7 +56,7 @@ class ScatterKernels {
     return context.finish();
   }
 
-  Value index_at(PointEmitter& indices, Value t, Scope& top) const {
+  Value index_at(ElementwiseEmitter& indices, Value t, Scope& top) const {
     Scope scope(indices, {{index_, t, 1}}, {}, &top);
     return indices.context().builder.cast(indices.emit(indices_.result, scope), i64);
   }
@@ -66,7 +66,7 @@ class ScatterKernels {
   KernelContext::Built link() {
     KernelContext context("link_indices", KernelRole::scatter_link);
     kernel::Builder& b = context.builder;
-    PointEmitter indices(context, indices_.program, lowering_.buffer_of);
+    ElementwiseEmitter indices(context, indices_.program, lowering_.buffer_of);
     declare_buffers(context, {&indices_.program}, lowering_);
     context.declare(next_, i64, false, true);
     context.declare(first_, boolean, false, true);
@@ -107,8 +107,8 @@ class ScatterKernels {
   KernelContext::Built add() {
     KernelContext context("scatter_add", KernelRole::scatter_add);
     kernel::Builder& b = context.builder;
-    PointEmitter updates(context, updates_.program, lowering_.buffer_of);
-    PointEmitter indices(context, indices_.program, lowering_.buffer_of);
+    ElementwiseEmitter updates(context, updates_.program, lowering_.buffer_of);
+    ElementwiseEmitter indices(context, indices_.program, lowering_.buffer_of);
     declare_buffers(context, {&updates_.program, &indices_.program}, lowering_);
     context.declare(next_, i64, true, false);
     context.declare(first_, boolean, true, false);
@@ -132,7 +132,7 @@ class ScatterKernels {
   }
 
   /// The sum of the updates at t, next[t], next[next[t]], ...
-  Value chain(KernelContext& context, PointEmitter& updates, Value pre, Value t, Value count, Value column,
+  Value chain(KernelContext& context, ElementwiseEmitter& updates, Value pre, Value t, Value count, Value column,
               Value mask, Scope& top) const {
     kernel::Builder& b = context.builder;
     const kernel::Var at = b.var(t), sum = b.var(b.constant(compute_type(node_.type.dtype), 0, lanes_));

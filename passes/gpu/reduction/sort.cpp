@@ -5,7 +5,7 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 /// An element a thread: as many as stand before it tell where it goes.
 std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, const Region& region) {
@@ -16,7 +16,7 @@ std::vector<KernelContext::Built> lower_sort(const LoweringContext& context, con
   const int out = context.buffer_of(region.members[0]);
   declare_buffers(kernel, {&along.operand.program}, context);
   kernel.declare(out, i64, false, true);
-  PointEmitter elements(kernel, along.operand.program, context.buffer_of);
+  ElementwiseEmitter elements(kernel, along.operand.program, context.buffer_of);
   const Value size = kernel.dim(along.size), columns = kernel.dim(along.columns),
               count = kernel.dim(along.node.type.shape[along.dim].unnamed());
   const auto element = [&](Value pre, Value t, Value column) {

@@ -4,7 +4,7 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -13,20 +13,20 @@ KernelContext::Built update(const LoweringContext& lowering, const RowUpdateOper
   KernelContext context("update_rows", KernelRole::row_update);
   kernel::Builder& b = context.builder;
   const int out = lowering.buffer_of(operands.id);
-  const PointProgram &rows = operands.rows.program, &positions = operands.positions.program;
+  const ElementwiseProgram &rows = operands.rows.program, &positions = operands.positions.program;
   declare_buffers(context, {&rows, &positions}, lowering);
   context.declare(out, operands.node.type.dtype, false, true);
   context.writes_part_of(out);
   context.touches({{out, rows.domain.numel().unnamed()}});
   const std::int64_t code = context.check_code("an index is not in [0, " + operands.size.to_string() + ")");
-  PointEmitter values(context, rows, lowering.buffer_of), places(context, positions, lowering.buffer_of);
+  ElementwiseEmitter values(context, rows, lowering.buffer_of), offsets(context, positions, lowering.buffer_of);
   const Value columns = context.dim(rows.points(operands.post)), count = context.dim(operands.count),
               size = context.dim(operands.size);
   const auto position = [&](Value pre, Value t, Value column) {
     std::vector<IndexGroup> groups = {{operands.pre, pre, 1}, {{operands.dim}, t, 1}};
     if (operands.each) groups.push_back({operands.post, column, 1});
-    Scope scope(places, std::move(groups));
-    return b.cast(places.emit(operands.positions.result, scope), i64);
+    Scope scope(offsets, std::move(groups));
+    return b.cast(offsets.emit(operands.positions.result, scope), i64);
   };
   for_threads(b, lowering.gpu(), context.dim(rows.domain.numel()), 1, [&](Value i) {
     const Value column = i % columns, t = i / columns % count, pre = i / columns / count;
@@ -55,7 +55,7 @@ KernelContext::Built copy(const LoweringContext& lowering, const RowUpdateOperan
   const int out = lowering.buffer_of(operands.id);
   declare_buffers(context, {&old.program}, lowering);
   context.declare(out, operands.node.type.dtype, false, true);
-  PointEmitter emitter(context, old.program, lowering.buffer_of);
+  ElementwiseEmitter emitter(context, old.program, lowering.buffer_of);
   std::vector<int> all;
   for (int d = 0; d < old.program.domain.rank(); ++d) all.push_back(d);
   for_threads(b, lowering.gpu(), context.dim(old.program.domain.numel()), 1, [&](Value i) {

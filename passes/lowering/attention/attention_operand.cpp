@@ -6,15 +6,15 @@
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
 /// Whether every load is contiguous along the last of these dims that has a size.
-bool contiguous_along(const PointProgram& program, const std::vector<int>& dims) {
+bool contiguous_along(const ElementwiseProgram& program, const std::vector<int>& dims) {
   for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
     if (program.domain[*d].is(1)) continue;
-    return std::all_of(program.code.begin(), program.code.end(), [&](const PointInstruction& i) {
+    return std::all_of(program.code.begin(), program.code.end(), [&](const ElementwiseInstruction& i) {
       return i.kind != Kind::load || i.form.coefficients[static_cast<std::size_t>(*d)].is(1);
     });
   }
@@ -31,7 +31,7 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
   const int columns = region.domain.rank() - region.inner;
   found.by_column = std::any_of(dims.begin(), dims.end(), [&](int d) { return d >= columns; });
   Shape domain;
-  std::vector<int> place(dims.size(), -1);  // by operand dim: its dim of the domain
+  std::vector<int> domain_dims(dims.size(), -1);  // by operand dim: its dim of the domain
   const auto extend = [&](std::vector<int>& into, const Dim& size) {
     into.push_back(domain.rank());
     domain.push_back(size.unnamed());
@@ -40,24 +40,24 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
   for (const int d : outer_dims) {
     const int at = extend(found.outer, region.domain[d]);
     for (std::size_t i = 0; i < dims.size(); ++i)
-      if (dims[i] == d) place[i] = at;
+      if (dims[i] == d) domain_dims[i] = at;
   }
   for (int d = 0; d < region.domain.rank(); ++d) {
     if (found.by_column ? d < columns : d != region.row) continue;
     const int at = extend(found.position, region.domain[d]);
     for (std::size_t i = 0; i < dims.size(); ++i)
-      if (dims[i] == d) place[i] = at;
+      if (dims[i] == d) domain_dims[i] = at;
   }
   for (int n = 0; n < static_cast<int>(dims.size()); ++n)
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (dims[i] == AttentionOperand::depth_dim - n) {
-        place[i] = extend(found.depth, shape[static_cast<int>(i)]);
+        domain_dims[i] = extend(found.depth, shape[static_cast<int>(i)]);
         found.size = found.size * shape[static_cast<int>(i)].unnamed();
       }
-  found.code = operand_program(lowering.graph, lowering.plan, value, place, domain);
-  const PointProgram& program = found.code.program;
+  found.code = operand_program(lowering.graph, lowering.plan, value, domain_dims, domain);
+  const ElementwiseProgram& program = found.code.program;
   found.plain = program.size() == 1 && program[0].kind == Kind::load && contiguous_along(program, found.depth) &&
-                Place::merges(program[0].form, found.depth, program.domain);
+                LoopIndices::merges(program[0].form, found.depth, program.domain);
   return found;
 }
 
@@ -78,31 +78,31 @@ kernel::Value OperandLoader::load(kernel::Value outer, kernel::Value position, k
                                   int lanes, kernel::Value mask) {
   kernel::Builder& b = emitter_.context().builder;
   const bool along_position = axis == LaneAxis::row;
-  PointEmitter::Scope scope(emitter_,
-                            {{operand_.outer, outer, 1},
-                             {operand_.position, position, along_position ? lanes : 1},
-                             {operand_.depth, depth, along_position ? 1 : lanes}},
-                            mask, &top_);
+  ElementwiseEmitter::Scope scope(emitter_,
+                                  {{operand_.outer, outer, 1},
+                                   {operand_.position, position, along_position ? lanes : 1},
+                                   {operand_.depth, depth, along_position ? 1 : lanes}},
+                                  mask, &top_);
   return b.broadcast(b.cast(emitter_.emit(operand_.code.result, scope), compute_), lanes);
 }
 
 OperandLoader::Element OperandLoader::element(kernel::Value outer, kernel::Value position, kernel::Value depth) {
-  const PointInstruction& load = operand_.code.program[0];
+  const ElementwiseInstruction& load = operand_.code.program[0];
   LATHE_ASSERT(operand_.code.program.size() == 1 && load.kind == Kind::load);
-  PointEmitter::Scope scope(
+  ElementwiseEmitter::Scope scope(
       emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, depth, 1}}, {},
       &top_);
-  return {context().buffer(buffer_of_(load.buffer)), scope.place.position(load.form).base};
+  return {context().buffer(buffer_of_(load.buffer)), scope.indices.position(load.form).base};
 }
 
 void OperandLoader::prefetch(kernel::Value outer, kernel::Value position) {
   if (axis() != LaneAxis::k) return;
   kernel::Builder& b = context().builder;
-  for (const PointInstruction& i : operand_.code.program.code) {
+  for (const ElementwiseInstruction& i : operand_.code.program.code) {
     if (i.kind != Kind::load || !i.args.empty()) continue;
     const auto line = static_cast<int>(cache_line_bytes / size_in_bytes(i.dtype));
     b.for_loop(0, context().dim(operand_.size), line, [&](kernel::Value d) {
-      PointEmitter::Scope scope(
+      ElementwiseEmitter::Scope scope(
           emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},
           &top_);
       emitter_.prefetch(i.buffer, i.form, scope);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/elementwise/elementwise_emitter.h"
 #include "passes/lowering/load_operand.h"
 #include "passes/lowering/region_kernels.h"
 
@@ -27,7 +27,7 @@ struct AttentionOperand {
   static constexpr int depth_dim = -2;
 };
 
-/// Whether both are the same element at the same place.
+/// Whether both are the same element at the same position.
 bool same_elements(const AttentionOperand& a, const AttentionOperand& b);
 
 /// Describes an operand. `dims`: by dim of the operand, as above; `outer_dims`: the attention's outer dims in the
@@ -71,8 +71,8 @@ class OperandLoader {
   const AttentionOperand& operand_;
   DType compute_;
   BufferOf buffer_of_;
-  PointEmitter emitter_;
-  PointEmitter::Scope top_;
+  ElementwiseEmitter emitter_;
+  ElementwiseEmitter::Scope top_;
 };
 
 }  // namespace lathe

@@ -11,7 +11,7 @@ namespace {
 
 class Parts {
  public:
-  Parts(const LoweringContext& lowering, const Region& region, const PointProgram& program)
+  Parts(const LoweringContext& lowering, const Region& region, const ElementwiseProgram& program)
       : lowering_(lowering), graph_(lowering.graph), region_(region), program_(program) {}
 
   AttentionParts find() {
@@ -34,14 +34,16 @@ class Parts {
       return std::find(dims.begin(), dims.end(), d) != dims.end();
     };
     const auto count_of = [&](int d) {
-      return has(region_.serial, d) ? &parts_.serial : has(region_.repeated, d) ? &parts_.repeated : &parts_.parallel;
+      return has(region_.sequential, d)    ? &parts_.sequential
+             : has(region_.accumulated, d) ? &parts_.accumulated
+                                           : &parts_.parallel;
     };
-    for (Dim* const count : {&parts_.parallel, &parts_.repeated, &parts_.serial})
+    for (Dim* const count : {&parts_.parallel, &parts_.accumulated, &parts_.sequential})
       for (int d = 0; d < parts_.columns_dim; ++d) {
         if (d == region_.row || region_.domain[d].is(1) || count_of(d) != count) continue;
         parts_.outer.push_back(d);
         *count = *count * region_.domain[d].unnamed();
-        if (count != &parts_.serial) parts_.result_dims.push_back(d);
+        if (count != &parts_.sequential) parts_.result_dims.push_back(d);
       }
   }
 
@@ -69,8 +71,8 @@ class Parts {
       (found.by_column ? score.columns : score.rows) = std::move(found);
     }
     const auto depth = score.depth.value();
-    score.narrow = score.rows.dtype() == bf16 && score.columns.dtype() == bf16;
-    score.pairs = score.narrow && has_dot_pairs() && depth && *depth % 2 == 0;
+    score.is_bf16 = score.rows.dtype() == bf16 && score.columns.dtype() == bf16;
+    score.pairs = score.is_bf16 && has_dot_pairs() && depth && *depth % 2 == 0;
     parts_.scores.push_back(std::move(score));
   }
 
@@ -100,9 +102,9 @@ class Parts {
     end.other = operand(node.operands[left ? 1 : 0], mapped);
     end.over_rows = !end.other.by_column;
     end.depth = end.other.size;
-    const bool scores = program_[end.value].kind == PointInstruction::Kind::accumulator;
-    end.narrow = !scores && graph_[own->member].type.dtype == bf16 && end.other.dtype() == bf16;
-    end.pairs = end.narrow && has_dot_pairs() && end.depth.value();
+    const bool scores = program_[end.value].kind == ElementwiseInstruction::Kind::accumulator;
+    end.is_bf16 = !scores && graph_[own->member].type.dtype == bf16 && end.other.dtype() == bf16;
+    end.pairs = end.is_bf16 && has_dot_pairs() && end.depth.value();
     end.epilogue = region_program(graph_, lowering_.plan, region);
     const int position = end.over_rows ? parts_.columns_dim : parts_.row_dim;
     for (const int d : end.over_rows ? parts_.result_dims : parts_.outer)
@@ -123,7 +125,7 @@ class Parts {
   const LoweringContext& lowering_;
   const ir::Graph& graph_;
   const Region& region_;
-  const PointProgram& program_;
+  const ElementwiseProgram& program_;
   AttentionGroup group_;  // the members' dims
   AttentionParts parts_;
 };
@@ -134,17 +136,19 @@ bool AttentionParts::sums_over_rows() const {
   return std::any_of(outputs.begin(), outputs.end(), [](const OutputProduct& end) { return end.over_rows; });
 }
 
-AttentionParts attention_parts(const LoweringContext& lowering, const Region& region, const PointProgram& program) {
+AttentionParts attention_parts(const LoweringContext& lowering, const Region& region,
+                               const ElementwiseProgram& program) {
   return Parts(lowering, region, program).find();
 }
 
-AttentionParts parts_with(AttentionParts parts, OutputProducts ends) {
-  if (ends == OutputProducts::all) return parts;
-  std::erase_if(parts.outputs, [&](const auto& end) { return end.over_rows != (ends == OutputProducts::over_rows); });
-  if (ends == OutputProducts::over_rows)
-    parts.parallel = parts.parallel * std::exchange(parts.repeated, Dim(1));
+AttentionParts parts_with(AttentionParts parts, OutputProducts wanted) {
+  if (wanted == OutputProducts::all) return parts;
+  std::erase_if(parts.outputs,
+                [&](const auto& end) { return end.over_rows != (wanted == OutputProducts::over_rows); });
+  if (wanted == OutputProducts::over_rows)
+    parts.parallel = parts.parallel * std::exchange(parts.accumulated, Dim(1));
   else
-    parts.repeated = parts.repeated * std::exchange(parts.serial, Dim(1));
+    parts.accumulated = parts.accumulated * std::exchange(parts.sequential, Dim(1));
   return parts;
 }
 

@@ -21,8 +21,8 @@ std::optional<std::int64_t> columns_of_row(const AttentionProgram& attention) {
 bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
   const AttentionParts& parts = attention.parts;
   if (!cpu || !cpu->tiles || parts.compute != f32 || parts.scores.empty()) return false;
-  const bool narrow = parts.scores[0].narrow;
-  const DType dtype = narrow ? bf16 : f32;
+  const bool is_bf16 = parts.scores[0].is_bf16;
+  const DType dtype = is_bf16 ? bf16 : f32;
   std::int64_t least_depth = parts.scores[0].rows.size.value().value_or(0);
   const auto fits = [&](const AttentionOperand& operand) {
     least_depth = std::min(least_depth, operand.size.value().value_or(0));
@@ -31,7 +31,7 @@ bool is_tiled(const AttentionProgram& attention, const CpuInfo* cpu) {
   return std::all_of(parts.scores.begin(), parts.scores.end(),
                      [&](const auto& score) { return fits(score.rows) && fits(score.columns); }) &&
          std::all_of(parts.outputs.begin(), parts.outputs.end(),
-                     [&](const auto& end) { return end.narrow == narrow && fits(end.other); }) &&
+                     [&](const auto& end) { return end.is_bf16 == is_bf16 && fits(end.other); }) &&
          is_faster_by_tiles(
              *cpu, dtype,
              {attention.rows.value(), attention.column_count.value(), columns_of_row(attention), least_depth});
@@ -49,19 +49,19 @@ Dim AttentionProgram::flops(const Dim& depths) const {
   const Dim pairs = bounds.upper && bounds.lower ? Dim(2) * rows * (*bounds.upper - *bounds.lower + Dim(1))
                     : bounds.any()               ? rows * column_count
                                                  : Dim(2) * rows * column_count;
-  return parts.parallel * parts.repeated * parts.serial * pairs * depths;
+  return parts.parallel * parts.accumulated * parts.sequential * pairs * depths;
 }
 
-AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, OutputProducts ends) {
-  return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region.parts[0]), ends);
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, OutputProducts wanted) {
+  return attention_program(lowering, region, region_program(lowering.graph, lowering.plan, region.parts[0]), wanted);
 }
 
-AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
-                                   OutputProducts ends) {
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, ElementwiseProgram program,
+                                   OutputProducts wanted) {
   AttentionProgram found;
   found.program = std::move(program);
-  found.parts = parts_with(attention_parts(lowering, region, found.program), ends);
-  if (ends == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores it all
+  found.parts = parts_with(attention_parts(lowering, region, found.program), wanted);
+  if (wanted == OutputProducts::over_rows) found.program.stores.clear();  // the other kernel stores it all
   for (AttentionParts::OutputProduct& end : found.parts.outputs) {
     if (found.parts.sums_over_rows()) break;
     const auto taken = take_out_divisor(found.program, end.value, found.columns());

@@ -7,7 +7,7 @@ namespace lathe {
 
 /// What every lowering of an attention region starts from.
 struct AttentionProgram {
-  PointProgram program;  ///< over rows and columns
+  ElementwiseProgram program;  ///< over rows and columns
   AttentionParts parts;
   ColumnBounds bounds;
   Dim rows = 1, column_count = 1;
@@ -22,12 +22,12 @@ struct AttentionProgram {
   Dim flops(const Dim& depths) const;
 };
 
-/// Of a kernel that has these ends. Divisions by a row's sum are taken out of what products sum over the columns,
+/// Of a kernel that has these wanted. Divisions by a row's sum are taken out of what products sum over the columns,
 /// unless some product sums over the rows. `program`: that of the rows part.
-AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, PointProgram program,
-                                   OutputProducts ends = OutputProducts::all);
+AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, ElementwiseProgram program,
+                                   OutputProducts wanted = OutputProducts::all);
 /// The same of the program as the graph says.
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region,
-                                   OutputProducts ends = OutputProducts::all);
+                                   OutputProducts wanted = OutputProducts::all);
 
 }  // namespace lathe

@@ -7,13 +7,13 @@
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
 /// The diagonals that comparisons of row and column speak of: offset where one asks for column <= row + offset, or
 /// for column > row + offset.
-std::vector<Dim> diagonals(const PointProgram& program, int row_dim, int column_dim) {
+std::vector<Dim> diagonals(const ElementwiseProgram& program, int row_dim, int column_dim) {
   std::vector<Dim> found;
   const auto add = [&](const Dim& offset) {
     if (std::find(found.begin(), found.end(), offset) == found.end()) found.push_back(offset);
@@ -31,10 +31,10 @@ std::vector<Dim> diagonals(const PointProgram& program, int row_dim, int column_
 
 }  // namespace
 
-ColumnBounds find_column_bounds(const PointProgram& program, int row_dim, int column_dim,
+ColumnBounds find_column_bounds(const ElementwiseProgram& program, int row_dim, int column_dim,
                                 const std::vector<int>& results) {
   ColumnBounds bounds;
-  for (const PointStore& store : program.stores)
+  for (const ElementwiseStore& store : program.stores)
     if ((program.depends[at(store.value)] >> column_dim & 1) != 0) return bounds;
   std::vector<ColumnSide> sides;
   for (const Dim& offset : diagonals(program, row_dim, column_dim)) {

@@ -4,13 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe {
 
 /// Which columns of an attention provably contribute nothing to a row: those beyond the diagonal of a causal mask, or
 /// outside a sliding window. A column is left out where every value that is summed along it is exactly zero, which
-/// follows from the point program and from what is checked while it runs.
+/// follows from the elementwise program and from what is checked while it runs.
 struct ColumnBounds {
   std::optional<Dim> upper;  ///< columns > row + upper are left out
   std::optional<Dim> lower;  ///< columns < row + lower are left out
@@ -33,10 +33,10 @@ struct ColumnBounds {
 
 /// What is checked besides: every element of every operand, and every score, is less than 1e15 in magnitude, but for
 /// those in `anything` and what only they are made of.
-inline constexpr double magnitude_limit = 1e15, row_limit = 1e30;
+inline constexpr double score_limit = 1e15, row_limit = 1e30;
 
 /// `results`: the instructions that the products read.
-ColumnBounds find_column_bounds(const PointProgram& program, int row_dim, int column_dim,
+ColumnBounds find_column_bounds(const ElementwiseProgram& program, int row_dim, int column_dim,
                                 const std::vector<int>& results);
 
 }  // namespace lathe

@@ -4,7 +4,7 @@
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
@@ -21,7 +21,7 @@ bool is_small(const RowColumnForm& form) {
 
 class Forms {
  public:
-  Forms(const PointProgram& program, int row_dim, int column_dim)
+  Forms(const ElementwiseProgram& program, int row_dim, int column_dim)
       : program_(program), row_dim_(row_dim), column_dim_(column_dim) {}
 
   std::optional<RowColumnForm> form(int value) const {
@@ -38,7 +38,7 @@ class Forms {
 
   /// Of an absolute value: the form inside.
   std::optional<RowColumnForm> magnitude(int i) const {
-    const PointInstruction& instruction = program_[i];
+    const ElementwiseInstruction& instruction = program_[i];
     if (instruction.kind != Kind::scalar || instruction.dtype != i64 || instruction.op != ScalarOp::abs)
       return std::nullopt;
     return form(instruction.args[0]);
@@ -46,12 +46,12 @@ class Forms {
 
  private:
   /// What has the form of its args, or of their sum or difference.
-  static bool is_sum(const PointInstruction& i) {
+  static bool is_sum(const ElementwiseInstruction& i) {
     return i.kind == Kind::scalar && i.dtype == i64 &&
            (i.op == ScalarOp::cast || i.op == ScalarOp::add || i.op == ScalarOp::sub);
   }
 
-  std::optional<RowColumnForm> form(const PointInstruction& instruction,
+  std::optional<RowColumnForm> form(const ElementwiseInstruction& instruction,
                                     const std::vector<std::optional<RowColumnForm>>& known) const {
     if (instruction.kind == Kind::constant) {
       if (instruction.value != std::floor(instruction.value) || std::fabs(instruction.value) > 1e15)
@@ -82,15 +82,15 @@ class Forms {
     return found;
   }
 
-  const PointProgram& program_;
+  const ElementwiseProgram& program_;
   int row_dim_, column_dim_;
 };
 
 }  // namespace
 
-std::optional<RowColumnComparison> row_column_comparison(const PointProgram& program, int i, int row_dim,
+std::optional<RowColumnComparison> row_column_comparison(const ElementwiseProgram& program, int i, int row_dim,
                                                          int column_dim) {
-  const PointInstruction& comparison = program[i];
+  const ElementwiseInstruction& comparison = program[i];
   if (comparison.kind != Kind::scalar || (comparison.op != ScalarOp::lt && comparison.op != ScalarOp::le))
     return std::nullopt;
   const Forms forms(program, row_dim, column_dim);

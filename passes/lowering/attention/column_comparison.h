@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "passes/lowering/elementwise/point_program.h"
+#include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe {
 
@@ -21,7 +21,7 @@ struct RowColumnComparison {
 
 /// What instruction `i`, a lt or le, asks of row and column: of their indices, or of the absolute value of a form of
 /// them, as |row - column| < w, the window of a local attention. Nothing where it asks anything else.
-std::optional<RowColumnComparison> row_column_comparison(const PointProgram& program, int i, int row_dim,
+std::optional<RowColumnComparison> row_column_comparison(const ElementwiseProgram& program, int i, int row_dim,
                                                          int column_dim);
 
 }  // namespace lathe

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "passes/lowering/attention/column_comparison.h"
-#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/elementwise/elementwise_emitter.h"
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
@@ -41,10 +41,10 @@ struct Known {
   }
 };
 
-/// Evaluates a point program at the columns on one side of a diagonal.
+/// Evaluates an elementwise program at the columns on one side of a diagonal.
 class Evaluator {
  public:
-  Evaluator(const PointProgram& program, const ColumnSide& side) : program_(program), side_(side) {}
+  Evaluator(const ElementwiseProgram& program, const ColumnSide& side) : program_(program), side_(side) {}
 
   bool contributes_nothing(const std::vector<int>& results, const std::vector<int>& anything, ColumnBounds& bounds) {
     bounds_ = &bounds;
@@ -81,7 +81,7 @@ class Evaluator {
 
   /// A value that does not vary along the columns is one of those that are looked at while the kernel runs.
   Known row_value(int i) const {
-    const PointInstruction& instruction = program_[i];
+    const ElementwiseInstruction& instruction = program_[i];
     if (instruction.kind == Kind::constant) return Known::constant(instruction.value);
     if (!is_float(instruction.dtype)) return {};
     return {Known::Kind::finite, 0, infinity, std::log10(row_limit), false, {{i, 1}}};
@@ -99,11 +99,11 @@ class Evaluator {
   }
 
   Known evaluate(int i) {
-    const PointInstruction& instruction = program_[i];
+    const ElementwiseInstruction& instruction = program_[i];
     switch (instruction.kind) {
       case Kind::accumulator:
         if (std::find(anything_->begin(), anything_->end(), i) != anything_->end()) return {};
-        return finite(std::log10(magnitude_limit), 1);
+        return finite(std::log10(score_limit), 1);
       case Kind::random: return finite(0, 1);
       case Kind::scalar: return scalar(i);
       case Kind::constant:
@@ -120,7 +120,7 @@ class Evaluator {
   }
 
   Known scalar(int i) {
-    const PointInstruction& instruction = program_[i];
+    const ElementwiseInstruction& instruction = program_[i];
     using enum ScalarOp;
     switch (instruction.op) {
       case lt:
@@ -290,7 +290,7 @@ class Evaluator {
     return {Known::Kind::zero, 0, 0, 0, false, {}};
   }
 
-  const PointProgram& program_;
+  const ElementwiseProgram& program_;
   const ColumnSide& side_;
   const std::vector<int>* anything_ = nullptr;
   std::vector<Known> known_;
@@ -299,12 +299,12 @@ class Evaluator {
 
 }  // namespace
 
-bool contributes_nothing(const PointProgram& program, const ColumnSide& side, const std::vector<int>& results,
+bool contributes_nothing(const ElementwiseProgram& program, const ColumnSide& side, const std::vector<int>& results,
                          const std::vector<int>& anything, ColumnBounds& bounds) {
   return Evaluator(program, side).contributes_nothing(results, anything, bounds);
 }
 
-std::vector<std::pair<int, bool>> decided_comparisons(const PointProgram& program, const ColumnSide& side) {
+std::vector<std::pair<int, bool>> decided_comparisons(const ElementwiseProgram& program, const ColumnSide& side) {
   return Evaluator(program, side).comparisons();
 }
 

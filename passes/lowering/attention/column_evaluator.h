@@ -16,10 +16,10 @@ struct ColumnSide {
 
 /// Whether nothing there contributes to any reduction, nor to `results`, whatever the scores `anything` are. `bounds`
 /// takes what must be checked while the kernel runs.
-bool contributes_nothing(const PointProgram& program, const ColumnSide& side, const std::vector<int>& results,
+bool contributes_nothing(const ElementwiseProgram& program, const ColumnSide& side, const std::vector<int>& results,
                          const std::vector<int>& anything, ColumnBounds& bounds);
 
 /// The comparisons of row and column that are the same at all columns there.
-std::vector<std::pair<int, bool>> decided_comparisons(const PointProgram& program, const ColumnSide& side);
+std::vector<std::pair<int, bool>> decided_comparisons(const ElementwiseProgram& program, const ColumnSide& side);
 
 }  // namespace lathe

@@ -3,28 +3,28 @@
 #include <algorithm>
 
 #include "passes/fusion/inline_policy.h"
-#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/elementwise/elementwise_emitter.h"
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 constexpr int costs_a_slot = 8;  // arithmetic worth a slot
 }  // namespace
 
-RowBlockPlan::RowBlockPlan(const ir::Graph& graph, const PointProgram& program, std::uint64_t columns,
-                           std::vector<int> results, Memory memory, std::set<int> narrow)
+RowBlockPlan::RowBlockPlan(const ir::Graph& graph, const ElementwiseProgram& program, std::uint64_t columns,
+                           std::vector<int> results, Memory memory, std::set<int> stored_bf16)
     : graph_(graph),
       program_(program),
       columns_(columns),
       results_(std::move(results)),
       memory_(memory),
-      narrow_(std::move(narrow)) {
+      stored_bf16_(std::move(stored_bf16)) {
   find_levels();
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::reduce) loops_[at(levels_[at(i)] - 1)].reductions.push_back(i);
-  for (const PointStore& store : program_.stores) {
+  for (const ElementwiseStore& store : program_.stores) {
     if (varies(store.value))
       loops_[at(levels_[at(store.value)])].stores.push_back(&store);
     else
@@ -61,8 +61,8 @@ int RowBlockPlan::cost(int value) const {
     work.pop_back();
     if (counted[at(i)] || !varies(i)) continue;
     counted[at(i)] = true;
-    const PointInstruction& instruction = program_[i];
-    if (instruction.kind == Kind::accumulator || (i != value && kept_[at(i)])) continue;
+    const ElementwiseInstruction& instruction = program_[i];
+    if (instruction.kind == Kind::accumulator || (i != value && saved_[at(i)])) continue;
     if (instruction.kind == Kind::random) total += 40;
     if (instruction.kind == Kind::gather) total += 4;
     if (instruction.kind == Kind::scalar)
@@ -74,11 +74,11 @@ int RowBlockPlan::cost(int value) const {
 
 /// What later loops ask for across a reduction stays where it costs much.
 void RowBlockPlan::find_saved() {
-  kept_.assign(program_.code.size(), false);
+  saved_.assign(program_.code.size(), false);
   const auto consider = [&](int value, int loop) {
     if (memory_ == Memory::none || program_[value].kind == Kind::accumulator) return;
     if (!varies(value) || levels_[at(value)] >= loop) return;
-    if (cost(value) >= costs_a_slot) kept_[at(value)] = true;
+    if (cost(value) >= costs_a_slot) saved_[at(value)] = true;
   };
   for (int i = 0; i < program_.size(); ++i)
     for (const int arg : program_[i].args)
@@ -91,9 +91,9 @@ void RowBlockPlan::find_saved() {
 std::vector<int> RowBlockPlan::roots(int loop) const {
   std::vector<int> found;
   for (const int r : loops_[at(loop)].reductions) found.push_back(program_[r].args[0]);
-  for (const PointStore* store : loops_[at(loop)].stores) found.push_back(store->value);
+  for (const ElementwiseStore* store : loops_[at(loop)].stores) found.push_back(store->value);
   for (int i = 0; i < program_.size(); ++i)
-    if (kept_[at(i)] && levels_[at(i)] == loop) found.push_back(i);
+    if (saved_[at(i)] && levels_[at(i)] == loop) found.push_back(i);
   for (const int value : results_)
     if (levels_[at(value)] == loop) found.push_back(value);
   return found;
@@ -101,7 +101,7 @@ std::vector<int> RowBlockPlan::roots(int loop) const {
 
 bool RowBlockPlan::found_in_slot(int value, int loop) const {
   if (program_[value].kind == Kind::accumulator) return true;
-  return memory_ == Memory::slots && (kept_[at(value)] || is_result(value)) && levels_[at(value)] < loop;
+  return memory_ == Memory::slots && (saved_[at(value)] || is_result(value)) && levels_[at(value)] < loop;
 }
 
 /// By value: whether the loop needs it, computed or from its slot.
@@ -133,8 +133,8 @@ void RowBlockPlan::assign_slots() {
   }
   for (const int value : results_) last_read[at(value)] = count;
   std::vector<int> held;  // by slot: the value
-  const auto place = [&](int value, int loop) {
-    const DType dtype = narrow_.contains(value) ? bf16 : compute_type(program_[value].dtype);
+  const auto position = [&](int value, int loop) {
+    const DType dtype = stored_bf16_.contains(value) ? bf16 : compute_type(program_[value].dtype);
     for (std::size_t s = 0; s < held.size(); ++s) {
       if (last_read[at(held[s])] > loop || slot_dtypes_[s] != dtype) continue;
       held[s] = value;
@@ -146,11 +146,11 @@ void RowBlockPlan::assign_slots() {
   };
   // Scores are written before the first loop, all of them.
   for (int i = 0; i < program_.size(); ++i)
-    if (program_[i].kind == Kind::accumulator) slots_[i] = place(i, -2);
+    if (program_[i].kind == Kind::accumulator) slots_[i] = position(i, -2);
   for (int l = 0; l < count; ++l)
     for (int i = 0; i < program_.size(); ++i) {
-      if (program_[i].kind == Kind::accumulator || levels_[at(i)] != l || !(kept_[at(i)] || is_result(i))) continue;
-      slots_[i] = place(i, l);
+      if (program_[i].kind == Kind::accumulator || levels_[at(i)] != l || !(saved_[at(i)] || is_result(i))) continue;
+      slots_[i] = position(i, l);
       loops_[at(l)].writes.emplace_back(i, slots_[i]);
     }
 }

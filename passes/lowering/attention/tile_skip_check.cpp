@@ -42,8 +42,8 @@ std::vector<const AttentionOperand*> bounded_operands(const AttentionParts& part
   return found;
 }
 
-kernel::Value score_magnitude(KernelContext& context, const AttentionParts& parts, const ColumnBounds& bounds,
-                              const std::function<kernel::Value(const AttentionOperand&)>& largest) {
+kernel::Value largest_score_bound(KernelContext& context, const AttentionParts& parts, const ColumnBounds& bounds,
+                                  const std::function<kernel::Value(const AttentionOperand&)>& largest) {
   kernel::Builder& b = context.builder;
   kernel::Value bound = b.constant(parts.compute, 1);
   for (const AttentionParts::Score& score : parts.scores) {
@@ -55,29 +55,30 @@ kernel::Value score_magnitude(KernelContext& context, const AttentionParts& part
   return bound;
 }
 
-kernel::Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds,
-                            std::span<const std::unique_ptr<PointEmitter::Scope>> rows, kernel::Value magnitude) {
+kernel::Value rows_allow_skip(ElementwiseEmitter& emitter, const ColumnBounds& bounds,
+                              std::span<const std::unique_ptr<ElementwiseEmitter::Scope>> rows,
+                              kernel::Value largest_score) {
   kernel::Builder& b = emitter.context().builder;
-  const auto number = [&](double value) { return kernel::number_like(magnitude, value); };
+  const auto number = [&](double value) { return kernel::number_like(largest_score, value); };
   kernel::Value all;
   const auto require = [&](kernel::Value condition, kernel::Value mask) {
     condition = b.broadcast(condition, mask.type.lanes) || kernel::logical_not(mask);
     all = all ? all && condition : condition;
   };
   for (const auto& scope : rows) {
-    const auto row_value = [&](int i) { return b.cast(emitter.emit(i, *scope), magnitude.type.scalar); };
+    const auto row_value = [&](int i) { return b.cast(emitter.emit(i, *scope), largest_score.type.scalar); };
     for (const ColumnBounds::Check& check : bounds.checks) {
       kernel::Value sum = number(check.base), terms = number(std::fabs(check.base));
       if (check.scale != 0) {
-        sum = sum + magnitude * check.scale;
-        terms = terms + magnitude * check.scale;
+        sum = sum + largest_score * check.scale;
+        terms = terms + largest_score * check.scale;
       }
       for (const auto& [i, sign] : check.rows) {
         const kernel::Value row = row_value(i);
         sum = sign > 0 ? sum + row : sum - row;
         terms = terms + b.apply(ScalarOp::abs, {row});
       }
-      // Sums round: a millionth of the terms' magnitudes is left as a margin.
+      // Sums round: a millionth of the terms' maxima is left as a margin.
       require((std::isinf(check.base) ? sum : sum + terms * 1e-6) < check.limit, scope->mask);
     }
     for (const int i : bounds.finite) require(b.apply(ScalarOp::abs, {row_value(i)}) < row_limit, scope->mask);

@@ -8,20 +8,21 @@
 
 namespace lathe {
 
-/// The largest magnitude of an operand's elements at positions first .. last; NaN if one of them is.
+/// The largest largest_score of an operand's elements at positions first .. last; NaN if one of them is.
 kernel::Value largest_magnitude(kernel::Builder& b, OperandLoader& loader, kernel::Value outer, kernel::Value first,
                                 kernel::Value last, int lanes);
 
-/// The operands whose magnitudes score_magnitude asks for; some may have the same elements.
+/// The operands whose maxima largest_score_bound asks for; some may have the same elements.
 std::vector<const AttentionOperand*> bounded_operands(const AttentionParts& parts, const ColumnBounds& bounds);
 
 /// A bound of every score that matters, at least 1; infinite or NaN where an element of an operand is out of bounds.
-/// `largest`: the largest magnitude of an operand's elements.
-kernel::Value score_magnitude(KernelContext& context, const AttentionParts& parts, const ColumnBounds& bounds,
-                              const std::function<kernel::Value(const AttentionOperand&)>& largest);
+/// `largest`: the largest largest_score of an operand's elements.
+kernel::Value largest_score_bound(KernelContext& context, const AttentionParts& parts, const ColumnBounds& bounds,
+                                  const std::function<kernel::Value(const AttentionOperand&)>& largest);
 
-/// Whether every row of a row block keeps what the bounds lean on, `magnitude` being a bound of every score.
-kernel::Value rows_bear_out(PointEmitter& emitter, const ColumnBounds& bounds,
-                            std::span<const std::unique_ptr<PointEmitter::Scope>> rows, kernel::Value magnitude);
+/// Whether every row of a row block keeps what the bounds lean on, `largest_score` being a bound of every score.
+kernel::Value rows_allow_skip(ElementwiseEmitter& emitter, const ColumnBounds& bounds,
+                              std::span<const std::unique_ptr<ElementwiseEmitter::Scope>> rows,
+                              kernel::Value largest_score);
 
 }  // namespace lathe

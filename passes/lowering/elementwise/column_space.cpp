@@ -4,7 +4,7 @@
 
 namespace lathe {
 
-ColumnSpace::ColumnSpace(const LoweringContext& lowering, const Region& region, const PointProgram& program) {
+ColumnSpace::ColumnSpace(const LoweringContext& lowering, const Region& region, const ElementwiseProgram& program) {
   const auto folded = reduced_dims(lowering.graph, lowering.graph[region.members[0]]);
   int last = -1;
   for (const int d : folded)

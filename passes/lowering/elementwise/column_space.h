@@ -12,7 +12,7 @@ struct ColumnSpace {
   std::vector<int> outer, reduced, columns;  ///< domain dims
 
   /// `program`: of the region.
-  ColumnSpace(const LoweringContext& lowering, const Region& region, const PointProgram& program);
+  ColumnSpace(const LoweringContext& lowering, const Region& region, const ElementwiseProgram& program);
 };
 
 }  // namespace lathe

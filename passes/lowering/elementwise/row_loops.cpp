@@ -6,15 +6,15 @@
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 constexpr int costs_a_store = 8;  // arithmetic worth a store and a load
 }
 
-std::vector<int> loop_levels(const PointProgram& program) {
+std::vector<int> loop_levels(const ElementwiseProgram& program) {
   std::vector<int> levels;
-  for (const PointInstruction& i : program.code) {
+  for (const ElementwiseInstruction& i : program.code) {
     int level = 0;
     for (const int arg : i.args) level = std::max(level, levels[static_cast<std::size_t>(arg)]);
     levels.push_back(i.kind == Kind::reduce ? level + 1 : level);
@@ -22,7 +22,7 @@ std::vector<int> loop_levels(const PointProgram& program) {
   return levels;
 }
 
-RowLoops::RowLoops(const LoweringContext& lowering, const PointProgram& program, std::uint64_t inner)
+RowLoops::RowLoops(const LoweringContext& lowering, const ElementwiseProgram& program, std::uint64_t inner)
     : lowering_(lowering), program_(program), inner_(inner) {
   levels_ = loop_levels(program);
   loops_.resize(static_cast<std::size_t>(levels_.empty() ? 0 : *std::max_element(levels_.begin(), levels_.end())) +
@@ -31,23 +31,23 @@ RowLoops::RowLoops(const LoweringContext& lowering, const PointProgram& program,
     if (program_[i].kind == Kind::reduce) loops_[static_cast<std::size_t>(level(i) - 1)].reductions.push_back(i);
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::column) loops_[static_cast<std::size_t>(level(i))].columns.push_back(i);
-  for (const PointStore& store : program_.stores)
+  for (const ElementwiseStore& store : program_.stores)
     if (varies(store)) loops_[static_cast<std::size_t>(level(store.value))].stores.push_back(&store);
-  park();
+  spill();
 }
 
 bool RowLoops::varies(int instruction) const {
   return (program_.depends[static_cast<std::size_t>(instruction)] & inner_) != 0;
 }
 
-bool RowLoops::varies(const PointStore& store) const {
+bool RowLoops::varies(const ElementwiseStore& store) const {
   if (varies(store.value)) return true;
   for (std::size_t d = 0; d < store.form.coefficients.size(); ++d)
     if ((inner_ >> d & 1) != 0 && !store.form.coefficients[d].is(0)) return true;
   return false;
 }
 
-void RowLoops::park() {
+void RowLoops::spill() {
   const int count = static_cast<int>(loops_.size());
   std::vector<std::vector<bool>> needed;
   for (int l = 0; l < count; ++l) needed.push_back(needed_in(l));
@@ -60,7 +60,7 @@ void RowLoops::park() {
     for (int l = level(i) + 1; l < count; ++l)
       if (needed[static_cast<std::size_t>(l)][at]) last_use = l;
     if (last_use == level(i)) continue;
-    if (const PointStore* place = parking_place(i, last_use, occupied)) loops_[loop].parked.push_back({i, place});
+    if (const ElementwiseStore* spill = find_spill(i, last_use, occupied)) loops_[loop].spilled.push_back({i, spill});
   }
 }
 
@@ -70,8 +70,8 @@ std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
   std::vector<bool> needed(program_.code.size(), false), stored(program_.code.size(), false);
   for (const int r : l.reductions) needed[static_cast<std::size_t>(program_[r].args[0])] = true;
   for (const int c : l.columns) needed[static_cast<std::size_t>(program_[c].args[0])] = true;
-  for (const PointStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
-  for (const PointStore& store : program_.stores)
+  for (const ElementwiseStore* store : l.stores) needed[static_cast<std::size_t>(store->value)] = true;
+  for (const ElementwiseStore& store : program_.stores)
     if (varies(store) && level(store.value) < loop) stored[static_cast<std::size_t>(store.value)] = true;
   if (kept >= 0 && level(kept) < loop) stored[static_cast<std::size_t>(kept)] = true;
   for (int i = program_.size() - 1; i >= 0; --i) {
@@ -82,15 +82,15 @@ std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
   return needed;
 }
 
-/// Whether what lies at a place is wanted after the loop that computes `kept` and parks it there: by a later loop, or
-/// at another element.
-bool RowLoops::read_after(const PointStore& place, int kept) const {
-  const int buffer = lowering_.buffer_of(place.node);
-  const auto lies_there = [&](const PointInstruction& i) {
+/// Whether what lies at a spill is wanted after the loop that computes `kept` and spills it there: by a later loop,
+/// or at another element.
+bool RowLoops::read_after(const ElementwiseStore& spill, int kept) const {
+  const int buffer = lowering_.buffer_of(spill.node);
+  const auto lies_there = [&](const ElementwiseInstruction& i) {
     return i.buffer.valid() && lowering_.buffer_of(i.buffer) == buffer;
   };
-  for (const PointInstruction& i : program_.code)
-    if (lies_there(i) && (i.kind != Kind::load || i.form != place.form)) return true;
+  for (const ElementwiseInstruction& i : program_.code)
+    if (lies_there(i) && (i.kind != Kind::load || i.form != spill.form)) return true;
   for (int l = level(kept) + 1; l < static_cast<int>(loops_.size()); ++l) {
     const std::vector<bool> needed = needed_in(l, kept);
     for (int i = 0; i < program_.size(); ++i)
@@ -100,8 +100,8 @@ bool RowLoops::read_after(const PointStore& place, int kept) const {
 }
 
 /// A result that is written when the value has had its last use, or in that very loop.
-const PointStore* RowLoops::parking_place(int value, int last_use, std::vector<int>& occupied) const {
-  for (const PointStore& store : program_.stores) {
+const ElementwiseStore* RowLoops::find_spill(int value, int last_use, std::vector<int>& occupied) const {
+  for (const ElementwiseStore& store : program_.stores) {
     if (!varies(store) || level(store.value) < last_use) continue;
     if (program_[store.value].dtype != program_[value].dtype) continue;
     const int buffer = lowering_.buffer_of(store.node);

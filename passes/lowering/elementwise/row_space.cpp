@@ -8,11 +8,11 @@ namespace lathe {
 namespace {
 
 /// Whether every access steps through the dims from `first` by one stride.
-bool merges(const PointProgram& program, int first) {
+bool merges(const ElementwiseProgram& program, int first) {
   std::vector<int> dims;
   for (int d = first; d < program.domain.rank(); ++d) dims.push_back(d);
   const auto fine = [&](const Linear& form) {
-    return form.coefficients.empty() || Place::merges(form, dims, program.domain);
+    return form.coefficients.empty() || LoopIndices::merges(form, dims, program.domain);
   };
   return std::all_of(program.code.begin(), program.code.end(), [&](const auto& i) { return fine(i.form); }) &&
          std::all_of(program.stores.begin(), program.stores.end(), [&](const auto& s) { return fine(s.form); });
@@ -20,7 +20,7 @@ bool merges(const PointProgram& program, int first) {
 
 }  // namespace
 
-RowSpace::RowSpace(const PointProgram& program, int inner_count, const VectorRegisters& vectors) {
+RowSpace::RowSpace(const ElementwiseProgram& program, int inner_count, const VectorRegisters& vectors) {
   const int rank = program.domain.rank();
   if (inner_count == 0) {
     inner_count = std::min(rank, 1);

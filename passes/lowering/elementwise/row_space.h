@@ -7,7 +7,7 @@
 
 namespace lathe {
 
-/// How the domain of a point program splits into rows, and how many lanes of one are taken at once.
+/// How the domain of an elementwise program splits into rows, and how many lanes of one are taken at once.
 struct RowSpace {
   std::vector<int> outer, inner;  ///< domain dims
   std::uint64_t inner_bits = 0;
@@ -15,7 +15,7 @@ struct RowSpace {
 
   /// Reductions fix the inner dims. Without any (`inner` is 0), as many trailing dims are inner as every access
   /// merges into one stride: all of them for plain element-wise code.
-  RowSpace(const PointProgram& program, int inner, const VectorRegisters& vectors);
+  RowSpace(const ElementwiseProgram& program, int inner, const VectorRegisters& vectors);
 };
 
 }  // namespace lathe

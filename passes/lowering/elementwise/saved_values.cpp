@@ -4,8 +4,8 @@
 
 namespace lathe {
 
-using Kind = PointInstruction::Kind;
-using Scope = PointEmitter::Scope;
+using Kind = ElementwiseInstruction::Kind;
+using Scope = ElementwiseEmitter::Scope;
 
 void SavedValues::hoist(int instruction, Scope& row) const {
   walk({&instruction, 1}, [&](int i) {
@@ -16,18 +16,18 @@ void SavedValues::hoist(int instruction, Scope& row) const {
   });
 }
 
-void SavedValues::keep(int value, const PointStore* place) {
-  const int buffer = lowering_.buffer_of(place->node);
-  std::erase_if(places_, [&](const auto& entry) { return lowering_.buffer_of(entry.second->node) == buffer; });
-  places_[value] = place;
+void SavedValues::keep(int value, const ElementwiseStore* spill) {
+  const int buffer = lowering_.buffer_of(spill->node);
+  std::erase_if(spills_, [&](const auto& entry) { return lowering_.buffer_of(entry.second->node) == buffer; });
+  spills_[value] = spill;
 }
 
 void SavedValues::bind(std::span<const int> instructions, Scope& element, const Reload& reload) const {
   walk(instructions, [&](int i) {
     if (element.find(i) || program_[i].kind == Kind::reduce) return false;
-    const auto at = places_.find(i);
-    if (at != places_.end()) element.bind(i, reload(i, *at->second));
-    return at == places_.end();
+    const auto at = spills_.find(i);
+    if (at != spills_.end()) element.bind(i, reload(i, *at->second));
+    return at == spills_.end();
   });
 }
 

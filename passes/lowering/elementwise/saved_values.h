@@ -12,32 +12,32 @@ namespace lathe {
 /// values that lie in memory are read back instead of computed again.
 class SavedValues {
  public:
-  /// The value that lies at a place, at the scope's element of the row.
-  using Reload = std::function<kernel::Value(int value, const PointStore& place)>;
+  /// The value that lies at a spill, at the scope's element of the row.
+  using Reload = std::function<kernel::Value(int value, const ElementwiseStore& spill)>;
 
   /// All arguments outlive this.
-  SavedValues(const LoweringContext& lowering, const PointProgram& program, PointEmitter& emitter,
+  SavedValues(const LoweringContext& lowering, const ElementwiseProgram& program, ElementwiseEmitter& emitter,
               const RowLoops& loops)
       : lowering_(lowering), program_(program), emitter_(emitter), loops_(loops) {}
 
   /// Computes, outside the loop over the row, what the instruction needs and does not vary along it.
-  void hoist(int instruction, PointEmitter::Scope& row) const;
-  /// From here on the value lies at the place, and what lay there before is gone.
-  void keep(int value, const PointStore* place);
+  void hoist(int instruction, ElementwiseEmitter::Scope& row) const;
+  /// From here on the value lies at the spill, and what lay there before is gone.
+  void keep(int value, const ElementwiseStore* spill);
   /// Binds what the instructions need and lies in memory.
-  void bind(std::span<const int> instructions, PointEmitter::Scope& element, const Reload& reload) const;
+  void bind(std::span<const int> instructions, ElementwiseEmitter::Scope& element, const Reload& reload) const;
   /// Nothing lies in memory: another row begins.
-  void clear() { places_.clear(); }
+  void clear() { spills_.clear(); }
 
  private:
   /// Visits instructions, and the args of those for which `visit` is true, each once, in the order of the args.
   void walk(std::span<const int> instructions, const std::function<bool(int)>& visit) const;
 
   const LoweringContext& lowering_;
-  const PointProgram& program_;
-  PointEmitter& emitter_;
+  const ElementwiseProgram& program_;
+  ElementwiseEmitter& emitter_;
   const RowLoops& loops_;
-  std::map<int, const PointStore*> places_;  ///< by value
+  std::map<int, const ElementwiseStore*> spills_;  ///< by value
 };
 
 }  // namespace lathe

@@ -14,7 +14,7 @@ namespace lathe::text {
 
 using nlohmann::json;
 
-JsonPlace::JsonPlace(const json& value, const JsonPlace& parent, std::string step)
+JsonNode::JsonNode(const json& value, const JsonNode& parent, std::string step)
     : value_(&value), path_(parent.path_), is_file_(false) {
   if (parent.is_file_) {
     path_ += ": " + step;
@@ -23,45 +23,45 @@ JsonPlace::JsonPlace(const json& value, const JsonPlace& parent, std::string ste
   }
 }
 
-bool JsonPlace::is_null() const { return value_->is_null(); }
-bool JsonPlace::is_object() const { return value_->is_object(); }
-bool JsonPlace::is_array() const { return value_->is_array(); }
-bool JsonPlace::is_string() const { return value_->is_string(); }
+bool JsonNode::is_null() const { return value_->is_null(); }
+bool JsonNode::is_object() const { return value_->is_object(); }
+bool JsonNode::is_array() const { return value_->is_array(); }
+bool JsonNode::is_string() const { return value_->is_string(); }
 
-void JsonPlace::fail(std::string_view message, std::string_view label, std::string_view hint) const {
+void JsonNode::fail(std::string_view message, std::string_view label, std::string_view hint) const {
   throw UserError(fmt::format("{}: {}", path_, message), label, hint);
 }
 
-const std::string& JsonPlace::string() const {
+const std::string& JsonNode::string() const {
   if (!is_string()) fail(fmt::format("is {}, not a string", value_->type_name()));
   return value_->get_ref<const std::string&>();
 }
 
-bool JsonPlace::boolean() const {
+bool JsonNode::boolean() const {
   if (!value_->is_boolean()) fail(fmt::format("is {}, not true or false", value_->type_name()));
   return value_->get<bool>();
 }
 
-double JsonPlace::number() const {
+double JsonNode::number() const {
   if (!value_->is_number()) fail(fmt::format("is {}, not a number", value_->type_name()));
   return value_->get<double>();
 }
 
-std::int64_t JsonPlace::count(std::int64_t most) const {
+std::int64_t JsonNode::count(std::int64_t most) const {
   if (!value_->is_number_integer()) fail(fmt::format("is {}, not a whole number", value_->type_name()));
   const bool fits = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
   if (!fits) fail(fmt::format("is {}, not between 0 and {}", value_->dump(), most));
   return value_->get<std::int64_t>();
 }
 
-char32_t JsonPlace::character() const {
+char32_t JsonNode::character() const {
   const std::string& text = string();
   if (text.empty() || character_size(text[0]) != text.size())
     fail(fmt::format("is {}, not one character", quote(text)));
   return character_at(text, 0).code;
 }
 
-std::size_t JsonPlace::choice(std::span<const std::string_view> names) const {
+std::size_t JsonNode::choice(std::span<const std::string_view> names) const {
   const std::string& name = string();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end())
@@ -69,23 +69,23 @@ std::size_t JsonPlace::choice(std::span<const std::string_view> names) const {
   return static_cast<std::size_t>(found - names.begin());
 }
 
-std::vector<JsonPlace> JsonPlace::items() const {
+std::vector<JsonNode> JsonNode::items() const {
   if (!is_array()) fail(fmt::format("is {}, not a list", value_->type_name()));
-  std::vector<JsonPlace> all;
+  std::vector<JsonNode> all;
   for (std::size_t i = 0; i < value_->size(); ++i) all.push_back(item(i));
   return all;
 }
 
-JsonPlace JsonPlace::item(std::size_t index) const { return {(*value_)[index], *this, fmt::format("[{}]", index)}; }
+JsonNode JsonNode::item(std::size_t index) const { return {(*value_)[index], *this, fmt::format("[{}]", index)}; }
 
-std::vector<std::pair<std::string, JsonPlace>> JsonPlace::members() const {
+std::vector<std::pair<std::string, JsonNode>> JsonNode::members() const {
   if (!is_object()) fail(fmt::format("is {}, not an object", value_->type_name()));
-  std::vector<std::pair<std::string, JsonPlace>> all;
-  for (const auto& [name, value] : value_->items()) all.emplace_back(name, JsonPlace(value, *this, name));
+  std::vector<std::pair<std::string, JsonNode>> all;
+  for (const auto& [name, value] : value_->items()) all.emplace_back(name, JsonNode(value, *this, name));
   return all;
 }
 
-Fields::Fields(const JsonPlace& place, std::initializer_list<std::string_view> known) : place_(place) {
+Fields::Fields(const JsonNode& place, std::initializer_list<std::string_view> known) : place_(place) {
   if (!place.is_object()) place.fail(fmt::format("is {}, not an object", place.value().type_name()));
   for (const auto& [name, value] : place.value().items())
     if (name != "type" && std::find(known.begin(), known.end(), name) == known.end())
@@ -95,16 +95,16 @@ Fields::Fields(const JsonPlace& place, std::initializer_list<std::string_view> k
 
 bool Fields::has(std::string_view name) const { return place_.value().contains(name); }
 
-JsonPlace Fields::get(std::string_view name) const {
+JsonNode Fields::get(std::string_view name) const {
   const auto found = place_.value().find(name);
   if (found == place_.value().end()) place_.fail(fmt::format("{} is missing", quote(name)));
   return {*found, place_, std::string(name)};
 }
 
-std::optional<JsonPlace> Fields::find(std::string_view name) const {
+std::optional<JsonNode> Fields::find(std::string_view name) const {
   const auto found = place_.value().find(name);
   if (found == place_.value().end() || found->is_null()) return std::nullopt;
-  return JsonPlace(*found, place_, std::string(name));
+  return JsonNode(*found, place_, std::string(name));
 }
 
 bool Fields::boolean_or(std::string_view name, bool otherwise) const {
@@ -117,7 +117,7 @@ std::string Fields::string_or(std::string_view name, std::string_view otherwise)
   return found ? found->string() : std::string(otherwise);
 }
 
-std::size_t read_kind(const JsonPlace& place, std::span<const std::string_view> names) {
+std::size_t read_kind(const JsonNode& place, std::span<const std::string_view> names) {
   if (!place.is_object()) place.fail(fmt::format("is {}, not an object", place.value().type_name()));
   const auto found = place.value().find("type");
   if (found == place.value().end() || !found->is_string()) place.fail("'type' is missing");

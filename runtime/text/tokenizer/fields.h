@@ -14,9 +14,9 @@
 namespace lathe::text {
 
 /// A value of tokenizer.json and where it stands there, for messages: "tokenizer.json: model.merges[3]".
-class JsonPlace {
+class JsonNode {
  public:
-  JsonPlace(const nlohmann::json& value, std::string file) : value_(&value), path_(std::move(file)) {}
+  JsonNode(const nlohmann::json& value, std::string file) : value_(&value), path_(std::move(file)) {}
 
   const nlohmann::json& value() const { return *value_; }
   const std::string& path() const { return path_; }
@@ -35,17 +35,17 @@ class JsonPlace {
   char32_t character() const;
   /// One of `names`, as its index.
   std::size_t choice(std::span<const std::string_view> names) const;
-  std::vector<JsonPlace> items() const;
-  JsonPlace item(std::size_t index) const;
+  std::vector<JsonNode> items() const;
+  JsonNode item(std::size_t index) const;
   /// The fields of an object whose names are not known.
-  std::vector<std::pair<std::string, JsonPlace>> members() const;
+  std::vector<std::pair<std::string, JsonNode>> members() const;
 
   [[noreturn]] void fail(std::string_view message, std::string_view label = "tokenizer_field",
                          std::string_view hint = {}) const;
 
  private:
   friend class Fields;
-  JsonPlace(const nlohmann::json& value, const JsonPlace& parent, std::string step);
+  JsonNode(const nlohmann::json& value, const JsonNode& parent, std::string step);
 
   const nlohmann::json* value_;
   std::string path_;
@@ -56,29 +56,29 @@ class JsonPlace {
 class Fields {
  public:
   /// UserError [tokenizer_field] where `place` is no object, or has a field that is not among `known` or "type".
-  Fields(const JsonPlace& place, std::initializer_list<std::string_view> known);
+  Fields(const JsonNode& place, std::initializer_list<std::string_view> known);
 
-  const JsonPlace& place() const { return place_; }
+  const JsonNode& place() const { return place_; }
   bool has(std::string_view name) const;
   /// UserError [tokenizer_field] where it is missing.
-  JsonPlace get(std::string_view name) const;
+  JsonNode get(std::string_view name) const;
   /// Nothing where it is missing or null.
-  std::optional<JsonPlace> find(std::string_view name) const;
+  std::optional<JsonNode> find(std::string_view name) const;
 
   bool boolean_or(std::string_view name, bool otherwise) const;
   std::string string_or(std::string_view name, std::string_view otherwise) const;
 
  private:
-  JsonPlace place_;
+  JsonNode place_;
 };
 
 /// The "type" of a part of the tokenizer, as its index in `names`. UserError [tokenizer_kind] for one that is
 /// unknown.
-std::size_t read_kind(const JsonPlace& place, std::span<const std::string_view> names);
+std::size_t read_kind(const JsonNode& place, std::span<const std::string_view> names);
 
 /// Runs `make`; a UserError says which place it comes from.
 template <class Make>
-auto at_place(const JsonPlace& place, const Make& make) {
+auto at_place(const JsonNode& place, const Make& make) {
   try {
     return make();
   } catch (const UserError& error) {

@@ -7,7 +7,7 @@
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/strict_json.h"
-#include "runtime/text/tokenizer/pipeline.h"
+#include "runtime/text/tokenizer/tokenizer_pipeline.h"
 #include "runtime/text/tokenizer/unicode/utf8.h"
 
 namespace lathe {
@@ -53,7 +53,7 @@ std::string replace_invalid_utf8(std::string_view text) {
 }
 
 struct Tokenizer::Content {
-  Content(std::string json_text, const text::JsonPlace& place) : json(std::move(json_text)), pipeline(place) {}
+  Content(std::string json_text, const text::JsonNode& place) : json(std::move(json_text)), pipeline(place) {}
   std::string json;
   text::Pipeline pipeline;
 
@@ -79,7 +79,7 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
 
 Tokenizer Tokenizer::parse(std::string json, const std::string& name) {
   const nlohmann::json tree = parse_strict_json(json, name);
-  return Tokenizer(std::make_shared<const Content>(std::move(json), text::JsonPlace(tree, name)));
+  return Tokenizer(std::make_shared<const Content>(std::move(json), text::JsonNode(tree, name)));
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

@@ -13,7 +13,7 @@
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
 /// Fused attention on GPUs: by the kernel interpreter, by the CUDA text on the host, and what NVRTC makes of it.
@@ -231,7 +231,7 @@ TEST_CASE(
   const Tensors arguments = random_arguments(graph, {{"N", 2}, {"S", row_blocks_of_f64}});
   std::vector<bool> found;
   const Tensors results = fused.run(arguments, [&](const auto& kernel, auto buffers, auto dims) {
-    if (kernel.name.find("attention_outer_sums") != std::string::npos) found = left_out(kernel, buffers);
+    if (kernel.name.find("attention_outer_reductions") != std::string::npos) found = left_out(kernel, buffers);
     return kernel::interpret(kernel, buffers, dims);
   });
   CHECK(found == std::vector<bool>(3, true));
@@ -286,7 +286,7 @@ TEST_CASE("attention in NVRTC's hands: no spills, few registers, 48 KiB of share
   check(lowered(causal_attention(f32, 256, 256), AttentionFusion::required).program().kernels, "sm_100a", 252);
   const ir::Graph shared = build({.layout = Layout::split, .mask = Mask::bias_shared, .types = Types::bf16});
   auto kernels = lowered(shared, AttentionFusion::required).program().kernels;
-  std::erase_if(kernels, [](const auto& k) { return k.name.find("outer_sums") == std::string::npos; });
+  std::erase_if(kernels, [](const auto& k) { return k.name.find("outer_reductions") == std::string::npos; });
   REQUIRE(kernels.size() == 1);
   check(kernels, "sm_90a", 128);
 }

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "tests/cuda/attention/forward_attention.h"
-#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/racing_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 
 /// The CUDA text of attention by warpgroups with a thread of the operating system for every thread of a block, under
 /// ThreadSanitizer.

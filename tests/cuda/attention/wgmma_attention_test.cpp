@@ -6,9 +6,9 @@
 #include "passes/gpu/lower_gpu.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
-#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
 /// Attention by the warpgroups of sm_90a.

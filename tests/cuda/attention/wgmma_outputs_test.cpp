@@ -6,9 +6,9 @@
 #include "frontend/ops.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
-#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 
 /// Attention backward, products with known rows (dQ, dK, dV), by the warpgroups of sm_90a.
 using namespace lathe;
@@ -67,7 +67,7 @@ TEST_CASE("attention backward by warpgroups: queries that do not lie in lines, a
     REQUIRE(columns_by_wgmma(program));
     check_attention(graph, random_arguments(graph, {{"N", 1}, {"S", 136}}), program);
     for (const kernel::Kernel& kernel : program.program().kernels)
-      if (kernel.name.find("attention_outer_sums") != std::string::npos)
+      if (kernel.name.find("attention_outer_reductions") != std::string::npos)
         CHECK(std::count(kernel.notes.begin(), kernel.notes.end(),
                          "not by warpgroups: it sums over outer dims, tile by tile") == 1);
   }

@@ -6,9 +6,9 @@
 #include "frontend/grad.h"
 #include "frontend/ops.h"
 #include "passes/gpu/lower_gpu.h"
-#include "tests/cuda/attention/wgmma_attention.h"
+#include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
 /// Attention on GPUs whose queries that see no key give zeros (zero_masked).

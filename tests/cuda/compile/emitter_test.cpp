@@ -220,14 +220,14 @@ TEST_CASE("kernels that are no GPU kernels are refused by name of the rule") {
                Buffer own = b.alloc(f32, 4);
                b.for_loop(0, 4, 1, [&](Value t) { b.store(own, t, zero(b)); }, LoopKind::thread_x);
              }),
-             Contains("[scratch_place]"));
+             Contains("[scratch_offset]"));
 }
 
 TEST_CASE("a machine operation of a CPU is refused by its name") {
   const Kernel kernel = one_block("slices", 32, [](Builder& b, Value) {
     const Value x = b.constant(f32, 1, 16);
-    bf16_slices(b, x, x, 0);
+    split_bf16(b, x, x, 0);
   });
-  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel slices: bf16_slices in a kernel for the GPU") &&
+  CHECK_THROWS_WITH(cuda::emit(kernel), Catch::Contains("kernel slices: split_bf16 in a kernel for the GPU") &&
                                             Catch::Contains("[machine_hook]"));
 }

@@ -32,7 +32,7 @@ Kernel one_store(Builder::Bound blocks, Builder& b, const Body& index) {
 }
 
 std::string text_of(std::int64_t blocks, const std::function<Value(Builder&, Value)>& index,
-                    Indices indices = Indices::narrow) {
+                    Indices indices = Indices::int32) {
   Builder b("k");
   const std::string text = cuda::emit(one_store(blocks, b, [&](Value i) { return index(b, i); }), indices);
   const auto at = text.find("y[");
@@ -173,10 +173,10 @@ TEST_CASE("of dims that are not known small ones are meant, and large ones are f
   const Value rows = b.dim("rows"), columns = b.dim("columns");
   const Kernel kernel = one_store(rows, b, [&](Value i) { return i / columns * 768 + i % columns; });
   CHECK(cuda::emit(kernel).find("y[(div(i0, i32(columns)) * 768) + rem(i0, i32(columns))]") != std::string::npos);
-  CHECK(cuda::emit(kernel, Indices::wide).find("div(i64(i0), columns)") != std::string::npos);
+  CHECK(cuda::emit(kernel, Indices::int64).find("div(i64(i0), columns)") != std::string::npos);
   const auto suffices = [&](std::int64_t r, std::int64_t c) {
     const std::int64_t dims[] = {r, c};
-    return cuda::narrow_suffices(kernel, dims);
+    return cuda::int32_suffices(kernel, dims);
   };
   CHECK(suffices(0, 0));
   CHECK(suffices(65536, 32));
@@ -194,7 +194,7 @@ TEST_CASE("a salt is no size, however large it is") {
   const Kernel kernel = one_store(rows, b, [&](Value i) { return b.apply(ScalarOp::bit_xor, {i, salt}) % 64 + i; });
   for (const std::int64_t s : {std::int64_t{7}, 2654435769, -two_31 * 2}) {
     const std::int64_t dims[] = {65536, s};
-    CHECK(cuda::narrow_suffices(kernel, dims));
+    CHECK(cuda::int32_suffices(kernel, dims));
   }
   CHECK_THAT(cuda::emit(kernel), Catch::Contains("i64(i0) ^ salt"));
 }

@@ -6,7 +6,7 @@
 #include "passes/autodiff/autodiff.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
 
 /// Executables for Target::cuda(), on a GPU that is none: what they do with the driver.
@@ -148,12 +148,12 @@ TEST_CASE("sizes that 32 bits do not hold run by kernels with wide indices, comp
     return executable.run({{"x", x}, {"y", HostTensor(x).reshaped({m, n})}}).at("y");
   };
   CHECK(run(7, 3).get(0) == 21);
-  CHECK(gpu.wide_launches() == 0);
+  CHECK(gpu.int64_launches() == 0);
   for (int i = 0; i < 2; ++i) {
     CHECK(run(std::int64_t{1} << 31, 0).get(0) == 0);
-    CHECK(gpu.wide_launches() == i + 1);
+    CHECK(gpu.int64_launches() == i + 1);
     CHECK(run(9, 2).get(0) == 18);
-    CHECK(gpu.wide_launches() == i + 1);
+    CHECK(gpu.int64_launches() == i + 1);
   }
 }
 

@@ -8,7 +8,7 @@
 #include "frontend/training.h"
 #include "ir/kernel/machine/mma.h"
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/run_with_states.h"
 #include "tests/support/sample_graphs.h"
 

@@ -57,8 +57,8 @@ void MockGpu::launch(const std::string& function, const cuda::Driver::Launch& la
   }
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) dims.push_back(static_cast<std::int64_t>(word(count + i)));
-  wide_launches_ += indices == cuda::Indices::wide;
-  LATHE_ASSERT(indices == cuda::Indices::wide || cuda::narrow_suffices(kernel, dims));
+  int64_launches_ += indices == cuda::Indices::int64;
+  LATHE_ASSERT(indices == cuda::Indices::int64 || cuda::int32_suffices(kernel, dims));
   const auto maps = shim_maps(kernel, buffers, dims);
   LATHE_ASSERT(std::equal(maps.begin(), maps.end(), launch.maps.begin(), launch.maps.end(),
                           [](const auto& a, const auto& b) { return a.words == b.words; }));

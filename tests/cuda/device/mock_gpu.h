@@ -20,7 +20,7 @@ class MockGpu {
   /// Options to compile with for it. The mock must outlive what is compiled.
   CompileOptions options() const;
   /// How many launches were of kernels with wide indices.
-  int wide_launches() const { return wide_launches_; }
+  int int64_launches() const { return int64_launches_; }
   /// On how many threads each call was to compile.
   const std::vector<int>& compiling_threads() const { return compiling_threads_; }
   /// Whether the CUDA text could be built here; says SKIP where not.
@@ -32,7 +32,7 @@ class MockGpu {
 
   By by_;
   bool has_compiler_ = true;
-  int wide_launches_ = 0;
+  int int64_launches_ = 0;
   std::vector<int> compiling_threads_;
   std::shared_ptr<MockDriver> driver_ = std::make_shared<MockDriver>();
   struct Held {

@@ -4,7 +4,7 @@
 #include "ir/tensor/text/parser.h"
 #include "passes/lowering/program.h"
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/memory_store.h"
 
 /// The choice of tiles on a GPU that is none, with a timer that says what the test wants, and by the mock's events.

@@ -119,7 +119,7 @@ TEST_CASE("chained products become wgmma of registers, one under way behind the 
   INFO(text);
   for (const char* part :
        {"start_pipeline<2, true>(pipeline_barriers, 1, 128);", "wgmma<48>(r", "pipeline.wait_sums(r",
-        "pipeline.wait_own_sums(r", "= pipeline.tell(", "= pipeline.hear();", ", transposed_panels(values, "})
+        "pipeline.wait_own_sums(r", "= pipeline.tell(", "= pipeline.hear();", ", transposed_tiles(values, "})
     CHECK(text.find(part) != std::string::npos);
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;

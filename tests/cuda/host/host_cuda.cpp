@@ -39,7 +39,7 @@ std::int64_t HostCuda::run(const kernel::Kernel& kernel, std::span<const kernel:
                            std::span<const std::int64_t> dims, std::uint64_t seed) const {
   const auto entry = entries_.find(kernel::canonical_text(kernel));
   LATHE_ASSERT(entry != entries_.end() && entry->second);
-  LATHE_ASSERT(cuda::narrow_suffices(kernel, dims));
+  LATHE_ASSERT(cuda::int32_suffices(kernel, dims));
   std::vector<void*> pointers;
   for (const kernel::BoundBuffer& buffer : buffers) pointers.push_back(buffer.data);
   const auto grid = cuda::grid_of(kernel, dims);

@@ -6,7 +6,7 @@
 #include "ir/kernel/scalar_eval.h"
 #include "passes/gpu/lower_gpu.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/sample_graphs.h"
 

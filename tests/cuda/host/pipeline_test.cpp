@@ -125,8 +125,8 @@ TEST_CASE("pipelines read as CUDA C++ and become wgmma, with its sums in registe
   INFO(text);
   for (const char* part :
        {"__launch_bounds__(256, 1)", "StagePipeline<2> pipeline = start_pipeline<2>(pipeline_barriers, 128, 128);",
-        "pipeline.wait_empty();", "pipeline.filled();", "pipeline.wait_copied();", "wgmma(r0, panels(a, ",
-        "), transposed_panels(b, ", "pipeline.multiplied();", "pipeline.wait_sums(r0);"})
+        "pipeline.wait_empty();", "pipeline.filled();", "pipeline.wait_copied();", "wgmma(r0, tiles(a, ",
+        "), transposed_tiles(b, ", "pipeline.multiplied();", "pipeline.wait_sums(r0);"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(cuda::mapping_of(kernels[0]).shared_bytes == 2 * (3 * 8192 + 16));
   const auto nvrtc = test::local_nvrtc();

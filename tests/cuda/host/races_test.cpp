@@ -9,7 +9,7 @@
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/host/kernels.h"
 #include "tests/cuda/host/racing_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/random_product.h"
 #include "tests/support/tile_product.h"

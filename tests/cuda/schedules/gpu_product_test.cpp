@@ -6,7 +6,7 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
 /// Products large enough for tiles of 128 x 128; gpu_ops_test.cpp has the small ones.

@@ -7,7 +7,7 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 
 /// Long reductions with few results, cut into splits that many blocks share.

@@ -10,7 +10,7 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/program_interpreter.h"
 #include "tests/support/test_data.h"
 

@@ -34,14 +34,14 @@ bool shim_land_own_copies();
 
 // What ThreadSanitizer is told: the machine operations' accesses to memory, in the name of the thread, and what
 // orders the accesses of two threads: all that one did before it passed on, the other does after when it has taken up
-// from the same place. Copies are done as if by another thread: what orders them is that this one passes on.
+// from the same position. Copies are done as if by another thread: what orders them is that this one passes on.
 inline constexpr bool shim_tells_accesses = true;
 void shim_reads(const void* p, std::size_t bytes);
 void shim_writes(void* p, std::size_t bytes);
-void shim_pass_on(const void* place);
-void shim_take_up(const void* place);
+void shim_pass_on(const void* position);
+void shim_take_up(const void* position);
 void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t bytes_from);
-void shim_pass_on_copies(const void* place);
+void shim_pass_on_copies(const void* position);
 /// The same for what is read while the thread goes on.
 void shim_by_agent(void (*tells)(const void*), const void* what);
 #else

@@ -40,7 +40,7 @@ void shim_ldmatrix(bool transposed, const void* line, unsigned* parts);
 /// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32, sum as C and D; `value` widens an element.
 void shim_mma(float (*value)(unsigned short bits), float* sum, const unsigned* a, unsigned b_low, unsigned b_high);
 
-/// The place in shared memory.
+/// The position in shared memory.
 unsigned shim_shared_address(const void* p);
 /// mbarrier.init, .arrive, .try_wait.parity until it holds; cp.async.mbarrier.arrive.noinc, which arrives at any
 /// time.

@@ -47,7 +47,7 @@ constexpr std::size_t stack_bytes = 128 * 1024;
 enum class State { at_barrier, in_warp, waiting, running, finished };
 
 struct Fiber {
-  void* place = nullptr;
+  void* position = nullptr;
   ShimIndex index = {};
   State state = State::finished;
   ShimCondition over = nullptr;  // of one that waits
@@ -86,7 +86,7 @@ Block& block() {
 void give_way(State state) {
   Block& b = block();
   b.current->state = state;
-  shim_switch(&b.current->place, b.scheduler);
+  shim_switch(&b.current->position, b.scheduler);
 }
 
 /// Where every fiber starts; it never returns.
@@ -102,7 +102,7 @@ void prepare(Fiber& fiber, unsigned char* stack) {
   *--top = reinterpret_cast<std::uint64_t>(&enter);
   top -= 6;
   std::fill_n(top, 6, 0);
-  fiber.place = top;
+  fiber.position = top;
   fiber.state = State::running;
 }
 
@@ -110,7 +110,7 @@ void resume(Fiber& fiber) {
   Block& b = block();
   b.current = &fiber;
   threadIdx = fiber.index;
-  shim_switch(&b.scheduler, fiber.place);
+  shim_switch(&b.scheduler, fiber.position);
 }
 
 /// Runs every thread until it waits for others in vain or has finished.

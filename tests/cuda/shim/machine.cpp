@@ -31,9 +31,9 @@ struct Copies {
   std::deque<std::vector<Copy>> groups;
   std::deque<Landing> landings;
   std::size_t commits = 0;
-  char places[8] = {};  // where what the latest groups do is passed on
+  char positions[8] = {};  // where what the latest groups do is passed on
 
-  const void* place(std::size_t group) const { return &places[group % std::size(places)]; }
+  const void* position(std::size_t group) const { return &positions[group % std::size(positions)]; }
 };
 
 /// Byte by byte: ThreadSanitizer would see memcpy, in the name of the thread that calls it.
@@ -145,19 +145,19 @@ void shim_commit_copies() {
   Copies& own = own_copies();
   own.groups.push_back(std::move(own.open));
   own.open.clear();
-  shim_pass_on_copies(own.place(own.commits++));
+  shim_pass_on_copies(own.position(own.commits++));
 }
 
 void shim_wait_copies(int pending) {
   Copies& own = own_copies();
   for (auto& groups = own.groups; groups.size() > static_cast<std::size_t>(pending); groups.pop_front()) {
-    shim_take_up(own.place(own.commits - groups.size()));
+    shim_take_up(own.position(own.commits - groups.size()));
     land(groups.front());
   }
 }
 
 /// Splits of a box as 16-byte copies: of the line's piece p from coordinate at[0] + 8 p on, at p ^ (line % 8) by the
-/// place's address. What the machine would refuse never arrives.
+/// position's address. What the machine would refuse never arrives.
 void shim_copy_box(void* to, const void* words, unsigned long long* barrier, const int* at, unsigned long rank) {
   const ShimTensorMap& map = *static_cast<const ShimTensorMap*>(words);
   if (map.made != ShimTensorMap::is_made || map.rank != rank || shim_shared_address(to) % 1024 != 0) return;
@@ -168,9 +168,9 @@ void shim_copy_box(void* to, const void* words, unsigned long long* barrier, con
     unsigned long long from = map.address;
     bool inside = true;
     for (unsigned d = 1, rest = line; d < rank; rest /= map.box[d++]) {
-      const long long place = at[d] + static_cast<long long>(rest % map.box[d]);
-      inside = inside && place >= 0 && static_cast<unsigned long long>(place) < map.sizes[d];
-      from += static_cast<unsigned long long>(place) * map.strides[d - 1];
+      const long long position = at[d] + static_cast<long long>(rest % map.box[d]);
+      inside = inside && position >= 0 && static_cast<unsigned long long>(position) < map.sizes[d];
+      from += static_cast<unsigned long long>(position) * map.strides[d - 1];
     }
     for (int p = 0; p < map.box[0] / 8; ++p) {
       const long long first = at[0] + 8LL * p, left = static_cast<long long>(map.sizes[0]) - first;

@@ -20,8 +20,8 @@
 /// and nothing else. Blocks run one after the other, but nothing orders their accesses.
 
 extern "C" {
-void __tsan_acquire(void* place);
-void __tsan_release(void* place);
+void __tsan_acquire(void* position);
+void __tsan_release(void* position);
 void __tsan_read_range(void* p, unsigned long bytes);
 void __tsan_write_range(void* p, unsigned long bytes);
 void* __tsan_create_fiber(unsigned flags);
@@ -68,8 +68,8 @@ void shim_reads(const void* p, std::size_t bytes) {
   if (p) __tsan_read_range(const_cast<void*>(p), bytes);
 }
 void shim_writes(void* p, std::size_t bytes) { __tsan_write_range(p, bytes); }
-void shim_pass_on(const void* place) { __tsan_release(const_cast<void*>(place)); }
-void shim_take_up(const void* place) { __tsan_acquire(const_cast<void*>(place)); }
+void shim_pass_on(const void* position) { __tsan_release(const_cast<void*>(position)); }
+void shim_take_up(const void* position) { __tsan_acquire(const_cast<void*>(position)); }
 
 void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t bytes_from) {
   const AsAgent agent(0);
@@ -80,9 +80,9 @@ void shim_by_agent(void (*tells)(const void*), const void* what) {
   const AsAgent agent(0);
   tells(what);
 }
-void shim_pass_on_copies(const void* place) {
+void shim_pass_on_copies(const void* position) {
   const AsAgent agent(no_order);
-  shim_pass_on(place);
+  shim_pass_on(position);
 }
 
 namespace {
@@ -130,13 +130,13 @@ class Meeting {
     rounds_.advance();
   }
 
-  /// All that any member did before comes before all that any does after. Rounds take turns with two places: nobody
-  /// passes on in the round after the next before all have taken up in this one.
+  /// All that any member did before comes before all that any does after. Rounds take turns with two positions:
+  /// nobody passes on in the round after the next before all have taken up in this one.
   void synchronise(std::size_t lane) {
-    const void* const place = &places_[rounds_.now() % 2];
-    shim_pass_on(place);
+    const void* const position = &positions_[rounds_.now() % 2];
+    shim_pass_on(position);
     meet(lane);
-    shim_take_up(place);
+    shim_take_up(position);
   }
 
  private:
@@ -144,7 +144,7 @@ class Meeting {
   std::vector<ShimCollective> acts_;
   std::atomic<std::size_t> arrived_ = 0;
   Counter rounds_;
-  char places_[2] = {};
+  char positions_[2] = {};
 };
 
 struct Block {

@@ -35,7 +35,7 @@ bool is_over(const void* at, unsigned parity) {
   return barrier.arrivals != 0xffff && (barrier.phase & 1) != parity;
 }
 
-/// What orders the accesses before and after a phase, of which two have the same place only with one between.
+/// What orders the accesses before and after a phase, of which two have the same position only with one between.
 const void* place_of_phase(const void* barrier, unsigned phase) {
   return static_cast<const unsigned char*>(barrier) + (phase & 1);
 }
@@ -72,11 +72,11 @@ struct Group {
   Product products[64];
   Kept kept[8];
   std::size_t first = 0, last = 0, commits = 0;  // counted from the start of the block
-  char places[8][shim_group_threads];            // where the reads of the latest groups are passed on, by thread
+  char positions[8][shim_group_threads];         // where the reads of the latest groups are passed on, by thread
 
   Product& product(std::size_t number) { return products[number % std::size(products)]; }
-  const void* place(std::size_t group) const {
-    return &places[group % std::size(places)][shim_thread() % shim_group_threads];
+  const void* position(std::size_t group) const {
+    return &positions[group % std::size(positions)][shim_thread() % shim_group_threads];
   }
 };
 
@@ -282,7 +282,7 @@ void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsi
 
 void shim_commit_wgmma() {
   Group& group = own_warpgroup();
-  shim_pass_on_copies(group.place(group.commits));
+  shim_pass_on_copies(group.position(group.commits));
   shim_meet(commit, &group, shim_group_threads);
 }
 
@@ -290,8 +290,8 @@ void shim_wait_wgmma(int pending) {
   Group& group = own_warpgroup();
   const auto left = static_cast<std::size_t>(pending);
   Wait own{&group, group.commits > left ? group.commits - left : 0};
-  // Groups that are still under way have other places.
-  for (std::size_t i = 0; i < own.done && i + left < std::size(group.places); ++i)
-    shim_take_up(group.place(own.done - 1 - i));
+  // Groups that are still under way have other positions.
+  for (std::size_t i = 0; i < own.done && i + left < std::size(group.positions); ++i)
+    shim_take_up(group.position(own.done - 1 - i));
   shim_meet(wait, &own, shim_group_threads);
 }

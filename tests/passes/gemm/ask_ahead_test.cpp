@@ -28,7 +28,7 @@ std::size_t asked(std::string_view text, const CpuInfo& target = {}) {
   return count;
 }
 
-bool asks_ahead(std::string_view text) { return asked(text) > 0; }
+bool prefetches(std::string_view text) { return asked(text) > 0; }
 
 /// Of a product left * y.
 std::size_t product_asks(const std::string& x, const std::string& lines, const std::string& left) {
@@ -37,7 +37,7 @@ std::size_t product_asks(const std::string& x, const std::string& lines, const s
 }
 
 bool softmax_asks(const std::string& shape) {
-  return asks_ahead("graph @g(input %x: f32" + shape + ") {\n  %1 = softmax %x {dim=-1}\n  output \"y\" %1\n}");
+  return prefetches("graph @g(input %x: f32" + shape + ") {\n  %1 = softmax %x {dim=-1}\n  output \"y\" %1\n}");
 }
 
 }  // namespace
@@ -45,11 +45,11 @@ bool softmax_asks(const std::string& shape) {
 TEST_CASE("rows of one tensor are asked for ahead, and rows that are looked up", "[lowering]") {
   CHECK(softmax_asks("[n, 1024]"));
   CHECK(softmax_asks("[2, n, 768]"));
-  CHECK(asks_ahead(R"(graph @g(input %x: f32[n, 768], input %w: f32[768]) {
+  CHECK(prefetches(R"(graph @g(input %x: f32[n, 768], input %w: f32[768]) {
   %1 = rms_norm %x, %w
   output "y" %1
 })"));
-  CHECK(asks_ahead(R"(graph @g(input %i: i64[n], input %table: f32[5000, 768]) {
+  CHECK(prefetches(R"(graph @g(input %i: i64[n], input %table: f32[5000, 768]) {
   %1 = gather %table, %i {dim=0}
   output "y" %1
 })"));
@@ -90,11 +90,11 @@ TEST_CASE("rows that are short, longer than a cache, alone, of unknown length or
   CHECK_FALSE(softmax_asks("[n, 1048576]"));
   CHECK_FALSE(softmax_asks("[1024]"));
   CHECK_FALSE(softmax_asks("[n, m]"));
-  CHECK_FALSE(asks_ahead(R"(graph @g(input %x: f32[n, 1024]) {
+  CHECK_FALSE(prefetches(R"(graph @g(input %x: f32[n, 1024]) {
   %1 = exp %x
   output "y" %1
 })"));
-  CHECK_FALSE(asks_ahead(R"(graph @g(input %y: f32[n, 1024], input %dy: f32[n, 1024]) {
+  CHECK_FALSE(prefetches(R"(graph @g(input %y: f32[n, 1024], input %dy: f32[n, 1024]) {
   %1 = mul %y, %dy
   %2 = sum %1 {dims=[1], keepdim=true}
   %3 = sub %dy, %2

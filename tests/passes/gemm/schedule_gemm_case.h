@@ -26,9 +26,16 @@ using kernel::Builder;
 using kernel::Value;
 
 /// The tile of AMX in small blocks, so that small sizes meet every edge.
-inline cpu::GemmTile small_amx_tile(bool sliced) {
-  return {
-      .lanes = 16, .mr = 32, .nv = 2, .kc = 16, .mc = 64, .nc = 64, .pairs = true, .tiles = true, .sliced = sliced};
+inline cpu::GemmTile small_amx_tile(bool split_bf16) {
+  return {.lanes = 16,
+          .mr = 32,
+          .nv = 2,
+          .kc = 16,
+          .mc = 64,
+          .nc = 64,
+          .pairs = true,
+          .tiles = true,
+          .split_bf16 = split_bf16};
 }
 
 struct GemmProblem {
@@ -163,8 +170,8 @@ class GemmRun {
         for (std::int64_t n = 0; n < p_.n; ++n) {
           double sum = 0;
           for (std::int64_t k = 0; k < p_.k; ++k)
-            sum +=
-                lhs_.get(place(p_.lhs, b, m, k, p_.m)) * rhs_.get(place(p_.rhs, p_.shared_rhs ? 0 : b, n, k, p_.n));
+            sum += lhs_.get(position(p_.lhs, b, m, k, p_.m)) *
+                   rhs_.get(position(p_.rhs, p_.shared_rhs ? 0 : b, n, k, p_.n));
           const double want = 1 + (sum * scale_.get(m) + bias_.get(n)), have = result_.get((b * p_.m + m) * p_.n + n);
           if (want != have) return fmt::format("{}: [{}, {}, {}] is {}, not {}", p_.text(), b, m, n, have, want);
         }
@@ -174,7 +181,7 @@ class GemmRun {
  private:
   bool is_known(const std::string& size) const { return p_.known && p_.open.find(size) == std::string::npos; }
   std::int64_t rhs_batches() const { return p_.shared_rhs ? 1 : p_.batch; }
-  std::int64_t place(LaneAxis axis, std::int64_t b, std::int64_t row, std::int64_t k, std::int64_t rows) const {
+  std::int64_t position(LaneAxis axis, std::int64_t b, std::int64_t row, std::int64_t k, std::int64_t rows) const {
     return axis == LaneAxis::k ? (b * rows + row) * p_.k + k : (b * p_.k + k) * rows + row;
   }
 
@@ -222,7 +229,7 @@ class GemmRun {
       left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
     if (p_.lhs == LaneAxis::k)
       left.lines = [&](Value batch, Value m, Value k) {
-        return Builder::Lines{lhs, (batch * s.m + m) * s.k + k, s.k};
+        return Builder::Rows{lhs, (batch * s.m + m) * s.k + k, s.k};
       };
     cpu::GemmOperand right{
         .axis = p_.rhs, .load = load(b, rhs, p_.rhs, s.n, s.k, p_.shared_rhs), .packed = packed_rhs};
@@ -259,7 +266,8 @@ class GemmRun {
 inline void check(const GemmProblem& p, const GemmPlan& plan) {
   GemmRun run(p, plan);
   run.run(interpret_whole);
-  INFO("sources " << static_cast<int>(plan.lhs) << " " << static_cast<int>(plan.rhs) << ", rest " << plan.rest);
+  INFO("sources " << static_cast<int>(plan.lhs) << " " << static_cast<int>(plan.rhs) << ", remainder "
+                  << plan.remainder);
   CHECK(run.mismatch() == "");
 }
 

@@ -12,8 +12,8 @@ cpu::GemmTile small_tile(DType compute = f32) {
   return {.compute = compute, .lanes = 4, .mr = 3, .nv = 2, .kc = 8, .mc = 6, .nc = 8};
 }
 
-TEST_CASE("rest of the columns: both lane axes, every source, ragged rows, blocks of k and of columns") {
-  for (const int rest : {1, 2, 3})
+TEST_CASE("remainder of the columns: both lane axes, every source, ragged rows, blocks of k and of columns") {
+  for (const int remainder : {1, 2, 3})
     for (const std::int64_t m : {1, 7, 20})
       for (const std::int64_t whole : {4, 12})
         for (const std::int64_t k : {0, 1, 8, 19})
@@ -21,10 +21,10 @@ TEST_CASE("rest of the columns: both lane axes, every source, ragged rows, block
             for (const LaneAxis rhs : axes)
               for (const Source right : {Source::packed, Source::loaded, Source::direct}) {
                 if (right == Source::direct && rhs == LaneAxis::k) continue;
-                const bool open = (m + k + rest) % 2 == 0;
+                const bool open = (m + k + remainder) % 2 == 0;
                 const GemmProblem p{.batch = m == 7 ? 2 : 1,
                                     .m = m,
-                                    .n = whole + rest,
+                                    .n = whole + remainder,
                                     .k = k,
                                     .lhs = lhs,
                                     .rhs = rhs,
@@ -36,23 +36,23 @@ TEST_CASE("rest of the columns: both lane axes, every source, ragged rows, block
                           .lhs = Source::direct,
                           .rhs = right,
                           .register_epilogue = m == 20,
-                          .rest = rest});
+                          .remainder = remainder});
               }
 }
 
-TEST_CASE("rest of the columns: dtypes, and one right operand for all batches") {
+TEST_CASE("remainder of the columns: dtypes, and one right operand for all batches") {
   for (const LaneAxis lhs : axes)
     for (const Source right : {Source::packed, Source::loaded}) {
       for (const DType dtype : {f32, f64, i32, i64}) {
         const GemmProblem p{.storage = dtype, .batch = 2, .m = 5, .n = 9, .k = 13, .lhs = lhs, .known = true};
-        check(p, {.tile = small_tile(dtype), .lhs = Source::direct, .rhs = right, .rest = 1});
+        check(p, {.tile = small_tile(dtype), .lhs = Source::direct, .rhs = right, .remainder = 1});
       }
       check({.batch = 3, .m = 4, .n = 10, .k = 9, .lhs = lhs, .known = true, .shared_rhs = true},
-            {.tile = small_tile(), .lhs = Source::direct, .rhs = right, .rest = 2});
+            {.tile = small_tile(), .lhs = Source::direct, .rhs = right, .remainder = 2});
     }
 }
 
-TEST_CASE("rest of the columns: bits depend neither on the split of the range nor on the tile") {
+TEST_CASE("remainder of the columns: bits depend neither on the split of the range nor on the tile") {
   for (const LaneAxis lhs : axes) {
     const GemmProblem p{.batch = 2, .m = 17, .n = 14, .k = 21, .lhs = lhs, .known = true, .whole = false};
     const auto in_pieces = [](const kernel::Kernel& k, const std::vector<kernel::BoundBuffer>& buffers,
@@ -60,7 +60,7 @@ TEST_CASE("rest of the columns: bits depend neither on the split of the range no
       for (std::int64_t end = kernel::extent(k, dims); end > 0; --end)
         kernel::interpret(k, buffers, dims, {.begin = end - 1, .end = end});
     };
-    const GemmPlan plan{.tile = small_tile(), .lhs = Source::direct, .rhs = Source::loaded, .rest = 2};
+    const GemmPlan plan{.tile = small_tile(), .lhs = Source::direct, .rhs = Source::loaded, .remainder = 2};
     const std::string whole = GemmRun(p, plan).run(interpret_whole);
     CHECK(GemmRun(p, plan).run(in_pieces) == whole);
     GemmPlan other = plan;
@@ -70,14 +70,14 @@ TEST_CASE("rest of the columns: bits depend neither on the split of the range no
 }
 
 TEST_CASE("plans sum few last columns apart, and only where that is faster") {
-  const auto rest = [](cpu::GemmQuery query) { return plan_gemm(query).rest; };
+  const auto remainder = [](cpu::GemmQuery query) { return plan_gemm(query).remainder; };
   const cpu::GemmQuery head{.batch = 1, .n = 65, .k = 384};
-  CHECK(rest(head) == 1);
+  CHECK(remainder(head) == 1);
   CHECK(plan_gemm(head).tile.n_step() == 64);
   const auto with = [&](const auto& change) {
     cpu::GemmQuery query = head;
     change(query);
-    return plan_gemm(query).rest;
+    return plan_gemm(query).remainder;
   };
   using Query = cpu::GemmQuery&;
   CHECK(with([](Query q) { q.n = 64; }) == 0);
@@ -111,7 +111,7 @@ TEST_CASE("candidate plans sum the same columns apart, to the same bits") {
     CHECK(plans.size() > 1);
     const std::string first = GemmRun(p, plans[0]).run(interpret_whole);
     for (const GemmPlan& plan : plans) {
-      CHECK(plan.rest == 1);
+      CHECK(plan.remainder == 1);
       CHECK(GemmRun(p, plan).run(interpret_whole) == first);
     }
   }

@@ -16,9 +16,9 @@ using cpu::GemmStrategy;
 
 /// A product of `left` [m, k] and `right` [n, k] by slices, or by fma, k after k.
 std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
-                            std::int64_t n, std::int64_t k, bool sliced) {
+                            std::int64_t n, std::int64_t k, bool split_bf16) {
   GemmPlan plan{GemmStrategy::tiles, small_amx_tile(true), Source::loaded, Source::loaded};
-  if (!sliced)
+  if (!split_bf16)
     plan = {GemmStrategy::blocked, cpu::choose_tile(f32, CpuInfo{}.vectors), Source::direct, Source::loaded};
   Builder b("product");
   const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::read),
@@ -79,10 +79,10 @@ TEST_CASE("product by slices: no less exact than by fma") {
   for (const std::int64_t k : {32, 100, 768}) {
     const auto compare = [&](const char* kind, const std::vector<float>& left, const std::vector<float>& right) {
       INFO(kind << ", k = " << k);
-      const double sliced = error_of(multiply(left, right, m, n, k, true), left, right, m, n, k),
+      const double split_bf16 = error_of(multiply(left, right, m, n, k, true), left, right, m, n, k),
                    fused = error_of(multiply(left, right, m, n, k, false), left, right, m, n, k);
-      CHECK(sliced <= fused);
-      CHECK(sliced < 2e-7);
+      CHECK(split_bf16 <= fused);
+      CHECK(split_bf16 < 2e-7);
     };
     compare("normal", normal(m * k), normal(n * k));
     compare("positive", positive(m * k), positive(n * k));
@@ -185,10 +185,10 @@ TEST_CASE("plans of slices: by the sizes that are known") {
                     .n = 2304,
                     .k = 768,
                     .rhs_axis = LaneAxis::row,
-                    .sliced = true};
+                    .split_bf16 = true};
   const auto sources = [](const GemmQuery& query) {
     const GemmPlan plan = plan_gemm(query);
-    return plan.tile.sliced ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
+    return plan.tile.split_bf16 ? std::pair(plan.lhs, plan.rhs) : std::pair(Source::direct, Source::direct);
   };
   const std::pair packed{Source::packed, Source::packed}, in_tasks{Source::packed, Source::loaded},
       rows{Source::loaded, Source::packed}, none{Source::direct, Source::direct};
@@ -228,12 +228,12 @@ TEST_CASE("plans of slices: by the sizes that are known") {
   CHECK(sources(query) == none);  // a right operand for each batch
   query.rhs_shared = true;
   CHECK(sources(query) == packed);
-  query = y, query.sliced = false;
+  query = y, query.split_bf16 = false;
   CHECK(sources(query) == none);
 }
 
 TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
-  const auto sliced = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
+  const auto split_bf16 = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
     const GemmPlan plan = cpu::plan_gemm({.cpu = test::cpu_with(512, {.tiles = true}),
                                           .batch = 12,
                                           .m = m,
@@ -241,21 +241,21 @@ TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
                                           .k = k,
                                           .lhs_axis = lhs,
                                           .rhs_axis = LaneAxis::row,
-                                          .sliced = true});
-    if (plan.tile.sliced) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
-    return plan.tile.sliced;
+                                          .split_bf16 = true});
+    if (plan.tile.split_bf16) CHECK((plan.lhs == Source::loaded && plan.rhs == Source::loaded));
+    return plan.tile.split_bf16;
   };
-  CHECK(sliced(1024, 1024, 64));
-  CHECK(sliced(256, 256, 128));
-  CHECK(!sliced(255, 256, 64));
-  CHECK(!sliced(1024, 1024, 256));
-  CHECK(sliced(256, 64, 256));
-  CHECK(sliced(256, 128, 1024));
-  CHECK(!sliced(1024, 64, 1024));
-  CHECK(sliced(1024, 64, 1024, LaneAxis::row));
-  CHECK(!sliced(256, 64, 256, LaneAxis::row));
-  CHECK(sliced(256, 128, 256, LaneAxis::row));
-  CHECK(!sliced(1024, 32, 1024));
+  CHECK(split_bf16(1024, 1024, 64));
+  CHECK(split_bf16(256, 256, 128));
+  CHECK(!split_bf16(255, 256, 64));
+  CHECK(!split_bf16(1024, 1024, 256));
+  CHECK(split_bf16(256, 64, 256));
+  CHECK(split_bf16(256, 128, 1024));
+  CHECK(!split_bf16(1024, 64, 1024));
+  CHECK(split_bf16(1024, 64, 1024, LaneAxis::row));
+  CHECK(!split_bf16(256, 64, 256, LaneAxis::row));
+  CHECK(split_bf16(256, 128, 256, LaneAxis::row));
+  CHECK(!split_bf16(1024, 32, 1024));
   for (const LaneAxis lhs : axes)
     for (const LaneAxis rhs : axes) {
       const GemmQuery heads{.cpu = test::cpu_with(512, {.tiles = true}),
@@ -265,8 +265,8 @@ TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
                             .k = 75,
                             .lhs_axis = lhs,
                             .rhs_axis = rhs,
-                            .sliced = true};
-      CHECK(plan_gemm(heads).tile.sliced);
+                            .split_bf16 = true};
+      CHECK(plan_gemm(heads).tile.split_bf16);
       check({.batch = 2, .m = 256, .n = 90, .k = 75, .lhs = lhs, .rhs = rhs, .known = true}, plan_gemm(heads));
     }
 }

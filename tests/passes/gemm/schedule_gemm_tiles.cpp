@@ -45,7 +45,7 @@ TEST_CASE("plans of tiles: what reads in place, what is packed, what is too smal
                     .n = 2304,
                     .k = 768,
                     .tiles = true,
-                    .lhs_in_lines = true};
+                    .lhs_has_rows = true};
   const GemmPlan plan = plan_gemm(y);
   CHECK(plan.strategy == GemmStrategy::tiles);
   CHECK((plan.lhs == Source::direct && plan.rhs == Source::loaded));
@@ -56,7 +56,7 @@ TEST_CASE("plans of tiles: what reads in place, what is packed, what is too smal
   CHECK(plan_gemm(query).rhs == Source::packed);  // in long runs of memory
   query = y, query.k = 770;                       // rows would be read beyond their end
   CHECK(plan_gemm(query).lhs == Source::packed);
-  query = y, query.lhs_axis = LaneAxis::row, query.lhs_in_lines = false;
+  query = y, query.lhs_axis = LaneAxis::row, query.lhs_has_rows = false;
   CHECK((plan_gemm(query).lhs == Source::loaded && plan_gemm(query).rhs == Source::packed));
   for (const auto size : {&GemmQuery::m, &GemmQuery::n, &GemmQuery::k}) {
     query = y, query.*size = 8;

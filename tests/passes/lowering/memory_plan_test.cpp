@@ -7,7 +7,7 @@
 #include "frontend/training.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/cpu/lower_cpu.h"
-#include "passes/memory/placement.h"
+#include "passes/memory/block_placement.h"
 #include "passes/pipeline.h"
 
 /// Where temporaries lie, and how much of the arena that wastes.

@@ -266,11 +266,11 @@ TEST_CASE("canonicalize: contractions", "[canonicalize]") {
   const std::string product = "%1 = contract %x, %y {spec=\"abc,adc->abd\"}\n";
   becomes("%1 = transpose %y {dim0=1, dim1=2}\n%2 = contract %x, %1 {spec=\"bik,bkj->bij\"}\noutput \"o\" %2\n",
           "%1 = contract %x, %y {spec=\"abc,adc->abd\"} : f64[a, b, b]\noutput \"o\" %1\n");
-  const std::string turned = "%1 = contract %x, %y {spec=\"abc,adc->bad\"} : f64[b, a, b]\n";
+  const std::string transposed = "%1 = contract %x, %y {spec=\"abc,adc->bad\"} : f64[b, a, b]\n";
   becomes(product + "%2 = permute %1 {dims=[1, 0, 2]}\n%3 = contiguous %2\noutput \"o\" %3\n",
-          turned + "output \"o\" %1\n");
+          transposed + "output \"o\" %1\n");
   becomes(product + "%2 = transpose %1 {dim0=0, dim1=1}\n%3 = exp %2\noutput \"o\" %3\noutput \"p\" %2\n",
-          turned + "%2 = exp %1 : f64[b, a, b]\noutput \"o\" %2\noutput \"p\" %1\n");
+          transposed + "%2 = exp %1 : f64[b, a, b]\noutput \"o\" %2\noutput \"p\" %1\n");
 }
 
 TEST_CASE("canonicalize: a product sums over both dims that its operand is computed with", "[canonicalize]") {

@@ -32,6 +32,6 @@ TEST_CASE("mixed precision: a program's own op is computed where its record says
   record.forward = [](std::span<const Tensor> x, const ir::Attributes&) {
     return exp(x[0].to(f32)).to(x[0].dtype());
   };
-  record.precision = ir::MixedPrecision::narrow;
+  record.precision = ir::MixedPrecision::low_precision;
   CHECK(operands_of(CustomOp(record)) == "bf16 bf16 ");
 }

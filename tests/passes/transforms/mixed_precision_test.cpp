@@ -18,18 +18,18 @@ using Catch::Contains;
 namespace {
 
 /// The body of a graph of x, h: f32[2, 3] and w: f32[4, 3] after the pass, without signature.
-std::string mixed(const std::string& body, DType narrow = bf16, const std::string& extra = "") {
+std::string mixed(const std::string& body, DType low_precision = bf16, const std::string& extra = "") {
   const std::string head =
       "graph @g(input %x: f32[2, 3], input %h: bf16[2, 3], parameter %w: f32[4, 3]" + extra + ") {\n";
-  std::string after = text(mixed_precision(parse(head + body + "}"), narrow));
+  std::string after = text(mixed_precision(parse(head + body + "}"), low_precision));
   after.erase(0, after.find("{\n") + 2);
   return after;
 }
 
 /// Leaves it as it is.
-void check_untouched(const std::string& body, DType narrow = bf16, const std::string& extra = "") {
+void check_untouched(const std::string& body, DType low_precision = bf16, const std::string& extra = "") {
   INFO(body);
-  CHECK(mixed(body, narrow, extra).find("cast") == std::string::npos);
+  CHECK(mixed(body, low_precision, extra).find("cast") == std::string::npos);
 }
 
 /// x w^T + bias, normed, through a GELU, times another matrix, and a mean squared error.
@@ -49,7 +49,7 @@ constexpr std::string_view network = R"(graph @n(input %x: f32[B, 8], input %y: 
 
 }  // namespace
 
-TEST_CASE("mixed precision: products are narrow, norms f32, outputs keep their dtype", "[mixed_precision]") {
+TEST_CASE("mixed precision: products are low_precision, norms f32, outputs keep their dtype", "[mixed_precision]") {
   CHECK(mixed(R"(  %1 = linear %x, %w
   %2 = relu %1
   %3 = rms_norm %2
@@ -127,11 +127,11 @@ TEST_CASE("mixed precision: states are updated in their dtype", "[mixed_precisio
 
 TEST_CASE("mixed precision: every op of the table is computed where its record says", "[mixed_precision]") {
   for (const Op* op : {&ops::contract, &ops::matmul, &ops::linear, &ops::einsum, &ops::attention})
-    CHECK(op->precision == MixedPrecision::narrow);
+    CHECK(op->precision == MixedPrecision::low_precision);
   for (const Op* op :
        {&ops::sum, &ops::mean, &ops::var, &ops::exp, &ops::log, &ops::pow, &ops::rsqrt, &ops::softmax,
         &ops::log_softmax, &ops::logsumexp, &ops::layer_norm, &ops::rms_norm, &ops::cross_entropy, &ops::scatter_add})
-    CHECK(op->precision == MixedPrecision::wide);
+    CHECK(op->precision == MixedPrecision::f32);
   for (const Op* op :
        {&ops::add, &ops::mul, &ops::relu, &ops::gelu, &ops::silu, &ops::dropout, &ops::where, &ops::concat,
         &ops::gather, &ops::reshape, &ops::view, &ops::masked_fill, &ops::max, &ops::rope})
@@ -144,12 +144,12 @@ TEST_CASE("mixed precision: a network gives nearly the same, its gradients too, 
   const Tensors arguments = random_arguments(graph, {{"B", 5}}, 3);
   const GradientRequest request{.outputs = {{"loss", ""}}, .wrt = {"w", "b", "g", "v"}};
   const Tensors expected = interpret(differentiate(graph, request), arguments);
-  for (const auto& [narrow, tolerance] : {std::pair{bf16, 1.6e-2}, std::pair{f16, 2e-3}}) {
-    const Graph with_gradients = differentiate(mixed_precision(graph, narrow), request);
-    CHECK_THAT(text(with_gradients), Contains(std::string(name(narrow))));
+  for (const auto& [low_precision, tolerance] : {std::pair{bf16, 1.6e-2}, std::pair{f16, 2e-3}}) {
+    const Graph with_gradients = differentiate(mixed_precision(graph, low_precision), request);
+    CHECK_THAT(text(with_gradients), Contains(std::string(name(low_precision))));
     const Tensors found = interpret(with_gradients, arguments, {.round = true});
     for (const auto& [name, value] : expected) {
-      INFO(lathe::name(narrow) << " " << name);
+      INFO(lathe::name(low_precision) << " " << name);
       CHECK(found.at(name).dtype() == f32);
       double difference = 0, size = 0;
       for (std::int64_t i = 0; i < value.numel(); ++i) {
@@ -166,9 +166,9 @@ TEST_CASE("mixed precision: many ops in f32 verify and run, those in f64 are lef
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "complex") continue;
     INFO(specimen.name);
-    const Graph narrow = mixed_precision(convert_dtype(parse(specimen.text), f64, f32), bf16);
-    CHECK_FALSE(find_defect(narrow));
-    CHECK(interpret(narrow, random_arguments(narrow, specimen.dims)).count("loss") == 1);
+    const Graph low_precision = mixed_precision(convert_dtype(parse(specimen.text), f64, f32), bf16);
+    CHECK_FALSE(find_defect(low_precision));
+    CHECK(interpret(low_precision, random_arguments(low_precision, specimen.dims)).count("loss") == 1);
   }
   check_untouched("  %1 = matmul %d, %d\n  %2 = add %1, %d\n  output \"o\" %2\n", f16, ", input %d: f64[3, 3]");
 }

@@ -57,7 +57,7 @@ TEST_CASE("products of constants, expanded views, computed operands and one valu
   %15 = constant {dtype=f64, shape=[4, 3], values=[0.5]}
   %16 = contract %a, %15 {spec="nk,kj->nj"}
   output "constant" %2
-  output "turned" %4
+  output "transposed" %4
   output "heads" %6
   output "gram" %7
   output "splat" %9
@@ -200,7 +200,7 @@ TEST_CASE("random draws are the same numbers in any shape of loop") {
   %6 = constant {dtype=i64, shape=[2], values=[0.0, 1.0]}
   %7 = add %r, %6
   output "draw" %1
-  output "turned" %2
+  output "transposed" %2
   output "sum" %3
   output "dropped" %5
   update %r <- %7

@@ -35,7 +35,7 @@ TEST_CASE("results that are arguments, constants, views, and one value twice") {
   output "x2" %x
   output "p" %p
   output "constant" %1
-  output "turned" %2
+  output "transposed" %2
   output "view" %3
   output "expanded" %4
   output "once" %5
@@ -172,7 +172,7 @@ TEST_CASE("gathers along other dims, of several indices, of strided tables") {
   %4 = gather %t, %j {dim=0}
   %5 = exp %3
   output "middle" %1
-  output "turned" %3
+  output "transposed" %3
   output "rows" %4
   output "exp" %5
 })",
@@ -188,7 +188,7 @@ TEST_CASE("scatter_add: repeated rows, no rows, no updates, other dims") {
   %5 = scatter_add %e, %4 {size=n+3, dim=1}
   output "rows" %1
   output "columns" %2
-  output "turned" %5
+  output "transposed" %5
 })",
         {.sizes = n_sizes});
   check(R"(graph @g(input %i: i64[n], input %u: f64[n, 5]) {

@@ -6,7 +6,7 @@
 #include "passes/cpu/lower_cpu.h"
 #include "passes/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/compare.h"
+#include "tests/support/compare_tensors.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/program_interpreter.h"
 

@@ -6,12 +6,12 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
 namespace {
 
-PointProgram program_with(const AttentionPlan& plan, std::vector<PointStore> stores) {
-  PointProgram program = plan.attention.program;
+ElementwiseProgram program_with(const AttentionPlan& plan, std::vector<ElementwiseStore> stores) {
+  ElementwiseProgram program = plan.attention.program;
   program.stores = std::move(stores);
   return program;
 }
@@ -22,7 +22,7 @@ int most_groups(const AttentionTile& tile) { return tile.compute == f64 ? 8 : 4;
 }  // namespace
 
 AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> which,
-                               std::vector<PointStore> stores, std::string name, KernelRole role)
+                               std::vector<ElementwiseStore> stores, std::string name, KernelRole role)
     : context(std::move(name), role),
       b(context.builder),
       program(program_with(plan, std::move(stores))),
@@ -33,17 +33,17 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputPr
       tile_(plan.tile),
       top_(emitter, {}) {
   context.multiplies_by(tile_.tensor_cores() ? Multiplier::mma : Multiplier::fma);
-  const auto& ends = plan.attention.parts.outputs;
+  const auto& all = plan.attention.parts.outputs;
   const auto wanted = [&](const AttentionParts::OutputProduct& end) {
     return which && end.over_rows == (*which == OutputProducts::over_rows);
   };
-  const auto count = std::count_if(ends.begin(), ends.end(), wanted);
+  const auto count = std::count_if(all.begin(), all.end(), wanted);
   const int groups = std::max(1, most_groups(tile_) / std::max(1, static_cast<int>(count)));
-  for (const AttentionParts::OutputProduct& end : ends)
+  for (const AttentionParts::OutputProduct& end : all)
     if (wanted(end))
       sums.push_back(std::make_unique<AttentionSums>(context, plan.lowering, end, tile_, groups, steps));
   if (!plan.online)
-    for (const PointInstruction& i : program.code)
+    for (const ElementwiseInstruction& i : program.code)
       if (i.kind == Kind::reduce &&
           std::find(reduced_.begin(), reduced_.end(), compute_type(i.dtype)) == reduced_.end())
         reduced_.push_back(compute_type(i.dtype));
@@ -52,7 +52,7 @@ AttentionBlock::AttentionBlock(const AttentionPlan& plan, std::optional<OutputPr
 
 void AttentionBlock::begin(const std::vector<std::pair<int, DType>>& written,
                            const std::vector<std::pair<int, DType>>& read) {
-  std::vector<const PointProgram*> programs = {&program};
+  std::vector<const ElementwiseProgram*> programs = {&program};
   scores.add_programs(programs);
   for (const auto& sum : sums) sum->add_programs(programs);
   declare_buffers(context, programs, plan_.lowering);
@@ -96,7 +96,7 @@ void AttentionBlock::threads(Value depth_block, const std::function<void(const A
   b.for_loop(0, AttentionTile::threads, 1, thread, LoopKind::thread_x);
 }
 
-std::vector<IndexGroup> AttentionBlock::row_place(Value outer, Value row) const {
+std::vector<IndexGroup> AttentionBlock::row_groups(Value outer, Value row) const {
   const AttentionParts& parts = plan_.attention.parts;
   return {{parts.outer, outer, 1}, {{parts.row_dim}, row, 1}};
 }
@@ -112,13 +112,13 @@ AttentionBlock::Scopes AttentionBlock::rows(Value outer, Value first, const Atte
   for (int r = 0; r < tile_.own(); ++r) {
     const Value row = first + thread.y * tile_.own() + r;
     const Value here = whole(plan_.attention.rows) ? row : min(row, row_count - 1);
-    scopes.push_back(std::make_unique<Scope>(emitter, row_place(outer, here), row < row_count, &top_));
+    scopes.push_back(std::make_unique<Scope>(emitter, row_groups(outer, here), row < row_count, &top_));
   }
   return scopes;
 }
 
 void AttentionBlock::start(const std::vector<int>& wanted, const std::vector<AttentionSums*>& added,
-                           const AttentionPlace& here, std::optional<AttentionSteps::Next> next,
+                           const ScorePosition& here, std::optional<AttentionSteps::Next> next,
                            const AttentionThread& thread) {
   std::vector<const AttentionSteps::Product*> products;
   for (const int score : wanted) products.push_back(&scores.steps_of(score));
@@ -126,7 +126,7 @@ void AttentionBlock::start(const std::vector<int>& wanted, const std::vector<Att
   steps.start(std::move(products), here, std::move(next), thread.slot);
 }
 
-AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, const AttentionPlace& tile,
+AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, const ScorePosition& tile,
                                               const std::vector<int>& wanted, const AttentionThread& thread) {
   const AttentionParts& parts = plan_.attention.parts;
   for (const int score : wanted) scores.multiply(score, thread);
@@ -136,9 +136,9 @@ AttentionBlock::Scopes AttentionBlock::points(Scopes& of_rows, const AttentionPl
   for (int r = 0; r < tile_.own(); ++r) {
     const auto row = static_cast<std::size_t>(r);
     const Value at = tile.row + thread.y * tile_.own() + r;
-    auto place = row_place(tile.outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
-    place.push_back({{parts.columns_dim}, column, tile_.own()});
-    scopes.push_back(std::make_unique<Scope>(emitter, std::move(place), inside, of_rows[row].get()));
+    auto index = row_groups(tile.outer, whole(plan_.attention.rows) ? at : min(at, row_count - 1));
+    index.push_back({{parts.columns_dim}, column, tile_.own()});
+    scopes.push_back(std::make_unique<Scope>(emitter, std::move(index), inside, of_rows[row].get()));
     for (const int score : wanted) scopes.back()->bind(score, rounded(b, scores.sum(score, r), program[score].dtype));
   }
   return scopes;
@@ -193,11 +193,11 @@ Value AttentionBlock::all(Value condition, const AttentionThread& thread) {
   return reduce(ScalarOp::logical_and, condition, thread.slot, thread.slot, AttentionTile::threads);
 }
 
-Value AttentionBlock::reduce(ScalarOp op, Value value, Value slot, Value place, int width) {
+Value AttentionBlock::reduce(ScalarOp op, Value value, Value slot, Value index, int width) {
   const auto at = std::find(reduced_.begin(), reduced_.end(), value.type.scalar) - reduced_.begin();
-  const Value joined = tree_->reduce({static_cast<std::size_t>(at)}, {op}, {value}, slot, place, width)[0];
+  const Value combined = tree_->reduce({static_cast<std::size_t>(at)}, {op}, {value}, slot, index, width)[0];
   b.barrier();  // the memory is used again
-  return joined;
+  return combined;
 }
 
 }  // namespace lathe::gpu

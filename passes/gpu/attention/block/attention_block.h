@@ -13,17 +13,18 @@ namespace lathe::gpu {
 /// A block of threads at work on tiles of scores: the code that blocks of rows and blocks of columns share.
 class AttentionBlock {
  public:
-  using Scope = PointEmitter::Scope;
+  using Scope = ElementwiseEmitter::Scope;
   using Scopes = std::vector<std::unique_ptr<Scope>>;  ///< by row of the thread
 
-  /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the point program.
-  AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> ends, std::vector<PointStore> stores,
+  /// With the products that sum over rows, those that sum over columns, or none. `stores`: of the elementwise
+  /// program.
+  AttentionBlock(const AttentionPlan& plan, std::optional<OutputProducts> all, std::vector<ElementwiseStore> stores,
                  std::string name, KernelRole role);
 
   KernelContext context;
   kernel::Builder& b;
-  PointProgram program;
-  PointEmitter emitter;
+  ElementwiseProgram program;
+  ElementwiseEmitter emitter;
   AttentionSteps steps;
   AttentionScores scores;
   std::vector<std::unique_ptr<AttentionSums>> sums;
@@ -39,10 +40,10 @@ class AttentionBlock {
   Scopes rows(kernel::Value outer, kernel::Value first, const AttentionThread& thread);
   /// Says which scores and products points() and add() will be asked for in the tile `here`, in this order; `next` as
   /// for AttentionSteps.
-  void start(const std::vector<int>& wanted, const std::vector<AttentionSums*>& added, const AttentionPlace& here,
+  void start(const std::vector<int>& wanted, const std::vector<AttentionSums*>& added, const ScorePosition& here,
              std::optional<AttentionSteps::Next> next, const AttentionThread& thread);
   /// The thread's points in a tile, with these scores bound.
-  Scopes points(Scopes& of_rows, const AttentionPlace& tile, const std::vector<int>& wanted,
+  Scopes points(Scopes& of_rows, const ScorePosition& tile, const std::vector<int>& wanted,
                 const AttentionThread& thread);
   /// Which lanes of a point are rows and columns that exist; empty: all.
   kernel::Value exists(const Scope& row, const Scope& point);
@@ -54,8 +55,8 @@ class AttentionBlock {
   /// thread's rows. All threads of the block call it.
   void scale(const std::vector<AttentionSums*>& scaled, ScalarOp op, const std::vector<kernel::Value>& values,
              const AttentionThread& thread);
-  /// Joins a value a thread over the threads of a row; all threads of the block call it. Inside a warp where one loop
-  /// reduces for every tile; elsewhere, once a loop, in shared memory, which takes fewer registers.
+  /// Combines a value a thread over the threads of a row; all threads of the block call it. Inside a warp where one
+  /// loop reduces for every tile; elsewhere, once a loop, in shared memory, which takes fewer registers.
   kernel::Value reduce_row(ScalarOp op, kernel::Value value, const AttentionThread& thread);
   /// Whether a condition holds for all threads of the block, which call it.
   kernel::Value all(kernel::Value condition, const AttentionThread& thread);
@@ -63,10 +64,10 @@ class AttentionBlock {
   kernel::Value row_count, column_count;
 
  private:
-  std::vector<IndexGroup> row_place(kernel::Value outer, kernel::Value row) const;
+  std::vector<IndexGroup> row_groups(kernel::Value outer, kernel::Value row) const;
   bool whole(const Dim& positions) const;
-  /// Joins a value a thread over `width` threads in shared memory.
-  kernel::Value reduce(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value place, int width);
+  /// Combines a value a thread over `width` threads in shared memory.
+  kernel::Value reduce(ScalarOp op, kernel::Value value, kernel::Value slot, kernel::Value index, int width);
 
   const AttentionPlan& plan_;
   AttentionTile tile_;

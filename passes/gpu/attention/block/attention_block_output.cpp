@@ -20,7 +20,7 @@ void AttentionOutput::finish(Value outer, Value position, Value depth, Value sum
   const int lanes = sums.type.lanes;
   b.if_(position < positions() && depth < depths, [&] {
     unmasked_or_masked(b, depth, depths, lanes, part_.depth, [&](Value mask) {
-      PointEmitter::Scope scope(
+      ElementwiseEmitter::Scope scope(
           emitter_,
           {{part_.outer_dims, outer, 1}, {part_.position_dims, position, 1}, {part_.depth_dims, depth, lanes}}, mask,
           &top_);

@@ -19,8 +19,8 @@ class AttentionOutput {
   KernelContext& context_;
   const AttentionParts::OutputProduct& part_;
   DType dtype_;  ///< of the result
-  PointEmitter emitter_;
-  PointEmitter::Scope top_;
+  ElementwiseEmitter emitter_;
+  ElementwiseEmitter::Scope top_;
 };
 
 }  // namespace lathe::gpu

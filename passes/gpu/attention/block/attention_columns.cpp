@@ -34,10 +34,10 @@ class ColumnBlocks {
 
  private:
   void row_block(Value outer, Value column, const AttentionThread& thread) {
-    const Value serial = block_.context.dim(plan_.attention.parts.serial);
-    b_.for_loop(0, serial, 1, [&](Value s) {
+    const Value sequential = block_.context.dim(plan_.attention.parts.sequential);
+    b_.for_loop(0, sequential, 1, [&](Value s) {
       b_.for_loop(0, block_.row_count, span_,
-                  [&](Value row) { known_.tile({outer * serial + s, row, column}, true, thread); });
+                  [&](Value row) { known_.tile({outer * sequential + s, row, column}, true, thread); });
     });
     for (auto& sum : block_.sums) sum->finish(outer, column, thread);
   }

@@ -6,7 +6,7 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 using Scopes = AttentionBlock::Scopes;
 
 namespace {
@@ -29,8 +29,8 @@ class RowBlocks {
     const auto block = [&](Value i) {
       Value row_block = i / depths % row_blocks;
       if (bounds_.upper) row_block = row_blocks - 1 - row_block;  // the longest ones first
-      const Place place{i / depths / row_blocks, row_block, row_block * span_, i % depths};
-      block_.threads(place.depth_block, [&](const AttentionThread& thread) { run(place, thread); });
+      const Position position{i / depths / row_blocks, row_block, row_block * span_, i % depths};
+      block_.threads(position.depth_block, [&](const AttentionThread& thread) { run(position, thread); });
     };
     b_.for_loop(0, block_.context.dim(plan_.outer()) * row_blocks * depths, 1, block, LoopKind::block_x);
     Dim depth(0);
@@ -42,7 +42,7 @@ class RowBlocks {
   }
 
  private:
-  struct Place {
+  struct Position {
     Value outer, row_block, row, depth_block;
   };
   struct Columns {
@@ -54,40 +54,42 @@ class RowBlocks {
     for (const auto& [reduction, buffer] : plan_.row_values)
       written.emplace_back(buffer, compute_type(block_.program[reduction].dtype));
     if (plan_.skips >= 0) written.emplace_back(plan_.skips, boolean);
-    for (const auto& magnitude : plan_.magnitudes) read.emplace_back(magnitude.buffer, plan_.tile.compute);
+    for (const auto& maximum : plan_.maxima) read.emplace_back(maximum.buffer, plan_.tile.compute);
     block_.begin(written, read);
   }
 
-  void run(const Place& place, const AttentionThread& thread) {
+  void run(const Position& position, const AttentionThread& thread) {
     if (bounds_.any())
-      guarded(place, thread);
+      skip_checked(position, thread);
     else
-      columns(place, {b_.index(0), block_.column_count}, thread);
-    for (auto& sum : block_.sums) sum->finish(place.outer, place.row, thread);
+      columns(position, {b_.index(0), block_.column_count}, thread);
+    for (auto& sum : block_.sums) sum->finish(position.outer, position.row, thread);
   }
 
   /// Leaves out columns that contribute nothing; where the rows do not bear that out, does all columns after all.
-  void guarded(const Place& place, const AttentionThread& thread) {
-    const GuardedColumns first = guarded_columns(block_.context, plan_, place.outer, place.row, span_, span_);
+  void skip_checked(const Position& position, const AttentionThread& thread) {
+    const SkippableColumns first =
+        skippable_columns(block_.context, plan_, position.outer, position.row, span_, span_);
     const Value skips = go_through(b_, first, block_.column_count, [&](Value lo, Value hi) {
-      Scopes rows = columns(place, {lo, hi}, thread);
-      return block_.all(rows_bear_out(block_.emitter, bounds_, rows, first.magnitude), thread);
+      Scopes rows = columns(position, {lo, hi}, thread);
+      return block_.all(rows_allow_skip(block_.emitter, bounds_, rows, first.largest_score), thread);
     });
     if (plan_.skips < 0) return;
     const Value row_blocks = block_.context.dim(plan_.row_blocks_of(plan_.attention.rows));
-    b_.if_(equal(thread.slot, 0) && equal(place.depth_block, 0),
-           [&] { b_.store(block_.context.buffer(plan_.skips), place.outer * row_blocks + place.row_block, skips); });
+    b_.if_(equal(thread.slot, 0) && equal(position.depth_block, 0), [&] {
+      b_.store(block_.context.buffer(plan_.skips), position.outer * row_blocks + position.row_block, skips);
+    });
   }
 
   /// Everything that asks for these columns, for all rows of the row block; gives the rows with their reductions.
-  Scopes columns(const Place& place, const Columns& range, const AttentionThread& thread) {
-    Scopes rows = block_.rows(place.outer, place.row, thread);
+  Scopes columns(const Position& position, const Columns& range, const AttentionThread& thread) {
+    Scopes rows = block_.rows(position.outer, position.row, thread);
     for (auto& sum : block_.sums) sum->clear_sums();
     if (plan_.online) {
-      OnlineLoop(plan_, block_).run(rows, {place.outer, place.row, range.lo}, range.hi, thread);
+      OnlineLoop(plan_, block_).run(rows, {position.outer, position.row, range.lo}, range.hi, thread);
     } else {
       for (const RowBlockPlan::Loop& l : plan_.row_blocks.loops())
-        if (!l.reductions.empty() || !l.stores.empty() || !sums_of(l).empty()) loop(l, place, range, rows, thread);
+        if (!l.reductions.empty() || !l.stores.empty() || !sums_of(l).empty()) loop(l, position, range, rows, thread);
     }
     for (auto& sum : block_.sums) {
       if (!sum->part().divisor) continue;
@@ -98,7 +100,7 @@ class RowBlocks {
       }
       block_.scale({sum.get()}, ScalarOp::div, divisors, thread);
     }
-    for (int r = 0; r < own_; ++r) store_row(place, r, *rows[static_cast<std::size_t>(r)], thread);
+    for (int r = 0; r < own_; ++r) store_row(position, r, *rows[static_cast<std::size_t>(r)], thread);
     return rows;
   }
 
@@ -111,7 +113,7 @@ class RowBlocks {
     return found;
   }
 
-  void loop(const RowBlockPlan::Loop& l, const Place& place, const Columns& range, Scopes& rows,
+  void loop(const RowBlockPlan::Loop& l, const Position& position, const Columns& range, Scopes& rows,
             const AttentionThread& thread) {
     std::vector<std::vector<kernel::Var>> accumulators;  // by row
     for (auto& row : rows) {
@@ -123,29 +125,30 @@ class RowBlocks {
     }
     b_.for_loop(range.lo, range.hi, span_, [&](Value column) {
       const std::vector<AttentionSums*> sums = sums_of(l);
-      const AttentionPlace here{place.outer, place.row, column}, next{place.outer, place.row, column + span_};
+      const ScorePosition here{position.outer, position.row, column},
+          next{position.outer, position.row, column + span_};
       block_.start(l.reads, sums, here, AttentionSteps::Next{next, next.column < range.hi}, thread);
       Scopes points = block_.points(rows, here, l.reads, thread);
       for (int r = 0; r < own_; ++r) {
         const auto row = static_cast<std::size_t>(r);
         reduce(l, *points[row], accumulators[row]);
         for (const AttentionSums* sum : sums) block_.emitter.emit(sum->part().value, *points[row]);
-        store(l, place, column, r, *rows[row], *points[row], thread);
+        store(l, position, column, r, *rows[row], *points[row], thread);
       }
       for (AttentionSums* sum : sums) block_.add(*sum, rows, points, thread);
     });
     for (std::size_t k = 0; k < l.reductions.size(); ++k)
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        const PointInstruction& reduction = block_.program[l.reductions[k]];
+        const ElementwiseInstruction& reduction = block_.program[l.reductions[k]];
         const Value own = b_.reduce(reduction.op, b_.get(accumulators[r][k]));
-        const Value joined = block_.reduce_row(reduction.op, own, thread);
-        rows[r]->bind(l.reductions[k], rounded(b_, joined, reduction.dtype));
+        const Value combined = block_.reduce_row(reduction.op, own, thread);
+        rows[r]->bind(l.reductions[k], rounded(b_, combined, reduction.dtype));
       }
   }
 
   void reduce(const RowBlockPlan::Loop& l, Scope& point, const std::vector<kernel::Var>& accumulators) {
     for (std::size_t k = 0; k < accumulators.size(); ++k) {
-      const PointInstruction& reduction = block_.program[l.reductions[k]];
+      const ElementwiseInstruction& reduction = block_.program[l.reductions[k]];
       Value value = b_.broadcast(block_.emitter.emit(reduction.args[0], point), own_);
       if (point.mask) value = b_.select(point.mask, value, b_.broadcast(reduction_identity(b_, reduction), own_));
       b_.set(accumulators[k], b_.apply(reduction.op, {b_.get(accumulators[k]), value}));
@@ -153,37 +156,37 @@ class RowBlocks {
   }
 
   /// Of blocks that share a depth, the first one stores.
-  void store(const RowBlockPlan::Loop& l, const Place& place, Value column, int r, const Scope& row, Scope& point,
-             const AttentionThread& thread) {
+  void store(const RowBlockPlan::Loop& l, const Position& position, Value column, int r, const Scope& row,
+             Scope& point, const AttentionThread& thread) {
     if (l.stores.empty()) return;
-    for (const PointStore* s : l.stores) block_.emitter.emit(s->value, point);
-    b_.if_(row.mask && equal(place.depth_block, 0), [&] {
+    for (const ElementwiseStore* s : l.stores) block_.emitter.emit(s->value, point);
+    b_.if_(row.mask && equal(position.depth_block, 0), [&] {
       const auto& parts = plan_.attention.parts;
       Scope there(block_.emitter,
-                  {{parts.outer, place.outer, 1},
-                   {{parts.row_dim}, place.row + thread.y * own_ + r, 1},
+                  {{parts.outer, position.outer, 1},
+                   {{parts.row_dim}, position.row + thread.y * own_ + r, 1},
                    {{parts.columns_dim}, column + thread.x * own_, own_}},
                   point.mask, &point);
-      for (const PointStore* s : l.stores) put(*s, there);
+      for (const ElementwiseStore* s : l.stores) put(*s, there);
     });
   }
 
-  void put(const PointStore& s, Scope& there) {
+  void put(const ElementwiseStore& s, Scope& there) {
     block_.emitter.store(s.node, block_.program[s.value].dtype, s.form, block_.emitter.emit(s.value, there), there);
   }
 
   /// What does not vary along the columns: by one thread of each row.
-  void store_row(const Place& place, int r, Scope& row, const AttentionThread& thread) {
+  void store_row(const Position& position, int r, Scope& row, const AttentionThread& thread) {
     if (plan_.row_blocks.row_stores().empty() && plan_.row_values.empty()) return;
-    for (const PointStore* s : plan_.row_blocks.row_stores()) block_.emitter.emit(s->value, row);
+    for (const ElementwiseStore* s : plan_.row_blocks.row_stores()) block_.emitter.emit(s->value, row);
     for (const auto& [value, buffer] : plan_.row_values) block_.emitter.emit(value, row);
-    b_.if_(row.mask && equal(thread.x, 0) && equal(place.depth_block, 0), [&] {
+    b_.if_(row.mask && equal(thread.x, 0) && equal(position.depth_block, 0), [&] {
       const auto& parts = plan_.attention.parts;
-      const Value here = place.row + thread.y * own_ + r;
-      Scope there(block_.emitter, {{parts.outer, place.outer, 1}, {{parts.row_dim}, here, 1}}, {}, &row);
-      for (const PointStore* s : plan_.row_blocks.row_stores()) put(*s, there);
+      const Value here = position.row + thread.y * own_ + r;
+      Scope there(block_.emitter, {{parts.outer, position.outer, 1}, {{parts.row_dim}, here, 1}}, {}, &row);
+      for (const ElementwiseStore* s : plan_.row_blocks.row_stores()) put(*s, there);
       for (const auto& [value, buffer] : plan_.row_values)
-        b_.store(block_.context.buffer(buffer), place.outer * block_.row_count + here, *row.find(value));
+        b_.store(block_.context.buffer(buffer), position.outer * block_.row_count + here, *row.find(value));
     });
   }
 

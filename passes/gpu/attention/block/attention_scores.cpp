@@ -35,7 +35,7 @@ AttentionScores::AttentionScores(KernelContext& context, const LoweringContext& 
   }
 }
 
-void AttentionScores::add_programs(std::vector<const PointProgram*>& programs) const {
+void AttentionScores::add_programs(std::vector<const ElementwiseProgram*>& programs) const {
   for (const auto& p : products_)
     programs.insert(programs.end(), {&p->part.rows.code.program, &p->part.columns.code.program});
 }
@@ -83,7 +83,7 @@ void AttentionScores::multiply(int value, const AttentionThread& thread) {
 
 void AttentionScores::multiply_by_tensor_cores(Product& p, const AttentionThread& thread) {
   const WarpPart part(thread.slot, tile_.span());
-  const int own = tile_.own(), line = exchange_line();
+  const int own = tile_.own(), stride = exchange_stride();
   const kernel::Var sums = zero_vectors(b_, {f32, 2 * part.pairs()}, 1)[0];
   steps_.run(p.steps, thread.slot, [&](Value slot, Value) {
     for (int k = 0; k < p.steps.steps(); k += kernel::mma_depth)
@@ -92,12 +92,12 @@ void AttentionScores::multiply_by_tensor_cores(Product& p, const AttentionThread
   });
   for (int i = 0; i < part.pairs(); ++i) {
     const Value pair = b_.index(i);
-    b_.store(exchange_, part.pair_row(pair) * line + part.pair_column(pair), b_.slice(b_.get(sums), 2 * i, 2));
+    b_.store(exchange_, part.pair_row(pair) * stride + part.pair_column(pair), b_.slice(b_.get(sums), 2 * i, 2));
   }
   b_.barrier();
   for (int r = 0; r < own; ++r)
     b_.set(p.sums[static_cast<std::size_t>(r)],
-           b_.load(exchange_, (thread.y * own + r) * line + thread.x * own, own));
+           b_.load(exchange_, (thread.y * own + r) * stride + thread.x * own, own));
   b_.barrier();
 }
 

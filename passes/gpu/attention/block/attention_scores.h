@@ -14,11 +14,11 @@ class AttentionScores {
                   const AttentionTile& tile, AttentionSteps& steps);
 
   /// Adds what the products' operands load.
-  void add_programs(std::vector<const PointProgram*>& programs) const;
+  void add_programs(std::vector<const ElementwiseProgram*>& programs) const;
   void hoist();
   std::int64_t left_elements() const { return shared_[0]; }   ///< of a slot, for the rows
   std::int64_t right_elements() const { return shared_[1]; }  ///< and for the columns
-  std::int64_t exchanged_elements() const { return std::int64_t{tile_.span()} * exchange_line(); }
+  std::int64_t exchanged_elements() const { return std::int64_t{tile_.span()} * exchange_stride(); }
   /// Slots of `right` begin `slot` elements apart. `exchange`: where the sums of tensor cores change threads; for
   /// others it is not used.
   void pass_through(kernel::Buffer left, kernel::Buffer right, std::int64_t slot, kernel::Buffer exchange);
@@ -44,7 +44,7 @@ class AttentionScores {
   };
   Product& product(int value);
   void multiply_by_tensor_cores(Product& p, const AttentionThread& thread);
-  int exchange_line() const { return tile_.span() + tile_.own(); }
+  int exchange_stride() const { return tile_.span() + tile_.own(); }
 
   KernelContext& context_;
   kernel::Builder& b_;

@@ -19,7 +19,8 @@ int copied_steps(const AttentionTile& tile, int width, bool along, const Dim& co
   const auto known = count.value();
   int steps = 64;
   const auto fits = [&] {
-    return (along ? std::int64_t{width} * tile.line(steps) : std::int64_t{steps} * tile.line(width)) <= slot_elements;
+    return (along ? std::int64_t{width} * tile.stride(steps) : std::int64_t{steps} * tile.stride(width)) <=
+           slot_elements;
   };
   while (steps > kernel::mma_depth && (!fits() || (known && steps / 2 >= *known))) steps /= 2;
   return steps;
@@ -35,18 +36,18 @@ AttentionSteps::AttentionSteps(KernelContext& context, const AttentionTile& tile
 void AttentionSteps::begin() {
   if (slots() == 1) return;
   turn_ = b_.var(b_.index(0));
-  ahead_ = b_.var(b_.constant_int(boolean, 0));
+  prefetched_ = b_.var(b_.constant_int(boolean, 0));
 }
 
 /// Whether it is known to have steps: only then does it start what follows.
 bool AttentionSteps::goes(const Product& product) { return product.count.value().value_or(0) > 0; }
 
-void AttentionSteps::copy(const Product& product, const AttentionPlace& tile, Value step, Value thread, Value slot) {
+void AttentionSteps::copy(const Product& product, const ScorePosition& tile, Value step, Value thread, Value slot) {
   for (StagedOperand* o : product.operands)
     if (o->copied()) o->copy(tile, step, thread, slot);
 }
 
-void AttentionSteps::start(std::vector<const Product*> products, const AttentionPlace& here, std::optional<Next> next,
+void AttentionSteps::start(std::vector<const Product*> products, const ScorePosition& here, std::optional<Next> next,
                            Value thread) {
   products_ = std::move(products);
   at_ = 0;
@@ -54,9 +55,9 @@ void AttentionSteps::start(std::vector<const Product*> products, const Attention
   next_ = std::move(next);
   under_way_ = !products_.empty() && products_[0]->copies();
   if (!under_way_) return;
-  b_.if_(kernel::logical_not(b_.get(*ahead_)),
+  b_.if_(kernel::logical_not(b_.get(*prefetched_)),
          [&] { copy(*products_[0], here_, b_.index(0), thread, b_.get(*turn_)); });
-  b_.set(*ahead_, b_.constant_int(boolean, 0));
+  b_.set(*prefetched_, b_.constant_int(boolean, 0));
   commit_copies(b_);
 }
 
@@ -65,7 +66,7 @@ void AttentionSteps::follow(const Product* after, Value thread, Value slot) {
   if (after) {
     if (after->copies()) copy(*after, here_, b_.index(0), thread, slot);
   } else if (next_ && products_[0]->copies()) {
-    b_.set(*ahead_, next_->more);
+    b_.set(*prefetched_, next_->more);
     b_.if_(next_->more, [&] { copy(*products_[0], next_->tile, b_.index(0), thread, slot); });
   }
 }

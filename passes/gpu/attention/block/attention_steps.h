@@ -27,18 +27,18 @@ class AttentionSteps {
   /// The products of the tile `here`, in the order in which they will run. `next`: the tile that follows, if `more`
   /// (a bool); empty: none that is known.
   struct Next {
-    AttentionPlace tile;
+    ScorePosition tile;
     kernel::Value more;
   };
-  void start(std::vector<const Product*> products, const AttentionPlace& here, std::optional<Next> next,
+  void start(std::vector<const Product*> products, const ScorePosition& here, std::optional<Next> next,
              kernel::Value thread);
   /// multiplied(slot, first): for the steps from each `first` on, which lie in that slot. All threads of the block
-  /// call it. With one slot it ends with a barrier; with two, threads may still be multiplying.
+  /// call it. With one slot it outputs with a barrier; with two, threads may still be multiplying.
   void run(const Product& product, kernel::Value thread,
            const std::function<void(kernel::Value slot, kernel::Value first)>& multiplied);
 
  private:
-  void copy(const Product& product, const AttentionPlace& tile, kernel::Value step, kernel::Value thread,
+  void copy(const Product& product, const ScorePosition& tile, kernel::Value step, kernel::Value thread,
             kernel::Value slot);
   void follow(const Product* after, kernel::Value thread, kernel::Value slot);
   static bool goes(const Product& product);
@@ -46,12 +46,12 @@ class AttentionSteps {
   KernelContext& context_;
   kernel::Builder& b_;
   AttentionTile tile_;
-  std::optional<kernel::Var> turn_;   ///< the slot that is next
-  std::optional<kernel::Var> ahead_;  ///< whether copies of the next tile are under way
+  std::optional<kernel::Var> turn_;        ///< the slot that is next
+  std::optional<kernel::Var> prefetched_;  ///< whether copies of the next tile are under way
   std::vector<const Product*> products_;
   std::size_t at_ = 0;      ///< in products_: which runs next
   bool under_way_ = false;  ///< copies of its first steps have been started
-  AttentionPlace here_;
+  ScorePosition here_;
   std::optional<Next> next_;
 };
 

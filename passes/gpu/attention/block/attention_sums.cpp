@@ -43,18 +43,18 @@ AttentionSums::AttentionSums(KernelContext& context, const LoweringContext& lowe
       other_(loader_, tile, false, width()),
       steps_(steps),
       product_{{&other_}, Dim(tile.span())},
-      end_(context, lowering, part) {
+      output_(context, lowering, part) {
   if (other_.can_be_copied())
     other_.pass(copied_steps(tile, width(), loader_.axis() == LaneAxis::row, product_.count), true);
 }
 
-void AttentionSums::add_programs(std::vector<const PointProgram*>& programs) const {
+void AttentionSums::add_programs(std::vector<const ElementwiseProgram*>& programs) const {
   programs.insert(programs.end(), {&part_.epilogue, &part_.other.code.program});
 }
 
 void AttentionSums::hoist() {
   loader_.hoist();
-  end_.hoist();
+  output_.hoist();
 }
 
 void AttentionSums::pass_through(kernel::Buffer staged, std::int64_t slot, kernel::Buffer weights) {
@@ -70,22 +70,22 @@ void AttentionSums::begin(Value first_depth) {
 }
 
 void AttentionSums::put_weights(int r, Value weights, const AttentionThread& thread) {
-  const int own = tile_.own(), line = tile_.line(tile_.span());
+  const int own = tile_.own(), stride = tile_.stride(tile_.span());
   const Value row = thread.y * own + r, column = thread.x * own;
   weights = b_.cast(weights, tile_.held);
   if (part_.over_rows)
-    b_.store(weights_, row * line + column, weights);
+    b_.store(weights_, row * stride + column, weights);
   else
-    b_.store_strided(weights_, column * line + row, line, weights);
+    b_.store_strided(weights_, column * stride + row, stride, weights);
 }
 
 void AttentionSums::add(const AttentionThread& thread) {
-  const int own = tile_.own(), line = tile_.line(tile_.span()), steps = product_.steps();
+  const int own = tile_.own(), stride = tile_.stride(tile_.span()), steps = product_.steps();
   steps_.run(product_, thread.slot, [&](Value slot, Value first) {
     if (tile_.tensor_cores()) {
       const WarpPart warp(thread.slot, width());
       for (int k = 0; k < steps; k += kernel::mma_depth) {
-        const kernel::MmaOperand left{weights_, (first + k) * line + warp.row, line, WarpPart::rows, true};
+        const kernel::MmaOperand left{weights_, (first + k) * stride + warp.row, stride, WarpPart::rows, true};
         b_.set(sums_[0], mma(b_, left, other_.matrix(slot, k, warp.column, warp.columns), b_.get(sums_[0])));
       }
       return;
@@ -94,7 +94,7 @@ void AttentionSums::add(const AttentionThread& thread) {
       std::vector<Value> others;
       for (int g = 0; g < groups_; ++g)
         others.push_back(other_.load(k, g * AttentionTile::side * lanes_ + thread.x * lanes_, lanes_));
-      multiply_add(b_, sums_, b_.load(weights_, (first + k) * line + thread.y * own, own), others);
+      multiply_add(b_, sums_, b_.load(weights_, (first + k) * stride + thread.y * own, own), others);
     };
     b_.for_loop(0, steps, 1, step, LoopKind::unroll);
   });
@@ -125,7 +125,7 @@ void AttentionSums::finish(Value outer, Value first, const AttentionThread& thre
   b_.for_loop(0, count, 1, [&](Value i) {
     const Value position = first + thread.y * tile_.own() + i / groups_;
     const Value depth = first_depth_ + i % groups_ * (AttentionTile::side * lanes_) + thread.x * lanes_;
-    end_.finish(outer, position, depth, b_.load(kept, i * lanes_, lanes_));
+    output_.finish(outer, position, depth, b_.load(kept, i * lanes_, lanes_));
   });
 }
 
@@ -135,7 +135,7 @@ void AttentionSums::finish_pairs(Value outer, Value first, const AttentionThread
   b_.store(kept, b_.index(0), b_.get(sums_[0]));
   b_.for_loop(0, warp.pairs(), 1, [&](Value pair) {
     const Value position = first + warp.pair_row(pair), depth = first_depth_ + warp.pair_column(pair);
-    end_.finish(outer, position, depth, b_.load(kept, pair * 2, 2));
+    output_.finish(outer, position, depth, b_.load(kept, pair * 2, 2));
   });
 }
 

@@ -18,8 +18,8 @@ class AttentionSums {
   const AttentionParts::OutputProduct& part() const { return part_; }
   int width() const { return groups_ * AttentionTile::side * lanes_; }  ///< of the depth, in one block
   std::int64_t shared_elements() const { return other_.shared_elements(); }
-  std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.line(tile_.span()); }
-  void add_programs(std::vector<const PointProgram*>& programs) const;
+  std::int64_t weight_elements() const { return std::int64_t{tile_.span()} * tile_.stride(tile_.span()); }
+  void add_programs(std::vector<const ElementwiseProgram*>& programs) const;
   void hoist();
   /// `staged`: where the other operand passes through, in slots that begin `slot` elements apart; `weights`:
   /// [step][position].
@@ -50,7 +50,7 @@ class AttentionSums {
   StagedOperand other_;
   AttentionSteps& steps_;
   AttentionSteps::Product product_;
-  AttentionOutput end_;
+  AttentionOutput output_;
   kernel::Buffer weights_;
   kernel::Value first_depth_;
   std::vector<kernel::Var> sums_;

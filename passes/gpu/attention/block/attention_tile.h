@@ -14,17 +14,17 @@ struct AttentionTile {
   bool tensor_cores() const { return held != compute; }
   int own() const { return compute == f64 ? 2 : 4; }
   int span() const { return side * own(); }  ///< rows, and columns, of a tile
-  /// From one line of `width` elements in shared memory to the next: padded against bank conflicts.
-  int line(int width) const { return width + (tensor_cores() ? 8 : own()); }
+  /// From one stride of `width` elements in shared memory to the next: padded against bank conflicts.
+  int stride(int width) const { return width + (tensor_cores() ? 8 : own()); }
 };
 
 /// A tile: its outer index, its first row and column.
-struct AttentionPlace {
+struct ScorePosition {
   kernel::Value outer, row, column;
 };
 
 /// What a thread holds of a tile of 64 rows that tensor cores make: a warp has 16 rows and half of the columns, of
-/// which a thread has pairs of neighbours: see kernel::sum_place.
+/// which a thread has pairs of neighbours: see kernel::accumulator_position.
 struct WarpPart {
   WarpPart(kernel::Value slot, int width);
   int pairs() const { return columns / 4; }

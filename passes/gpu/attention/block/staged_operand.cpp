@@ -53,26 +53,26 @@ void StagedOperand::each(Value thread, const std::function<void(const Chunk&, in
   }
 }
 
-StagedOperand::Point StagedOperand::point(const AttentionPlace& tile, Value step, const Chunk& chunk) const {
+StagedOperand::Point StagedOperand::point(const ScorePosition& tile, Value step, const Chunk& chunk) const {
   const Value first = loader_.operand().by_column ? tile.column : tile.row;
   if (depth_is_step_) return {first + chunk.element, step + chunk.step};
   return {first + step + chunk.step, first_depth_ + chunk.element};
 }
 
-void StagedOperand::copy(const AttentionPlace& tile, Value step, Value thread, Value slot) {
+void StagedOperand::copy(const ScorePosition& tile, Value step, Value thread, Value slot) {
   const Value depth_end = loader_.context().dim(loader_.operand().size),
               position_end = loader_.context().dim(positions());
   each(thread, [&](const Chunk& chunk, int) {
     const auto [position, depth] = point(tile, step, chunk);
     const Value inside = position < position_end && depth < depth_end;  // a chunk lies inside, or outside
     const OperandLoader::Element from = loader_.element(tile.outer, position, depth);
-    const Value place = along_steps_ ? chunk.element * line() + chunk.step : chunk.step * line() + chunk.element;
-    async_copy(b_, memory_, slot * slot_elements_ + place, from.buffer, from.index,
+    const Value offset = along_steps_ ? chunk.element * stride() + chunk.step : chunk.step * stride() + chunk.element;
+    async_copy(b_, memory_, slot * slot_elements_ + offset, from.buffer, from.index,
                b_.select(inside, b_.index(copied_chunk), b_.index(0)));
   });
 }
 
-void StagedOperand::bring(const AttentionPlace& tile, Value step, Value thread) {
+void StagedOperand::bring(const ScorePosition& tile, Value step, Value thread) {
   KernelContext& context = loader_.context();
   const LaneAxis axis = along_steps_ == depth_is_step_ ? LaneAxis::k : LaneAxis::row;
   const bool along_depth = axis == LaneAxis::k;
@@ -90,23 +90,23 @@ void StagedOperand::bring(const AttentionPlace& tile, Value step, Value thread) 
 
 void StagedOperand::put(Value thread, Value slot) {
   each(thread, [&](const Chunk& chunk, int round) {
-    const Value at = slot * slot_elements_ + (chunk.step * line() + chunk.element);
+    const Value at = slot * slot_elements_ + (chunk.step * stride() + chunk.element);
     const Value held = b_.cast(b_.get(registers_[static_cast<std::size_t>(round)]), tile_.held);
     if (along_steps_)
-      b_.store_strided(memory_, at, line(), held);
+      b_.store_strided(memory_, at, stride(), held);
     else
       b_.store(memory_, at, held);
   });
 }
 
 Value StagedOperand::load(Value step, Value element, int lanes) const {
-  return b_.load(memory_, step * line() + element, lanes);
+  return b_.load(memory_, step * stride() + element, lanes);
 }
 
 kernel::MmaOperand StagedOperand::matrix(Value slot, int step, Value first, int rows) const {
-  const bool of_steps = in_lines_of_steps();
-  const Value inside = of_steps ? first * line() + step : first + step * line();
-  return {memory_, slot * slot_elements_ + inside, line(), rows, !of_steps};
+  const bool of_steps = in_rows_of_steps();
+  const Value inside = of_steps ? first * stride() + step : first + step * stride();
+  return {memory_, slot * slot_elements_ + inside, stride(), rows, !of_steps};
 }
 
 }  // namespace lathe::gpu

@@ -21,16 +21,16 @@ class StagedOperand {
   int steps() const { return steps_; }
   bool copied() const { return copied_; }
 
-  std::int64_t shared_elements() const { return lines() * line(); }
+  std::int64_t shared_elements() const { return lines() * stride(); }
   /// Where it passes through: in slots that begin so many elements apart.
   void pass_through(kernel::Buffer memory, std::int64_t slot_elements);
   /// Declares the thread's registers. `first_depth`: where elements are of the depth, the first of them.
   void begin(kernel::Value first_depth);
 
-  /// Starts to copy what the thread sees to of the tile's steps from `step` on; zeros beyond the ends.
-  void copy(const AttentionPlace& tile, kernel::Value step, kernel::Value thread, kernel::Value slot);
+  /// Starts to copy what the thread sees to of the tile's steps from `step` on; zeros beyond the outputs.
+  void copy(const ScorePosition& tile, kernel::Value step, kernel::Value thread, kernel::Value slot);
   /// Loads it; put() stores it.
-  void bring(const AttentionPlace& tile, kernel::Value step, kernel::Value thread);
+  void bring(const ScorePosition& tile, kernel::Value step, kernel::Value thread);
   void put(kernel::Value thread, kernel::Value slot);
 
   /// What lies in the only slot.
@@ -45,15 +45,15 @@ class StagedOperand {
   struct Point {
     kernel::Value position, depth;
   };
-  bool in_lines_of_steps() const { return copied_ && along_steps_; }
-  std::int64_t lines() const { return in_lines_of_steps() ? width_ : steps_; }
-  int line() const { return tile_.line(in_lines_of_steps() ? steps_ : width_); }
+  bool in_rows_of_steps() const { return copied_ && along_steps_; }
+  std::int64_t lines() const { return in_rows_of_steps() ? width_ : steps_; }
+  int stride() const { return tile_.stride(in_rows_of_steps() ? steps_ : width_); }
   int chunk_length() const;
   int chunks() const { return width_ * steps_ / chunk_length(); }
   int rounds() const { return (chunks() + AttentionTile::threads - 1) / AttentionTile::threads; }
   /// body(chunk, round) for what the thread brings.
   void each(kernel::Value thread, const std::function<void(const Chunk&, int)>& body);
-  Point point(const AttentionPlace& tile, kernel::Value step, const Chunk& chunk) const;
+  Point point(const ScorePosition& tile, kernel::Value step, const Chunk& chunk) const;
   Dim positions() const { return loader_.operand().code.program.points(loader_.operand().position); }
 
   OperandLoader& loader_;

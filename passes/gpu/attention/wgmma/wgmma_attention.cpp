@@ -50,7 +50,7 @@ class WgmmaAttention {
   }
 
  private:
-  struct Place {
+  struct Position {
     Value outer, row, thread;
   };
 
@@ -59,8 +59,7 @@ class WgmmaAttention {
                     {&plan_.attention.program, &queries_.program(), &keys_.program(), &values_.program(),
                      &result_.part().epilogue},
                     plan_.lowering);
-    for (const auto& magnitude : plan_.magnitudes)
-      context_.declare(magnitude.buffer, plan_.tile.compute, true, false);
+    for (const auto& maximum : plan_.maxima) context_.declare(maximum.buffer, plan_.tile.compute, true, false);
     emitter_.hoist(top_);
     queries_.hoist();
     result_.hoist();
@@ -75,36 +74,36 @@ class WgmmaAttention {
     std::optional<SharedTree> tree;
     if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, WgmmaAttentionTile::consumers);
     const auto thread = [&](Value t) {
-      const Place place{outer, row, t};
+      const Position position{outer, row, t};
       b_.if_(t < WgmmaAttentionTile::consumers, [&] {
         queries_.bring(outer, row, context_.dim(plan_.attention.rows), t, WgmmaAttentionTile::consumers);
       });
       if (!bounds_.any())
-        return b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { all_columns(place); });
-      const GuardedColumns first =
-          guarded_columns(context_, plan_, place.outer, place.row, WgmmaAttentionTile::rows, tile_.columns);
-      b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { some_columns(place, first, *tree); });
+        return b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { all_columns(position); });
+      const SkippableColumns first =
+          skippable_columns(context_, plan_, position.outer, position.row, WgmmaAttentionTile::rows, tile_.columns);
+      b_.pipeline(tile_.stages, WgmmaAttentionTile::consumers, [&] { some_columns(position, first, *tree); });
     };
     b_.for_loop(0, WgmmaAttentionTile::threads, 1, thread, LoopKind::thread_x);
   }
 
-  void all_columns(const Place& place) {
+  void all_columns(const Position& position) {
     declare_registers();
-    columns(place, b_.index(0), context_.dim(plan_.attention.column_count));
-    result_.finish(place.outer, place.row, place.thread);
+    columns(position, b_.index(0), context_.dim(plan_.attention.column_count));
+    result_.finish(position.outer, position.row, position.thread);
   }
 
-  void some_columns(const Place& place, const GuardedColumns& first, SharedTree& tree) {
+  void some_columns(const Position& position, const SkippableColumns& first, SharedTree& tree) {
     declare_registers();
     go_through(b_, first, context_.dim(plan_.attention.column_count), [&](Value lo, Value hi) {
-      Scopes rows = columns(place, lo, hi);
-      const Value fine = rows_bear_out(emitter_, bounds_, rows, first.magnitude);
-      const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, place.thread, place.thread,
+      Scopes rows = columns(position, lo, hi);
+      const Value fine = rows_allow_skip(emitter_, bounds_, rows, first.largest_score);
+      const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, position.thread, position.thread,
                                     WgmmaAttentionTile::consumers)[0];
       b_.barrier();  // the memory is used again
       return from_consumers(b_, all);
     });
-    result_.finish(place.outer, place.row, place.thread);
+    result_.finish(position.outer, position.row, position.thread);
   }
 
   void declare_registers() {
@@ -118,30 +117,30 @@ class WgmmaAttention {
     return all;
   }
 
-  Scopes columns(const Place& place, Value lo, Value hi) {
-    Scopes rows = softmax_.rows(place.outer, place.row, place.thread, &top_);
+  Scopes columns(const Position& position, Value lo, Value hi) {
+    Scopes rows = softmax_.rows(position.outer, position.row, position.thread, &top_);
     result_.clear();
     softmax_.begin(rows);
     b_.for_loop(lo, hi, tile_.columns, [&](Value column) {
       const auto fill = [&](Value slot) {
-        keys_.fill(slot, place.outer, column);
-        values_.fill(slot, place.outer, column);
+        keys_.fill(slot, position.outer, column);
+        values_.fill(slot, position.outer, column);
       };
-      b_.stage(fill, [&](Value slot) { tile(rows, place, column, slot); });
+      b_.stage(fill, [&](Value slot) { tile(rows, position, column, slot); });
     });
     wait_sums(b_, registers());
-    result_.scale(ScalarOp::mul, softmax_.finish(rows, place.thread));
+    result_.scale(ScalarOp::mul, softmax_.finish(rows, position.thread));
     if (result_.part().divisor) divide(rows);
-    store_rows(rows, place);
+    store_rows(rows, position);
     return rows;
   }
 
-  void tile(Scopes& rows, const Place& place, Value column, Value slot) {
+  void tile(Scopes& rows, const Position& position, Value column, Value slot) {
     b_.set(scores_, b_.constant(f32, 0, scores_.type.lanes));
-    multiply(b_, scores_, queries_, place.thread, keys_, slot, 0);
+    multiply(b_, scores_, queries_, position.thread, keys_, slot, 0);
     wait_sums(b_, registers());
     const std::vector<Value> factors =
-        softmax_.take(rows, {place.outer, place.row, column}, b_.get(scores_), place.thread);
+        softmax_.take(rows, {position.outer, position.row, column}, b_.get(scores_), position.thread);
     result_.scale(ScalarOp::mul, factors);
     for (int part = 0; part < tile_.columns / kernel::wgmma_depth; ++part)
       result_.add(softmax_.weights(part),
@@ -158,18 +157,18 @@ class WgmmaAttention {
   }
 
   /// What does not vary along the columns: by one thread of each row.
-  void store_rows(Scopes& rows, const Place& place) {
+  void store_rows(Scopes& rows, const Position& position) {
     const auto& stores = plan_.row_blocks.row_stores();
     if (stores.empty()) return;
     const AttentionParts& parts = plan_.attention.parts;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      for (const PointStore* s : stores) emitter_.emit(s->value, *rows[r]);
-      b_.if_(rows[r]->mask && equal(WgmmaPositions::first_column(place.thread), 0), [&] {
-        const Value row =
-            place.row + WgmmaPositions::first_row(place.thread) + static_cast<int>(r) * WgmmaPositions::row_step;
-        WgmmaSoftmax::Scope there(emitter_, {{parts.outer, place.outer, 1}, {{parts.row_dim}, row, 1}}, {},
+      for (const ElementwiseStore* s : stores) emitter_.emit(s->value, *rows[r]);
+      b_.if_(rows[r]->mask && equal(WgmmaPositions::first_column(position.thread), 0), [&] {
+        const Value row = position.row + WgmmaPositions::first_row(position.thread) +
+                          static_cast<int>(r) * WgmmaPositions::row_step;
+        WgmmaSoftmax::Scope there(emitter_, {{parts.outer, position.outer, 1}, {{parts.row_dim}, row, 1}}, {},
                                   rows[r].get());
-        for (const PointStore* s : stores)
+        for (const ElementwiseStore* s : stores)
           emitter_.store(s->node, emitter_.program()[s->value].dtype, s->form, emitter_.emit(s->value, there), there);
       });
     }
@@ -181,8 +180,8 @@ class WgmmaAttention {
   WgmmaAttentionTile tile_;
   KernelContext context_;
   kernel::Builder& b_;
-  PointEmitter emitter_;
-  PointEmitter::Scope top_;
+  ElementwiseEmitter emitter_;
+  ElementwiseEmitter::Scope top_;
   StationaryOperand queries_;
   StreamedOperand keys_, values_;
   WgmmaSums result_;

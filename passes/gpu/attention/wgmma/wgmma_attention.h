@@ -16,7 +16,7 @@ namespace lathe::gpu {
 /// The thread that starts copies is one of a warpgroup, so that their registers go to the other two (see
 /// PipelineText).
 ///
-/// How such a block shares its memory and registers; sizes are whole panels.
+/// How such a block shares its memory and registers; sizes are whole tiles.
 struct WgmmaAttentionTile {
   static constexpr int groups = 2, rows = groups * kernel::wgmma_rows, consumers = groups * kernel::warpgroup_threads,
                        threads = consumers + kernel::warpgroup_threads, most_depth = 256;
@@ -25,8 +25,8 @@ struct WgmmaAttentionTile {
   int stages;
 
   std::int64_t queries() const { return StationaryOperand::elements(rows, depth); }
-  std::int64_t keys() const { return std::int64_t{columns} * whole_panels(depth); }  ///< of a stage
-  std::int64_t value_elements() const { return std::int64_t{columns} * whole_panels(values); }
+  std::int64_t keys() const { return std::int64_t{columns} * whole_tiles(depth); }  ///< of a stage
+  std::int64_t value_elements() const { return std::int64_t{columns} * whole_tiles(values); }
 };
 
 /// The tile of a kernel, or why it is not for warpgroups.
@@ -36,7 +36,7 @@ struct WgmmaPlan {
   std::string why_not;
 };
 WgmmaPlan<WgmmaAttentionTile> plan_group_attention(const AttentionPlan& plan);
-/// How many stages of so many elements shared memory has room for beside what rests there: 2 to 4, or 0.
+/// How many stages of so many elements shared memory has room for beside what stationary there: 2 to 4, or 0.
 int stages_beside(const GpuInfo& gpu, std::int64_t stationary, std::int64_t of_stage);
 
 /// The kernel of the rows.

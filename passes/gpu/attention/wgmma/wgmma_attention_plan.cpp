@@ -9,7 +9,7 @@ namespace lathe::gpu {
 
 namespace {
 
-constexpr std::int64_t for_barriers = 1024;  // and what joins the rows' checks
+constexpr std::int64_t for_barriers = 1024;  // and what combines the rows' checks
 constexpr int most_stages = 4, least_stages = 2;
 
 std::string why_not(const AttentionPlan& plan) {

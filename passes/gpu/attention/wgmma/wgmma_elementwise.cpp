@@ -9,9 +9,9 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
-WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
+WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter,
                                    const WgmmaOutputParts& parts, int at_once)
     : plan_(plan),
       context_(context),
@@ -29,7 +29,7 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
 namespace {
 
 /// Whether what is computed of args that `cost` is better kept than computed again.
-bool costs(const PointInstruction& i, const std::vector<bool>& cost) {
+bool costs(const ElementwiseInstruction& i, const std::vector<bool>& cost) {
   switch (i.kind) {
     case Kind::constant:
     case Kind::index:
@@ -57,10 +57,10 @@ bool WgmmaElementwise::depends_on(int value, int dim) const {
 /// Of what the values read, what varies along the streamed positions alone, or along the others alone. The former is
 /// kept as far as registers go: for some positions at once, beside the sums and scores.
 void WgmmaElementwise::find_saved() {
-  const PointProgram& program = emitter_.program();
+  const ElementwiseProgram& program = emitter_.program();
   const NeededOfRows needed = needed_of_rows(plan_, parts_.values());
   std::vector<bool> cost;
-  for (const PointInstruction& i : program.code) cost.push_back(costs(i, cost));
+  for (const ElementwiseInstruction& i : program.code) cost.push_back(costs(i, cost));
   std::vector<bool> read(program.code.size(), false);  // by what varies along both
   const auto varies = [&](int i) { return depends_on(i, own_dim_) && depends_on(i, streamed_dim_); };
   int registers = WgmmaSums::registers(parts_.outputs) + static_cast<int>(parts_.scores.size()) * at_once_ / 2;
@@ -130,7 +130,7 @@ void WgmmaElementwise::each_pair(Value first, const std::function<void(Value fir
 }
 
 void WgmmaElementwise::begin(Value first) {
-  const PointProgram& program = emitter_.program();
+  const ElementwiseProgram& program = emitter_.program();
   kept_.clear();
   for (const int i : of_streamed_)
     kept_.push_back(b_.alloc(compute_type(program[i].dtype), at_once_ / row_step * pair, kernel::Space::register_,
@@ -148,7 +148,7 @@ void WgmmaElementwise::begin(Value first) {
 
 void WgmmaElementwise::make_weights(Value first) {
   const AttentionParts& parts = plan_.attention.parts;
-  const PointProgram& program = emitter_.program();
+  const ElementwiseProgram& program = emitter_.program();
   const int elements = at_once_ / 2;
   std::vector<kernel::Buffer> sums;
   for (const kernel::Var scores : scores_) {

@@ -4,7 +4,7 @@
 
 #include "passes/gpu/attention/wgmma/wgmma_outputs.h"
 #include "passes/gpu/attention/wgmma/wgmma_positions.h"
-#include "passes/lowering/elementwise/point_emitter.h"
+#include "passes/lowering/elementwise/elementwise_emitter.h"
 
 namespace lathe::gpu {
 
@@ -13,10 +13,10 @@ namespace lathe::gpu {
 /// before their scores are waited for.
 class WgmmaElementwise : private WgmmaPositions {
  public:
-  using Scope = PointEmitter::Scope;
+  using Scope = ElementwiseEmitter::Scope;
 
   /// Of so many streamed positions at once.
-  WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter,
+  WgmmaElementwise(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter,
                    const WgmmaOutputParts& parts, int at_once);
 
   /// Declares the scores of a tile, in the pipeline.
@@ -44,7 +44,7 @@ class WgmmaElementwise : private WgmmaPositions {
   const AttentionPlan& plan_;
   KernelContext& context_;
   kernel::Builder& b_;
-  PointEmitter& emitter_;
+  ElementwiseEmitter& emitter_;
   const WgmmaOutputParts& parts_;
   int at_once_, own_dim_, streamed_dim_;
   Dim own_count_, streamed_count_;

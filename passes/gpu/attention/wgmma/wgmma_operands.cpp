@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/chunks.h"
 #include "passes/gpu/gpu_kernels.h"
@@ -12,7 +12,7 @@ namespace lathe::gpu {
 using kernel::Value;
 
 std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType held) {
-  const PointProgram& program = operand.code.program;
+  const ElementwiseProgram& program = operand.code.program;
   if (lies_in_chunks(program, operand.depth, held)) return LaneAxis::k;
   if (lies_in_chunks(program, operand.position, held)) return LaneAxis::row;
   return std::nullopt;
@@ -39,7 +39,7 @@ void StationaryOperand::allocate(const char* name) {
 
 void StationaryOperand::bring(Value outer, Value first, Value count, Value thread, int threads) {
   constexpr int chunk = 8;
-  const int chunks = whole_panels(known_depth_) / chunk;
+  const int chunks = whole_tiles(known_depth_) / chunk;
   const Value last = count - 1;
   b_.for_loop(thread, positions_ * chunks, threads, [&](Value number) {
     const Value position = number / chunks, depth = number % chunks * chunk;
@@ -49,14 +49,14 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
         return loader_.load(outer, min(first + position, last), depth, LaneAxis::k, chunk, mask);
       });
     });
-    const Value panels = depth / kernel::panel_side * (positions_ * kernel::panel_side);
-    b_.store(shared_, panels + kernel::panel_place(b_, position, depth % kernel::panel_side),
+    const Value tiles = depth / kernel::swizzle_side * (positions_ * kernel::swizzle_side);
+    b_.store(shared_, tiles + kernel::swizzled_offset(b_, position, depth % kernel::swizzle_side),
              b_.cast(b_.get(elements), tile_.held));
   });
 }
 
-kernel::Panels StationaryOperand::rows_of_group(Value thread, int k) const {
-  return {shared_, thread / kernel::warpgroup_threads * kernel::panel_elements + k * positions_};
+kernel::SwizzledTiles StationaryOperand::rows_of_group(Value thread, int k) const {
+  return {shared_, thread / kernel::warpgroup_threads * kernel::swizzled_elements + k * positions_};
 }
 
 void StreamedOperand::map(const AttentionPlan& plan) {
@@ -75,8 +75,8 @@ void StreamedOperand::fill(Value slot, Value outer, Value position) const {
   boxes_->copy(shared_, outer, sums_positions_ ? zero : position, sums_positions_ ? position : zero, at);
 }
 
-kernel::Panels StreamedOperand::right(Value slot, int row, int k, bool turned) const {
-  return {shared_, slot * elements() + (k * rows_ + row * kernel::panel_side), transposed_ != turned};
+kernel::SwizzledTiles StreamedOperand::right(Value slot, int row, int k, bool transposed) const {
+  return {shared_, slot * elements() + (k * rows_ + row * kernel::swizzle_side), transposed_ != transposed};
 }
 
 void multiply(kernel::Builder& b, kernel::Var sums, const StationaryOperand& left, Value thread,

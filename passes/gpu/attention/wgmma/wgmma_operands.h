@@ -6,11 +6,11 @@
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 
-/// Operands of an attention by the warpgroups of sm_90a, in panels in shared memory (see kernel::Wgmma). A tile
-/// of them has for every 64 of the depth the panels of all rows, one behind the other; sizes are whole panels.
+/// Operands of an attention by the warpgroups of sm_90a, in tiles in shared memory (see kernel::Wgmma). A tile
+/// of them has for every 64 of the depth the tiles of all rows, one behind the other; sizes are whole tiles.
 namespace lathe::gpu {
 
-inline int whole_panels(int n) { return (n + kernel::panel_side - 1) / kernel::panel_side * kernel::panel_side; }
+inline int whole_tiles(int n) { return (n + kernel::swizzle_side - 1) / kernel::swizzle_side * kernel::swizzle_side; }
 
 /// Along which axis the elements of an operand of dtype `held` lie in chunks of 16 bytes; nothing where in none.
 std::optional<LaneAxis> axis_of_chunks(const AttentionOperand& operand, DType held);
@@ -23,8 +23,8 @@ class StationaryOperand {
   StationaryOperand(KernelContext& context, const LoweringContext& lowering, const AttentionOperand& operand,
                     const Dim& depth, const AttentionTile& tile, int positions);
 
-  static std::int64_t elements(int positions, int depth) { return std::int64_t{positions} * whole_panels(depth); }
-  const PointProgram& program() const { return loader_.operand().code.program; }
+  static std::int64_t elements(int positions, int depth) { return std::int64_t{positions} * whole_tiles(depth); }
+  const ElementwiseProgram& program() const { return loader_.operand().code.program; }
   int depth() const { return known_depth_; }
   void hoist() { loader_.hoist(); }
   /// In a block loop, outside the thread loops.
@@ -33,7 +33,7 @@ class StationaryOperand {
   /// the pipeline, which shows it to the groups when it begins.
   void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
   /// The 64 rows of the thread's group, from k on.
-  kernel::Panels rows_of_group(kernel::Value thread, int k) const;
+  kernel::SwizzledTiles rows_of_group(kernel::Value thread, int k) const;
 
  private:
   kernel::Builder& b_;
@@ -52,11 +52,11 @@ class StreamedOperand {
       : context_(context),
         operand_(operand),
         sums_positions_(sums_positions),
-        rows_(whole_panels(rows)),
-        depth_(whole_panels(depth)) {}
+        rows_(whole_tiles(rows)),
+        depth_(whole_tiles(depth)) {}
 
   std::int64_t elements() const { return std::int64_t{rows_} * depth_; }  ///< of a stage
-  const PointProgram& program() const { return operand_.code.program; }
+  const ElementwiseProgram& program() const { return operand_.code.program; }
   const AttentionOperand& operand() const { return operand_; }
   /// Once the buffers are declared.
   void map(const AttentionPlan& plan);
@@ -64,9 +64,9 @@ class StreamedOperand {
   void allocate(DType held, int stages, const char* name);
   /// Starts to copy a tile to a slot, in the producer of a stage.
   void fill(kernel::Value slot, kernel::Value outer, kernel::Value position) const;
-  /// A right operand: rows from `row` on, what is summed from k on. `turned`: of a tile of 64 rows these are summed,
-  /// and it is the depth that makes columns.
-  kernel::Panels right(kernel::Value slot, int row, int k, bool turned = false) const;
+  /// A right operand: rows from `row` on, what is summed from k on. `transposed`: of a tile of 64 rows these are
+  /// summed, and it is the depth that makes columns.
+  kernel::SwizzledTiles right(kernel::Value slot, int row, int k, bool transposed = false) const;
 
  private:
   KernelContext& context_;

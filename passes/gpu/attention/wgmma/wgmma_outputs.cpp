@@ -32,8 +32,9 @@ class WgmmaOutputs {
         points_(plan, context_, emitter_, parts_, tile.at_once) {
     program_.stores.clear();
     for (const auto* score : parts_.scores)
-      stationary_.push_back(std::make_unique<StationaryOperand>(
-          context_, plan.lowering, parts_.rests(*score), score->depth, plan.tile, WgmmaOutputTile::stationary));
+      stationary_.push_back(std::make_unique<StationaryOperand>(context_, plan.lowering,
+                                                                parts_.stationary_operand(*score), score->depth,
+                                                                plan.tile, WgmmaOutputTile::stationary));
     for (const AttentionOperand* operand : parts_.streamed)
       streamed_.push_back(std::make_unique<StreamedOperand>(context_, *operand, false, WgmmaOutputTile::streamed,
                                                             static_cast<int>(*operand->size.value())));
@@ -45,7 +46,7 @@ class WgmmaOutputs {
     declare();
     const AttentionProgram& attention = plan_.attention;
     rows_ = context_.dim(attention.rows), columns_ = context_.dim(attention.column_count);
-    serial_ = parts_.over_rows ? context_.dim(attention.parts.serial) : b_.index(1);
+    sequential_ = parts_.over_rows ? context_.dim(attention.parts.sequential) : b_.index(1);
     const Value row_blocks = b_.ceil_div(parts_.over_rows ? columns_ : rows_, WgmmaOutputTile::stationary);
     const Value outer = context_.dim(parts_.over_rows ? attention.parts.parallel : plan_.outer());
     const auto block = [&](Value i) {
@@ -64,8 +65,8 @@ class WgmmaOutputs {
   }
 
  private:
-  struct Place {
-    Value outer, first, thread;  ///< outer: of the parallel ones; the first position that rests
+  struct Origin {
+    Value outer, first, thread;  ///< outer: of the parallel ones; the first position that stationary_operand
   };
   /// What passes: where their row blocks say so, those alone that may add something.
   struct Range {
@@ -73,7 +74,7 @@ class WgmmaOutputs {
   };
 
   void declare() {
-    std::vector<const PointProgram*> programs = {&program_};
+    std::vector<const ElementwiseProgram*> programs = {&program_};
     for (const auto& operand : stationary_) programs.push_back(&operand->program());
     for (const auto& operand : streamed_) programs.push_back(&operand->program());
     for (const auto& sum : sums_) programs.push_back(&sum->part().epilogue);
@@ -92,45 +93,45 @@ class WgmmaOutputs {
     if (parts_.over_rows && plan_.skips >= 0)
       tree.emplace(b_, std::vector<DType>{boolean}, WgmmaOutputTile::consumers);
     const auto thread = [&](Value t) {
-      const Place place{outer, first, t};
+      const Origin origin{outer, first, t};
       const Value count = parts_.over_rows ? columns_ : rows_;
       b_.if_(t < WgmmaOutputTile::consumers, [&] {
         for (const auto& operand : stationary_)
-          operand->bring(outer * serial_, first, count, t, WgmmaOutputTile::consumers);
+          operand->bring(outer * sequential_, first, count, t, WgmmaOutputTile::consumers);
       });
       Range range{b_.index(0), parts_.over_rows ? rows_ : columns_};
-      if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(place);
+      if (!parts_.over_rows && plan_.skips >= 0) range = columns_kept(origin);
       b_.pipeline(tile_.stages, WgmmaOutputTile::consumers,
-                  [&] { sum(place, tree ? rows_that_keep(place, *tree) : range); });
+                  [&] { sum(origin, tree ? rows_that_keep(origin, *tree) : range); });
     };
     b_.for_loop(0, WgmmaOutputTile::threads, 1, thread, kernel::LoopKind::thread_x);
   }
 
-  void sum(const Place& place, const Range& range) {
+  void sum(const Origin& origin, const Range& range) {
     for (const auto& sum : sums_) sum->declare();
     points_.declare();
-    b_.for_loop(0, serial_, 1, [&](Value s) {
-      const Value outer = place.outer * serial_ + s;
-      points_.enter(outer, place.first, place.thread, &top_);
+    b_.for_loop(0, sequential_, 1, [&](Value s) {
+      const Value outer = origin.outer * sequential_ + s;
+      points_.enter(outer, origin.first, origin.thread, &top_);
       b_.for_loop(range.lo, range.hi, WgmmaOutputTile::streamed, [&](Value position) {
         const auto fill = [&](Value slot) {
           for (const auto& operand : streamed_) operand->fill(slot, outer, position);
         };
         b_.stage(fill, [&](Value slot) {
           for (int first = 0; first < WgmmaOutputTile::streamed; first += tile_.at_once)
-            part(place, slot, position, first);
+            part(origin, slot, position, first);
         });
       });
     });
     wait_sums(b_, registers());
-    for (const auto& sum : sums_) sum->finish(place.outer, place.first, place.thread);
+    for (const auto& sum : sums_) sum->finish(origin.outer, origin.first, origin.thread);
   }
 
   /// The positions of the tile from `first` on.
-  void part(const Place& place, Value slot, Value position, int first) {
+  void part(const Origin& origin, Value slot, Value position, int first) {
     points_.begin(position + first);
     for (std::size_t s = 0; s < stationary_.size(); ++s)
-      multiply(b_, points_.scores()[s], *stationary_[s], place.thread, streamed(parts_.passes(*parts_.scores[s])),
+      multiply(b_, points_.scores()[s], *stationary_[s], origin.thread, streamed(parts_.passes(*parts_.scores[s])),
                slot, first);
     wait_sums(b_, registers());
     points_.make_weights(position + first);
@@ -156,35 +157,35 @@ class WgmmaOutputs {
     return left_out || kernel::logical_not(there);
   }
 
-  Range columns_kept(const Place& place) {
+  Range columns_kept(const Origin& origin) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     Value all = b_.constant_int(boolean, 1), lo = b_.index(0), hi = columns_;
     for (int row_block = 0; row_block < WgmmaOutputTile::stationary; row_block += WgmmaOutputTile::streamed)
-      all = all && left_out(place.outer, (place.first + row_block) / WgmmaOutputTile::streamed,
-                            place.first + row_block < rows_);
+      all = all && left_out(origin.outer, (origin.first + row_block) / WgmmaOutputTile::streamed,
+                            origin.first + row_block < rows_);
     if (bounds.lower)
-      lo = max(place.first + context_.dim(*bounds.lower), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
+      lo = max(origin.first + context_.dim(*bounds.lower), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
     if (bounds.upper)
-      hi = max(min(place.first + WgmmaOutputTile::stationary + context_.dim(*bounds.upper), columns_), 0);
+      hi = max(min(origin.first + WgmmaOutputTile::stationary + context_.dim(*bounds.upper), columns_), 0);
     return {b_.select(all, lo, b_.index(0)), b_.select(all, hi, columns_)};
   }
 
-  Range rows_that_keep(const Place& place, SharedTree& tree) {
+  Range rows_that_keep(const Origin& origin, SharedTree& tree) {
     const ColumnBounds& bounds = plan_.attention.bounds;
     const Value row_blocks = b_.ceil_div(rows_, WgmmaOutputTile::streamed);
     Value lo = b_.index(0), hi = rows_;
     if (bounds.upper)
-      lo = max(place.first - context_.dim(*bounds.upper), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
+      lo = max(origin.first - context_.dim(*bounds.upper), 0) / WgmmaOutputTile::streamed * WgmmaOutputTile::streamed;
     if (bounds.lower)
-      hi = max(min(place.first + WgmmaOutputTile::stationary - context_.dim(*bounds.lower), rows_), 0);
+      hi = max(min(origin.first + WgmmaOutputTile::stationary - context_.dim(*bounds.lower), rows_), 0);
     const Var fine = b_.var(b_.constant_int(boolean, 1));
-    b_.for_loop(0, serial_, 1, [&](Value s) {
-      b_.for_loop(place.thread, row_blocks, WgmmaOutputTile::consumers, [&](Value row_block) {
+    b_.for_loop(0, sequential_, 1, [&](Value s) {
+      b_.for_loop(origin.thread, row_blocks, WgmmaOutputTile::consumers, [&](Value row_block) {
         const Value row = row_block * WgmmaOutputTile::streamed;
-        b_.set(fine, b_.get(fine) && left_out(place.outer * serial_ + s, row_block, row < lo || row >= hi));
+        b_.set(fine, b_.get(fine) && left_out(origin.outer * sequential_ + s, row_block, row < lo || row >= hi));
       });
     });
-    const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {b_.get(fine)}, place.thread, place.thread,
+    const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {b_.get(fine)}, origin.thread, origin.thread,
                                   WgmmaOutputTile::consumers)[0];
     const Value told = from_consumers(b_, all);
     return {b_.select(told, lo, b_.index(0)), b_.select(told, hi, rows_)};
@@ -192,13 +193,13 @@ class WgmmaOutputs {
 
   const AttentionPlan& plan_;
   WgmmaOutputParts parts_;
-  PointProgram program_;  ///< without stores
+  ElementwiseProgram program_;  ///< without stores
   WgmmaOutputTile tile_;
   KernelContext context_;
   kernel::Builder& b_;
-  PointEmitter emitter_;
-  PointEmitter::Scope top_;
-  Value rows_, columns_, serial_;
+  ElementwiseEmitter emitter_;
+  ElementwiseEmitter::Scope top_;
+  Value rows_, columns_, sequential_;
   WgmmaElementwise points_;
   std::vector<std::unique_ptr<StationaryOperand>> stationary_;  ///< by score
   std::vector<std::unique_ptr<StreamedOperand>> streamed_;

@@ -7,16 +7,16 @@ namespace lathe::gpu {
 
 /// Products that end an attention whose rows' reductions lie in memory, by the warpgroups of sm_90a, after the same
 /// paper's backward pass. Those that sum over rows (dK and dV): a block has 128 columns, 64 for each of two warp
-/// groups. What makes scores of them (keys, values) rests in shared memory; tiles of 64 rows of the rest (queries,
-/// the result's gradient) come there as boxes of TMA. A group makes scores transposed, its columns by the tile's
-/// rows, and what it makes of them where they lie is the left operand of the products that end the attention, which
-/// sum over the rows of the very same tile, turned. They are under way while the next scores are made. Those that sum
-/// over columns (dQ) go just so with rows and columns the other way round. Each sum is of one block, in order:
-/// nothing is added by atomics.
+/// groups. What makes scores of them (keys, values) stationary_operand in shared memory; tiles of 64 rows of the rest
+/// (queries, the result's gradient) come there as boxes of TMA. A group makes scores transposed, its columns by the
+/// tile's rows, and what it makes of them where they lie is the left operand of the products that end the attention,
+/// which sum over the rows of the very same tile, transposed. They are under way while the next scores are made.
+/// Those that sum over columns (dQ) go just so with rows and columns the other way round. Each sum is of one block,
+/// in order: nothing is added by atomics.
 struct WgmmaOutputTile {
   static constexpr int groups = 2, stationary = groups * kernel::wgmma_rows,
                        consumers = groups * kernel::warpgroup_threads,
-                       threads = consumers + kernel::warpgroup_threads, streamed = kernel::panel_side;
+                       threads = consumers + kernel::warpgroup_threads, streamed = kernel::swizzle_side;
   int at_once;  ///< of the positions of a tile that passes, as registers allow
   int stages;
 };
@@ -29,7 +29,7 @@ struct WgmmaOutputParts {
   std::vector<const AttentionOperand*> streamed;  ///< no two with the same elements
 
   std::vector<int> values() const;  ///< by end: what it reads
-  const AttentionOperand& rests(const AttentionParts::Score& score) const {
+  const AttentionOperand& stationary_operand(const AttentionParts::Score& score) const {
     return over_rows ? score.columns : score.rows;
   }
   const AttentionOperand& passes(const AttentionParts::Score& score) const {

@@ -17,16 +17,16 @@ constexpr int most_sums = 128, sums_beside_whole_tile = 64;
 
 std::int64_t known(const Dim& depth) { return depth.value().value_or(0); }
 
-/// Of a tile that is taken in parts the rows must be lines of panels, of which some can be left out.
-bool are_lines(const AttentionOperand& operand, DType held) { return axis_of_chunks(operand, held) == LaneAxis::k; }
+/// Of a tile that is taken in parts the rows must be lines of tiles, of which some can be left out.
+bool are_rows(const AttentionOperand& operand, DType held) { return axis_of_chunks(operand, held) == LaneAxis::k; }
 
 /// Whether it is the same for all outer dims that a block goes through.
-bool rests(const AttentionOperand& operand, const AttentionParts& parts) {
+bool stationary_operand(const AttentionOperand& operand, const AttentionParts& parts) {
   const std::uint64_t depends = operand.code.program.depends[static_cast<std::size_t>(operand.code.result)];
   for (std::size_t d = 0; d < parts.outer.size(); ++d) {
-    const bool serial =
+    const bool sequential =
         std::find(parts.result_dims.begin(), parts.result_dims.end(), parts.outer[d]) == parts.result_dims.end();
-    if (serial && (depends >> operand.outer[d] & 1) != 0) return false;
+    if (sequential && (depends >> operand.outer[d] & 1) != 0) return false;
   }
   return true;
 }
@@ -35,7 +35,7 @@ bool rests(const AttentionOperand& operand, const AttentionParts& parts) {
 bool reads_reductions(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const std::vector<bool> needed = needed_of_rows(plan, parts.values()).all;
   for (int i = 0; i < plan.attention.program.size(); ++i)
-    if (needed[static_cast<std::size_t>(i)] && plan.attention.program[i].kind == PointInstruction::Kind::reduce)
+    if (needed[static_cast<std::size_t>(i)] && plan.attention.program[i].kind == ElementwiseInstruction::Kind::reduce)
       return true;
   return false;
 }
@@ -66,11 +66,11 @@ std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
   const std::string streamed = over_rows ? "its queries, or its result's gradient, are " : "its keys or values are ";
   for (const AttentionOperand* operand : parts.streamed) {
     if (!are_boxes(*operand, plan.tile.held, false)) return streamed + "computed, or no boxes that TMA copies";
-    if (sums > sums_beside_whole_tile && !are_lines(*operand, plan.tile.held))
+    if (sums > sums_beside_whole_tile && !are_rows(*operand, plan.tile.held))
       return streamed + "not contiguous along the depth";
   }
   for (const auto* score : parts.scores)
-    if (over_rows && !rests(score->columns, attention.parts))
+    if (over_rows && !stationary_operand(score->columns, attention.parts))
       return "heads that share a gradient have keys or values of their own";
   const Dim& stationary = over_rows ? attention.column_count : attention.rows;
   if (const auto count = stationary.value(); count && *count <= kernel::wgmma_rows)

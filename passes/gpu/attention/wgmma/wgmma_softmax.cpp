@@ -9,9 +9,10 @@ namespace lathe::gpu {
 
 using kernel::LoopKind;
 using kernel::Value;
-using Kind = PointInstruction::Kind;
+using Kind = ElementwiseInstruction::Kind;
 
-WgmmaSoftmax::WgmmaSoftmax(const AttentionPlan& plan, KernelContext& context, PointEmitter& emitter, int columns)
+WgmmaSoftmax::WgmmaSoftmax(const AttentionPlan& plan, KernelContext& context, ElementwiseEmitter& emitter,
+                           int columns)
     : plan_(plan),
       online_(*plan.online),
       context_(context),
@@ -38,7 +39,7 @@ WgmmaSoftmax::Scopes WgmmaSoftmax::rows(Value outer, Value first, Value thread, 
 
 void WgmmaSoftmax::begin(Scopes& rows) {
   const auto start = [&](int reduction, int lanes) {
-    const PointInstruction& i = program_[reduction];
+    const ElementwiseInstruction& i = program_[reduction];
     return b_.var({compute_type(i.dtype), lanes}, b_.broadcast(reduction_identity(b_, i), lanes));
   };
   rows_.clear();
@@ -48,7 +49,7 @@ void WgmmaSoftmax::begin(Scopes& rows) {
   }
 }
 
-void WgmmaSoftmax::each_pair(Scopes& rows, const AttentionPlace& tile, Value thread, const Body& body) {
+void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, const Body& body) {
   const AttentionParts& parts = plan_.attention.parts;
   const Value count = context_.dim(plan_.attention.column_count);
   const auto known = plan_.attention.column_count.value();
@@ -91,8 +92,8 @@ bool WgmmaSoftmax::wants_scores(int value) const {
   return false;
 }
 
-std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const AttentionPlace& tile, Value scores, Value thread) {
-  const PointInstruction& most = program_[online_.most];
+std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const ScorePosition& tile, Value scores, Value thread) {
+  const ElementwiseInstruction& most = program_[online_.most];
   const DType compute = compute_type(most.dtype);
   const int elements = scores.type.lanes;
   const auto registers = [&](DType dtype, const char* name) {
@@ -101,14 +102,16 @@ std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const AttentionPlace& tile, 
   const kernel::Buffer kept = registers(f32, "scores"), arguments = registers(compute, "arguments");
   weights_ = registers(plan_.tile.held, "weights");
   b_.store(kept, 0, scores);
-  const auto score = [&](Value place) { return rounded(b_, b_.load(kept, place, pair), program_[score_].dtype); };
+  const auto score = [&](Value position) {
+    return rounded(b_, b_.load(kept, position, pair), program_[score_].dtype);
+  };
   const Value lowest = reduction_identity(b_, most);
   std::vector<kernel::Var> here;
   for (std::size_t r = 0; r < rows.size(); ++r) here.push_back(b_.var({compute, pair}, b_.broadcast(lowest, pair)));
-  each_pair(rows, tile, thread, [&](std::size_t r, Scope& point, Value place) {
-    point.bind(score_, score(place));
+  each_pair(rows, tile, thread, [&](std::size_t r, Scope& point, Value position) {
+    point.bind(score_, score(position));
     const Value argument = masked(point, emitter_.emit(most.args[0], point), lowest);
-    b_.store(arguments, place, argument);
+    b_.store(arguments, position, argument);
     b_.set(here[r], max(b_.get(here[r]), argument));
   });
   std::vector<Value> subtracted, factors;
@@ -123,9 +126,9 @@ std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const AttentionPlace& tile, 
   const bool again = wants_scores(result_) || std::any_of(online_.sums.begin(), online_.sums.end(), [&](int sum) {
                        return wants_scores(program_[sum].args[0]);
                      });
-  each_pair(rows, tile, thread, [&](std::size_t r, Scope& point, Value place) {
-    if (again) point.bind(score_, score(place));
-    point.bind(most.args[0], b_.load(arguments, place, pair));
+  each_pair(rows, tile, thread, [&](std::size_t r, Scope& point, Value position) {
+    if (again) point.bind(score_, score(position));
+    point.bind(most.args[0], b_.load(arguments, position, pair));
     point.bind(online_.most, subtracted[r]);
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const kernel::Var sum = rows_[r].sums[s];
@@ -133,7 +136,7 @@ std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const AttentionPlace& tile, 
       b_.set(sum, b_.get(sum) + masked(point, emitter_.emit(program_[online_.sums[s]].args[0], point), zero));
     }
     const Value weight = emitter_.emit(result_, point);
-    b_.store(weights_, place, b_.cast(masked(point, weight, b_.constant(weight.type.scalar, 0)), plan_.tile.held));
+    b_.store(weights_, position, b_.cast(masked(point, weight, b_.constant(weight.type.scalar, 0)), plan_.tile.held));
   });
   return factors;
 }
@@ -144,17 +147,17 @@ Value WgmmaSoftmax::weights(int part) {
 }
 
 std::vector<Value> WgmmaSoftmax::finish(Scopes& rows, Value thread) {
-  std::vector<Value> ends;
+  std::vector<Value> scales;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     rows[r]->bind(online_.most, b_.get(rows_[r].maximum.most));
-    ends.push_back(rows_[r].maximum.end(b_, online_, context_.dim(plan_.attention.column_count)));
+    scales.push_back(rows_[r].maximum.end(b_, online_, context_.dim(plan_.attention.column_count)));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
-      const PointInstruction& sum = program_[online_.sums[s]];
-      const Value joined = reduce(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);
-      rows[r]->bind(online_.sums[s], rounded(b_, joined * b_.cast(ends[r], joined.type.scalar), sum.dtype));
+      const ElementwiseInstruction& sum = program_[online_.sums[s]];
+      const Value combined = reduce(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);
+      rows[r]->bind(online_.sums[s], rounded(b_, combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
     }
   }
-  return ends;
+  return scales;
 }
 
 }  // namespace lathe::gpu

@@ -13,21 +13,21 @@ using kernel::Value;
 
 WgmmaSums::WgmmaSums(KernelContext& context, const LoweringContext& lowering,
                      const AttentionParts::OutputProduct& part)
-    : b_(context.builder), end_(context, lowering, part) {}
+    : b_(context.builder), output_(context, lowering, part) {}
 
 std::vector<int> WgmmaSums::lanes(int depth) {
   std::vector<int> found;
   for (int left = depth; left > 0; left -= 2 * found.back()) {
-    const int most = left >= kernel::wgmma_columns ? kernel::wgmma_columns : kernel::panel_side;
+    const int most = left >= kernel::wgmma_columns ? kernel::wgmma_columns : kernel::swizzle_side;
     const auto needed = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(left, 16))));
     found.push_back(std::min(most, needed) / 2);
   }
   return found;
 }
 
-int WgmmaSums::registers(const std::vector<const AttentionParts::OutputProduct*>& ends) {
+int WgmmaSums::registers(const std::vector<const AttentionParts::OutputProduct*>& outputs) {
   int all = 0;
-  for (const auto* end : ends)
+  for (const auto* end : outputs)
     for (const int each : lanes(static_cast<int>(*end->depth.value()))) all += each;
   return all;
 }
@@ -40,7 +40,7 @@ void WgmmaSums::declare() {
 
 void WgmmaSums::clear() { gpu::clear(b_, sums_); }
 
-void WgmmaSums::add(Value weights, const std::function<kernel::Panels(int depth)>& right) {
+void WgmmaSums::add(Value weights, const std::function<kernel::SwizzledTiles(int depth)>& right) {
   int first = 0;
   for (const kernel::Var sums : sums_) {
     wgmma(b_, sums, weights, right(first));
@@ -66,7 +66,7 @@ void WgmmaSums::finish(Value outer, Value first, Value thread) {
     const auto pair = [&](Value i) {
       const Value position = first + WgmmaPositions::first_row(thread) + i % 2 * WgmmaPositions::row_step;
       const Value depth = i / 2 * 8 + WgmmaPositions::first_column(thread) + first_depth;
-      end_.finish(outer, position, depth, b_.load(kept, i * 2, 2));
+      output_.finish(outer, position, depth, b_.load(kept, i * 2, 2));
     };
     b_.for_loop(0, lanes / 2, 1, pair, kernel::LoopKind::unroll);
     first_depth += 2 * lanes;

@@ -17,14 +17,14 @@ class WgmmaSums {
   /// Registers of a thread for a result of so much depth, by part.
   static std::vector<int> lanes(int depth);
   static int registers(
-      const std::vector<const AttentionParts::OutputProduct*>& ends);  ///< of products of known depths
-  const AttentionParts::OutputProduct& part() const { return end_.part(); }
-  void hoist() { end_.hoist(); }
+      const std::vector<const AttentionParts::OutputProduct*>& outputs);  ///< of products of known depths
+  const AttentionParts::OutputProduct& part() const { return output_.part(); }
+  void hoist() { output_.hoist(); }
   void declare();  ///< the registers, in the pipeline
   void clear();
   const std::vector<kernel::Var>& vars() const { return sums_; }
-  /// Starts to add weights * what `right` gives from a place of the depth on.
-  void add(kernel::Value weights, const std::function<kernel::Panels(int depth)>& right);
+  /// Starts to add weights * what `right` gives from a position of the depth on.
+  void add(kernel::Value weights, const std::function<kernel::SwizzledTiles(int depth)>& right);
   /// Multiplies or divides the sums by a value of each row of the thread.
   void scale(ScalarOp op, const std::vector<kernel::Value>& by);
   /// Hands the sums of the block's positions from `first` on to what reads the product, two neighbours at a time.
@@ -32,7 +32,7 @@ class WgmmaSums {
 
  private:
   kernel::Builder& b_;
-  AttentionOutput end_;
+  AttentionOutput output_;
   std::vector<kernel::Var> sums_;
 };
 

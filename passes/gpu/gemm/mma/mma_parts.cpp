@@ -6,7 +6,7 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Place = ProductParts::Place;
+using Position = ProductParts::Position;
 using Side = ProductParts::Side;
 
 namespace {
@@ -21,13 +21,13 @@ bool TensorParts::copies(const Side& side) const {
          product.only_reads(side.operand.operand.program[0].buffer);
 }
 
-void TensorParts::copy(const Side& side, Value batch, Value row, Value k, Value place, int rows, int depth) {
+void TensorParts::copy(const Side& side, Value batch, Value row, Value k, Value offset, int rows, int depth) {
   const ProductOperand& operand = side.operand;
-  const PointInstruction& load = operand.operand.program[0];
-  PointEmitter::Scope scope(side.loads, {{operand.batch, batch, 1}, {operand.rows, row, 1}, {operand.k, k, 1}}, {},
-                            &side.top);
-  async_copy(product.builder(), side.shared, place, product.context().buffer(product.buffer_of(load.buffer)),
-             scope.place.position(load.form).base, inside(side, row, k, rows, depth));
+  const ElementwiseInstruction& load = operand.operand.program[0];
+  ElementwiseEmitter::Scope scope(side.loads, {{operand.batch, batch, 1}, {operand.rows, row, 1}, {operand.k, k, 1}},
+                                  {}, &side.top);
+  async_copy(product.builder(), side.shared, offset, product.context().buffer(product.buffer_of(load.buffer)),
+             scope.indices.position(load.form).base, inside(side, row, k, rows, depth));
 }
 
 /// How many elements of a chunk lie inside the operand, at most or more than all; empty where all are known to.
@@ -43,26 +43,27 @@ Value TensorParts::inside(const Side& side, Value row, Value k, int rows, int de
   return count;
 }
 
-void TensorParts::store_sums(kernel::Buffer to, Value first, std::int64_t line, int columns, Value lane, Value sums) {
+void TensorParts::store_sums(kernel::Buffer to, Value first, std::int64_t stride, int columns, Value lane,
+                             Value sums) {
   kernel::Builder& b = product.builder();
-  const Value own = first + (lane / 4 * line + lane % 4 * 2);
+  const Value own = first + (lane / 4 * stride + lane % 4 * 2);
   for (int i = 0; i < sums.type.lanes; i += 2) {
-    const kernel::SumPlace place = kernel::sum_place(columns, 0, i);
-    b.store(to, own + (place.row * line + place.column), b.cast(b.slice(sums, i, 2), to.dtype));
+    const kernel::AccumulatorPosition offset = kernel::accumulator_position(columns, 0, i);
+    b.store(to, own + (offset.row * stride + offset.column), b.cast(b.slice(sums, i, 2), to.dtype));
   }
 }
 
-Value TensorParts::first_partial(const ProductParts::Partial& partial, const Place& at, Value number) {
+Value TensorParts::first_partial(const ProductParts::Partial& partial, const Position& at, Value number) {
   const Value batches = product.context().dim(product.operands.batch);
   return ((number * batches + at.batch) * partial.rows + at.m) * partial.columns + at.n;
 }
 
-void TensorParts::finish(const Place& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
+void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
   kernel::Builder& b = product.builder();
-  const int in_line = tile.columns / chunk;
-  b.for_loop(t, tile.rows * in_line, tile.threads(), [&](Value number) {
-    const Value m = number / in_line, n = number % in_line * chunk;
-    product.finish(at.batch, at.m + m, at.n + n, b.cast(b.load(sums, m * line(tile) + n, chunk), f32));
+  const int chunks_per_row = tile.columns / chunk;
+  b.for_loop(t, tile.rows * chunks_per_row, tile.threads(), [&](Value number) {
+    const Value m = number / chunks_per_row, n = number % chunks_per_row * chunk;
+    product.finish(at.batch, at.m + m, at.n + n, b.cast(b.load(sums, m * stride(tile) + n, chunk), f32));
   });
 }
 

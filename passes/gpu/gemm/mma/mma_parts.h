@@ -21,18 +21,18 @@ class TensorParts {
   /// Starts to copy a chunk along the operand's axis, from (row, k) on, to its place in shared memory; zeros beyond
   /// the ends. It is one of a tile of `rows` by `depth`.
   void copy(const ProductParts::Side& side, kernel::Value batch, kernel::Value row, kernel::Value k,
-            kernel::Value place, int rows, int depth);
+            kernel::Value offset, int rows, int depth);
 
   /// Stores what a thread holds of a warp's sums, which have `columns` columns; the first one is to lie at `first`,
-  /// in lines of `line` elements.
-  void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t line, int columns, kernel::Value lane,
+  /// in lines of `stride` elements.
+  void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t stride, int columns, kernel::Value lane,
                   kernel::Value sums);
   /// Where the sums of a tile's split begin.
-  kernel::Value first_partial(const ProductParts::Partial& partial, const ProductParts::Place& at,
+  kernel::Value first_partial(const ProductParts::Partial& partial, const ProductParts::Position& at,
                               kernel::Value number);
   /// The tile's rounded sums, in shared memory, go through the epilogue; for thread t of as many as the tile has.
-  void finish(const ProductParts::Place& at, kernel::Buffer sums, const TensorTile& tile, kernel::Value t);
-  static int line(const TensorTile& tile) { return tile.columns + pad; }  ///< of the sums in shared memory
+  void finish(const ProductParts::Position& at, kernel::Buffer sums, const TensorTile& tile, kernel::Value t);
+  static int stride(const TensorTile& tile) { return tile.columns + pad; }  ///< of the sums in shared memory
 
   ProductParts product;
 

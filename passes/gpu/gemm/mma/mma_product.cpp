@@ -13,7 +13,7 @@ using kernel::Builder;
 using kernel::LoopKind;
 using kernel::Value;
 using kernel::Var;
-using Place = ProductParts::Place;
+using Position = ProductParts::Position;
 using Side = ProductParts::Side;
 
 namespace {
@@ -42,13 +42,13 @@ class TensorProduct {
   std::vector<KernelContext::Built> run(const LoweringContext& lowering, const Region& region) {
     std::vector<KernelContext::Built> built;
     if (plan_.splits == 1) {
-      built.push_back(parts_.tiles(tile_.rows, tile_.columns, [&](const Place& at) {
+      built.push_back(parts_.tiles(tile_.rows, tile_.columns, [&](const Position& at) {
         block([&](Value t) { finish(at, t, multiply(at, b_.index(0), parts_.k, t)); });
       }));
       return built;
     }
     const ProductParts::Partial partial = parts_.partial(tile_.rows, tile_.columns, plan_.splits);
-    const auto one = [&](const Place& at, Value number) {
+    const auto one = [&](const Position& at, Value number) {
       const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.splits), mma_k_step), lo = number * length;
       block([&](Value t) { keep(partial, at, number, t, multiply(at, lo, kernel::min(lo + length, parts_.k), t)); });
     };
@@ -60,7 +60,7 @@ class TensorProduct {
  private:
   /// 16 bytes of a stage that a thread sees to: where they lie in a tile, and in a stage.
   struct Chunk {
-    Value number, along, across, place;
+    Value number, along, across, offset;
     Var held = {};  ///< on their way, unless they are copied
   };
   struct Operand {
@@ -69,10 +69,10 @@ class TensorProduct {
     bool copies;  ///< asynchronously
     std::vector<Chunk> chunks = {};
 
-    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a line
+    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a stride
     int across() const { return side.along_k() ? rows : mma_k_step; }  ///< lines
-    int line() const { return along() + TensorParts::pad; }
-    int stage() const { return across() * line(); }
+    int stride() const { return along() + TensorParts::pad; }
+    int stage() const { return across() * stride(); }
   };
 
   Operand operand(Side& side, int rows) const { return {side, rows, tensor_.copies(side)}; }
@@ -80,7 +80,7 @@ class TensorProduct {
   /// The threads of a block and their shared memory.
   void block(const std::function<void(Value)>& thread) {
     // The result's tile takes the place of the left operand in the end.
-    const int left = std::max(stages * left_.stage(), tile_.rows * TensorParts::line(tile_));
+    const int left = std::max(stages * left_.stage(), tile_.rows * TensorParts::stride(tile_));
     left_.side.shared = b_.alloc(dtype_, left, kernel::Space::shared, "left");
     right_.side.shared = b_.alloc(dtype_, stages * right_.stage(), kernel::Space::shared, "right");
     b_.for_loop(0, tile_.threads(), 1, thread, LoopKind::thread_x);
@@ -93,7 +93,7 @@ class TensorProduct {
   }
 
   /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
-  Value multiply(const Place& at, Value lo, Value hi, Value t) {
+  Value multiply(const Position& at, Value lo, Value hi, Value t) {
     const auto [row, column] = corner(t);
     const int lanes = tile_.warp_rows() * tile_.warp_columns() / kernel::warp_threads;
     const Var sums = b_.var({f32, lanes}, b_.constant(f32, 0));
@@ -121,16 +121,16 @@ class TensorProduct {
 
   kernel::MmaOperand matrix(const Operand& o, Value slot, Value row, int k, int rows) const {
     const bool along_k = o.side.along_k();
-    const Value inside = along_k ? row * o.line() + k : row + k * o.line();
-    return {o.side.shared, slot * o.stage() + inside, o.line(), rows, !along_k};
+    const Value inside = along_k ? row * o.stride() + k : row + k * o.stride();
+    return {o.side.shared, slot * o.stage() + inside, o.stride(), rows, !along_k};
   }
 
   void find_splits(Operand& o, Value t) const {
     o.chunks.clear();
-    const int in_line = o.along() / chunk;
+    const int chunks_per_row = o.along() / chunk;
     for (int first = 0; first < o.rows * mma_k_step / chunk; first += tile_.threads()) {
-      const Value number = t + first, along = number % in_line * chunk, across = number / in_line;
-      o.chunks.push_back({number, along, across, across * o.line() + along});
+      const Value number = t + first, along = number % chunks_per_row * chunk, across = number / chunks_per_row;
+      o.chunks.push_back({number, along, across, across * o.stride() + along});
       if (!o.copies) o.chunks.back().held = b_.var({dtype_, chunk}, b_.constant(dtype_, 0));
     }
   }
@@ -149,7 +149,7 @@ class TensorProduct {
   }
 
   /// What is contracted from first_k on sets out for its place in the pipeline.
-  void start(const Place& at, Value first_k, Value hi, Value slot) {
+  void start(const Position& at, Value first_k, Value hi, Value slot) {
     b_.if_(first_k < hi, [&] {
       if (left_.copies) copy(left_, at.batch, at.m, first_k, slot);
       if (right_.copies) copy(right_, at.batch, at.n, first_k, slot);
@@ -161,7 +161,7 @@ class TensorProduct {
 
   void copy(const Operand& o, Value batch, Value first_row, Value first_k, Value slot) {
     for_splits(o, first_row, first_k, [&](const Chunk& p, Value row, Value k) {
-      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.place, o.rows, mma_k_step);
+      tensor_.copy(o.side, batch, row, k, slot * o.stage() + p.offset, o.rows, mma_k_step);
     });
   }
 
@@ -175,27 +175,28 @@ class TensorProduct {
     for (const Operand* o : {&left_, &right_})
       if (!o->copies)
         for_splits(*o, b_.index(0), b_.index(0), [&](const Chunk& p, Value, Value) {
-          b_.store(o->side.shared, slot * o->stage() + p.place, b_.get(p.held));
+          b_.store(o->side.shared, slot * o->stage() + p.offset, b_.get(p.held));
         });
   }
 
-  /// Stores a thread's sums in a tile whose first element stands at `first`, lines of `line` elements.
-  void store_sums(kernel::Buffer to, Value first, std::int64_t line, Value t, Value sums) {
+  /// Stores a thread's sums in a tile whose first element stands at `first`, lines of `stride` elements.
+  void store_sums(kernel::Buffer to, Value first, std::int64_t stride, Value t, Value sums) {
     const auto [row, column] = corner(t);
-    tensor_.store_sums(to, first + (row * line + column), line, tile_.warp_columns(), t % kernel::warp_threads, sums);
+    tensor_.store_sums(to, first + (row * stride + column), stride, tile_.warp_columns(), t % kernel::warp_threads,
+                       sums);
   }
 
   /// The sums of a split stay as they are.
-  void keep(const ProductParts::Partial& partial, const Place& at, Value number, Value t, Value sums) {
+  void keep(const ProductParts::Partial& partial, const Position& at, Value number, Value t, Value sums) {
     store_sums(parts_.context().buffer(partial.buffer), tensor_.first_partial(partial, at, number), partial.columns,
                t, sums);
   }
 
-  void finish(const Place& at, Value t, Value sums) {
+  void finish(const Position& at, Value t, Value sums) {
     const kernel::Buffer tile = left_.side.shared;
     wait_copies(b_, 0);
     b_.barrier();
-    store_sums(tile, b_.index(0), TensorParts::line(tile_), t, sums);
+    store_sums(tile, b_.index(0), TensorParts::stride(tile_), t, sums);
     b_.barrier();
     tensor_.finish(at, tile, tile_, t);
   }
@@ -224,8 +225,8 @@ namespace {
 /// Why an operand is not copied; empty where it is.
 std::string why_not_copied(const TensorParts& parts, const Side& side, const char* name) {
   if (parts.copies(side)) return "";
-  const PointProgram& program = side.operand.operand.program;
-  const bool loads = program.size() == 1 && program[0].kind == PointInstruction::Kind::load &&
+  const ElementwiseProgram& program = side.operand.operand.program;
+  const bool loads = program.size() == 1 && program[0].kind == ElementwiseInstruction::Kind::load &&
                      program[0].dtype == parts.product.operands.dtype;
   return fmt::format(
       "its {} operand {}", name,

@@ -4,7 +4,7 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using Scope = PointEmitter::Scope;
+using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
@@ -19,9 +19,9 @@ KernelContext::Built segment_product(const LoweringContext& lowering, ir::ValueI
   context.declare(out, node.type.dtype, false, true);
   if (segment.keeps_rows()) context.writes_part_of(out);
   const std::int64_t code = context.check_code("offsets do not ascend in [0, " + segment.rows().to_string() + "]");
-  PointEmitter offsets(context, segment.offsets().program, lowering.buffer_of);
-  PointEmitter left(context, o.left.operand.program, lowering.buffer_of);
-  PointEmitter right(context, o.right.operand.program, lowering.buffer_of);
+  ElementwiseEmitter offsets(context, segment.offsets().program, lowering.buffer_of);
+  ElementwiseEmitter left(context, o.left.operand.program, lowering.buffer_of);
+  ElementwiseEmitter right(context, o.right.operand.program, lowering.buffer_of);
   const Scope left_top(left, {}), right_top(right, {});
   const Value number = context.argument(segment.number()), rows = context.dim(segment.rows());
   const Value m = context.dim(o.m), n = context.dim(o.n), k = context.dim(o.k), zero = b.index(0);
@@ -56,7 +56,7 @@ KernelContext::Built clear_rows(const LoweringContext& lowering, ir::ValueId id,
   declare_buffers(context, {&segment.offsets().program}, lowering);
   context.declare(out, node.type.dtype, false, true);
   context.touches({{out, Dim(0)}});
-  PointEmitter offsets(context, segment.offsets().program, lowering.buffer_of);
+  ElementwiseEmitter offsets(context, segment.offsets().program, lowering.buffer_of);
   const Value rows = context.dim(segment.rows()), columns = context.dim(segment.operands().n);
   for_threads(b, lowering.gpu(), rows * columns, 1, [&](Value i) {
     const auto offset = [&](int at) { return segment_offset(offsets, segment.offsets().result, b.index(at), rows); };

@@ -7,7 +7,7 @@ namespace lathe::gpu {
 using kernel::LoopKind;
 using kernel::Value;
 using Side = ProductParts::Side;
-using Place = ProductParts::Place;
+using Position = ProductParts::Position;
 
 namespace {
 
@@ -28,12 +28,12 @@ class ProductKernel {
         b_(parts_.builder()),
         groups_(groups),
         tile_(groups_ * block),
-        line_(tile_ + own) {}
+        stride_(tile_ + own) {}
 
   KernelContext::Built run() {
-    return parts_.tiles(tile_, tile_, [&](const Place& at) {
-      parts_.left.shared = b_.alloc(operands_.compute, line_ * simt_k_step, kernel::Space::shared, "left");
-      parts_.right.shared = b_.alloc(operands_.compute, line_ * simt_k_step, kernel::Space::shared, "right");
+    return parts_.tiles(tile_, tile_, [&](const Position& at) {
+      parts_.left.shared = b_.alloc(operands_.compute, stride_ * simt_k_step, kernel::Space::shared, "left");
+      parts_.right.shared = b_.alloc(operands_.compute, stride_ * simt_k_step, kernel::Space::shared, "right");
       b_.for_loop(
           0, side, 1,
           [&](Value y) { b_.for_loop(0, side, 1, [&](Value x) { thread(at, y, x); }, LoopKind::thread_x); },
@@ -42,7 +42,7 @@ class ProductKernel {
   }
 
  private:
-  void thread(const Place& at, Value y, Value x) {
+  void thread(const Position& at, Value y, Value x) {
     const kernel::Type type = {operands_.compute, own};
     const std::vector<kernel::Var> sums = zero_vectors(b_, type, groups_ * groups_ * own),
                                    left = zero_vectors(b_, type, groups_), right = zero_vectors(b_, type, groups_);
@@ -86,9 +86,9 @@ class ProductKernel {
   void put(const Side& s, Value slot, const std::vector<kernel::Var>& from) {
     for (int g = 0; g < groups_; ++g) {
       const Chunk chunk = chunk_of(s, slot, g);
-      const Value at = chunk.k * line_ + chunk.row, value = b_.get(from[static_cast<std::size_t>(g)]);
+      const Value at = chunk.k * stride_ + chunk.row, value = b_.get(from[static_cast<std::size_t>(g)]);
       if (s.along_k())
-        b_.store_strided(s.shared, at, line_, value);
+        b_.store_strided(s.shared, at, stride_, value);
       else
         b_.store(s.shared, at, value);
     }
@@ -97,8 +97,8 @@ class ProductKernel {
   void multiply(Value k, Value x, Value y, const std::vector<kernel::Var>& sums) {
     std::vector<Value> rows, columns;
     for (int g = 0; g < groups_; ++g) {
-      rows.push_back(b_.load(parts_.left.shared, k * line_ + g * block + y * own, own));
-      columns.push_back(b_.load(parts_.right.shared, k * line_ + g * block + x * own, own));
+      rows.push_back(b_.load(parts_.left.shared, k * stride_ + g * block + y * own, own));
+      columns.push_back(b_.load(parts_.right.shared, k * stride_ + g * block + x * own, own));
     }
     const std::span<const kernel::Var> all = sums;
     const std::size_t of_group = all.size() / rows.size();
@@ -107,7 +107,7 @@ class ProductKernel {
   }
 
   /// The sums go through memory of the thread's own, so that the epilogue's code stands once.
-  void finish(const Place& at, Value y, Value x, const std::vector<kernel::Var>& sums) {
+  void finish(const Position& at, Value y, Value x, const std::vector<kernel::Var>& sums) {
     const auto count = static_cast<std::int64_t>(sums.size());
     const kernel::Buffer kept = b_.alloc(operands_.compute, count * own, kernel::Space::stack, "sums");
     for (std::size_t i = 0; i < sums.size(); ++i)
@@ -123,7 +123,7 @@ class ProductKernel {
   ProductParts parts_;
   const ProductOperands& operands_;
   kernel::Builder& b_;
-  int groups_, tile_, line_;
+  int groups_, tile_, stride_;
 };
 
 /// A tile, by its groups of 64 rows and columns.

@@ -12,8 +12,8 @@ namespace {
 using Axis = TensorBoxes::Axis;
 
 /// The dims of an index, outermost first, as axes, innermost first: those of one element are left out, and neighbours
-/// that lie side by side are joined.
-std::vector<Axis> axes_of(const PointProgram& program, const std::vector<int>& dims, Axis::Of of) {
+/// that lie side by side are combined.
+std::vector<Axis> axes_of(const ElementwiseProgram& program, const std::vector<int>& dims, Axis::Of of) {
   std::vector<Axis> axes;
   Dim below = 1;
   for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
@@ -48,7 +48,7 @@ WgmmaOperand WgmmaOperand::of(const ProductOperand& operand) {
 }
 
 WgmmaOperand WgmmaOperand::of(const AttentionOperand& operand, LaneAxis axis, bool sums_positions) {
-  const PointProgram& program = operand.code.program;
+  const ElementwiseProgram& program = operand.code.program;
   const bool along_depth = axis == LaneAxis::k;
   if (sums_positions) return {program, operand.outer, operand.depth, operand.position, !along_depth};
   return {program, operand.outer, operand.position, operand.depth, along_depth};
@@ -56,8 +56,8 @@ WgmmaOperand WgmmaOperand::of(const AttentionOperand& operand, LaneAxis axis, bo
 
 std::optional<TensorBoxes> TensorBoxes::of(const WgmmaOperand& operand) {
   constexpr std::size_t most_axes = 5;
-  const PointProgram& program = operand.program;
-  if (program.size() != 1 || program[0].kind != PointInstruction::Kind::load) return std::nullopt;
+  const ElementwiseProgram& program = operand.program;
+  if (program.size() != 1 || program[0].kind != ElementwiseInstruction::Kind::load) return std::nullopt;
   std::vector<Axis> rows = axes_of(program, operand.rows, Axis::Of::row),
                     k = axes_of(program, operand.k, Axis::Of::k),
                     others = axes_of(program, operand.batch, Axis::Of::batch);
@@ -83,32 +83,32 @@ std::optional<TensorBoxes> TensorBoxes::of(const WgmmaOperand& operand) {
 
 BoxCopies::BoxCopies(KernelContext& context, kernel::Buffer from, const TensorBoxes& boxes, bool along_k, int rows,
                      int depth)
-    : context_(context), boxes_(boxes), rows_(rows), depth_(depth), step_(along_k ? rows : kernel::panel_side) {
+    : context_(context), boxes_(boxes), rows_(rows), depth_(depth), step_(along_k ? rows : kernel::swizzle_side) {
   const Axis::Of across = along_k ? Axis::Of::row : Axis::Of::k;
   kernel::Builder::Boxes tensor{.offset = context.dim(boxes.offset), .dims = {}};
   for (const Axis& axis : boxes.axes) {
-    const int count = tensor.dims.empty() ? kernel::panel_side : axis.of == across ? step_ : 1;
+    const int count = tensor.dims.empty() ? kernel::swizzle_side : axis.of == across ? step_ : 1;
     tensor.dims.push_back({context.dim(axis.size), context.dim(axis.stride), count});
   }
   map_ = context.builder.tensor_map(from, tensor);
 }
 
 void BoxCopies::copy(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k,
-                     kernel::Value place) const {
+                     kernel::Value offset) const {
   for (int at_k = 0; at_k < depth_; at_k += kernel::wgmma_depth)
     for (int at_row = 0; at_row < rows_; at_row += step_)
-      copy_box(to, batch, row + at_row, k + at_k, place + (at_k * rows_ + at_row * kernel::wgmma_depth));
+      copy_box(to, batch, row + at_row, k + at_k, offset + (at_k * rows_ + at_row * kernel::wgmma_depth));
 }
 
 void BoxCopies::copy_box(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k,
-                         kernel::Value place) const {
+                         kernel::Value offset) const {
   std::vector<kernel::Value> at;
   for (const Axis& axis : boxes_.axes) {
     const kernel::Value index = axis.of == Axis::Of::batch ? batch : axis.of == Axis::Of::row ? row : k;
     const kernel::Value number = axis.below.is(1) ? index : index / context_.dim(axis.below);
     at.push_back(axis.outermost ? number : number % context_.dim(axis.size));
   }
-  kernel::copy_box(context_.builder, to, place, map_, at);
+  kernel::copy_box(context_.builder, to, offset, map_, at);
 }
 
 }  // namespace lathe::gpu

@@ -11,7 +11,7 @@ namespace lathe::gpu {
 /// An operand of a product by warpgroups: rows of elements that are summed over, of which those along k, or those
 /// of neighbouring rows, are neighbours in memory.
 struct WgmmaOperand {
-  const PointProgram& program;
+  const ElementwiseProgram& program;
   const std::vector<int>&batch, &rows, &k;  ///< dims of its domain
   bool along_k;
 
@@ -37,21 +37,21 @@ struct TensorBoxes {
 };
 
 /// A map of an operand's boxes, and their copies to stages of so many rows, `depth` deep. A stage is, for every 64 of
-/// the depth, the panels of all rows one behind the other.
+/// the depth, the tiles of all rows one behind the other.
 class BoxCopies {
  public:
   BoxCopies(KernelContext& context, kernel::Buffer from, const TensorBoxes& boxes, bool along_k, int rows, int depth);
-  /// Starts to copy what lies from (row, k) on to a stage that begins at `place`; zeros beyond the ends.
-  void copy(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Value place) const;
+  /// Starts to copy what lies from (row, k) on to a stage that begins at `offset`; zeros beyond the ends.
+  void copy(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k, kernel::Value offset) const;
 
  private:
   void copy_box(kernel::Buffer to, kernel::Value batch, kernel::Value row, kernel::Value k,
-                kernel::Value place) const;
+                kernel::Value offset) const;
 
   KernelContext& context_;
   TensorBoxes boxes_;
   int rows_, depth_;
-  int step_;  ///< rows of a box: of lines along k all, else a panel's
+  int step_;  ///< rows of a box: of lines along k all, else a tile's
   int map_;
 };
 

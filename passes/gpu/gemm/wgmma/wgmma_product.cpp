@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/kernel/machine/panels.h"
+#include "ir/kernel/machine/swizzled_tiles.h"
 #include "ir/kernel/machine/wgmma.h"
 #include "passes/gpu/gemm/mma/mma_parts.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
@@ -12,7 +12,7 @@ using kernel::LoopKind;
 using kernel::Value;
 using kernel::Var;
 using Partial = ProductParts::Partial;
-using Place = ProductParts::Place;
+using Position = ProductParts::Position;
 using Side = ProductParts::Side;
 using ResultTiling = ProductParts::Tiling;
 
@@ -58,7 +58,7 @@ class WgmmaProduct {
   int parts_across() const { return tile_.columns / kernel::wgmma_columns; }
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
-    const int sums = tile_.rows * TensorParts::line(tile_), one = stage(tile_.rows) + stage(tile_.columns);
+    const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
     constexpr int for_barriers = 16 * most_stages, size = 2;
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
     return std::min(most_stages, left / (size * one));
@@ -87,7 +87,7 @@ class WgmmaProduct {
     };
     parts_.left.shared = shared(stages() * stage(tile_.rows), "left");
     parts_.right.shared = shared(stages() * stage(tile_.columns), "right");
-    if (!partial) sums_ = shared(tile_.rows * TensorParts::line(tile_), "sums");
+    if (!partial) sums_ = shared(tile_.rows * TensorParts::stride(tile_), "sums");
     const auto thread = [&](Value t) {
       b_.pipeline(stages(), consumers(), [&] {
         b_.for_loop(first, tiling.count, gpu_.multiprocessors, [&](Value i) {
@@ -99,27 +99,27 @@ class WgmmaProduct {
     b_.for_loop(0, consumers() + producers(), 1, thread, LoopKind::thread_x);
   }
 
-  void one_tile(const Place& at, Value number, Value t, const Partial* partial) {
+  void one_tile(const Position& at, Value number, Value t, const Partial* partial) {
     const Value length = b_.round_up(b_.ceil_div(parts_.k, plan_.splits), wgmma_k_step), lo = number * length;
     const std::vector<Var> sums = multiply(at, lo, kernel::min(lo + length, parts_.k), t);
-    const auto store = [&](kernel::Buffer to, Value first, std::int64_t line) {
+    const auto store = [&](kernel::Buffer to, Value first, std::int64_t stride) {
       const Value lane = t % kernel::warp_threads,
-                  own = first + t / kernel::warp_threads * (tile_.warp_rows() * line);
+                  own = first + t / kernel::warp_threads * (tile_.warp_rows() * stride);
       for (std::size_t j = 0; j < sums.size(); ++j)
-        tensor_.store_sums(to, own + static_cast<std::int64_t>(j) * kernel::wgmma_columns, line,
+        tensor_.store_sums(to, own + static_cast<std::int64_t>(j) * kernel::wgmma_columns, stride,
                            kernel::wgmma_columns, lane, b_.get(sums[j]));
     };
     if (partial)
       return store(parts_.context().buffer(partial->buffer), tensor_.first_partial(*partial, at, number),
                    partial->columns);
     b_.barrier();  // the tile before has been read
-    store(sums_, b_.index(0), TensorParts::line(tile_));
+    store(sums_, b_.index(0), TensorParts::stride(tile_));
     b_.barrier();
     tensor_.finish(at, sums_, tile_, t);
   }
 
   /// The thread's sums over [lo, hi), of which lo is a multiple of the depth.
-  std::vector<Var> multiply(const Place& at, Value lo, Value hi, Value t) {
+  std::vector<Var> multiply(const Position& at, Value lo, Value hi, Value t) {
     std::vector<Var> sums;
     const int lanes = kernel::wgmma_rows * kernel::wgmma_columns / kernel::warpgroup_threads;
     for (int j = 0; j < parts_across(); ++j) sums.push_back(b_.var({f32, lanes}, b_.constant(f32, 0)));
@@ -130,11 +130,11 @@ class WgmmaProduct {
       };
       const auto use = [&](Value slot) {
         const Value group = t / kernel::warpgroup_threads;
-        const Value left = slot * stage(tile_.rows) + group * kernel::panel_elements;
+        const Value left = slot * stage(tile_.rows) + group * kernel::swizzled_elements;
         for (std::size_t j = 0; j < sums.size(); ++j) {
           const Value right = slot * stage(tile_.columns) + static_cast<std::int64_t>(j) *
-                                                                (kernel::wgmma_columns / kernel::panel_side) *
-                                                                kernel::panel_elements;
+                                                                (kernel::wgmma_columns / kernel::swizzle_side) *
+                                                                kernel::swizzled_elements;
           wgmma(b_, sums[j], {parts_.left.shared, left, !parts_.left.along_k()},
                 {parts_.right.shared, right, !parts_.right.along_k()});
         }
@@ -145,18 +145,19 @@ class WgmmaProduct {
     return sums;
   }
 
-  /// An operand's stage, or a thread's share of it: the same chunks of every 16 lines of its panels.
+  /// An operand's stage, or a thread's share of it: the same chunks of every 16 lines of its tiles.
   void copy(const Side& side, const std::optional<BoxCopies>& boxes, int rows, Value batch, Value first_row,
             Value first_k, Value slot, Value thread) {
     if (boxes) return boxes->copy(side.shared, batch, first_row, first_k, slot * stage(rows));
-    constexpr int in_line = kernel::panel_side / chunk, lines = kernel::warpgroup_threads / in_line;
-    const Value line = thread / in_line, element = thread % in_line * chunk;
-    const Value place = slot * stage(rows) + kernel::panel_place(b_, line, element);
-    for (int first_line = 0; first_line < rows; first_line += lines) {
-      const int panel_row = first_line / kernel::panel_side * kernel::panel_side;
-      const Value row = first_row + (side.along_k() ? line + first_line : element + panel_row);
-      const Value k = first_k + (side.along_k() ? element : line + first_line % kernel::panel_side);
-      tensor_.copy(side, batch, row, k, place + first_line * kernel::panel_side, rows, wgmma_k_step);
+    constexpr int chunks_per_row = kernel::swizzle_side / chunk,
+                  rows_of_step = kernel::warpgroup_threads / chunks_per_row;
+    const Value row_of_chunk = thread / chunks_per_row, element = thread % chunks_per_row * chunk;
+    const Value offset = slot * stage(rows) + kernel::swizzled_offset(b_, row_of_chunk, element);
+    for (int first_row_of_step = 0; first_row_of_step < rows; first_row_of_step += rows_of_step) {
+      const int tile_row = first_row_of_step / kernel::swizzle_side * kernel::swizzle_side;
+      const Value row = first_row + (side.along_k() ? row_of_chunk + first_row_of_step : element + tile_row);
+      const Value k = first_k + (side.along_k() ? element : row_of_chunk + first_row_of_step % kernel::swizzle_side);
+      tensor_.copy(side, batch, row, k, offset + first_row_of_step * kernel::swizzle_side, rows, wgmma_k_step);
     }
   }
 

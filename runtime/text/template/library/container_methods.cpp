@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
-#include "runtime/text/template/library/arguments.h"
+#include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/methods.h"
-#include "runtime/text/template/values/compare.h"
+#include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/lookup.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "runtime/text/template/library/arguments.h"
+#include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/namespace.h"
 #include "runtime/text/template/library/strftime.h"
 #include "runtime/text/template/values/repr.h"

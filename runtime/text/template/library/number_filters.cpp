@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/text/template/library/arguments.h"
+#include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/filters.h"
 #include "runtime/text/template/library/numbers.h"
 #include "runtime/text/template/values/arithmetic.h"

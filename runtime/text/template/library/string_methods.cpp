@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "runtime/text/template/library/arguments.h"
+#include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/methods.h"
 #include "runtime/text/template/library/strings.h"
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/code_points.h"
-#include "runtime/text/template/values/compare.h"
+#include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/search.h"
 #include "runtime/text/template/values/sequences.h"

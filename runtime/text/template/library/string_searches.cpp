@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/text/template/library/arguments.h"
+#include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/methods.h"
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/char_class.h"

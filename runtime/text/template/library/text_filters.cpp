@@ -1,13 +1,13 @@
 #include <fmt/core.h>
 
-#include "runtime/text/template/library/arguments.h"
+#include "runtime/text/template/library/call_arguments.h"
 #include "runtime/text/template/library/filters.h"
 #include "runtime/text/template/library/strings.h"
 #include "runtime/text/template/values/arithmetic.h"
 #include "runtime/text/template/values/casing.h"
 #include "runtime/text/template/values/char_class.h"
 #include "runtime/text/template/values/code_points.h"
-#include "runtime/text/template/values/compare.h"
+#include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/json.h"
 #include "runtime/text/template/values/repr.h"
 #include "runtime/text/template/values/sequences.h"

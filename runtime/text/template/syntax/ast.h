@@ -8,7 +8,7 @@
 
 #include "runtime/text/template/syntax/source.h"
 #include "runtime/text/template/values/arithmetic.h"
-#include "runtime/text/template/values/compare.h"
+#include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/value.h"
 
 /// A template as a tree. The parser builds it; scopes.h then says where each variable lives.

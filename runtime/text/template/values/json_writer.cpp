@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/text/template/values/code_points.h"
-#include "runtime/text/template/values/compare.h"
+#include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/json.h"
 #include "runtime/text/template/values/repr.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "runtime/text/template/values/budget.h"
-#include "runtime/text/template/values/compare.h"
+#include "runtime/text/template/values/compare_values.h"
 #include "runtime/text/template/values/failure.h"
 #include "runtime/text/template/values/object.h"
 

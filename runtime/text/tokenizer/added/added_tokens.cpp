@@ -9,7 +9,7 @@ namespace lathe::text {
 
 namespace {
 
-AddedToken read_token(const JsonPlace& place) {
+AddedToken read_token(const JsonNode& place) {
   const Fields fields(place, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
   fields.get("id").count();
   AddedToken token;
@@ -24,10 +24,10 @@ AddedToken read_token(const JsonPlace& place) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(const JsonPlace& place, const TokenTable& model, const Normalizer* normalizer) {
+AddedTokens::AddedTokens(const JsonNode& place, const TokenTable& model, const Normalizer* normalizer) {
   MatchMemory memory;
   auto next = static_cast<TokenId>(model.size());
-  for (const JsonPlace& item : place.items()) {
+  for (const JsonNode& item : place.items()) {
     AddedToken token = read_token(item);
     if (token.content.empty()) continue;
     if (const AddedToken* same = find(token.content)) {

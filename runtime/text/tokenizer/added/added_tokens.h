@@ -21,7 +21,7 @@ class AddedTokens {
   AddedTokens() = default;
   /// As `tokenizers` does, a token that the model has keeps the model's id, and the others are numbered from the
   /// model's size on, whatever the file says. UserError [tokenizer_field].
-  AddedTokens(const JsonPlace& place, const TokenTable& model, const Normalizer* normalizer);
+  AddedTokens(const JsonNode& place, const TokenTable& model, const Normalizer* normalizer);
 
   const std::map<TokenId, AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find(std::string_view content) const;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/text/tokenizer/decode/stages.h"
+#include "runtime/text/tokenizer/decode/decode_stages.h"
 #include "runtime/text/tokenizer/split/byte_alphabet.h"
 #include "runtime/text/tokenizer/split/metaspace.h"
 #include "runtime/text/tokenizer/split/pattern.h"
@@ -262,7 +262,7 @@ class SpacedStage : public TokenStage {
 class SequenceDecoder : public Decoder {
  public:
   explicit SequenceDecoder(const Fields& fields) {
-    for (const JsonPlace& place : fields.get("decoders").items()) parts_.push_back(read_decoder(place));
+    for (const JsonNode& place : fields.get("decoders").items()) parts_.push_back(read_decoder(place));
   }
   std::unique_ptr<DecodeStage> start(std::unique_ptr<DecodeStage> next) const override {
     for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) next = (*part)->start(std::move(next));
@@ -298,7 +298,7 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
   return result.append(text.substr(done));
 }
 
-std::unique_ptr<const Decoder> read_decoder(const JsonPlace& place) {
+std::unique_ptr<const Decoder> read_decoder(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
   const std::string_view kind = kinds[read_kind(place, kinds)];
   if (kind == "BPEDecoder") return make<SuffixStage>(fields({"suffix"}).get("suffix").string());

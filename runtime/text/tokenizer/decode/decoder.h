@@ -28,7 +28,7 @@ class Decoder {
 };
 
 /// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex].
-std::unique_ptr<const Decoder> read_decoder(const JsonPlace& place);
+std::unique_ptr<const Decoder> read_decoder(const JsonNode& place);
 /// For a tokenizer without a decoder: tokens with spaces between them.
 std::unique_ptr<const Decoder> make_spaced_decoder();
 

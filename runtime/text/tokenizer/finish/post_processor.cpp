@@ -79,8 +79,8 @@ class Pairing : public PostProcessor {
 
  private:
   /// ["[SEP]", 102]
-  static TokenId read_token(const JsonPlace& place) {
-    const std::vector<JsonPlace> items = place.items();
+  static TokenId read_token(const JsonNode& place) {
+    const std::vector<JsonNode> items = place.items();
     if (items.size() != 2) place.fail("is not a token and its id");
     items[0].string();
     return static_cast<TokenId>(items[1].count());
@@ -144,12 +144,12 @@ class Template : public PostProcessor {
   };
 
   /// {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}}
-  static std::map<std::string, Special> read_specials(const JsonPlace& place) {
+  static std::map<std::string, Special> read_specials(const JsonNode& place) {
     std::map<std::string, Special> all;
     for (const auto& [name, member] : place.members()) {
       const Fields fields(member, {"id", "ids", "tokens"});
       fields.get("id").string();
-      for (const JsonPlace& id : fields.get("ids").items()) all[name].push_back(static_cast<TokenId>(id.count()));
+      for (const JsonNode& id : fields.get("ids").items()) all[name].push_back(static_cast<TokenId>(id.count()));
       if (fields.get("tokens").items().size() != all[name].size())
         member.fail("'ids' and 'tokens' differ in length", template_label);
     }
@@ -157,11 +157,11 @@ class Template : public PostProcessor {
   }
 
   /// [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
-  static std::vector<Piece> read_pieces(const JsonPlace& place, const std::map<std::string, Special>& specials,
+  static std::vector<Piece> read_pieces(const JsonNode& place, const std::map<std::string, Special>& specials,
                                         bool is_pair) {
     static constexpr std::array<std::string_view, 2> texts{"A", "B"};
     std::vector<Piece> pieces;
-    for (const JsonPlace& item : place.items()) {
+    for (const JsonNode& item : place.items()) {
       const Fields kinds(item, {"SpecialToken", "Sequence"});
       const auto text = kinds.find("Sequence");
       const Fields fields(text ? *text : kinds.get("SpecialToken"), {"id", "type_id"});
@@ -187,7 +187,7 @@ class Template : public PostProcessor {
 class Sequence : public PostProcessor {
  public:
   explicit Sequence(const Fields& fields) {
-    for (const JsonPlace& place : fields.get("processors").items()) {
+    for (const JsonNode& place : fields.get("processors").items()) {
       auto part = read_post_processor(place);
       if (is_template_ && (part->is_template() || part->added(false) > 0))
         place.fail("nothing that adds tokens can follow a template", template_label);
@@ -219,7 +219,7 @@ constexpr std::string_view kinds[] = {"BertProcessing", "ByteLevel", "RobertaPro
 
 }  // namespace
 
-std::unique_ptr<const PostProcessor> read_post_processor(const JsonPlace& place) {
+std::unique_ptr<const PostProcessor> read_post_processor(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
   const std::string_view kind = kinds[read_kind(place, kinds)];
   if (kind == "BertProcessing") return std::make_unique<Pairing>(fields({"sep", "cls"}), false);

@@ -23,6 +23,6 @@ class PostProcessor {
 };
 
 /// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_template].
-std::unique_ptr<const PostProcessor> read_post_processor(const JsonPlace& place);
+std::unique_ptr<const PostProcessor> read_post_processor(const JsonNode& place);
 
 }  // namespace lathe::text

@@ -42,8 +42,8 @@ class Bpe : public Model {
   class Symbolizer;
   class SegmentMerger;
 
-  void read_merges(const JsonPlace& place);
-  void set_merge(const JsonPlace& place, std::size_t index, std::string_view left, std::string_view right);
+  void read_merges(const JsonNode& place);
+  void set_merge(const JsonNode& place, std::size_t index, std::string_view left, std::string_view right);
   void find_joints();
   std::optional<TokenId> whole_word(std::string_view word, bool is_bytes) const;
   template <class Put>

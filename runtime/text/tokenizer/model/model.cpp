@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kinds{"BPE", "Unigram", "WordPiece", "WordLevel"};
 
 /// Old files do not say the type of their model.
-std::size_t kind_of(const JsonPlace& place) {
+std::size_t kind_of(const JsonNode& place) {
   if (!place.is_object() || place.value().contains("type")) return read_kind(place, kinds);
   const auto& model = place.value();
   if (model.contains("merges")) return 0;
@@ -35,7 +35,7 @@ TokenId Model::unknown_token(const std::string& text) const {
   return *found;
 }
 
-std::unique_ptr<const Model> read_model(const JsonPlace& place) {
+std::unique_ptr<const Model> read_model(const JsonNode& place) {
   constexpr std::array readers{read_bpe, read_unigram, read_word_piece, read_word_level};
   return readers[kind_of(place)](place);
 }

@@ -37,11 +37,11 @@ class Model {
 };
 
 /// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_vocab], [tokenizer_merge], [tokenizer_dropout].
-std::unique_ptr<const Model> read_model(const JsonPlace& place);
+std::unique_ptr<const Model> read_model(const JsonNode& place);
 
-std::unique_ptr<const Model> read_bpe(const JsonPlace& place);
-std::unique_ptr<const Model> read_unigram(const JsonPlace& place);
-std::unique_ptr<const Model> read_word_piece(const JsonPlace& place);
-std::unique_ptr<const Model> read_word_level(const JsonPlace& place);
+std::unique_ptr<const Model> read_bpe(const JsonNode& place);
+std::unique_ptr<const Model> read_unigram(const JsonNode& place);
+std::unique_ptr<const Model> read_word_piece(const JsonNode& place);
+std::unique_ptr<const Model> read_word_level(const JsonNode& place);
 
 }  // namespace lathe::text

@@ -48,7 +48,7 @@ Bpe::Bpe(const Fields& fields)
   find_joints();
 }
 
-void Bpe::read_merges(const JsonPlace& place) {
+void Bpe::read_merges(const JsonNode& place) {
   if (!place.is_array()) place.fail("is not a list", label);
   const auto& all = place.value();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -68,7 +68,7 @@ void Bpe::read_merges(const JsonPlace& place) {
   }
 }
 
-void Bpe::set_merge(const JsonPlace& place, std::size_t index, std::string_view left, std::string_view right) {
+void Bpe::set_merge(const JsonNode& place, std::size_t index, std::string_view left, std::string_view right) {
   const auto find = [&](std::string_view text) {
     const auto id = tokens().find(text);
     if (!id) place.item(index).fail(fmt::format("{} is not in the vocabulary", quote(text)), label);
@@ -121,7 +121,7 @@ void Bpe::find_joints() {
   merged_ = {};
 }
 
-std::unique_ptr<const Model> read_bpe(const JsonPlace& place) {
+std::unique_ptr<const Model> read_bpe(const JsonNode& place) {
   return std::make_unique<Bpe>(
       Fields(place, {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                      "byte_fallback", "ignore_merges", "vocab", "merges"}));

@@ -14,7 +14,7 @@ constexpr std::string_view vocab_label = "tokenizer_vocab";
 
 }  // namespace
 
-TokenTable::TokenTable(const JsonPlace& place) {
+TokenTable::TokenTable(const JsonNode& place) {
   if (!place.is_object()) place.fail(fmt::format("is {}, not an object", place.value().type_name()), vocab_label);
   // Ids have gaps, but a table of them may not be much larger than what it holds.
   const std::size_t largest = 4 * place.value().size() + 65536;

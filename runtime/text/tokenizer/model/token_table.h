@@ -14,7 +14,7 @@ class TokenTable {
  public:
   TokenTable() = default;
   /// {token: id, ...}. UserError [tokenizer_vocab] for an id that is negative, occurs twice or leaves a large gap.
-  explicit TokenTable(const JsonPlace& place);
+  explicit TokenTable(const JsonNode& place);
 
   /// A token more, with the next id. Where the text occurs twice, it is found as the last.
   void push(std::string_view text);

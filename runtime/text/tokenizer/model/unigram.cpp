@@ -22,7 +22,7 @@ struct Scored {
   std::vector<double> scores;
 };
 
-Scored read_scored(const JsonPlace& place) {
+Scored read_scored(const JsonNode& place) {
   Scored read;
   if (!place.is_array()) place.fail("is not a list", "tokenizer_vocab");
   const auto& all = place.value();
@@ -132,7 +132,7 @@ class Unigram : public Model {
 
 }  // namespace
 
-std::unique_ptr<const Model> read_unigram(const JsonPlace& place) {
+std::unique_ptr<const Model> read_unigram(const JsonNode& place) {
   const Fields fields(place, {"unk_id", "vocab", "byte_fallback"});
   return std::make_unique<Unigram>(fields, read_scored(fields.get("vocab")));
 }

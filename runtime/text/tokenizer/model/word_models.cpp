@@ -69,12 +69,12 @@ class WordLevel : public Model {
 
 }  // namespace
 
-std::unique_ptr<const Model> read_word_piece(const JsonPlace& place) {
+std::unique_ptr<const Model> read_word_piece(const JsonNode& place) {
   return std::make_unique<WordPiece>(
       Fields(place, {"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"}));
 }
 
-std::unique_ptr<const Model> read_word_level(const JsonPlace& place) {
+std::unique_ptr<const Model> read_word_level(const JsonNode& place) {
   return std::make_unique<WordLevel>(Fields(place, {"unk_token", "vocab"}));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view label = "tokenizer_charsmap";
 
-std::string decode_base64(const JsonPlace& place) {
+std::string decode_base64(const JsonNode& place) {
   std::string bytes;
   std::uint32_t bits = 0;
   int count = 0;  // of bits that wait
@@ -105,7 +105,7 @@ std::size_t cluster_end(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-CharsMap::CharsMap(const JsonPlace& place) {
+CharsMap::CharsMap(const JsonNode& place) {
   const std::string bytes = decode_base64(place);
   if (bytes.size() < 4) place.fail("is too short for a character map", label);
   const std::size_t size = little_endian(bytes, 0);

@@ -15,7 +15,7 @@ namespace lathe::text {
 class CharsMap {
  public:
   /// A string in base64. UserError [tokenizer_charsmap].
-  explicit CharsMap(const JsonPlace& place);
+  explicit CharsMap(const JsonNode& place);
   CharsMap(const CharsMap&) = delete;
   CharsMap& operator=(const CharsMap&) = delete;
 

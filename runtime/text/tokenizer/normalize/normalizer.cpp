@@ -198,7 +198,7 @@ class ByteLevel : public Normalizer {
 class Sequence : public Normalizer {
  public:
   explicit Sequence(const Fields& fields) {
-    for (const JsonPlace& place : fields.get("normalizers").items()) parts_.push_back(read_normalizer(place));
+    for (const JsonNode& place : fields.get("normalizers").items()) parts_.push_back(read_normalizer(place));
   }
   AlignedText apply(AlignedText source, MatchMemory& memory) const override {
     AlignedText text = std::move(source);
@@ -216,7 +216,7 @@ constexpr std::string_view kinds[] = {"BertNormalizer", "ByteLevel", "Lowercase"
 
 }  // namespace
 
-std::unique_ptr<const Normalizer> read_normalizer(const JsonPlace& place) {
+std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
   const std::string_view kind = kinds[read_kind(place, kinds)];
   if (kind == "BertNormalizer")

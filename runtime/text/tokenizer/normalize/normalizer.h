@@ -16,6 +16,6 @@ class Normalizer {
 };
 
 /// UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex], [tokenizer_charsmap].
-std::unique_ptr<const Normalizer> read_normalizer(const JsonPlace& place);
+std::unique_ptr<const Normalizer> read_normalizer(const JsonNode& place);
 
 }  // namespace lathe::text

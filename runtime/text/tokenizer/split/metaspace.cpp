@@ -4,7 +4,7 @@
 
 namespace lathe::text {
 
-Metaspace::Metaspace(const JsonPlace& place) {
+Metaspace::Metaspace(const JsonNode& place) {
   static constexpr std::array<std::string_view, 3> schemes{"first", "never", "always"};
   const Fields fields(place, {"replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
   replacement = fields.get("replacement").character();

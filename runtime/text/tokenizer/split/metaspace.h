@@ -10,7 +10,7 @@ struct Metaspace {
 
   /// Reads both the old spelling, with add_prefix_space, and the new one, with prepend_scheme. UserError
   /// [tokenizer_field].
-  explicit Metaspace(const JsonPlace& place);
+  explicit Metaspace(const JsonNode& place);
 
   char32_t replacement = U'\u2581';
   Scheme scheme = Scheme::always;  ///< which words get the character in front

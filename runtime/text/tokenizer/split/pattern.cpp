@@ -2,14 +2,14 @@
 
 namespace lathe::text {
 
-Pattern::Pattern(const JsonPlace& place) {
+Pattern::Pattern(const JsonNode& place) {
   const Fields fields(place, {"String", "Regex"});
   if (const auto literal = fields.find("String")) {
     text_ = literal->string();
     if (text_.empty()) regex_.emplace("");
     return;
   }
-  const JsonPlace expression = fields.get("Regex");
+  const JsonNode expression = fields.get("Regex");
   at_place(expression, [&] { regex_.emplace(expression.string()); });
 }
 

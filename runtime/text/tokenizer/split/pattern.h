@@ -12,7 +12,7 @@ namespace lathe::text {
 class Pattern {
  public:
   /// {"String": text} or {"Regex": expression}. UserError [tokenizer_field], [tokenizer_regex].
-  explicit Pattern(const JsonPlace& place);
+  explicit Pattern(const JsonNode& place);
 
   /// The text, where the pattern is one that is not empty.
   const std::string* literal() const { return regex_ ? nullptr : &text_; }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 5> behaviors{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
                                                     "Contiguous"};
 
-SplitBehavior read_behavior(const JsonPlace& place) { return static_cast<SplitBehavior>(place.choice(behaviors)); }
+SplitBehavior read_behavior(const JsonNode& place) { return static_cast<SplitBehavior>(place.choice(behaviors)); }
 
 /// Finds each character for which `holds`.
 template <class Holds>
@@ -165,7 +165,7 @@ class ByteLevel : public PreTokenizer {
 /// Spaces become a visible character, which may also be put in front; words start with it.
 class MetaspaceSplit : public PreTokenizer {
  public:
-  explicit MetaspaceSplit(const JsonPlace& place) : metaspace_(place) {}
+  explicit MetaspaceSplit(const JsonNode& place) : metaspace_(place) {}
 
   void apply(Words& words, MatchMemory&) const override {
     const std::string mark = utf8(metaspace_.replacement);
@@ -194,7 +194,7 @@ class MetaspaceSplit : public PreTokenizer {
 class Sequence : public PreTokenizer {
  public:
   Sequence(const Fields& fields, bool model_takes_bytes) {
-    const std::vector<JsonPlace> places = fields.get("pretokenizers").items();
+    const std::vector<JsonNode> places = fields.get("pretokenizers").items();
     for (std::size_t i = 0; i < places.size(); ++i)
       parts_.push_back(read_pre_tokenizer(places[i], model_takes_bytes && i + 1 == places.size()));
   }
@@ -212,7 +212,7 @@ constexpr std::string_view kinds[] = {
 
 }  // namespace
 
-std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonPlace& place, bool model_takes_bytes) {
+std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonNode& place, bool model_takes_bytes) {
   const auto fields = [&](std::initializer_list<std::string_view> known) { return Fields(place, known); };
   const std::string_view kind = kinds[read_kind(place, kinds)];
   if (kind == "ByteLevel")

@@ -17,7 +17,7 @@ class PreTokenizer {
 
 /// `model_takes_bytes`: the model reads words of GPT-2's alphabet as bytes, so that the alphabet need not be written
 /// out where nothing else looks at it. UserError [tokenizer_kind], [tokenizer_field], [tokenizer_regex].
-std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonPlace& place, bool model_takes_bytes);
+std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonNode& place, bool model_takes_bytes);
 
 /// Words of one script each (UnicodeScripts).
 std::unique_ptr<const PreTokenizer> make_script_splitter();

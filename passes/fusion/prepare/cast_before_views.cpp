@@ -1,0 +1,93 @@
+#include "passes/fusion/prepare/cast_before_views.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/list.h"
+#include "passes/fusion/affine.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/rebuild.h"
+
+namespace lathe {
+
+using namespace ir;
+
+namespace {
+
+class Narrower {
+ public:
+  explicit Narrower(const Graph& graph)
+      : graph_(graph), users_(graph.users()), wanted_(graph.nodes.size()), narrow_(graph.nodes.size()) {
+    std::vector<bool> kept(graph.nodes.size(), false);
+    for (const ValueId id : graph.results()) kept[at(id)] = true;
+    for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i) {
+      const ValueId id{i};
+      if (graph[id].type.dtype == f32 && !kept[at(id)]) wanted_[at(id)] = wanted_by_all(id);
+    }
+  }
+
+  Graph run() {
+    bool any = false;
+    for (const ValueId id : all_values(graph_)) any = any || is_root(id);
+    if (!any) return graph_;
+    GraphBuilder builder(graph_.name);
+    Rebuilder to(builder, graph_);
+    for (const ValueId id : all_values(graph_)) {
+      const Node& node = graph_[id];
+      const GraphBuilder::At here(builder, node.loc);
+      const std::optional<Value>& operand = node.operands.empty() ? none_ : narrow_[at(node.operands[0])];
+      if (operand && is_alias(node)) {
+        std::vector<Value> operands = to.operands(node);
+        operands[0] = *operand;
+        narrow_[at(id)] = builder.add(*node.op, operands, node.attrs);
+      } else if (operand) {
+        to.set(id, *operand);  // a cast
+        continue;
+      }
+      to.set(id, to.copy(node));
+      if (is_root(id)) narrow_[at(id)] = cast(to[id], *wanted_[at(id)]);
+    }
+    to.close();
+    return dce(builder.finish());
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  /// The dtype that a reader casts the value to, behind views of it.
+  std::optional<DType> wanted_by(ValueId reader) const {
+    const Node& node = graph_[reader];
+    if (is_alias(node)) return wanted_[at(reader)];
+    const bool narrows = node.op == &ops::cast && (node.type.dtype == bf16 || node.type.dtype == f16);
+    return narrows ? std::optional(node.type.dtype) : std::nullopt;
+  }
+
+  std::optional<DType> wanted_by_all(ValueId id) const {
+    const std::vector<ValueId>& users = users_[at(id)];
+    if (users.empty()) return std::nullopt;
+    const std::optional<DType> first = wanted_by(users.front());
+    const auto same = [&](ValueId user) { return wanted_by(user) == first; };
+    return std::all_of(users.begin(), users.end(), same) ? first : std::nullopt;
+  }
+
+  /// A computed value that is cast behind a view.
+  bool is_root(ValueId id) const {
+    const Node& node = graph_[id];
+    const std::vector<ValueId>& users = users_[at(id)];
+    return wanted_[at(id)] && !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant &&
+           std::any_of(users.begin(), users.end(), [this](ValueId user) { return is_alias(graph_[user]); });
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  std::vector<std::optional<DType>> wanted_;  ///< what all that reads a value casts it to
+  std::vector<std::optional<Value>> narrow_;  ///< of a root and its views, new
+  const std::optional<Value> none_;
+};
+
+}  // namespace
+
+Graph cast_before_views(const Graph& graph) { return Narrower(graph).run(); }
+
+}  // namespace lathe

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "passes/lowering/elementwise/elementwise_program.h"
+
+namespace lathe {
+
+/// Appends instructions to an elementwise program, each once: one that equals another is that one.
+class ElementwiseBuilder {
+ public:
+  explicit ElementwiseBuilder(Shape domain) { program_.domain = std::move(domain); }
+
+  /// Sums over rows alone are never shared: each has sums of its own, also where two nodes add up the same.
+  int emit(ElementwiseInstruction instruction);
+  int constant(double value, DType dtype);
+  int scalar(ScalarOp op, DType dtype, std::vector<int> args, ir::ValueId node);
+
+  ElementwiseProgram& program() { return program_; }
+
+ private:
+  ElementwiseProgram program_;
+  std::unordered_multimap<std::size_t, int> known_;  ///< instructions by hash
+};
+
+}  // namespace lathe

@@ -1,0 +1,280 @@
+#include "passes/lowering/elementwise/elementwise_emitter.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "passes/lowering/attention/softmax_divisor.h"
+#include "passes/lowering/elementwise/philox_emitter.h"
+
+namespace lathe {
+
+using Kind = ElementwiseInstruction::Kind;
+
+DType compute_type(DType dtype) {
+  if (is_byte(dtype)) return i32;
+  return dtype == bf16 || dtype == f16 ? f32 : dtype;
+}
+
+kernel::Value rounded(kernel::Builder& b, kernel::Value value, DType dtype) {
+  const DType compute = compute_type(dtype);
+  return compute == dtype ? value : b.cast(b.cast(value, dtype), compute);
+}
+
+namespace {
+/// Either mask may be empty, which means true.
+kernel::Value both(kernel::Value a, kernel::Value b) {
+  if (a.id == kernel::none) return b;
+  if (b.id == kernel::none) return a;
+  return a && b;
+}
+
+/// The mask that an access needs: that of the lanes where it varies along them, and always that of a single lane.
+kernel::Value lane_mask(const LoopIndices::Position& at, const ElementwiseEmitter::Scope& scope) {
+  const bool varies = at.vector || !at.stride.is(0);
+  return varies || scope.indices.lanes() == 1 ? scope.mask : kernel::Value{};
+}
+
+/// a / b rounded as a division is, where 0 <= a <= 1 <= b or either is NaN (a below 2^-100: to a unit in the last
+/// indices). What depends on b alone leaves a loop over a; with fma the remainder of a times the reciprocal is exact,
+/// and makes up for what its rounding lost (Markstein, IBM J. Res. Dev. 34, 1990). A division of 16 lanes takes 16
+/// cycles on Intel's cores.
+kernel::Value divided_by_row_value(kernel::Builder& b, kernel::Value dividend, kernel::Value divisor) {
+  const kernel::Value reciprocal = b.constant(f32, 1) / divisor;
+  const kernel::Value quotient = dividend * reciprocal;
+  const kernel::Value remainder = b.fma(b.apply(ScalarOp::neg, {quotient}), divisor, dividend);
+  return b.fma(remainder, reciprocal, quotient);
+}
+
+/// Of an instruction that is computed when its args are there, the first that is not.
+std::optional<int> first_missing_arg(const ElementwiseInstruction& i, const ElementwiseEmitter::Scope& scope) {
+  const bool waits = i.kind == Kind::scalar || i.kind == Kind::checked || i.kind == Kind::gather ||
+                     i.kind == Kind::row_sum || i.kind == Kind::random;
+  if (!waits) return std::nullopt;
+  const auto missing = std::find_if(i.args.begin(), i.args.end(), [&](int arg) { return !scope.find(arg); });
+  return missing == i.args.end() ? std::nullopt : std::optional(*missing);
+}
+
+/// Vectors this long come with fma, which others would have to call.
+bool has_fma(kernel::Value vector) { return vector.type.scalar == f32 && vector.type.lanes >= 8; }
+}  // namespace
+
+std::optional<kernel::Value> ElementwiseEmitter::Scope::find(int instruction) const {
+  if (const auto at = values_.find(instruction); at != values_.end()) return at->second;
+  return outer ? outer->find(instruction) : std::nullopt;
+}
+
+kernel::Value ElementwiseEmitter::emit(int instruction, Scope& scope) {
+  std::vector<int> open = {instruction};
+  while (true) {
+    const int i = open.back();
+    if (const auto known = scope.find(i)) {
+      open.pop_back();
+      if (open.empty()) return *known;
+    } else if (const auto arg = first_missing_arg(program_[i], scope)) {
+      open.push_back(*arg);
+    } else {
+      scope.bind(i, compute(program_[i], scope));
+    }
+  }
+}
+
+void ElementwiseEmitter::hoist(Scope& scope, std::uint64_t varying) {
+  std::vector<bool> waits;
+  for (int i = 0; i < program_.size(); ++i) {
+    const ElementwiseInstruction& in = program_[i];
+    waits.push_back(
+        in.kind == Kind::reduce || in.kind == Kind::column || in.kind == Kind::accumulator ||
+        std::any_of(in.args.begin(), in.args.end(), [&](int a) { return bool(waits[static_cast<std::size_t>(a)]); }));
+    if (!waits.back() && (program_.depends[static_cast<std::size_t>(i)] & varying) == 0) emit(i, scope);
+  }
+}
+
+kernel::Value ElementwiseEmitter::compute(const ElementwiseInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  switch (i.kind) {
+    case Kind::constant: return b.constant(compute_type(i.dtype), i.value);
+    case Kind::index: return scope.indices.value(i.form);
+    case Kind::in_bounds: {
+      const kernel::Value at = scope.indices.value(i.form);
+      return b.index(0) <= at && at < context_.dim(i.size);
+    }
+    case Kind::load: return load(i, scope);
+    case Kind::checked: return check_index(i, scope), emit(i.args[0], scope);
+    case Kind::gather: return gather(i, scope);
+    case Kind::row_sum: return row_sum(i, scope);
+    case Kind::random: return random(i, scope);
+    case Kind::scalar: return scalar(i, scope);
+    case Kind::reduce:
+    case Kind::column:
+    case Kind::accumulator: break;
+  }
+  throw InternalError("a reduction or accumulator was read before it was bound");
+}
+
+kernel::Value ElementwiseEmitter::load_at(kernel::Buffer buffer, const LoopIndices::Position& at, int lanes,
+                                          kernel::Value mask) {
+  kernel::Builder& b = context_.builder;
+  kernel::Value value;
+  if (at.vector) {
+    value = b.gather(buffer, *at.vector, mask);
+  } else if (at.stride.is(0) || lanes == 1) {
+    if (mask && mask.type.lanes > 1) mask = b.reduce(ScalarOp::logical_or, mask);
+    value = b.load(buffer, at.base, 1, mask);
+  } else if (at.stride.is(1)) {
+    value = b.load(buffer, at.base, lanes, mask);
+  } else {
+    value = b.load_strided(buffer, at.base, context_.dim(at.stride), lanes, mask);
+  }
+  return b.cast(value, compute_type(buffer.dtype));
+}
+
+kernel::Value ElementwiseEmitter::load(const ElementwiseInstruction& i, Scope& scope) {
+  const LoopIndices::Position at = scope.indices.position(i.form);
+  kernel::Value mask = lane_mask(at, scope);
+  if (!i.args.empty()) mask = both(mask, emit(i.args[0], scope));
+  return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.indices.lanes(), mask);
+}
+
+/// Raises an error unless args[0] is in [0, size) wherever it is wanted; tells where it is both.
+kernel::Value ElementwiseEmitter::check_index(const ElementwiseInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  const kernel::Value index = emit(i.args[0], scope);
+  kernel::Value wanted = index.type.lanes > 1 || scope.indices.lanes() == 1 ? scope.mask : kernel::Value{};
+  if (i.args.size() > 1) wanted = both(wanted, emit(i.args[1], scope));
+  const kernel::Value inside = b.index(0) <= index && index < context_.dim(i.size);
+  const kernel::Value fine = wanted ? inside || kernel::logical_not(wanted) : inside;
+  const std::int64_t code = context_.check_code(fmt::format("an index is not in [0, {})", i.size.to_string()));
+  b.check(fine.type.lanes > 1 ? b.reduce(ScalarOp::logical_and, fine) : fine, code);
+  return both(inside, wanted);
+}
+
+LoopIndices::Position ElementwiseEmitter::further(LoopIndices::Position at, kernel::Value offset, const Linear& form,
+                                                  Scope& scope) {
+  if (offset.type.lanes > 1) {
+    const kernel::Value here = at.vector ? *at.vector : scope.indices.value(form);
+    at.vector = here + offset;
+  } else if (at.vector) {
+    at.vector = *at.vector + offset;
+  } else {
+    at.base = at.base + offset;
+  }
+  return at;
+}
+
+kernel::Value ElementwiseEmitter::gather(const ElementwiseInstruction& i, Scope& scope) {
+  const kernel::Value wanted = check_index(i, scope), row = emit(i.args[0], scope);
+  const kernel::Value offset = row * context_.dim(i.stride);
+  const LoopIndices::Position at = further(scope.indices.position(i.form), offset, i.form, scope);
+  const kernel::Value mask = both(lane_mask(at, scope), wanted);
+  return load_at(context_.buffer(buffer_of_(i.buffer)), at, scope.indices.lanes(), mask);
+}
+
+/// One row's updates in their order; where lanes are of several rows, as far as the longest list goes.
+kernel::Value ElementwiseEmitter::row_sum(const ElementwiseInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  const kernel::Buffer positions = context_.buffer(buffer_of_(i.node)),
+                       updates = context_.buffer(buffer_of_(i.buffer));
+  const kernel::Value first = emit(i.args[0], scope), last = emit(i.args[1], scope);
+  const kernel::Value order = context_.dim(i.size), stride = context_.dim(i.stride);
+  const LoopIndices::Position start = scope.indices.position(i.form);
+  const bool rows = first.type.lanes > 1;
+  const int lanes = scope.indices.lanes();
+  const kernel::Var sum = b.var(b.constant(compute_type(i.dtype), 0, lanes));
+  const auto add = [&](kernel::Value listed, kernel::Value inside) {
+    const kernel::Value t = rows ? b.gather(positions, order + listed, inside) : b.load(positions, order + listed);
+    const LoopIndices::Position at = further(start, t * stride, i.form, scope);
+    const kernel::Value update = load_at(updates, at, lanes, both(lane_mask(at, scope), inside));
+    const kernel::Value next = rounded(b, b.get(sum) + b.broadcast(update, lanes), i.dtype);
+    b.set(sum, inside ? b.select(inside, next, b.get(sum)) : next);
+  };
+  if (rows)
+    b.for_loop(0, b.reduce(ScalarOp::max, last - first), 1,
+               [&](kernel::Value n) { add(first + n, first + n < last); });
+  else
+    b.for_loop(first, last, 1, [&](kernel::Value listed) { add(listed, {}); });
+  return b.get(sum);
+}
+
+kernel::Value ElementwiseEmitter::random(const ElementwiseInstruction& i, Scope& scope) {
+  const kernel::Value seed = emit(i.args[0], scope), step = emit(i.args[1], scope);
+  // An argument, so that layers that draw from streams of their own share code.
+  const kernel::Value salt = context_.argument(stream_salt(i.stream));
+  const kernel::Value number = i.args.size() > 2 ? emit(i.args[2], scope) : scope.indices.value(i.form);
+  kernel::Builder& b = context_.builder;
+  return rounded(b, emit_uniform(b, seed, step, salt, number, i.dtype), i.dtype);
+}
+
+kernel::Value ElementwiseEmitter::scalar(const ElementwiseInstruction& i, Scope& scope) {
+  kernel::Builder& b = context_.builder;
+  std::vector<kernel::Value> args;
+  for (const int arg : i.args) args.push_back(emit(arg, scope));
+  if (i.op == ScalarOp::cast) {
+    // Floats saturate at the ends of the dtype itself.
+    if (is_byte(i.dtype)) return b.cast(b.cast(args[0], i.dtype), compute_type(i.dtype));
+    const kernel::Value value = b.cast(args[0], compute_type(i.dtype));
+    return rounded(b, value, i.dtype);
+  }
+  const bool corrects = is_softmax_weight(program_, i) && has_fma(args[0]);
+  const kernel::Value value = corrects ? divided_by_row_value(b, args[0], args[1]) : b.apply(i.op, std::move(args));
+  return i.dtype == boolean || i.op == ScalarOp::select ? value : rounded(b, value, i.dtype);
+}
+
+void ElementwiseEmitter::store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope) {
+  store(node, dtype, form, value, scope, false);
+}
+
+void ElementwiseEmitter::stream(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value,
+                                Scope& scope) {
+  store(node, dtype, form, value, scope, true);
+}
+
+void ElementwiseEmitter::store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope,
+                               bool streams) {
+  kernel::Builder& b = context_.builder;
+  if (compute_type(dtype) != dtype) value = b.cast(value, dtype);
+  const kernel::Buffer buffer = context_.buffer(buffer_of_(node));
+  const LoopIndices::Position at = scope.indices.position(form);
+  const int lanes = scope.indices.lanes();
+  if (at.vector) {
+    b.scatter(buffer, *at.vector, b.broadcast(value, lanes), scope.mask);
+  } else if (lanes == 1 || at.stride.is(0)) {
+    // One element for all lanes, of which the first exists where any does.
+    const auto first = [&](kernel::Value v) { return v && v.type.lanes > 1 ? b.extract(v, 0) : v; };
+    b.store(buffer, at.base, first(value), first(scope.mask));
+  } else if (at.stride.is(1) && streams && !scope.mask) {
+    b.stream(buffer, at.base, b.broadcast(value, lanes));
+  } else if (at.stride.is(1)) {
+    b.store(buffer, at.base, b.broadcast(value, lanes), scope.mask);
+  } else {
+    b.store_strided(buffer, at.base, context_.dim(at.stride), b.broadcast(value, lanes), scope.mask);
+  }
+}
+
+void ElementwiseEmitter::store_all(Scope& scope) {
+  for (const ElementwiseStore& s : program_.stores) emit(s.value, scope);
+  for (const ElementwiseStore& s : program_.stores)
+    store(s.node, program_[s.value].dtype, s.form, emit(s.value, scope), scope);
+}
+
+void ElementwiseEmitter::prefetch(ir::ValueId node, const Linear& form, Scope& scope) {
+  const LoopIndices::Position at = scope.indices.position(form);
+  if (!at.vector && at.stride.is(1)) context_.builder.prefetch(context_.buffer(buffer_of_(node)), at.base);
+}
+
+void ElementwiseEmitter::prefetch(int instruction, Scope& scope) {
+  const ElementwiseInstruction& i = program_[instruction];
+  if (i.kind == Kind::load) return prefetch(i.buffer, i.form, scope);
+  LATHE_ASSERT(i.kind == Kind::gather);
+  const LoopIndices::Position at = scope.indices.position(i.form);
+  const kernel::Value row = emit(i.args[0], scope);
+  if (at.vector || !at.stride.is(1) || row.type.lanes > 1) return;
+  context_.builder.prefetch(context_.buffer(buffer_of_(i.buffer)), at.base + row * context_.dim(i.stride));
+}
+
+kernel::Value ElementwiseEmitter::reload(ir::ValueId node, const Linear& form, Scope& scope) {
+  const LoopIndices::Position at = scope.indices.position(form);
+  return load_at(context_.buffer(buffer_of_(node)), at, scope.indices.lanes(), scope.mask);
+}
+
+}  // namespace lathe

@@ -1,0 +1,131 @@
+#include "passes/lowering/elementwise/loop_indices.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace lathe {
+
+namespace {
+
+const Dim& coefficient(const Linear& form, int dim) { return form.coefficients[static_cast<std::size_t>(dim)]; }
+
+/// The stride of the innermost dim whose size is not 1: the stride of the merged group.
+Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
+  for (const int d : std::views::reverse(dims))
+    if (!domain[d].is(1)) return coefficient(form, d);
+  return Dim(0);
+}
+
+}  // namespace
+
+int LoopIndices::lanes() const {
+  int most = 1;
+  for (const IndexGroup& group : groups_) most = std::max(most, group.lanes);
+  return most;
+}
+
+bool LoopIndices::merges(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
+  std::optional<Dim> expected;
+  for (const int d : std::views::reverse(dims)) {
+    if (domain[d].is(1)) continue;
+    const Dim& stride = coefficient(form, d);
+    if (expected && stride != *expected) return false;
+    expected = stride * domain[d].unnamed();
+  }
+  return true;
+}
+
+/// Whether all lanes differ in the index along the last dim of the group alone: it is known to begin at a multiple of
+/// the lanes, which that dim's size is too.
+bool LoopIndices::stay_in_one_run(const IndexGroup& group) const {
+  const auto size = domain_[group.dims.back()].value();
+  return size && *size % group.lanes == 0 && context_.builder.divisor(group.base) % group.lanes == 0;
+}
+
+/// The index along dim number `which` of a group: (base / product of the inner sizes) % its size. Of its lanes, or of
+/// lane 0.
+kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool of_lanes) {
+  const auto key = std::make_tuple(group, which, of_lanes);
+  if (const auto at = components_.find(key); at != components_.end()) return at->second;
+  const IndexGroup& g = groups_[group];
+  kernel::Value index = g.lanes > 1 && of_lanes ? context_.builder.ramp(g.base, g.lanes) : g.base;
+  Dim inner(1);
+  for (std::size_t i = which + 1; i < g.dims.size(); ++i) inner = inner * domain_[g.dims[i]].unnamed();
+  if (!inner.is(1)) index = index / context_.dim(inner);
+  bool outermost = true;
+  for (std::size_t i = 0; i < which; ++i) outermost = outermost && domain_[g.dims[i]].is(1);
+  if (!outermost) index = index % context_.dim(domain_[g.dims[which]]);
+  components_.emplace(key, index);
+  return index;
+}
+
+/// Whether a form shows one of many equal parts of a larger value: one that begins beyond all that it spans, or one
+/// of the parts of each row, such as a step of time in each sequence of a batch.
+bool LoopIndices::is_one_of_many(const Linear& form) const {
+  constexpr std::int64_t many = 8;
+  const std::int64_t start = form.offset.value().value_or(0);
+  Dim span(0);                    // of the dims that stay inside a part
+  std::optional<Dim> other_rows;  // the least stride of the others, known ones first
+  for (int d = 0; d < domain_.rank(); ++d) {
+    const Dim& stride = coefficient(form, d);
+    if (stride.is(0) || domain_[d].is(1)) continue;
+    const auto step = stride.value(), size = domain_[d].value();
+    if (step && *step < 0) return false;
+    if (step && *step <= start) {
+      if (!size) return false;
+      span = span + stride.unnamed() * (domain_[d].unnamed() - Dim(1));
+    } else if (!other_rows || (step && *step < other_rows->value().value_or(*step + 1))) {
+      other_rows = stride;
+    }
+  }
+  const std::int64_t reach = *span.value();
+  const auto rows = other_rows ? other_rows->value() : std::nullopt;
+  return reach > 0 && start > reach && (!rows || *rows / many > reach);
+}
+
+/// Where a form begins: an argument for one of many parts, so that all share code.
+kernel::Value LoopIndices::offset(const Linear& form) {
+  return is_one_of_many(form) ? context_.argument(*form.offset.value()) : context_.dim(form.offset);
+}
+
+LoopIndices::Position LoopIndices::position(const Linear& form) {
+  Position p{.base = offset(form), .stride = Dim(0), .vector = {}};
+  std::optional<kernel::Value> vector;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const IndexGroup& group = groups_[g];
+    if (merges(form, group.dims, domain_)) {
+      const Dim stride = merged_stride(form, group.dims, domain_);
+      if (stride.is(0)) continue;
+      p.base = p.base + group.base * context_.dim(stride);
+      if (group.lanes > 1) p.stride = stride;
+      continue;
+    }
+    const bool in_one_run = group.lanes > 1 && stay_in_one_run(group);
+    for (std::size_t i = 0; i < group.dims.size(); ++i) {
+      const Dim& stride = coefficient(form, group.dims[i]);
+      if (stride.is(0) || domain_[group.dims[i]].is(1)) continue;
+      const bool lanes_differ = group.lanes > 1 && !in_one_run;
+      const kernel::Value part = component(g, i, lanes_differ) * context_.dim(stride);
+      if (in_one_run && i + 1 == group.dims.size()) p.stride = stride;
+      if (lanes_differ) {
+        vector = vector ? *vector + part : part;
+      } else {
+        p.base = p.base + part;
+      }
+    }
+  }
+  if (vector) {
+    LATHE_ASSERT(p.stride.is(0));
+    p.vector = *vector + p.base;
+  }
+  return p;
+}
+
+kernel::Value LoopIndices::value(const Linear& form) {
+  const Position p = position(form);
+  if (p.vector) return *p.vector;
+  if (p.stride.is(0)) return p.base;
+  return context_.builder.ramp(p.base, lanes(), context_.dim(p.stride));
+}
+
+}  // namespace lathe

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "passes/lowering/elementwise/elementwise_program.h"
+#include "passes/lowering/kernel_context.h"
+
+namespace lathe {
+
+/// Some adjacent domain dims run by one loop index: row-major over their sizes. At most one group of a indices runs
+/// along the lanes of a vector.
+struct IndexGroup {
+  std::vector<int> dims;
+  kernel::Value base;  ///< i64 scalar: the index of lane 0
+  int lanes = 1;       ///< consecutive indices
+};
+
+/// A position in the domain: where a linear form is evaluated.
+class LoopIndices {
+ public:
+  LoopIndices(KernelContext& context, const Shape& domain, std::vector<IndexGroup> groups)
+      : context_(context), domain_(domain), groups_(std::move(groups)) {}
+
+  /// A linear form here: `base + lane * stride`, or a vector of positions where the dims of the lane group do not
+  /// merge into one stride.
+  struct Position {
+    kernel::Value base;
+    Dim stride = 0;                       ///< of the lanes
+    std::optional<kernel::Value> vector;  ///< i64, one a lane, instead of base and stride
+  };
+  Position position(const Linear& form);
+  /// The same as one value: a scalar where it does not vary along the lanes, else a vector.
+  kernel::Value value(const Linear& form);
+  int lanes() const;
+
+  /// Whether stepping through the dims in row-major order steps the form by one fixed stride.
+  static bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);
+
+ private:
+  bool stay_in_one_run(const IndexGroup& group) const;
+  kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
+  bool is_one_of_many(const Linear& form) const;
+  kernel::Value offset(const Linear& form);
+  KernelContext& context_;
+  const Shape& domain_;
+  std::vector<IndexGroup> groups_;
+  std::map<std::tuple<std::size_t, std::size_t, bool>, kernel::Value> components_;
+};
+
+}  // namespace lathe

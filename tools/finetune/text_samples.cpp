@@ -1,0 +1,31 @@
+#include "tools/finetune/text_samples.h"
+
+#include "frontend/generation/generator.h"
+
+namespace lathe::tools {
+
+Samples::Samples(const pretrained::AdaptedModel& model, const SampleSettings& settings, std::uint64_t seed)
+    : tokenizer_(Tokenizer::load(model.text_folder)),
+      how_(load_generation_options(model.text_folder, model.model.folder)) {
+  how_.max_new_tokens = settings.tokens;
+  how_.seed = seed;
+  if (settings.chat) {
+    const ChatTemplates templates = ChatTemplates::load(model.text_folder);
+    for (const std::string& prompt : settings.prompts)
+      prompts_.push_back(chat_tokens(templates.get(), tokenizer_, {{"user", prompt}}));
+    return;
+  }
+  for (const std::string& prompt : settings.prompts) prompts_.push_back(prompt_tokens(tokenizer_, prompt));
+}
+
+std::vector<std::string> Samples::write(const pretrained::Pretrained& model,
+                                        const SequenceModelOptions& options) const {
+  CachedLm lm(*model.model, model.weights, options);
+  Generation generation(lm, tokenizer_, prompts_, how_);
+  generation.run();
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < generation.size(); ++i) texts.push_back(generation.text(i));
+  return texts;
+}
+
+}  // namespace lathe::tools
