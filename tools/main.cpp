@@ -80,7 +80,7 @@ int report() noexcept {
 
 int main(int argc, char** argv) {
   std::set_terminate(end_at_once);
-  lathe::set_out_of_memory_handler(end_out_of_memory);
+  lathe::codegen::set_out_of_memory_handler(end_out_of_memory);
   lathe::tools::prepare_streams();
   int status = 0;
   try {

@@ -150,7 +150,7 @@ class Emitter {
     line("const {} {} = {};", indices_.type(s.value), known.text, e.text);
   }
 
-  /// In 32 bits where all indices that it takes and gives are int32; else in 64.
+  /// In 32 bits where all indices that it takes and gives fit; else in 64.
   Expression compute(ValueId id) {
     const Instruction& in = info(id);
     if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};

@@ -17,7 +17,7 @@ namespace lathe::cuda {
 ///       ...
 ///
 /// Parameters are the kernel's buffers, its dims, and the status word of `check`. It is launched with mapping_of's
-/// threads and grid_of's blocks; pointers are multiples of 16. With int32 indices it is for dims of which
+/// threads and grid_of's blocks; pointers are multiples of 16. With 32-bit indices it is for dims of which
 /// int32_suffices() is true. Throws InternalError with mapping_of's labels.
 std::string emit(const kernel::Kernel& kernel, Indices indices = Indices::int32);
 

@@ -23,7 +23,7 @@ class IndexText {
   std::string type(kernel::ValueId id) const;
   std::string var_type(kernel::VarId id) const;
 
-  /// Whether all that an instruction takes and gives is int32: then it is computed in 32 bits.
+  /// Whether all that an instruction takes and gives is 32 bits wide: then it is computed in 32 bits.
   bool computes_in_int32(kernel::ValueId id) const;
   /// A constant or a dim of that name.
   Expression constant(kernel::ValueId id) const;

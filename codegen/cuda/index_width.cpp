@@ -51,7 +51,7 @@ std::vector<bool> run_once(const kernel::Kernel& kernel) {
   return once;
 }
 
-/// Whether whatever is fits_int32 in `a` is so in `b`.
+/// Whether whatever fits 32 bits in `a` does so in `b`.
 bool implies(const std::vector<bool>& a, const std::vector<bool>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](bool x, bool y) { return !x || y; });
 }

@@ -9,8 +9,8 @@
 namespace lathe::cuda {
 
 /// How the text of a kernel computes indices: those that may be beyond 32 bits in 64, all others in 32, where a
-/// division takes a third of the time and a value one register. `int64`: whatever the dims are. `int32`: whatever is
-/// int32 for small dims, which suffices for most sizes that occur; int32_suffices() tells.
+/// division takes a third of the time and a value one register. `int64`: whatever the dims are. `int32`: whatever
+/// fits 32 bits for small dims, which suffices for most sizes that occur; int32_suffices() tells.
 enum class Indices : std::uint8_t { int32, int64 };
 
 /// What is computed in 32 bits, of what is i64 in the kernel; and by value that is the index of a loop, whether that

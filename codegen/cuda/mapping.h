@@ -46,7 +46,7 @@ struct MappedTensor {
 };
 std::vector<MappedTensor> mapped_tensors(const kernel::Kernel& kernel, std::span<const std::int64_t> dims);
 
-/// Bytes that the place of a buffer in shared memory is a multiple of: those of tiles, or 16.
+/// Bytes that the offset of a buffer in shared memory is a multiple of: those of tiles, or 16.
 int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
 /// Where `bytes` of shared memory begin if `used` are taken, which then counts them.
 std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment);

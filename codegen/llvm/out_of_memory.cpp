@@ -4,7 +4,7 @@
 
 #include <new>
 
-namespace lathe {
+namespace lathe::codegen {
 
 void set_out_of_memory_handler(void (*handler)()) {
   const auto call = [](void* data, const char*, bool) { reinterpret_cast<void (*)()>(data)(); };
@@ -13,4 +13,4 @@ void set_out_of_memory_handler(void (*handler)()) {
   std::set_new_handler(handler);
 }
 
-}  // namespace lathe
+}  // namespace lathe::codegen

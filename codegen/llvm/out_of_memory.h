@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lathe {
+namespace lathe::codegen {
 
 /// LLVM does not tell its caller that memory is exhausted: it aborts the process, or is left broken by a bad_alloc,
 /// since its code has no clean-up for exceptions. From here on whatever in the process finds no memory, by operator
@@ -8,4 +8,4 @@ namespace lathe {
 /// program that it is part of.
 void set_out_of_memory_handler(void (*handler)());
 
-}  // namespace lathe
+}  // namespace lathe::codegen

@@ -111,7 +111,7 @@ struct GradientText {
 
 std::string_view precision_text(MixedPrecision precision) {
   switch (precision) {
-    case MixedPrecision::low_precision: return "narrow (bf16 or f16)";
+    case MixedPrecision::low_precision: return "low precision (bf16 or f16)";
     case MixedPrecision::f32: return "f32";
     case MixedPrecision::follow: return "as its operands";
     case MixedPrecision::expansion: return "as the ops of its expansion";

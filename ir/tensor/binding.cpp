@@ -51,7 +51,7 @@ void check_names(const Graph& graph, const std::map<std::string, ArgumentShape>&
                       "argument_missing", fmt::format("it is {}", graph[id].type.to_string()));
 }
 
-/// Every sized, after dtypes, ranks and sizes that are numbers have been checked.
+/// Every dim with its size, after dtypes, ranks and sizes that are numbers have been checked.
 std::vector<SizedDim> sized_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments) {
   std::vector<SizedDim> sized;
   for (const ValueId id : graph.arguments()) {
@@ -82,7 +82,7 @@ class Solver {
     for (const auto& [name, value] : given) found_in_[name] = "the caller's bindings";
   }
 
-  /// Uses a sized that has one open dim, or none; false where it has more.
+  /// Uses a size whose dim has one open name, or none; false where it has more.
   bool use(const SizedDim& sized) {
     std::vector<std::string> open;
     for (const std::string& name : sized.declared().unknowns())

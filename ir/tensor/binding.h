@@ -19,7 +19,7 @@ struct ArgumentShape {
 /// n_seq where nothing else does. UserErrors, each naming the argument:
 ///   [argument_missing], [argument_unknown], [argument_dtype], [argument_rank],
 ///   [argument_shape] a size differs from the number in the signature,
-///   [dim_conflict]   two sized disagree on a dim; both are named,
+///   [dim_conflict]   two sizes disagree on a dim; both are named,
 ///   [dim_unbound]    no argument tells the size of a dim.
 /// Then evaluates every DimCheck of the graph (see check_dims).
 DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentShape>& arguments,

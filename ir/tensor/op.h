@@ -164,7 +164,7 @@ struct Sharding : std::variant<ByOrder, DimRule, Replicated> {
 
 struct Custom {
   CustomKind kind;
-  /// Operands and result are held f32: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
+  /// Operands and result are held wide: floats as f64, integers as i64, complex as c128, boolean as it is. Dims in
   /// the node's attributes are numbers: the caller has bound them.
   HostTensor (*reference)(const Node& node, std::span<const HostTensor* const> operands,
                           const std::vector<std::int64_t>& sizes);  ///< sizes: the result's shape
@@ -213,8 +213,8 @@ struct Gradient : std::variant<GradientRule, FromExpansion, NotDifferentiable> {
 enum class MixedPrecision : std::uint8_t {
   low_precision,  ///< bf16 or f16: products, which have the speed of it and accumulate in f32
   f32,            ///< f32: sums, norms, softmax, losses, and functions that overflow or magnify rounding
-  follow,         ///< what its operands are: low_precision where all of them are, f32 where one of them is
-  expansion,  ///< as the ops of its expansion: f32 where one of them is, else low_precision where one is, else follow
+  follow,         ///< what its operands are: low precision where all of them are, f32 where one of them is
+  expansion,  ///< as the ops of its expansion: f32 where one of them is, else low precision where one is, else follow
 };
 
 // --------------------------------------------------------------------------------------------------------- records

@@ -29,7 +29,7 @@ std::string_view words(KernelRole role) {
     case KernelRole::attention_bounds: return "attention bounds";
     case KernelRole::attention_rows: return "attention rows";
     case KernelRole::attention_columns: return "attention columns";
-    case KernelRole::attention_outer_reductions: return "attention outer sums";
+    case KernelRole::attention_outer_reductions: return "attention outer reductions";
     case KernelRole::copy_rows: return "copy rows";
     case KernelRole::copy: return "copy";
     case KernelRole::fold_ranks: return "fold of processes";

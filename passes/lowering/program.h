@@ -104,7 +104,7 @@ struct RecomputedKind {
   std::int64_t bytes_together = 0;  ///< that the whole program takes once this kind, and those before it, are
 };
 
-/// A graph transposed into kernels: what an executable runs.
+/// A graph turned into kernels: what an executable runs.
 struct Program {
   std::string name;
   int regions = 0;                      ///< fused regions of the graph

@@ -27,7 +27,7 @@ class Skyline {
   }
   const Segment& operator[](std::size_t i) const { return segments_[i]; }
 
-  /// Levels a segment with its lower neighbour. The last place has none.
+  /// Levels a segment with its lower neighbour. The last segment has none.
   void raise(std::size_t i) {
     constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
     const std::int64_t left = i > 0 ? segments_[i - 1].height : none;

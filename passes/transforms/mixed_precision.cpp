@@ -63,7 +63,7 @@ class Mixer {
     return any ? low_precision_ : f32;
   }
 
-  /// Whether a finite number is written there that the low_precision dtype cannot hold.
+  /// Whether a finite number is written there that the low-precision dtype cannot hold.
   bool holds_too_large(const Attributes& attrs) const {
     const auto too_large = [&](double x) { return std::isfinite(x) && std::abs(x) > largest(low_precision_); };
     for (const auto& [key, value] : attrs.entries()) {

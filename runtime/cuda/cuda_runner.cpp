@@ -111,7 +111,7 @@ class CudaRunner final : public ProgramRunner {
   Context context_;
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
-  std::map<int, LoadedKernel> int64_kernels_;  ///< with wide indices, by number
+  std::map<int, LoadedKernel> int64_kernels_;  ///< with 64-bit indices, by number
   std::vector<bool> written_;                  ///< by state
   std::map<int, DeviceMemory> constants_;
   std::vector<Driver::Pointer> states_;  ///< by slot: where the states of this run lie

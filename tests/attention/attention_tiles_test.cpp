@@ -16,8 +16,8 @@
 #include "tests/support/program_interpreter.h"
 #include "tests/support/run_with_states.h"
 
-/// Attention whose products are made by tile_mma, of bf16 or of f32 in terms. Kernels run in the kernel interpreter,
-/// on every machine; compiled code has them where the host has AMX.
+/// Attention whose products are made by tile_mma, of bf16 or of f32 as split bf16. Kernels run in the kernel
+/// interpreter, on every machine; compiled code has them where the host has AMX.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -80,19 +80,19 @@ TEST_CASE("explain tells what multiplies in an attention's kernel") {
 TEST_CASE("fused attention of f32 multiplies terms where the machine has tiles") {
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
-  CHECK_THAT(code(build(deep)), Contains("in terms"));
-  CHECK(sums_by_fma(code(build(deep))));  // those that overflow as terms
+  CHECK_THAT(code(build(deep)), Contains("split bf16"));
+  CHECK(sums_by_fma(code(build(deep))));  // those that overflow as split bf16
   CHECK(sums_by_fma(code(build(deep), CpuInfo{})));
   CHECK_THAT(code(build(deep), CpuInfo{}), !Contains("tile_mma"));
   CHECK_THAT(code(build(deep), cpu_with(256, {.tiles = true})), !Contains("tile_mma"));
   CHECK_THAT(code(build({.depth = 31})), !Contains("tile_mma"));
-  CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("in terms"));
+  CHECK_THAT(code(build({.extra = Extra::values_wider, .depth = 33})), Contains("split bf16"));
 }
 
 TEST_CASE("fused attention of bf16 multiplies by tiles where the machine has them") {
   using Catch::Matchers::Contains;
   const PatternVariant deep{.mask = Mask::causal_fill, .depth = 32};
-  CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("in terms") && !Contains("dot_pairs"));
+  CHECK_THAT(code(build(deep, bf16)), Contains("tile_mma") && !Contains("split bf16") && !Contains("dot_pairs"));
   CHECK_FALSE(sums_by_fma(code(build(deep, bf16))));
   CHECK_THAT(code(build(deep, bf16), cpu_with(512, {.dot_pairs = true})), !Contains("tile_mma"));
   for (const DType dtype : {f64, f16}) CHECK_THAT(code(build(deep, dtype)), !Contains("tile_mma"));
@@ -111,14 +111,14 @@ TEST_CASE("fused attention of few rows or columns does without terms") {
   const ir::Graph late = build({.extra = Extra::cross, .depth = 64});
   const auto terms = [&](std::int64_t rows, std::int64_t columns) {
     const ir::Graph graph = ir::with_sizes(late, {{"S", rows}, {"T", columns}});
-    return code(graph).find("in terms") != std::string::npos;
+    return code(graph).find("split bf16") != std::string::npos;
   };
   CHECK(terms(128, 160));
   CHECK(!terms(127, 160));
   CHECK(!terms(128, 159));
   const auto masked = [&](Mask mask, std::int64_t length) {
     const ir::Graph graph = ir::with_sizes(build({.mask = mask, .depth = 64}), {{"S", length}});
-    return code(graph).find("in terms") != std::string::npos;
+    return code(graph).find("split bf16") != std::string::npos;
   };
   CHECK(masked(Mask::causal_fill, 320));
   CHECK(!masked(Mask::causal_fill, 319));

@@ -101,7 +101,7 @@ TEST_CASE("tile_mma: even and odd k apart, 32 at a time, each step rounded once,
   CHECK(only({{0, 0x1p-63f}, {2, 0x1p-75f}}) == 0);
 }
 
-TEST_CASE("tile_mma of slices: six products of them for every 32 k") {
+TEST_CASE("tile_mma of split bf16: six products of terms for every 32 k") {
   constexpr std::int64_t depth = 64;
   Operands o;
   o.x.assign(depth / 32 * bf16_terms * term_elements, 0), o.y = o.x;
@@ -187,7 +187,7 @@ TEST_CASE("tile_mma prints its operands, and has rules") {
     m.depth = static_cast<ValueId>(k.values.size()) - 1;
   });
   CHECK_THAT(print(tile_block(32, 32, true, 40, true)),
-             Catch::Contains("tile_mma sums[0 by 40] += x[0 by 32], y[0 by 64], 32 x 32 x k in slices\n"));
+             Catch::Contains("tile_mma sums[0 by 40] += x[0 by 32], y[0 by 64], 32 x 32 x k as split bf16\n"));
   CHECK_THAT(print(tile_block(32, 32, true, 40, false, 12)),
              Catch::Contains("y[0 by y_line], 32 x 32 x k, prefetch 12 lines from 1048576\n"));
   rejects("tile_prefetch", [](TileMma& m, Kernel&) { m.prefetch_lines = 1; });

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "ir/support/error.h"
-#include "tests/robustness/workplace.h"
+#include "tests/robustness/work_folder.h"
 #include "tests/support/isolated.h"
 
 namespace lathe::robustness {

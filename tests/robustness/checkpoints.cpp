@@ -69,7 +69,7 @@ std::string manifest_of(const std::string& tensors, const std::string& state) {
                      entry(tensors), entry(state));
 }
 
-/// In work of a file: nothing, a folder, a link to nothing or to itself, a pipe, a device.
+/// In place of a file: nothing, a folder, a link to nothing or to itself, a pipe, a device.
 void put_other_kind(Mutator& mutator, const fs::path& path) {
   fs::remove(path);
   switch (mutator.below(6)) {

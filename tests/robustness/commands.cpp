@@ -8,7 +8,7 @@
 #include "tests/fuzz/graph_generator.h"
 #include "tests/robustness/known_programs.h"
 #include "tests/robustness/mutate.h"
-#include "tests/robustness/workplace.h"
+#include "tests/robustness/work_folder.h"
 
 namespace lathe::robustness {
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tests/robustness/mutate.h"
-#include "tests/robustness/workplace.h"
+#include "tests/robustness/work_folder.h"
 
 namespace lathe::robustness {
 
@@ -20,7 +20,7 @@ constexpr uid_t nobody = 65534;
 
 std::vector<std::string> train() { return training(steps, {"--save-every", "1", "--evaluate-every", "5"}); }
 
-/// A work_folder with a text to train on, and what the training comes to where nothing is in its way.
+/// A work folder with a text to train on, and what the training comes to where nothing is in its way.
 class Scene {
  public:
   explicit Scene(Report& report) : report_(report), work_(report.options()) {

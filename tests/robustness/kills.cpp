@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "tests/robustness/mutate.h"
-#include "tests/robustness/workplace.h"
+#include "tests/robustness/work_folder.h"
 
 namespace lathe::robustness {
 

@@ -24,7 +24,7 @@ class Mutator {
 
   /// Some bytes otherwise, less, more, twice, or in another place.
   std::string bytes(std::string text);
-  /// Some words, numbers, quoted texts, marks and lines of it otherwise: gone, twice, swapped, in the work of each
+  /// Some words, numbers, quoted texts, marks and lines of it otherwise: gone, twice, swapped, in the place of each
   /// other or of those of `other`, or numbers and names of the ends of their ranges.
   std::string words(std::string_view text, std::string_view other);
   /// Either.

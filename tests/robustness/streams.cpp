@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/robustness/workplace.h"
+#include "tests/robustness/work_folder.h"
 
 namespace lathe::robustness {
 

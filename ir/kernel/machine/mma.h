@@ -25,7 +25,7 @@ struct Mma {
 };
 extern const MachineRecord mma_record;
 
-/// An operand of mma: where element (0, 0) is, and how far it is from one stride to the next.
+/// An operand of mma: where element (0, 0) is, and how far it is from one row to the next.
 struct MmaOperand {
   Buffer buffer;
   Builder::Bound first, stride;

@@ -2,7 +2,7 @@
 
 #include "ir/kernel/builder.h"
 
-/// SwizzledTiles in shared memory: 64 rows of 64 elements (128 bytes), in each of which chunks of 16 bytes are
+/// Tiles in shared memory: 64 rows of 64 elements (128 bytes), in each of which chunks of 16 bytes are
 /// swapped, as the 128-byte swizzle of warpgroup products and of copies by TMA has them.
 namespace lathe::kernel {
 
@@ -10,7 +10,7 @@ inline constexpr int swizzle_side = 64;
 inline constexpr int swizzled_elements = swizzle_side * swizzle_side;
 inline constexpr int swizzle_alignment = 1024;  ///< bytes
 
-/// The position of an element in its tile.
+/// The offset of an element in its tile.
 constexpr int swizzled_offset(int row, int element) {
   constexpr int chunk = 8;
   return row * swizzle_side + ((element / chunk) ^ (row % chunk)) * chunk + element % chunk;

@@ -66,7 +66,7 @@ void TileMma::verify(const MachineRules& rules) const {
     return given.op == Opcode::constant && given.integer == stride;
   };
   rules.require(!split_bf16 || (has_stride(left, tile_depth) && has_stride(right, 2 * tile_depth)), "bf16_terms",
-                "a tile_mma of terms whose lines are not {} and {}", tile_depth, 2 * tile_depth);
+                "a tile_mma of split bf16 whose strides are not {} and {}", tile_depth, 2 * tile_depth);
 }
 
 /// "tile_mma sums[0 by 64] += left[%1 by k], right[%2 by 64], 32 x 32 x k"; "=" where it starts from zeros.
@@ -77,7 +77,7 @@ std::string TileMma::text(const MachineText& text) const {
   const std::string prefetched =
       prefetch == none ? "" : fmt::format(", prefetch {} lines from {}", prefetch_lines, text.value(prefetch));
   return fmt::format("tile_mma {} {} {}, {}, {} x {} x {}{}{}", matrix(sums), continues ? "+=" : "=", matrix(left),
-                     matrix(right), rows, columns, text.value(depth), split_bf16 ? " in terms" : "", prefetched);
+                     matrix(right), rows, columns, text.value(depth), split_bf16 ? " as split bf16" : "", prefetched);
 }
 
 std::vector<BlockAccess> TileMma::blocks() const {

@@ -155,7 +155,7 @@ TiledOutput::Vector TiledOutput::vectors(const ScratchMatrix& slot, const RowBlo
   };
 }
 
-/// Two vectors, zipped, into a stride of a block, or into the same stride of each of its terms.
+/// Two vectors, zipped, into a row of a block, or into the same row of each of its terms.
 void TiledOutput::put(Value row_block, Value first, Value second) {
   if (!tile_.split_bf16) return b_.store(*scratch_.values, row_block, interleave(b_, first, second));
   store_split_bf16(b_, *scratch_.values, row_block, first, second);
@@ -266,8 +266,8 @@ void TiledOutput::turn(Value count, Value at, bool begun) {
   });
 }
 
-/// A block of columns of half a row block in terms as the left operand: lines of 32 rows for one column after
-/// another, a row beside the one 16 further on.
+/// A block of columns of half a row block as split bf16, the left operand: rows of 32 rows' terms for one column
+/// after another, a row beside the one 16 further on.
 void TiledOutput::rows_to_left(const ScratchMatrix& slot, const RowBlockPosition& row_block, int half, Value column,
                                Value count) {
   const auto rows = [&](bool whole) {

@@ -12,8 +12,8 @@
 /// Products of an attention by tile_mma, in blocks of 32 columns and 32 rows: of bf16, or of f32, both operands as
 /// terms of bf16 (docs/kernel-ir.md). What products read of a row block's scores takes no transposition:
 /// slot[column][row] lies as the left operand of a sum over rows, and with neighbouring columns zipped as the right
-/// one of a sum over columns; f32 is cut into terms on the way. Sums over columns therefore come out as [depth][row]
-/// and are transposed at the end of a row block. What terms leave becomes true sums
+/// one of a sum over columns; f32 is split into terms on the way. Sums over columns therefore come out as
+/// [depth][row] and are transposed at the end of a row block. What split bf16 leaves becomes true sums
 /// (passes/cpu/gemm/split_bf16_sums.h) row block by row block, while the numbers that they are of are still there.
 namespace lathe::cpu {
 
@@ -29,10 +29,10 @@ class TiledScore {
  public:
   TiledScore(KernelContext& context, const AttentionParts::Score& part, OperandLoader& rows, OperandLoader& columns);
 
-  /// The type of the operands, and whether they are cut into terms.
+  /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.rows.dtype(); }
   bool split_bf16() const { return tile_.split_bf16; }
-  /// Of bf16: a row block's rows as right operands, and all columns as left ones. `exact`: of terms.
+  /// Of bf16: a row block's rows as right operands, and all columns as left ones. `exact`: of split bf16.
   void set_scratch(kernel::Buffer rows, kernel::Buffer columns, SplitBf16Sums* exact) {
     packed_rows_ = rows, packed_columns_ = columns, exact_ = exact;
   }
@@ -66,13 +66,13 @@ class TiledOutput {
     kernel::Buffer other;                       ///< of bf16: the other operand
     std::optional<kernel::Buffer> values = {};  ///< the same: values of a row block, where they are not read in place
     std::optional<ScratchMatrix> transposed = {};  ///< sums over columns: [depth][row of a row block]
-    SplitBf16Sums* exact = nullptr;                ///< of terms
-    std::optional<kernel::Buffer> block = {};      ///< of terms, sums over rows: a block of those of one row block
-    kernel::Value columns = {};                    ///< with transposed: how many, in whole blocks
+    SplitBf16Sums* exact = nullptr;                ///< of split bf16
+    std::optional<kernel::Buffer> block = {};  ///< of split bf16, sums over rows: a block of those of one row block
+    kernel::Value columns = {};                ///< with transposed: how many, in whole blocks
   };
   void set_scratch(const Scratch& scratch) { scratch_ = scratch; }
   static constexpr int column_block = 128;  ///< that sums over columns pack at once
-  /// The type of the operands, and whether they are cut into terms.
+  /// The type of the operands, and whether they are split into bf16 terms.
   DType dtype() const { return part_.other.dtype(); }
   bool split_bf16() const { return tile_.split_bf16; }
   /// Sums over rows read bf16 where it lies.

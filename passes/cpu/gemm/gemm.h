@@ -42,7 +42,7 @@ struct GemmTile {
   /// With pairs: the sums are made by tile_mma in blocks of mr = 32 rows and 32 columns. k is filled up with zeros to
   /// a multiple of 32, kc is a multiple of 16 pairs, and the left operand is packed as rows of k: packed[row][k].
   bool tiles = false;
-  /// With tiles: operands are f32 and packed as terms, three bf16 whose sum an element is, of which tile_mma
+  /// With tiles: operands are f32 and packed as split bf16, three terms whose sum an element is, of which tile_mma
   /// multiplies those that count: see gemm_split_bf16.h. kc is still a number of pairs of k.
   bool split_bf16 = false;
   int terms() const { return split_bf16 ? kernel::bf16_terms : 1; }
@@ -69,7 +69,7 @@ enum class Source : std::uint8_t {
 
 struct GemmOperand {
   LaneAxis axis = LaneAxis::k;
-  LoadOperand load{};          ///< loaded, direct; of terms always, for sums that are computed by fma
+  LoadOperand load{};          ///< loaded, direct; of split bf16 always, for sums that are computed by fma
   OperandPrefetch prefetch{};  ///< direct, along rows; may be empty
   kernel::Buffer packed{};     ///< packed; of dtype tile.compute, 64-byte aligned
   /// direct, of dot products: elements are also what `numbers` loads times a factor that `run` neighbours along k
@@ -190,7 +190,7 @@ PackedExtent packed_rhs_extent(const GemmTile& tile);
 /// Consumes `lanes` consecutive results (b, m, n .. n + lanes) of one row. lanes is tile.lanes, or 1. An empty mask:
 /// all are in range; else only lanes where it is true exist.
 using RowEpilogue = std::function<void(kernel::Value n, int lanes, kernel::Value acc, kernel::Value mask)>;
-/// Called once per position in the code where a row's results are consumed, with the row; emits what the whole row
+/// Called once per place in the code where a row's results are consumed, with the row; emits what the whole row
 /// shares (such as index arithmetic) and returns what to do for each vector of it. May be called several times.
 using Epilogue = std::function<RowEpilogue(kernel::Value batch, kernel::Value m)>;
 

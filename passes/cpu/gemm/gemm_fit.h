@@ -55,7 +55,7 @@ inline int equal_share(std::int64_t size, int most) {
 
 /// The plan of a product of bf16 by tile_mma; none where it is too small or the machine has none.
 std::optional<GemmPlan> plan_tiles(const GemmQuery& query);
-/// The plan of a product of f32 by terms and tile_mma; none where sizes are not known or too small.
+/// The plan of a product of f32 by split bf16 and tile_mma; none where sizes are not known or too small.
 std::optional<GemmPlan> plan_split_bf16(const GemmQuery& query);
 
 /// The blocks where one task does all rows, which are known; nothing is packed and the right operand, read along n,

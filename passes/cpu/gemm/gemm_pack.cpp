@@ -158,7 +158,7 @@ class MicroPanelPacker {
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
-  /// Units of rows through register transposes; beyond the last row that one is accumulated. A unit is a square of
+  /// Units of rows through register transposes; beyond the last row that one is repeated. A unit is a square of
   /// lanes where the micro-panel consists of such, else the whole micro-panel. Steps of k that are left over go
   /// through masks.
   void along_k() {

@@ -70,7 +70,7 @@ class StepLoader {
 
 /// For tiles: target.buffer[base + r * stride + k] for the rows row .. row + width, a multiple of 16, and the steps
 /// k0
-/// .. k0 + depth, which are pairs. Beyond the last row that one is accumulated; beyond the last k there are zeros.
+/// .. k0 + depth, which are pairs. Beyond the last row that one is repeated; beyond the last k there are zeros.
 /// Slices have a layout of their own, from base on: see gemm_split_bf16.h.
 struct LinesTarget {
   kernel::Buffer buffer;

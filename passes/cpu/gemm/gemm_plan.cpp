@@ -140,7 +140,7 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 
 /// How many of the last columns are better summed apart: few, beside few whole vectors, for a vector of them takes as
 /// long as a whole one. Dot products add up lanes, and their columns are copied; twice as fast makes up for the
-/// remainder.
+/// rest.
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
@@ -359,7 +359,7 @@ std::string to_string(const GemmPlan& plan) {
   if (plan.prefetch_right) parts += ", right asked for ahead";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
-                     tile.split_bf16 ? " of terms" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
+                     tile.split_bf16 ? " of split bf16" : "", tile.mc, tile.nc, tile.kc, packing("left", plan.lhs),
                      packing("right", plan.rhs), parts);
 }
 

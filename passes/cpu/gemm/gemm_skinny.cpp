@@ -15,7 +15,7 @@ using kernel::Value;
 
 namespace {
 
-/// How far prefetch bytes are asked for where each takes several operations: while these wait, too few lines would be
+/// How many bytes ahead are prefetched where each takes several operations: while these wait, too few lines would be
 /// under way to keep the memory busy.
 constexpr std::int64_t prefetch_distance = 4096;
 
@@ -58,7 +58,7 @@ class SkinnyDot {
   /// The sums of rows m .. x columns n .., over k0 .. k0 + kc.
   struct Dots {
     Value m, n, k0;
-    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; else the last is accumulated
+    bool known_rows = false, known_columns = false;  ///< all of the tile's exist; else the last is repeated
   };
 
   /// Elements from one row of the results to the next: stores go a vector beyond the last column at most.

@@ -57,7 +57,7 @@ class SplitBf16Packer {
     blocks(whole, end, true);
   }
 
-  /// The lines of two squares, from `position` on: stride i holds 16 k of row row + i (axis row) or 16 rows at the
+  /// The rows of two squares, from `position` on: row i holds 16 k of row row + i (axis row) or 16 rows at the
   /// i-th k (axis k).
   void lines(LaneAxis axis, Value block, Value row, Value position, int stride, bool ragged) {
     const auto vectors = [&](Value i) {
@@ -100,7 +100,7 @@ class SplitBf16Packer {
     return b_.select(k < from_.k, loaded, b_.constant(f32, 0, side));
   }
 
-  /// Two vectors, zipped, into a stride of each slice of a block.
+  /// Two vectors, zipped, into a row of each term of a block.
   void put(Value block, Value position, const Two& vectors) {
     const Value first = block / kernel::tile_depth * (kernel::bf16_terms * kernel::term_elements);
     store_split_bf16(b_, buffer_, base_ + first + position, vectors[0], vectors[1]);

@@ -2,7 +2,7 @@
 
 #include "passes/cpu/gemm/gemm_pack.h"
 
-/// Packs operands of f32 for tile_mma of terms, and makes true sums of what that leaves.
+/// Packs operands of f32 for tile_mma of split bf16, and makes true sums of what that leaves.
 ///
 /// AMX takes subnormal terms and sums as zeros. Every number is therefore multiplied by 2^23 before it is cut, which
 /// makes the least subnormal the least normal number, so that no slice of any f32 is subnormal; sums come out 2^46
@@ -13,14 +13,14 @@ namespace lathe::cpu {
 
 inline constexpr double split_scale = 0x1p23;
 
-/// Stores a stride of each slice of a block of 32 k: two vectors, zipped, at position + slice * term_elements.
+/// Stores a row of each term of a block of 32 k: two vectors, zipped, at position + term * term_elements.
 void store_split_bf16(kernel::Builder& b, kernel::Buffer buffer, kernel::Value position, kernel::Value first,
                       kernel::Value second);
 
 /// Rows row .. row + 32 of an operand, steps k0 .. k0 + depth, which are pairs of k and a multiple of 16, from
-/// buffer[base] on: of every 32 k three blocks of term_elements, one a slice, in which k and k + 16 are neighbours.
+/// buffer[base] on: of every 32 k three blocks of term_elements, one a term, in which k and k + 16 are neighbours.
 /// In a block of the left operand there are 32 k of one row after another; of the right one a pair of k of all rows
-/// after another. Beyond the last row that one is accumulated, or there is anything; beyond the last k there are
+/// after another. Beyond the last row that one is repeated, or there is anything; beyond the last k there are
 /// zeros.
 void emit_pack_left_split_bf16(kernel::Builder& b, const GemmTile& tile, const MicroPanelSource& from,
                                kernel::Buffer buffer, kernel::Value base);

@@ -20,7 +20,7 @@ void fit_many_rows(GemmTile& t, const GemmQuery& query) {
 }
 
 /// Both operands packed ahead: a row block of the left one meets all of a block of the right one, which takes a third
-/// of L2, for other virtual machines may use the remainder of it. Where sums do not wait for the next block of k a
+/// of L2, for other virtual machines may use the rest of it. Where sums do not wait for the next block of k a
 /// task may have all rows, if there are columns for many tasks.
 void fit_packed(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);

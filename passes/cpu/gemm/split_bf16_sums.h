@@ -5,7 +5,7 @@
 
 namespace lathe::cpu {
 
-/// Makes true sums of those that tile_mma of terms leaves (gemm_split_bf16.h), a block of 32 x 32 at a time.
+/// Makes true sums of those that tile_mma of split bf16 leaves (gemm_split_bf16.h), a block of 32 x 32 at a time.
 class SplitBf16Sums {
  public:
   static constexpr int side = 2 * kernel::tile_side;

@@ -108,7 +108,7 @@ class RowKernel {
     }
   }
 
-  /// All values of a spill are computed before the first is stored: it may go where another one is read.
+  /// All values of a point are computed before the first is stored: it may go where another one is read.
   void put(const ElementwiseStore& store, Scope& scope) {
     const DType dtype = program_[store.value].dtype;
     const Value value = emitter_.emit(store.value, scope);
@@ -338,7 +338,7 @@ class RowKernel {
   std::optional<RowLoops> loops_;
   std::optional<SavedValues> saved_;
   bool reduces_ = false;
-  std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the program buffer that stands for it
+  std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the scratch buffer that stands for it
   std::optional<int> prefetched_;                        ///< the load or gather of a later row that is asked for
   const RowLoop* prefetch_loop_ = nullptr;               ///< by which loop
   std::int64_t prefetch_rows_ = 1;

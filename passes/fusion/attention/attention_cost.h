@@ -16,8 +16,8 @@ struct AttentionCost {
 
 /// Of a forward group. Nothing where there is nothing to choose: a size is not known, the scores take more than four
 /// times the memory of rows of such depth (so what plain code stores grows linearly with the length), the group
-/// belongs to a backward pass, which follows its forward pass, or its products are made by tile_mma in slices, which
-/// was faster in all that was measured.
+/// belongs to a backward pass, which follows its forward pass, or its products are made by tile_mma of split bf16,
+/// which was faster in all that was measured.
 std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, const AttentionGroup& group,
                                             const CpuInfo& cpu);
 

@@ -44,7 +44,7 @@ struct AttentionPlan {
   int skips = -1;                 ///< bool [outer][row block]: whether its columns may be left out
   struct OperandMaximum {
     const AttentionOperand* operand;
-    int buffer;  ///< [outer][row block of positions]: the largest maximum of its elements
+    int buffer;  ///< [outer][row block of positions]: the largest magnitude of its elements
   };
   std::vector<OperandMaximum> maxima;
   /// That of an operand, or of one with the same elements.

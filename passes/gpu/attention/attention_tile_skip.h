@@ -11,7 +11,7 @@ struct SkippableColumns {
   kernel::Value largest_score;  ///< bounds every score of the row block
 };
 
-/// Of `count` rows from `row` on, by tiles of so many columns. What the maxima' kernel has left is read.
+/// Of `count` rows from `row` on, by tiles of so many columns. What the kernel of the maxima has left is read.
 SkippableColumns skippable_columns(KernelContext& context, const AttentionPlan& plan, kernel::Value outer,
                                    kernel::Value row, int count, int tile_columns);
 

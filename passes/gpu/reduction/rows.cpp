@@ -69,7 +69,7 @@ class RowsKernel {
     return types;
   }
 
-  /// Threads of rows beyond the last stay to meet the barriers: they take the last row's spill and run no iteration.
+  /// Threads of rows beyond the last stay to meet the barriers: they stand for the last row and run no iteration.
   void thread(Value row, Value rows, Value split, Value x, Value slot, Scope& top) {
     const Value exists = row < rows;
     const Value here = plan_.rows > 1 ? kernel::min(row, rows - 1) : row;

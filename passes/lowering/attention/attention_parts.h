@@ -15,9 +15,9 @@ struct AttentionParts {
     AttentionOperand rows, columns;
     Dim depth = 1;         ///< what it sums over
     bool is_bf16 = false;  ///< both operands are bf16
-    bool pairs = false;    ///< it multiplies by CpuInfo::dot_pairs: is_bf16, of a known even depth
+    bool pairs = false;    ///< it multiplies by CpuInfo::dot_pairs: bf16, of a known even depth
   };
-  /// A product that wanted the attention: result[row] = sum over columns of value * other[column], or result[column]
+  /// A product that ends the attention: result[row] = sum over columns of value * other[column], or result[column]
   /// = sum over rows of value * other[row].
   struct OutputProduct {
     ir::ValueId node;
@@ -26,7 +26,7 @@ struct AttentionParts {
     bool over_rows = false;
     AttentionOperand other;
     bool is_bf16 = false;  ///< both operands are bf16; scores themselves are not, until the program rounds them
-    bool pairs = false;    ///< it multiplies by CpuInfo::dot_pairs: is_bf16, of a known depth
+    bool pairs = false;    ///< it multiplies by CpuInfo::dot_pairs: bf16, of a known depth
     Dim depth = 1;         ///< what it spreads out
     ElementwiseProgram epilogue;                             ///< over the result, which is instruction 0
     std::vector<int> outer_dims, position_dims, depth_dims;  ///< of the result

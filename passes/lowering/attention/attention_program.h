@@ -22,8 +22,8 @@ struct AttentionProgram {
   Dim flops(const Dim& depths) const;
 };
 
-/// Of a kernel that has these wanted. Divisions by a row's sum are taken out of what products sum over the columns,
-/// unless some product sums over the rows. `program`: that of the rows part.
+/// Of a kernel that has the `wanted` output products. Divisions by a row's sum are taken out of what products sum
+/// over the columns, unless some product sums over the rows. `program`: that of the rows part.
 AttentionProgram attention_program(const LoweringContext& lowering, const Region& region, ElementwiseProgram program,
                                    OutputProducts wanted = OutputProducts::all);
 /// The same of the program as the graph says.

@@ -16,13 +16,13 @@ DType compute_type(DType dtype);
 /// A value of the compute type as the dtype has it; where both are one, the value itself.
 kernel::Value rounded(kernel::Builder& b, kernel::Value value, DType dtype);
 
-/// Turns instructions of an elementwise program into kernel values at indices of the domain.
+/// Turns instructions of an elementwise program into kernel values at points of the domain.
 class ElementwiseEmitter {
  public:
   ElementwiseEmitter(KernelContext& context, const ElementwiseProgram& program, BufferOf buffer_of)
       : context_(context), program_(program), buffer_of_(std::move(buffer_of)) {}
 
-  /// Values computed at one indices; those of an outer scope hold in an inner one, whose indices refines it.
+  /// Values computed at one point; those of an outer scope hold in an inner one, whose indices refine it.
   class Scope {
    public:
     Scope(ElementwiseEmitter& emitter, std::vector<IndexGroup> groups, kernel::Value lanes_inside = {},
@@ -50,13 +50,13 @@ class ElementwiseEmitter {
   void store(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);
   /// The same past the caches, for whole vectors.
   void stream(ir::ValueId node, DType dtype, const Linear& form, kernel::Value value, Scope& scope);
-  /// Everything that the program stores, at one indices: all values before the first store, which may go where
+  /// Everything that the program stores, at one point: all values before the first store, which may go where
   /// another one is read.
   void store_all(Scope& scope);
   /// Reads back what store() put there in the same iteration.
   kernel::Value reload(ir::ValueId node, const Linear& form, Scope& scope);
 
-  /// Asks for the memory of a node's storage at a linear form, where the lanes of the indices are neighbours there.
+  /// Asks for the memory of a node's storage at a linear form, where lanes are neighbours there.
   void prefetch(ir::ValueId node, const Linear& form, Scope& scope);
   /// The same for what a load or a gather reads; where a gather's index is out of range, for anything.
   void prefetch(int instruction, Scope& scope);

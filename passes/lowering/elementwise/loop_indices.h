@@ -10,7 +10,7 @@
 
 namespace lathe {
 
-/// Some adjacent domain dims run by one loop index: row-major over their sizes. At most one group of a indices runs
+/// Some adjacent domain dims run by one loop index: row-major over their sizes. At most one group runs
 /// along the lanes of a vector.
 struct IndexGroup {
   std::vector<int> dims;

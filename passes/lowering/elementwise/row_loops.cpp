@@ -82,7 +82,7 @@ std::vector<bool> RowLoops::needed_in(int loop, int kept) const {
   return needed;
 }
 
-/// Whether what lies at a spill is wanted after the loop that computes `kept` and spills it there: by a later loop,
+/// Whether what a spill holds is wanted after the loop that computes `kept` and spills it there: by a later loop,
 /// or at another element.
 bool RowLoops::read_after(const ElementwiseStore& spill, int kept) const {
   const int buffer = lowering_.buffer_of(spill.node);

@@ -12,7 +12,7 @@ namespace lathe {
 /// values that lie in memory are read back instead of computed again.
 class SavedValues {
  public:
-  /// The value that lies at a spill, at the scope's element of the row.
+  /// The value that a spill holds, at the scope's element of the row.
   using Reload = std::function<kernel::Value(int value, const ElementwiseStore& spill)>;
 
   /// All arguments outlive this.
@@ -22,7 +22,7 @@ class SavedValues {
 
   /// Computes, outside the loop over the row, what the instruction needs and does not vary along it.
   void hoist(int instruction, ElementwiseEmitter::Scope& row) const;
-  /// From here on the value lies at the spill, and what lay there before is gone.
+  /// From here on the spill holds the value, and what lay there before is gone.
   void keep(int value, const ElementwiseStore* spill);
   /// Binds what the instructions need and lies in memory.
   void bind(std::span<const int> instructions, ElementwiseEmitter::Scope& element, const Reload& reload) const;

@@ -7,7 +7,7 @@
 #include "tests/passes/gemm/schedule_gemm_case.h"
 #include "tests/support/cpu_infos.h"
 
-/// Products of f32 by tile_mma of slices.
+/// Products of f32 by tile_mma of split bf16.
 namespace lathe::testing {
 namespace {
 
@@ -178,7 +178,7 @@ TEST_CASE("product by slices: a sum is the same whatever else its block has, whe
   }
 }
 
-TEST_CASE("plans of slices: by the sizes that are known") {
+TEST_CASE("plans of split bf16: by the sizes that are known") {
   const GemmQuery y{.cpu = test::cpu_with(512, {.tiles = true}),
                     .batch = 1,
                     .m = 1024,
@@ -232,7 +232,7 @@ TEST_CASE("plans of slices: by the sizes that are known") {
   CHECK(sources(query) == none);
 }
 
-TEST_CASE("plans of slices: heads, whose blocks of either operand tasks pack") {
+TEST_CASE("plans of split bf16: heads, whose blocks of either operand tasks pack") {
   const auto split_bf16 = [](std::int64_t m, std::int64_t n, std::int64_t k, LaneAxis lhs = LaneAxis::k) {
     const GemmPlan plan = cpu::plan_gemm({.cpu = test::cpu_with(512, {.tiles = true}),
                                           .batch = 12,

@@ -33,7 +33,7 @@ class AttentionSteps {
   void start(std::vector<const Product*> products, const ScorePosition& here, std::optional<Next> next,
              kernel::Value thread);
   /// multiplied(slot, first): for the steps from each `first` on, which lie in that slot. All threads of the block
-  /// call it. With one slot it outputs with a barrier; with two, threads may still be multiplying.
+  /// call it. With one slot it ends with a barrier; with two, threads may still be multiplying.
   void run(const Product& product, kernel::Value thread,
            const std::function<void(kernel::Value slot, kernel::Value first)>& multiplied);
 

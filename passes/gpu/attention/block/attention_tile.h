@@ -14,7 +14,7 @@ struct AttentionTile {
   bool tensor_cores() const { return held != compute; }
   int own() const { return compute == f64 ? 2 : 4; }
   int span() const { return side * own(); }  ///< rows, and columns, of a tile
-  /// From one stride of `width` elements in shared memory to the next: padded against bank conflicts.
+  /// From one row of `width` elements in shared memory to the next: padded against bank conflicts.
   int stride(int width) const { return width + (tensor_cores() ? 8 : own()); }
 };
 

@@ -27,7 +27,7 @@ class StagedOperand {
   /// Declares the thread's registers. `first_depth`: where elements are of the depth, the first of them.
   void begin(kernel::Value first_depth);
 
-  /// Starts to copy what the thread sees to of the tile's steps from `step` on; zeros beyond the outputs.
+  /// Starts to copy what the thread sees to of the tile's steps from `step` on; zeros beyond the ends.
   void copy(const ScorePosition& tile, kernel::Value step, kernel::Value thread, kernel::Value slot);
   /// Loads it; put() stores it.
   void bring(const ScorePosition& tile, kernel::Value step, kernel::Value thread);

@@ -24,7 +24,7 @@ class TensorParts {
             kernel::Value offset, int rows, int depth);
 
   /// Stores what a thread holds of a warp's sums, which have `columns` columns; the first one is to lie at `first`,
-  /// in lines of `stride` elements.
+  /// in rows of `stride` elements.
   void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t stride, int columns, kernel::Value lane,
                   kernel::Value sums);
   /// Where the sums of a tile's split begin.

@@ -69,8 +69,8 @@ class TensorProduct {
     bool copies;  ///< asynchronously
     std::vector<Chunk> chunks = {};
 
-    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a stride
-    int across() const { return side.along_k() ? rows : mma_k_step; }  ///< lines
+    int along() const { return side.along_k() ? mma_k_step : rows; }   ///< elements of a row
+    int across() const { return side.along_k() ? rows : mma_k_step; }  ///< rows
     int stride() const { return along() + TensorParts::pad; }
     int stage() const { return across() * stride(); }
   };
@@ -179,7 +179,7 @@ class TensorProduct {
         });
   }
 
-  /// Stores a thread's sums in a tile whose first element stands at `first`, lines of `stride` elements.
+  /// Stores a thread's sums in a tile whose first element stands at `first`, rows of `stride` elements.
   void store_sums(kernel::Buffer to, Value first, std::int64_t stride, Value t, Value sums) {
     const auto [row, column] = corner(t);
     tensor_.store_sums(to, first + (row * stride + column), stride, tile_.warp_columns(), t % kernel::warp_threads,

@@ -51,7 +51,7 @@ class BoxCopies {
   KernelContext& context_;
   TensorBoxes boxes_;
   int rows_, depth_;
-  int step_;  ///< rows of a box: of lines along k all, else a tile's
+  int step_;  ///< rows of a box: of rows along k all, else a tile's
   int map_;
 };
 

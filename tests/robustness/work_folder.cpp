@@ -1,4 +1,4 @@
-#include "tests/robustness/workplace.h"
+#include "tests/robustness/work_folder.h"
 
 #include <fmt/core.h>
 
