@@ -233,8 +233,8 @@ class AttentionKernel {
   Value largest_score_of(Value outer, Value first, Value last) {
     std::vector<std::pair<const AttentionOperand*, Value>> known;  // the products share operands
     const auto largest = [&](OperandLoader& loader) {
-      for (const auto& [operand, largest] : known)
-        if (same_elements(*operand, loader.operand())) return largest;
+      for (const auto& [operand, found] : known)
+        if (same_elements(*operand, loader.operand())) return found;
       const bool columns = loader.operand().by_column;
       const Value found =
           largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
