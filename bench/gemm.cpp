@@ -110,7 +110,7 @@ cpu::GemmPlan plan_of(const GemmCase& c, const Options& options) {
                        .k = c.k,
                        .lhs_axis = c.lhs,
                        .rhs_axis = c.rhs,
-                       .sliced = cpu_info(options.target).tiles,
+                       .split_bf16 = cpu_info(options.target).tiles,
                        .epilogue_small = true};
   if (options.dims) (c.sums_tokens() ? query.k : query.m) = {};
   cpu::GemmPlan plan = cpu::plan_gemm(query);
