@@ -102,13 +102,13 @@ void measure(const Options& options, const AttentionShape& shape, const Peer& pe
   std::fflush(stdout);
 }
 
-/// Takes the options out of the arguments; the places that remain.
+/// Takes the options out of the arguments; the arguments that remain.
 std::vector<std::string> read_options(int argc, char** argv, Options& options) {
-  std::vector<std::string> places;
+  std::vector<std::string> operands;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     if (word.rfind("--", 0) != 0) {
-      places.push_back(word);
+      operands.push_back(word);
       continue;
     }
     if (word == "--batch") options.batch = std::max(1, std::atoi(value.c_str()));
@@ -120,20 +120,20 @@ std::vector<std::string> read_options(int argc, char** argv, Options& options) {
     if (word == "--dtype") options.dtype = value == "bf16" ? bf16 : value == "f16" ? f16 : f32;
     ++i;
   }
-  return places;
+  return operands;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  const std::vector<std::string> places = read_options(argc, argv, options);
-  if (!places.empty()) options.threads = std::max(1, std::atoi(places[0].c_str()));
-  if (places.size() > 1) options.seconds = std::atof(places[1].c_str());
-  const Peer peer = places.size() > 2 ? read_peer(places[2]) : Peer{};
-  if (places.size() > 3) options.lengths.clear();
-  for (std::size_t i = 3; i < places.size(); ++i)
-    options.lengths.push_back(std::max(1, std::atoi(places[i].c_str())));
+  const std::vector<std::string> operands = read_options(argc, argv, options);
+  if (!operands.empty()) options.threads = std::max(1, std::atoi(operands[0].c_str()));
+  if (operands.size() > 1) options.seconds = std::atof(operands[1].c_str());
+  const Peer peer = operands.size() > 2 ? read_peer(operands[2]) : Peer{};
+  if (operands.size() > 3) options.lengths.clear();
+  for (std::size_t i = 3; i < operands.size(); ++i)
+    options.lengths.push_back(std::max(1, std::atoi(operands[i].c_str())));
   fmt::print(
       "| d | S | causal | forward ms | of peak | backward ms | of peak | unfused / fused, forward | both | chosen | "
       "peer / Lathe, both |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
