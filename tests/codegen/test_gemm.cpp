@@ -129,7 +129,7 @@ TEST_CASE("compiled product: the last columns apart") {
           const GemmPlan plan = cpu::plan_gemm(
               {.cpu = info_of(target), .batch = 1, .m = m, .n = p.n, .k = p.k, .lhs_axis = lhs, .rhs_axis = rhs});
           const bool dots = plan.strategy == cpu::GemmStrategy::skinny_dot;
-          CHECK(plan.rest == (dots || (lhs == LaneAxis::row && m <= target.vector_bits / 32) ? 0 : 1));
+          CHECK(plan.remainder == (dots || (lhs == LaneAxis::row && m <= target.vector_bits / 32) ? 0 : 1));
           check(p, plan, target);
         }
   }
