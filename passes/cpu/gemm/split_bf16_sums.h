@@ -9,6 +9,7 @@ namespace lathe::cpu {
 class SplitBf16Sums {
  public:
   static constexpr int side = 2 * kernel::tile_side;
+  static constexpr int scratch_bytes = 3 * side * side * 4;  ///< exact sums, left and right operand
 
   /// For what is computed by fma: [row][column], [k][row] and [k][column] of f32, side x side, 64-byte aligned.
   struct Scratch {

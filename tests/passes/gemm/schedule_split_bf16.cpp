@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/tensor/text/parser.h"
+#include "passes/cpu/lower_cpu.h"
 #include "tests/passes/gemm/schedule_gemm_case.h"
 #include "tests/support/cpu_infos.h"
 
@@ -14,7 +16,7 @@ namespace {
 using cpu::GemmQuery;
 using cpu::GemmStrategy;
 
-/// A product of `left` [m, k] and `right` [n, k] by slices, or by fma, k after k.
+/// A product of `left` [m, k] and `right` [n, k] by split bf16, or by fma, k after k.
 std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right, std::int64_t m,
                             std::int64_t n, std::int64_t k, bool split_bf16) {
   GemmPlan plan{GemmStrategy::tiles, small_amx_tile(true), Source::loaded, Source::loaded};
@@ -230,6 +232,22 @@ TEST_CASE("plans of split bf16: by the sizes that are known") {
   CHECK(sources(query) == packed);
   query = y, query.split_bf16 = false;
   CHECK(sources(query) == none);
+}
+
+TEST_CASE("plans of split bf16: what a task packs and sums fits its scratch") {
+  for (const int k : {64, 66, 96, 128, 200, 256, 512, 768, 1024, 1030, 3072})
+    for (const int n : {64, 512, 544, 2304, 8192, 50257})
+      for (const std::string m : {"96", "256", "1024", "50257", "m"})
+        for (const char* spec : {"ab,cb->ac", "ab,bc->ac"}) {
+          const bool along_k = std::string(spec) == "ab,cb->ac";
+          const std::string right = along_k ? fmt::format("{}, {}", n, k) : fmt::format("{}, {}", k, n);
+          const std::string text = fmt::format(
+              "graph @g(input %x: f32[{0}, {1}], input %y: f32[{2}]) {{\n"
+              "  %1 = contract %x, %y {{spec=\"{3}\"}} : f32[{0}, {4}]\n  output \"o\" %1\n}}\n",
+              m, k, right, spec, n);
+          INFO(text);
+          CHECK_NOTHROW(lower_cpu(ir::parse_graph(text), test::cpu_with(512, {.tiles = true})));
+        }
 }
 
 TEST_CASE("plans of split bf16: heads, whose blocks of either operand tasks pack") {
