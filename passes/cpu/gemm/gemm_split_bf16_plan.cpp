@@ -35,7 +35,7 @@ void fit_packed_left(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, 1024);
   t.kc = pairs_deep(query.k, single ? 512 : 192);
   // Most of the scratch for the packed operand, and room for one row block's sums and what settles them.
-  const int packed = bytes_of_pair * t.kc, sums = size_in_bytes(t.compute) * t.mr;
+  const int packed = bytes_of_pair * t.kc, sums = static_cast<int>(size_in_bytes(t.compute)) * t.mr;
   const int most = std::min(static_cast<int>(kernel::most_stack_bytes * 25 / 32) / packed,
                             static_cast<int>(most_scratch - SplitBf16Sums::scratch_bytes) / (packed + sums));
   t.nc = single ? floor_to(most, t.n_step()) : 64;
