@@ -91,13 +91,7 @@ void Executable::Impl::run_bound(const Inputs& inputs, Outputs& outputs, const D
 /// An error on one rank ends all: the others would wait for it.
 template <class Run>
 void Executable::Impl::ending_all(const Run& run) const {
-  if (!ranks) return run();
-  try {
-    run();
-  } catch (const std::exception& error) {
-    ranks->abort(error.what());
-    throw;
-  }
+  ranks ? lathe::ending_all(*ranks, run) : run();
 }
 
 void Executable::Impl::explain_index_error(const UserError& error) {

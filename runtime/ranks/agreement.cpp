@@ -45,4 +45,14 @@ void require_agreement(Ranks& ranks, const std::vector<Claim>& claims) {
   }
 }
 
+bool any_of_ranks(Ranks& ranks, bool own) {
+  bool any = false;
+  for (const std::string& answer : ranks.gather(own ? "1" : "0")) any = any || answer == "1";
+  return any;
+}
+
+std::string text_of_first(Ranks& ranks, const std::string& own) {
+  return ranks.gather(ranks.rank() == 0 ? own : "").front();
+}
+
 }  // namespace lathe

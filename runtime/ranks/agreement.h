@@ -18,4 +18,10 @@ struct Claim {
 /// names both. All ranks call it, with equal numbers of claims.
 void require_agreement(Ranks& ranks, const std::vector<Claim>& claims);
 
+/// Whether any rank says so, on every rank. All ranks call it.
+bool any_of_ranks(Ranks& ranks, bool own);
+
+/// What rank 0 says, on every rank. All ranks call it; what the others say does not count.
+std::string text_of_first(Ranks& ranks, const std::string& own);
+
 }  // namespace lathe

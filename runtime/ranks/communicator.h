@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -30,14 +31,17 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// What carries the messages: "Open MPI v4.1.4".
+  virtual std::string engine() const = 0;
 
   /// Sends and receives everything, and returns when both are done. Messages between two ranks match in their order
   /// and have equal sizes; to oneself none are sent. Throws StalledExchange when no message has come or gone for
   /// `patience` seconds, and UserError [rank_failed] when a rank has ended all, or interrupt() was called.
   virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, double patience) = 0;
 
-  /// The group of the ranks that give the same color, in the order of their ranks here. All ranks call it.
-  virtual std::unique_ptr<Communicator> split(int color) = 0;
+  /// The group of the ranks that give the same color, in the order of their ranks here. All ranks call it. Throws as
+  /// exchange() does.
+  virtual std::unique_ptr<Communicator> split(int color, double patience) = 0;
 
   /// From any thread: exchanges of this process, those under way too, and of its other groups, end with
   /// [rank_failed].
@@ -45,6 +49,9 @@ class Communicator {
   /// Ends all ranks, whatever they do: each learns `why`, or is killed, with `why` on this one's standard error.
   virtual void abort(const std::string& why) noexcept = 0;
 };
+
+/// What makes a process's communicator, on the thread that is to use it.
+using MakeCommunicator = std::function<std::unique_ptr<Communicator>()>;
 
 /// The text that each rank gives, by rank. All ranks call it.
 std::vector<std::string> gather_texts(Communicator& group, const std::string& own, double patience);

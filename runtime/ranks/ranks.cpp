@@ -42,18 +42,43 @@ struct Ranks::Impl {
   void set_up(const MakeCommunicator& make);
   void carry_out_jobs();
   std::uint64_t add(Communicator& group, Job job);
+  void carry_out(Ranks& ranks, const Job& job);
 };
+
+namespace {
+
+UserError stalled_error(double patience, int rank, const std::vector<int>& peers) {
+  return UserError(
+      fmt::format("nothing has come for {} seconds: rank {} waits for {}", patience, rank, fmt::join(peers, ", ")),
+      "rank_stalled", "a process has stopped, or works longer than RanksOptions::patience");
+}
+
+/// What all ranks are told of an error of one.
+std::string told(int rank, int size, std::string_view error) {
+  return fmt::format("rank {} of {} failed: {}", rank, size, error);
+}
+
+}  // namespace
 
 void Ranks::Impl::set_up(const MakeCommunicator& make) {
   world = make();
   rank = world->rank();
   size = world->size();
   if (mesh.size() != size)
-    throw UserError(fmt::format("the mesh {} has {} processes, and {} run", mesh.to_string(), mesh.size(), size),
-                    "mesh_processes", fmt::format("start {}, as in mpirun -n {}", mesh.size(), mesh.size()));
+    throw UserError(fmt::format("the mesh {} has {} processes, and {} run ({})", mesh.to_string(), mesh.size(), size,
+                                world->engine()),
+                    "mesh_processes",
+                    options.how_to_start.empty() ? fmt::format("start {0}, as in mpirun -n {0}", mesh.size())
+                                                 : options.how_to_start);
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
     // Those of a group differ along the axis alone: the first of them names it.
-    axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front())));
+    try {
+      axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.patience));
+    } catch (const StalledExchange& stalled) {
+      const UserError error = stalled_error(options.patience, rank, stalled.peers);
+      world->abort(told(rank, size, error.what()));  // it cannot be left while others stand still
+      throw error;
+    }
     positions[ir::mesh_index_dim(mesh[axis].name)] = mesh.index(rank, axis);
   }
 }
@@ -146,16 +171,21 @@ void Ranks::wait(std::uint64_t job) {
   if (error) std::rethrow_exception(error);
 }
 
+void Ranks::Impl::carry_out(Ranks& ranks, const Job& job) {
+  try {
+    ranks.wait(ranks.start(job));
+  } catch (const StalledExchange& stalled) {
+    throw stalled_error(options.patience, rank, stalled.peers);
+  }
+}
+
+void Ranks::exchange(std::span<const Message> sends, std::span<const Message> receives) {
+  impl_->carry_out(*this, [&](Communicator& group) { group.exchange(sends, receives, patience()); });
+}
+
 std::vector<std::string> Ranks::gather(const std::string& own) {
   std::vector<std::string> texts;
-  const auto job = start([&](Communicator& group) { texts = gather_texts(group, own, patience()); });
-  try {
-    wait(job);
-  } catch (const StalledExchange& stalled) {
-    throw UserError(fmt::format("nothing has come for {} seconds: rank {} waits for {}", patience(), rank(),
-                                fmt::join(stalled.peers, ", ")),
-                    "rank_stalled", "a process has stopped, or works longer than RanksOptions::patience");
-  }
+  impl_->carry_out(*this, [&](Communicator& group) { texts = gather_texts(group, own, patience()); });
   return texts;
 }
 
@@ -163,8 +193,17 @@ void Ranks::interrupt() noexcept { impl_->world->interrupt(); }
 
 void Ranks::abort(const std::string& error) noexcept {
   interrupt();
-  const std::string why = fmt::format("rank {} of {} failed: {}", rank(), size(), error);
+  const std::string why = told(rank(), size(), error);
   wait(start([&](Communicator& group) { group.abort(why); }));
+}
+
+void ending_all(Ranks& ranks, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    ranks.abort(error.what());
+    throw;
+  }
 }
 
 }  // namespace lathe

@@ -3,18 +3,21 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/tensor/dim.h"
 #include "passes/shard/mesh.h"
 #include "runtime/ranks/communicator.h"
-#include "runtime/ranks/thread_communicator.h"
 
 namespace lathe {
 
 struct RanksOptions {
   double patience = 600;  ///< seconds that an exchange may wait without a message that comes or goes; 0: for ever
+  /// What the error says to do where another number of processes runs, such as a command line; empty: "start 8, as in
+  /// mpirun -n 8".
+  std::string how_to_start = {};
 };
 
 /// This process among those that run a graph together, each at its place in a mesh: rank r is the mesh's process r.
@@ -25,7 +28,8 @@ struct RanksOptions {
 class Ranks {
  public:
   /// `make` is called on the communicating thread. Throws UserError [mesh_processes] where the mesh has another
-  /// number of processes than there are, [compile_options] for a negative patience, and what `make` throws.
+  /// number of processes than there are, [compile_options] for a negative patience, [rank_stalled], and what `make`
+  /// throws.
   Ranks(const MakeCommunicator& make, shard::Mesh mesh, const RanksOptions& options = {});
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -47,6 +51,8 @@ class Ranks {
   /// Returns when the job is over; throws what it threw. Jobs are waited for once each.
   void wait(std::uint64_t job);
 
+  /// Communicator::exchange() among all ranks. Throws UserError [rank_stalled], [rank_failed].
+  void exchange(std::span<const Message> sends, std::span<const Message> receives);
   /// The text that each rank gives, by rank. Throws UserError [rank_stalled], [rank_failed].
   std::vector<std::string> gather(const std::string& own);
 
@@ -59,5 +65,8 @@ class Ranks {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Runs what this rank does. An error that it throws ends all ranks, which would wait for this one, and is thrown on.
+void ending_all(Ranks& ranks, const std::function<void()>& body);
 
 }  // namespace lathe

@@ -60,6 +60,7 @@ class ThreadCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  std::string engine() const override { return "threads of one process"; }
 
   void exchange(std::span<const Message> sends, std::span<const Message> receives, double patience) override {
     std::vector<char> taken(sends.size());
@@ -84,10 +85,10 @@ class ThreadCommunicator final : public Communicator {
     }
   }
 
-  std::unique_ptr<Communicator> split(int color) override {
+  std::unique_ptr<Communicator> split(int color, double patience) override {
     std::unique_lock lock(room_->mutex);
     const auto none = [] { return std::vector<int>(); };
-    wait(lock, 0, [&] { return room_->splits[group_].left == 0; }, none);  // the one before has been left by all
+    wait(lock, patience, [&] { return room_->splits[group_].left == 0; }, none);  // all have left the one before
     Room::Split& split = room_->splits[group_];
     split.colors[rank_] = color;
     if (static_cast<int>(split.colors.size()) == size_) {
@@ -96,7 +97,14 @@ class ThreadCommunicator final : public Communicator {
       split.left = size_;
       room_->changed.notify_all();
     }
-    wait(lock, 0, [&] { return split.left > 0; }, none);
+    wait(
+        lock, patience, [&] { return split.left > 0; },
+        [&] {
+          std::vector<int> peers;
+          for (int r = 0; r < size_; ++r)
+            if (!split.colors.contains(r)) peers.push_back(r);
+          return peers;
+        });
     int rank = 0, size = 0, leader = -1;
     for (const auto& [other, its] : split.colors) {
       if (its != color) continue;

@@ -1,14 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 
 #include "runtime/ranks/communicator.h"
 
 namespace lathe {
-
-/// What makes a process's communicator, on the thread that is to use it.
-using MakeCommunicator = std::function<std::unique_ptr<Communicator>()>;
 
 /// Runs `body` once for each of so many ranks, each in a thread of this process, and returns when all have ended. The
 /// body is given its rank and what makes its communicator, which copies memory within the process. Throws what the

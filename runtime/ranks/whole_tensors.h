@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "ir/support/host_tensor.h"
@@ -18,5 +19,17 @@ HostTensor own_part(const Ranks& ranks, const HostTensor& whole, const shard::Pl
 /// whole is not exchanged. Throws UserError [mesh_disagree] where ranks hold other bits of the same part,
 /// [rank_failed], [rank_stalled].
 HostTensor whole_of(Ranks& ranks, const HostTensor& own, const shard::Placement& placement, const std::string& name);
+
+/// Whether every process holds all of it.
+bool is_whole(const shard::Placement& placement);
+
+/// whole_of() on rank 0 alone; nothing on the others, which send their parts.
+std::optional<HostTensor> whole_on_first(Ranks& ranks, const HostTensor& own, const shard::Placement& placement,
+                                         const std::string& name);
+
+/// own_part() of what rank 0 has; the others, which give null, receive theirs. All ranks call it, for the same
+/// tensor.
+HostTensor part_from_first(Ranks& ranks, const HostTensor* whole, const shard::Placement& placement,
+                           const std::string& name);
 
 }  // namespace lathe

@@ -23,6 +23,12 @@ void add(const std::vector<LossPoint>& curve, const char* steps, const char* los
   tensors.emplace(losses, std::move(loss));
 }
 
+std::vector<LossPoint> read(const HostTensor& step, const HostTensor& loss) {
+  std::vector<LossPoint> curve;
+  for (std::int64_t i = 0; i < step.numel(); ++i) curve.push_back({step.get_int(i), loss.get(i)});
+  return curve;
+}
+
 std::vector<LossPoint> read(const Checkpoint& checkpoint, const char* steps, const char* losses) {
   const HostTensor step = checkpoint.tensors.tensor(steps), loss = checkpoint.tensors.tensor(losses);
   if (step.dtype() != i64 || loss.dtype() != f64 || step.rank() != 1 || step.shape() != loss.shape())
@@ -30,9 +36,7 @@ std::vector<LossPoint> read(const Checkpoint& checkpoint, const char* steps, con
                                 losses, name(step.dtype()), shape_to_string(step.shape()), name(loss.dtype()),
                                 shape_to_string(loss.shape())),
                     "checkpoint_invalid", "they must be i64[n] and f64[n]");
-  std::vector<LossPoint> curve;
-  for (std::int64_t i = 0; i < step.numel(); ++i) curve.push_back({step.get_int(i), loss.get(i)});
-  return curve;
+  return read(step, loss);
 }
 
 }  // namespace
@@ -42,6 +46,11 @@ std::map<std::string, HostTensor> LossHistory::tensors() const {
   add(training, training_steps, training_losses, result);
   add(evaluation, evaluation_steps, evaluation_losses, result);
   return result;
+}
+
+LossHistory LossHistory::of(const std::map<std::string, HostTensor>& tensors) {
+  return {.training = read(tensors.at(training_steps), tensors.at(training_losses)),
+          .evaluation = read(tensors.at(evaluation_steps), tensors.at(evaluation_losses))};
 }
 
 LossHistory LossHistory::of(const Checkpoint& checkpoint) {

@@ -25,7 +25,9 @@ struct LossHistory {
 
   /// Tensors "history.step" i64 [n], "history.loss" f64 [n], and the same of "history.validation".
   std::map<std::string, HostTensor> tensors() const;
-  /// Reads them back. UserError [checkpoint_invalid] where they do not fit each other.
+  /// Reads them back.
+  static LossHistory of(const std::map<std::string, HostTensor>& tensors);
+  /// UserError [checkpoint_invalid] where they do not fit each other.
   static LossHistory of(const Checkpoint& checkpoint);
 };
 

@@ -33,6 +33,7 @@ CompileOptions evaluation_options(CompileOptions options, const Parameters& para
   options.parameters = parameters;
   options.tune.reset();
   options.lower.memory.reset();
+  options.parts.states.clear();
   return options;
 }
 
@@ -45,19 +46,25 @@ void at_least_one(std::int64_t number, const char* what) {
 
 Trainer::Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions options)
     : options_(std::move(options)),
-      train_((check_options(), compile(checked_step(step, options_.loss), options_.compile))) {
+      train_((check_options(), compile(checked_step(step, options_.loss), options_.compile))),
+      tensors_(options_.compile.ranks) {
   Parameters parameters = train_.parameters();
   if (options_.evaluation)
     evaluate_.emplace(compile(options_.evaluation->graph, evaluation_options(options_.compile, parameters)));
+  check_placements();
   for (const Program::Slot& slot : train_.program().states)
     if (slot.is_updated || options_.save_constants) state_names_.push_back(slot.name);
-  if (options_.folder && options_.folder.checkpoint()) resume(*options_.folder.checkpoint());
+  keeps_ = !tensors_.of_first(options_.folder ? "keeps" : "").empty();
+  if (keeps_) resume();
   for (const auto& [name, value] : start)
-    if (!parameters.contains(name)) parameters.set(name, value);
+    if (!parameters.contains(name)) parameters.set(name, tensors_.part(train_, name, value));
 }
 
 void Trainer::check_options() const {
   at_least_one(options_.save_every, "save_every");
+  if (const auto& ranks = options_.compile.ranks; ranks && ranks->rank() != 0 && options_.folder)
+    throw UserError(fmt::format("rank {} has a folder for checkpoints", ranks->rank()), "train_folder",
+                    "give it to rank 0 alone, which writes what all have");
   if (options_.folder && options_.folder.checkpoint())
     check_same_settings(options_.folder.checkpoint()->meta.config, options_.settings.fixed,
                         options_.folder.path().string());
@@ -67,20 +74,40 @@ void Trainer::check_options() const {
   check_loss(options_.evaluation->graph, options_.loss);
 }
 
-void Trainer::resume(const Checkpoint& checkpoint) {
-  const CheckpointMeta& meta = checkpoint.meta;
-  changed_settings_ = lathe::changed_settings(meta.values, options_.settings.changeable);
-  Parameters parameters = train_.parameters();
-  for (const std::string& name : state_names_) parameters.set(name, checkpoint.tensors.tensor(name));
-  history_ = LossHistory::of(checkpoint);
-  step_ = meta.step;
+/// What both graphs work on lies in one store.
+void Trainer::check_placements() const {
+  if (!evaluate_) return;
+  for (const auto& [name, placement] : evaluate_->placements()) {
+    const auto found = train_.placements().find(name);
+    if (found == train_.placements().end() || found->second == placement || !train_.parameters().contains(name))
+      continue;
+    const shard::Mesh& mesh = options_.compile.ranks->mesh();
+    throw UserError(fmt::format("the evaluation divides {} otherwise than the step: {}, not {}", name,
+                                shard::to_string(placement, mesh), shard::to_string(found->second, mesh)),
+                    "mesh_parameters", "evaluate by the graph that the step was made of");
+  }
+}
+
+/// Goes on from the checkpoint of the first process, where it has one.
+void Trainer::resume() {
+  const Checkpoint* const found =
+      options_.folder && options_.folder.checkpoint() ? &*options_.folder.checkpoint() : nullptr;
+  const std::string step = tensors_.of_first(found ? fmt::format("{}", found->meta.step) : "");
+  if (step.empty()) return;
+  tensors_.set(train_, state_names_, found ? &found->tensors : nullptr);
+  // All have the history: what is new in it decides what is saved.
+  history_ = LossHistory::of(tensors_.of_first((found ? LossHistory::of(*found) : LossHistory()).tensors()));
+  if (found) changed_settings_ = lathe::changed_settings(found->meta.values, options_.settings.changeable);
+  step_ = std::stoll(step);
   last_good_ = step_;
   saved_ = true;
 }
 
+bool Trainer::stops() const { return tensors_.any(options_.stop && options_.stop()); }
+
 bool Trainer::run(const Batches& batches, std::int64_t last) {
   while (step_ < last && !stops()) {
-    const Tensors batch = batches(step_);
+    const Tensors batch = tensors_.parts(train_, batches(step_));
     const auto start = std::chrono::steady_clock::now();
     const Tensors outputs = train_.run(batch);
     ++step_;
@@ -114,7 +141,8 @@ std::optional<double> Trainer::evaluate(std::int64_t count) {
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (stops()) return std::nullopt;
-    sum += evaluate_->run(options_.evaluation->batches(i)).at(options_.loss).get(0);
+    const Tensors batch = tensors_.parts(*evaluate_, options_.evaluation->batches(i));
+    sum += evaluate_->run(batch).at(options_.loss).get(0);
   }
   const LossPoint point{step_, sum / static_cast<double>(count)};
   std::vector<LossPoint>& curve = history_.evaluation;
@@ -127,33 +155,50 @@ std::optional<double> Trainer::evaluate(std::int64_t count) {
 }
 
 void Trainer::save() {
-  if (!options_.folder || saved_) return;
-  if (const auto found = find_not_finite(states()))
-    diverged(fmt::format("the state after step {} is not finite: {}", step_, found->to_string()));
-  save_to(options_.folder.checkpoints());
+  if (!keeps_ || saved_) return;
+  if (const std::string fault = fault_of_states(); !fault.empty())
+    diverged(fmt::format("the state after step {} is not finite: {}", step_, fault));
+  save_to(&RunFolder::checkpoints);
   last_good_ = step_;
   saved_ = true;
 }
 
-/// The present values of all that the step works on.
-std::vector<TensorView> Trainer::states() const {
+/// Of all that the step works on, on any process.
+std::string Trainer::fault_of_states() const {
   const Parameters parameters = train_.parameters();
   std::vector<TensorView> views;
   for (const std::string& name : state_names_) views.push_back(view_of(name, parameters.get(name)));
-  return views;
+  const auto found = find_not_finite(views);
+  return tensors_.first_said(found ? found->to_string() : "");
 }
 
-/// Gives the new folder.
-std::filesystem::path Trainer::save_to(const CheckpointStore& store) const {
+/// Writes the present values, where the folder is.
+void Trainer::save_to(const CheckpointStore& (RunFolder::*store)() const) const {
+  std::map<std::string, HostTensor> joined;
+  const std::vector<TensorView> states = tensors_.wholes(train_, state_names_, joined);
+  if (!options_.folder) return;
   const RunSettings& settings = options_.settings;
   CheckpointMeta meta{.step = step_, .data_position = step_, .config = settings.fixed, .values = settings.changeable};
   meta.config.insert(settings.kept.begin(), settings.kept.end());
   std::vector<TensorView> records;
   const std::map<std::string, HostTensor> history = history_.tensors();
   for (const auto& [name, value] : history) records.push_back(view_of(name, value));
-  const std::filesystem::path saved = store.save(meta, states(), records);
+  const std::filesystem::path saved = (options_.folder.*store)().save(meta, states, records);
   if (options_.after_save) options_.after_save(saved);
-  return saved;
+}
+
+Parameters Trainer::whole_parameters() const {
+  if (!options_.compile.ranks) return parameters();
+  std::vector<std::string> names;
+  for (const Program::Slot& slot : train_.program().states)
+    if (slot.is_parameter) names.push_back(slot.name);
+  std::map<std::string, HostTensor> joined;
+  Parameters wholes;
+  for (const TensorView& view : tensors_.wholes(train_, names, joined)) {
+    const auto found = joined.find(view.name);
+    wholes.set(view.name, found == joined.end() ? parameters().get(view.name) : std::move(found->second));
+  }
+  return wholes;
 }
 
 /// What is computed from here on is of no use. It is kept apart, where no run goes on from it.
@@ -161,12 +206,14 @@ void Trainer::diverged(const std::string& why) const {
   std::string hint = "start again " + options_.advice;
   if (last_good_)
     hint += fmt::format("{}: it goes on after step {}, the last good checkpoint",
-                        options_.folder.starts_fresh() ? ", not afresh" : "", *last_good_);
-  else if (options_.folder)
+                        options_.folder && options_.folder.starts_fresh() ? ", not afresh" : "", *last_good_);
+  else if (keeps_)
     hint += "; there is no checkpoint of this run to go on from";
-  if (options_.folder) {
+  if (keeps_) {
     try {
-      hint += fmt::format("\n  the state as it is now: {}", save_to(options_.folder.diverged()).string());
+      save_to(&RunFolder::diverged);
+      if (options_.folder)
+        hint += fmt::format("\n  the state as it is now: {}", options_.folder.diverged().list().front().string());
     } catch (const UserError& error) {
       hint += fmt::format("\n  the state as it is now cannot be kept: {}", error.what());
     }

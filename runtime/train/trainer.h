@@ -12,6 +12,7 @@
 #include "runtime/train/loss_history.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/run_settings.h"
+#include "runtime/train/trained_tensors.h"
 
 namespace lathe {
 
@@ -39,21 +40,23 @@ struct StepReport {
 
 struct TrainerOptions {
   std::optional<Evaluation> evaluation = {};
-  RunFolder folder = {};          ///< for checkpoints; none: nothing is kept, and every run starts anew
+  /// For checkpoints; none: nothing is kept, and every run starts anew. Of several processes rank 0 alone has it.
+  RunFolder folder = {};
   std::int64_t save_every = 200;  ///< steps
   /// Parameters that no step changes are saved too. False: checkpoints leave them out, and whoever goes on gives them
   /// again in compile.parameters; so a checkpoint of an adapter does not hold the model that it belongs to.
   bool save_constants = true;
   RunSettings settings = {};
   std::string loss = "loss";  ///< the output of the step, and of the evaluation, that is the loss
-  /// Of both graphs. Tuning and the memory budget are for the step alone.
+  /// Of both graphs. Tuning, the memory budget and states in parts are for the step alone.
   CompileOptions compile = {};
 
   std::function<void(const StepReport&)> after_step = {};
   std::function<void(const LossPoint&)> after_evaluation = {};  ///< of run()
-  /// A checkpoint, or the state of a run that diverged, was written to this folder.
+  /// A checkpoint, or the state of a run that diverged, was written to this folder; of several processes by rank 0.
   std::function<void(const std::filesystem::path&)> after_save = {};
   /// Asked before every step and every batch of an evaluation; true ends run() after what is done by then is saved.
+  /// Of several processes any may say so, to all.
   std::function<bool()> stop = {};
   /// What may help against divergence, for its error: "start again {}".
   std::string advice = "with a smaller learning rate, a smaller clip_norm or more warm-up";
@@ -68,6 +71,11 @@ struct TrainerOptions {
 ///
 /// A run has diverged where its loss or a state is infinite or no number; then it ends with UserError
 /// [train_diverged], the state is kept in run/diverged, and checkpoints stay as they are.
+///
+/// With compile.ranks, each of the processes makes a Trainer of the same step, start and batches, all of them whole:
+/// it takes its parts. Checkpoints hold whole tensors, written and read by rank 0, so that any mesh, or one process,
+/// goes on from what another one saved; the same mesh to the same bits. What one rank throws must end all
+/// (ending_all()).
 class Trainer {
  public:
   /// Compiles, and goes on from the folder's checkpoint where there is one. Else `start` gives the values of
@@ -75,7 +83,8 @@ class Trainer {
   /// compile() and Parameters::set(); [train_step] for a step that updates nothing, a graph without the loss;
   /// [train_options] for numbers below 1; of a checkpoint [train_resume] where its settings are others,
   /// [safetensors_missing] where it lacks a state of the step, [argument_shape], [argument_dtype],
-  /// [checkpoint_invalid].
+  /// [checkpoint_invalid]; of several processes [train_folder] for a folder of another rank than 0, [mesh_divide],
+  /// and [mesh_parameters] where the evaluation divides a parameter otherwise than the step.
   Trainer(const ir::Graph& step, const Tensors& start, TrainerOptions options = {});
 
   /// Trains until `last` steps are done in all, and evaluates in between. Saves every `save_every` steps and at the
@@ -98,21 +107,27 @@ class Trainer {
   const LossHistory& history() const { return history_; }
   /// Settings that may change and did, a line each: "going on with lr=0.0001; so far it was 0.001".
   const std::vector<std::string>& changed_settings() const { return changed_settings_; }
+  /// Of several processes this one's parts.
   Parameters parameters() const { return train_.parameters(); }
+  /// The parameters (no states) as wholes, on rank 0; nothing on the others. All ranks call it.
+  Parameters whole_parameters() const;
   /// The compiled step, on the parameters of this run.
   Executable& executable() { return train_; }
 
  private:
   void check_options() const;
-  void resume(const Checkpoint& checkpoint);
+  void check_placements() const;
+  void resume();
   void after_step(const Tensors& outputs, std::int64_t last, double seconds);
-  bool stops() const { return options_.stop && options_.stop(); }
-  std::vector<TensorView> states() const;
-  std::filesystem::path save_to(const CheckpointStore& store) const;
+  bool stops() const;
+  std::string fault_of_states() const;
+  void save_to(const CheckpointStore& (RunFolder::*store)() const) const;
   [[noreturn]] void diverged(const std::string& why) const;
 
   TrainerOptions options_;
+  bool keeps_ = false;  ///< checkpoints: rank 0 has a folder
   Executable train_;
+  TrainedTensors tensors_;
   std::optional<Executable> evaluate_;
   std::vector<std::string> state_names_;
   std::vector<std::string> changed_settings_;

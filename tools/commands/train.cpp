@@ -2,6 +2,7 @@
 
 #include "tools/arguments.h"
 #include "tools/commands/commands.h"
+#include "tools/division.h"
 #include "tools/environment.h"
 #include "tools/memory_budget.h"
 #include "tools/precision_option.h"
@@ -55,11 +56,14 @@ void add_train(CLI::App& app) {
   add_lower_options(*command, s->lower);
   add_memory_budget(*command, s->memory_budget);
   add_tune(*command, s->tune);
+  add_process_options(*command, add_division(*command, s->division), s->processes);
   command->add_flag("--fresh", s->fresh, "Start anew even if there is a checkpoint");
   command->footer(
       "Goes on from the newest checkpoint in --output. Ctrl-C stops after the present step and saves.\n"
-      "Example:\n"
-      "  lathe train --text shakespeare.txt -o run");
+      "With --mesh the step runs on several processes, which mpirun starts (docs/distributed.md).\n"
+      "Examples:\n"
+      "  lathe train --text shakespeare.txt -o run\n"
+      "  mpirun -n 8 lathe train --text shakespeare.txt --mesh data=4,model=2 --split B:data,h:model,d_ff:model");
   command->callback([s, precision] {
     s->model.precision = *parse_dtype(*precision);
     s->cache = cache_folder();

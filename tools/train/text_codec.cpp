@@ -84,6 +84,15 @@ TextCodec TextCodec::resumed(const Settings& kept, const std::filesystem::path& 
   return TextCodec(std::move(tokenizer));
 }
 
+std::string TextCodec::to_text() const {
+  return characters_ ? "c" + characters_->characters() : "t" + tokenizer_->json();
+}
+
+TextCodec TextCodec::of_text(const std::string& text) {
+  if (text.starts_with('c')) return TextCodec(text::Vocabulary::from_characters(text.substr(1)));
+  return TextCodec(Tokenizer::parse(text.substr(1), "tokenizer.json of the first process"));
+}
+
 std::int64_t TextCodec::size() const { return characters_ ? characters_->size() : tokenizer_->end_id(); }
 
 std::string_view TextCodec::unit() const { return characters_ ? "characters" : "tokens"; }

@@ -35,6 +35,10 @@ class TextCodec {
   /// Gives the text of ids as they come: the function takes the next id.
   std::function<std::string(std::int64_t)> stream() const;
 
+  /// All of it, for other processes.
+  std::string to_text() const;
+  static TextCodec of_text(const std::string& text);
+
   /// What a checkpoint keeps of it.
   Settings kept() const;
   /// A tokenizer.json of either kind, which transformers opens.

@@ -12,6 +12,7 @@
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
+#include "runtime/ranks/agreement.h"
 #include "runtime/train/trainer.h"
 #include "tools/files.h"
 #include "tools/memory_budget.h"
@@ -48,16 +49,18 @@ Settings changeable_settings(const TrainSettings& s) {
   settings["batch"] = fmt::format("{}", s.batch);
   settings["seed"] = fmt::format("{}", s.seed);
   settings["target"] = s.target;
+  settings["processes"] = s.division.is_given() ? s.division.to_string() : "one";
   return settings;
 }
 
 /// A text, the model that learns it, and the run of that.
 class TextTraining {
  public:
-  explicit TextTraining(const TrainSettings& settings) : s_(settings), cache_(settings.cache) {}
+  TextTraining(const TrainSettings& settings, std::shared_ptr<Ranks> ranks)
+      : s_(settings), ranks_(std::move(ranks)), cache_(settings.cache) {}
 
   void run() {
-    take_folder();
+    if (is_first()) take_folder();
     prepare_text();
     prepare_model();
     print_start();
@@ -69,6 +72,13 @@ class TextTraining {
 
  private:
   std::string folder() const { return visible(s_.output.string()); }
+
+  /// Of several processes one prints and writes.
+  bool is_first() const { return !ranks_ || ranks_->rank() == 0; }
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) const {
+    if (is_first()) print_text(fmt::format(format, std::forward<Args>(args)...));
+  }
 
   /// Before any work is done that could not be kept.
   void take_folder() {
@@ -84,19 +94,21 @@ class TextTraining {
     const std::string raw = training_text(s_.text, s_.sources);
     characters_ = raw.size();
     text_hash_ = sha256_hex(raw);
-    if (const auto& checkpoint = folder_.checkpoint())
-      codec_.emplace(codec_of(*checkpoint));
-    else
-      codec_.emplace(TextCodec::make(s_.tokenizer, raw));
+    if (ranks_)
+      require_agreement(*ranks_, {{"the text", text_hash_.substr(0, 16), "every process reads the same text"}});
+    if (is_first())
+      codec_.emplace(folder_ && folder_.checkpoint() ? codec_of(*folder_.checkpoint())
+                                                     : TextCodec::make(s_.tokenizer, raw));
+    if (ranks_) codec_.emplace(TextCodec::of_text(text_of_first(*ranks_, is_first() ? codec_->to_text() : "")));
     split_ = text::split_ids(codec_->encode(raw), s_.model.context, codec_->unit());
     s_.model.vocab = codec_->size();
-    print("text: {} {}, {} distinct; {} to train on, {} to validate\n",
-          split_.train.size() + split_.validation.size(), codec_->unit(),
-          codec_->size() - (codec_->unit() == "characters" ? 1 : 0),
-          format_count(static_cast<double>(split_.train.size())),
-          format_count(static_cast<double>(split_.validation.size())));
+    say("text: {} {}, {} distinct; {} to train on, {} to validate\n", split_.train.size() + split_.validation.size(),
+        codec_->unit(), codec_->size() - (codec_->unit() == "characters" ? 1 : 0),
+        format_count(static_cast<double>(split_.train.size())),
+        format_count(static_cast<double>(split_.validation.size())));
     // A run that goes on reads it again.
-    if (codec_->unit() == "tokens") write_text((s_.output / "tokenizer.json").string(), codec_->tokenizer_json());
+    if (is_first() && codec_->unit() == "tokens")
+      write_text((s_.output / "tokenizer.json").string(), codec_->tokenizer_json());
   }
 
   /// The sources may have changed since: the text of the checkpoint's vocabulary is what counts.
@@ -110,7 +122,7 @@ class TextTraining {
 
   void prepare_model() {
     LanguageModel model = build_language_model(s_.model, s_.optimizer);
-    print("\n{}\n", ir::print_short(model.forward));
+    say("\n{}\n", ir::print_short(model.forward));
     parameter_count_ = model.model.count();
     const DimBindings sizes{{"B", s_.batch}, {"T", s_.model.context}};
     CompileOptions options = compile_options(s_.target);
@@ -118,16 +130,17 @@ class TextTraining {
     options.cache = cache_.enabled() ? &cache_ : nullptr;
     options.lower = s_.lower;
     CompileOptions training = options;
-    training.lower.memory = memory_budget(s_.memory_budget, sizes);
+    divide(training, s_.division, ranks_);
+    training.lower.memory = memory_budget(s_.memory_budget, sizes_on_process(sizes, s_.division));
     training.tune = tune_options(s_.tune, sizes);
     train_batches_.emplace(split_.train, s_.batch, s_.model.context, s_.seed);
     validation_batches_.emplace(split_.validation, s_.batch, s_.model.context, s_.seed);
     trainer_.emplace(sized_for_chunks(model.step, s_.lower, sizes),
                      initial_values(model.step, model.model.initializers(), s_.seed),
                      trainer_options(model.forward, training));
-    options.mode = Mode::evaluation;
-    options.parameters = trainer_->parameters();
-    generate_.emplace(compile(model.generate, options));
+    generation_ = std::move(model.generate);
+    generation_options_ = options;
+    generation_options_.mode = Mode::evaluation;
   }
 
   Settings fixed_settings() const {
@@ -157,7 +170,7 @@ class TextTraining {
         .after_step = [this](const StepReport& step) { after_step(step); },
         .after_evaluation =
             [this](const LossPoint& at) {
-              progress_->line(fmt::format("step {:>5}  validation loss {:.3f}", at.step, at.loss));
+              if (progress_) progress_->line(fmt::format("step {:>5}  validation loss {:.3f}", at.step, at.loss));
             },
         .after_save = [this](const std::filesystem::path&) { write_curve(); },
         .stop = [this] { return StopSignals::received() != 0 || (progress_ && progress_->output_is_lost()); },
@@ -166,10 +179,13 @@ class TextTraining {
   }
 
   void print_start() {
+    if (!is_first()) return;
     const Executable& step = trainer_->executable();
     const CompileSummary& c = step.summary();
     if (c.tuned) print("{}", to_string(*c.tuned));
-    const MemoryPlan plan = step.memory_plan({{"B", s_.batch}, {"T", s_.model.context}});
+    if (ranks_) print("{} processes: {}; what follows is of one of them\n", ranks_->size(), s_.division.to_string());
+    const MemoryPlan plan =
+        step.memory_plan(sizes_on_process({{"B", s_.batch}, {"T", s_.model.context}}, s_.division));
     print(
         "training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "
         "cache, in {:.2f} s\n",
@@ -187,14 +203,22 @@ class TextTraining {
 
   /// Up to the last step, or until a signal, or where nobody can be told any more: what was computed is saved first.
   void loop() {
-    progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
+    if (is_first())
+      progress_.emplace(trainer_->step(), s_.optimizer.steps, static_cast<double>(s_.batch * s_.model.context));
     const bool done = trainer_->run(
         [this](std::int64_t step) { return Tensors{{"tokens", train_batches_->random(step)}}; }, s_.optimizer.steps);
     progress_.reset();
-    if (!done) end_stopped_run(trainer_->step(), folder());
+    if (!done) end_stopped();
+  }
+
+  /// Of several processes any may have been told to stop.
+  [[noreturn]] void end_stopped() const {
+    if (!is_first()) throw Stopped(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
+    end_stopped_run(trainer_->step(), folder());
   }
 
   void after_step(const StepReport& step) {
+    if (!progress_) return;
     progress_->step(step.step, step.loss, step.outputs.at("learning_rate").get(0));
     if (step.skipped)
       progress_->line(fmt::format("step {:>5}  skipped: a gradient is not finite at the loss scale {:.0f}", step.step,
@@ -216,17 +240,20 @@ class TextTraining {
 
   void report_final() {
     const auto loss = trainer_->evaluate(validation_batch_count());
-    if (!loss) end_stopped_run(trainer_->step(), folder());
+    if (!loss) end_stopped();
     trainer_->save();
+    generation_options_.parameters = trainer_->whole_parameters();
+    if (!is_first()) return;
     print("validation loss {:.3f} nats a {} over the whole validation text\n", *loss,
           codec_->unit().substr(0, codec_->unit().size() - 1));
-    write_model_folder(s_.output / "model", s_.model, *codec_, trainer_->parameters());
+    write_model_folder(s_.output / "model", s_.model, *codec_, *generation_options_.parameters);
     print("checkpoint and loss.svg in {}; the model for lathe generate and transformers in {}\n", folder(),
           visible((s_.output / "model").string()));
   }
 
   void sample() {
-    if (s_.sample <= 0) return;
+    if (s_.sample <= 0 || !is_first()) return;
+    Executable generate = compile(generation_, generation_options_);
     std::vector<std::int64_t> tokens = codec_->encode(s_.prompt.empty() ? "\n" : s_.prompt);
     const auto text_of = codec_->stream();
     Sampler sampler(s_.sampling, s_.seed);
@@ -236,7 +263,7 @@ class TextTraining {
       HostTensor input(i64, {1, seen});
       for (std::int64_t j = 0; j < seen; ++j)
         input.set_int(j, tokens[tokens.size() - static_cast<std::size_t>(seen - j)]);
-      const HostTensor logits = generate_->run({{"tokens", input}}).at("logits");
+      const HostTensor logits = generate.run({{"tokens", input}}).at("logits");
       tokens.push_back(sampler.next(logits_row(logits, seen - 1)));
       print_text(text_of(tokens.back()));
     }
@@ -245,6 +272,7 @@ class TextTraining {
   }
 
   TrainSettings s_;
+  std::shared_ptr<Ranks> ranks_;  ///< null: this process alone
   DiskCache cache_;
   RunFolder folder_;
   std::string text_hash_;
@@ -254,12 +282,16 @@ class TextTraining {
   std::optional<text::BatchSampler> train_batches_, validation_batches_;
   std::int64_t parameter_count_ = 0;
   std::optional<Trainer> trainer_;
-  std::optional<Executable> generate_;
+  ir::Graph generation_;  ///< runs on the first process alone
+  CompileOptions generation_options_;
   std::optional<Progress> progress_;  ///< while the loop runs
 };
 
 }  // namespace
 
-void train(const TrainSettings& settings) { TextTraining(settings).run(); }
+void train(const TrainSettings& settings) {
+  const auto ranks = start_processes(settings.division, settings.processes, "train");
+  run_processes(ranks, [&] { TextTraining(settings, ranks).run(); });
+}
 
 }  // namespace lathe::tools

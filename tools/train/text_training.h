@@ -5,6 +5,7 @@
 
 #include "frontend/decoding.h"
 #include "passes/lowering/lower_options.h"
+#include "tools/division.h"
 #include "tools/train/model_settings.h"
 
 namespace lathe::tools {
@@ -29,6 +30,8 @@ struct TrainSettings {
   double tune = 0;              ///< of a training step: the seconds of --tune; 0: not
   bool fresh = false;           ///< start anew even if there is a checkpoint
   std::filesystem::path cache;  ///< compiled code; empty: none
+  Division division;            ///< over processes
+  ProcessOptions processes;
 };
 
 /// Trains a language model on text by compiled code: prints the model's IR and a compile summary, then live progress;
@@ -39,6 +42,10 @@ struct TrainSettings {
 /// checkpoints; [train_locked] where another process trains in `output`; [train_resume] where the checkpoint is of
 /// another model or text, or has no vocabulary; [train_diverged] where the loss or a state is not finite: that state
 /// is kept in output/diverged, and checkpoints stay as they are.
+///
+/// With a mesh, each of its processes calls it with the same settings, and must see the text; the first of them
+/// prints and writes. [mesh_processes], [mpi_plugin], [mpi_failed], [ranks_differ], those of shard::shard, and
+/// [mesh_divide] for a batch that does not divide. An error on one process ends all.
 void train(const TrainSettings& settings);
 
 }  // namespace lathe::tools

@@ -1,0 +1,180 @@
+#include "runtime/ranks/mpi/mpi_communicator.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "ir/support/error.h"
+#include "runtime/ranks/mpi/mpi_library.h"
+
+namespace lathe {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// MPI between its beginning and its end, shared by all groups of this process.
+struct Session {
+  explicit Session(const MpiOptions& options)
+      : mpi(load_mpi_library(options.plugin)), most_bytes(std::max<std::int64_t>(1, options.most_bytes)) {
+    if (mpi.can_begin() == 0)
+      throw UserError("MPI has begun in this process before", "mpi_once",
+                      "keep the Ranks of the first time: executables share them");
+    mpi.check(mpi.begin(&rank, &size), "MPI cannot begin");
+  }
+  ~Session() { mpi.end(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  MpiLibrary mpi;
+  std::int64_t most_bytes;
+  int rank = 0, size = 0;  ///< of all processes
+  std::atomic<bool> is_interrupted = false;
+  int next_group = 1;  ///< above the numbers of all groups that this process has been in
+};
+
+/// An exchange that is under way, as MPI has it.
+class UnderWay {
+ public:
+  UnderWay(const MpiLibrary& mpi, const std::vector<LatheMpiMessage>& sends,
+           const std::vector<LatheMpiMessage>& receives, int tag)
+      : mpi_(mpi) {
+    mpi_.check(mpi_.start(sends.data(), static_cast<int>(sends.size()), receives.data(),
+                          static_cast<int>(receives.size()), tag, &exchange_),
+               "messages cannot be sent");
+  }
+  ~UnderWay() { mpi_.drop(exchange_); }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  int moved = 0, left = 0;
+  void progress() { mpi_.check(mpi_.progress(exchange_, &moved, &left), "an exchange failed"); }
+  bool is_done(std::size_t index) const { return mpi_.is_done(exchange_, static_cast<int>(index)) != 0; }
+
+ private:
+  const MpiLibrary& mpi_;
+  LatheMpiExchange* exchange_ = nullptr;
+};
+
+/// MPI moves nothing by itself, so this asks again and again, for a while at once. Then it sleeps in between: others
+/// have work for the CPU, threads that compute and, where there are more than CPUs, the very processes that are
+/// waited for. Who yields instead of sleeping comes last on a busy machine.
+void rest(Clock::duration waited) {
+  using namespace std::chrono_literals;
+  if (waited > 50us) std::this_thread::sleep_for(20us);
+}
+
+class MpiCommunicator final : public Communicator {
+ public:
+  /// `members`: the processes of the group, in the order of their ranks in it. `group`: its number, the same in all
+  /// of them, and of no other group that two of them share.
+  MpiCommunicator(std::shared_ptr<Session> session, std::vector<int> members, int group)
+      : session_(std::move(session)), members_(std::move(members)), group_(group) {
+    rank_ = static_cast<int>(std::ranges::find(members_, session_->rank) - members_.begin());
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(members_.size()); }
+  std::string engine() const override { return session_->mpi.name(); }
+
+  void exchange(std::span<const Message> sends, std::span<const Message> receives, double patience) override {
+    const std::vector<LatheMpiMessage> out = pieces(sends), in = pieces(receives);
+    UnderWay messages(session_->mpi, out, in, group_);
+    auto last = Clock::now();
+    for (;;) {
+      messages.progress();
+      if (messages.left == 0) return;
+      if (session_->is_interrupted) throw UserError("exchanges of this rank were interrupted", "rank_failed", "");
+      const auto now = Clock::now();
+      if (messages.moved > 0) last = now;
+      if (patience > 0 && std::chrono::duration<double>(now - last).count() > patience)
+        throw StalledExchange(waited_for(messages, out, in));
+      rest(now - last);
+    }
+  }
+
+  std::unique_ptr<Communicator> split(int color, double patience) override {
+    struct Asked {
+      int color, next_group;
+    };
+    std::vector<Asked> all(members_.size(), {color, session_->next_group});
+    Asked own = all.front();
+    std::vector<Message> sends, receives;
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank_) continue;
+      sends.push_back({r, reinterpret_cast<std::byte*>(&own), sizeof own});
+      receives.push_back({r, reinterpret_cast<std::byte*>(&all[static_cast<std::size_t>(r)]), sizeof own});
+    }
+    exchange(sends, receives, patience);
+    std::vector<int> members;
+    int group = 0;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      group = std::max(group, all[r].next_group);
+      if (all[r].color == color) members.push_back(members_[r]);
+    }
+    session_->next_group = group + 1;
+    return std::make_unique<MpiCommunicator>(session_, std::move(members), group);
+  }
+
+  void interrupt() noexcept override { session_->is_interrupted = true; }
+
+  void abort(const std::string& why) noexcept override {
+    // An error that all have is told once: rank 0 ends the others while they wait here.
+    if (session_->rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const std::string line = why + "\n";
+    // The status tells the rest, should standard error be closed.
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) session_->mpi.abort(1);
+    session_->mpi.abort(1);
+  }
+
+ private:
+  std::vector<LatheMpiMessage> pieces(std::span<const Message> messages) const {
+    std::vector<LatheMpiMessage> cut;
+    for (const Message& message : messages) {
+      const auto bytes = static_cast<std::int64_t>(message.bytes);
+      const int peer = members_[static_cast<std::size_t>(message.peer)];
+      std::int64_t begin = 0;
+      do {
+        const std::int64_t size = std::min(bytes - begin, session_->most_bytes);
+        cut.push_back({message.data + begin, size, peer});
+        begin += size;
+      } while (begin < bytes);
+    }
+    return cut;
+  }
+
+  /// Ranks of the group that have not sent or taken a message.
+  std::vector<int> waited_for(const UnderWay& messages, const std::vector<LatheMpiMessage>& sends,
+                              const std::vector<LatheMpiMessage>& receives) const {
+    std::vector<int> peers;
+    for (std::size_t i = 0; i < sends.size() + receives.size(); ++i) {
+      if (messages.is_done(i)) continue;
+      const int process = i < sends.size() ? sends[i].peer : receives[i - sends.size()].peer;
+      peers.push_back(static_cast<int>(std::ranges::find(members_, process) - members_.begin()));
+    }
+    std::ranges::sort(peers);
+    peers.erase(std::ranges::unique(peers).begin(), peers.end());
+    return peers;
+  }
+
+  std::shared_ptr<Session> session_;
+  std::vector<int> members_;
+  int group_, rank_;
+};
+
+}  // namespace
+
+MakeCommunicator mpi_processes(const MpiOptions& options) {
+  return [options]() -> std::unique_ptr<Communicator> {
+    auto session = std::make_shared<Session>(options);
+    std::vector<int> all(static_cast<std::size_t>(session->size));
+    for (int r = 0; r < session->size; ++r) all[static_cast<std::size_t>(r)] = r;
+    return std::make_unique<MpiCommunicator>(std::move(session), std::move(all), 0);
+  };
+}
+
+}  // namespace lathe

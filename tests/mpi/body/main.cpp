@@ -1,0 +1,179 @@
+#include <fmt/core.h>
+
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "ir/support/error.h"
+#include "ir/tensor/text/parser.h"
+#include "runtime/ranks/mpi/mpi_communicator.h"
+#include "runtime/ranks/thread_communicator.h"
+#include "tests/ranks/collective_cases.h"
+#include "tests/ranks/support.h"
+
+/// What tests run as one of several processes: mpi_body PLUGIN CASE. Rank 0 prints what was found, errors go to
+/// standard error.
+namespace lathe::test {
+
+namespace {
+
+using Make = MakeCommunicator;
+
+std::shared_ptr<Ranks> join(const Make& make, const std::string& mesh, double patience = 60) {
+  return std::make_shared<Ranks>(make, shard::Mesh::parse(mesh), RanksOptions{.patience = patience});
+}
+
+std::string bytes_of(const HostTensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
+}
+
+/// Each collective against the same one between threads.
+void collectives(const Make& make) {
+  const auto ranks = join(make, "m=3");
+  int same = 0;
+  for (const CollectiveCase& collective : collective_cases()) {
+    std::vector<std::string> expected(3);
+    if (ranks->rank() == 0)
+      run_ranks(3, [&](int rank, const Make& make_thread) {
+        expected[static_cast<std::size_t>(rank)] = bytes_of(run_collective(collective, join(make_thread, "m=3")));
+      });
+    const auto found = ranks->gather(bytes_of(run_collective(collective, ranks)));
+    if (ranks->rank() != 0) continue;
+    if (found != expected) fmt::print("differs: {} of {}\n", collective.op, name(collective.dtype));
+    same += found == expected ? 1 : 0;
+  }
+  if (ranks->rank() == 0) fmt::print("{} collectives are the same\n", same);
+}
+
+/// Training over MPI against training between threads.
+void steps(const Make& make) {
+  const ir::Graph step = small_step(f32);
+  const Division division{"data=2,model=2", "B:data,h:model,d_ff:model,vocab:model", {.states = "data"}};
+  const auto ranks = join(make, division.mesh);
+  const Trained many = train(step, 5, division, ranks);
+  if (ranks->rank() != 0) return;
+  fmt::print("{}\n", same_bits(many, train_in_threads(step, 5, division)) ? "the same bits" : "other bits");
+}
+
+/// Messages of 0 bytes up to many pieces, among all and within axes, several at a time.
+void pieces(const Make& make) {
+  const auto ranks = join(make, "a=2,b=2");
+  std::string text;
+  int same = 0;
+  for (const std::size_t size : {0, 1, 6, 7, 8, 700, 9000}) {
+    const auto own = [&](int rank) {
+      return std::string(size, static_cast<char>('a' + rank)) + std::to_string(rank);
+    };
+    const auto found = ranks->gather(own(ranks->rank()));
+    for (int r = 0; r < ranks->size(); ++r) same += found.at(static_cast<std::size_t>(r)) == own(r) ? 1 : 0;
+    std::vector<std::string> of_a, of_b;
+    const auto a =
+        ranks->start("a", [&](Communicator& group) { of_a = gather_texts(group, own(ranks->rank()), 60); });
+    const auto b =
+        ranks->start("b", [&](Communicator& group) { of_b = gather_texts(group, own(ranks->rank()), 60); });
+    ranks->wait(a);
+    ranks->wait(b);
+    const int x = ranks->rank() / 2, y = ranks->rank() % 2;
+    for (int i = 0; i < 2; ++i) {
+      same += of_a.at(static_cast<std::size_t>(i)) == own(2 * i + y) ? 1 : 0;
+      same += of_b.at(static_cast<std::size_t>(i)) == own(2 * x + i) ? 1 : 0;
+    }
+  }
+  for (const std::string& others : ranks->gather(std::to_string(same)))
+    if (ranks->rank() == 0) fmt::print("{} of 56\n", others);
+}
+
+const char* const lookup_text = R"(graph @g(input %table: f32[4, 2], input %ids: i64[3]) {
+  %1 = gather %table, %ids {dim=0}
+  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  output "y" %2
+})";
+
+Tensors lookup_arguments(std::int64_t last) {
+  return {{"table", HostTensor(f32, {4, 2})}, {"ids", HostTensor::from_ints({3}, {0, 1, last})}};
+}
+
+Executable lookup(const std::shared_ptr<Ranks>& ranks) {
+  return compile(ir::parse_graph(lookup_text, "lookup"), {.threads = 1, .ranks = ranks});
+}
+
+void index(const Make& make) {
+  const auto ranks = join(make, "m=2");
+  (void)lookup(ranks).run(lookup_arguments(ranks->rank() == 1 ? 9 : 2));
+}
+
+/// A process that stops before its run.
+void stop(const Make& make) {
+  const auto ranks = join(make, "m=2", 2);
+  Executable executable = lookup(ranks);
+  if (ranks->rank() == 1) std::raise(SIGSTOP);
+  (void)executable.run(lookup_arguments(2));
+}
+
+/// A process that stops before it has joined the mesh.
+void stop_early(const Make& make) {
+  const auto stopping = [&] {
+    auto group = make();
+    if (group->rank() == 1) std::raise(SIGSTOP);
+    return group;
+  };
+  const auto ranks = join(stopping, "m=2", 2);
+}
+
+void exit_early(const Make& make) {
+  const auto ranks = join(make, "m=2");
+  Executable executable = lookup(ranks);
+  if (ranks->rank() == 1) std::_Exit(7);
+  (void)executable.run(lookup_arguments(2));
+}
+
+void graphs(const Make& make) {
+  const auto ranks = join(make, "m=2");
+  const ir::Graph step = small_step(f32), other = ir::parse_graph(lookup_text, "lookup");
+  (void)compile(ranks->rank() == 1 ? other : step, {.threads = 1, .ranks = ranks});
+}
+
+void cpus(const Make& make) {
+  const auto ranks = join(make, "m=2");
+  CompileOptions options{.threads = 1, .ranks = ranks};
+  options.target = Target::named(ranks->rank() == 0 ? "x86-64-v2" : "x86-64-v3");
+  (void)compile(ir::parse_graph(lookup_text, "lookup"), options);
+}
+
+void other_mesh(const Make& make) { (void)join(make, "data=3"); }
+
+void once(const Make& make) {
+  (void)join(make, "m=2");
+  (void)join(make, "m=2");
+}
+
+int run(const std::string& plugin, const std::string& name) {
+  const std::map<std::string, std::function<void(const Make&)>> cases{{"collectives", collectives},
+                                                                      {"steps", steps},
+                                                                      {"pieces", pieces},
+                                                                      {"index", index},
+                                                                      {"stop", stop},
+                                                                      {"stop_early", stop_early},
+                                                                      {"exit_early", exit_early},
+                                                                      {"graphs", graphs},
+                                                                      {"cpus", cpus},
+                                                                      {"other_mesh", other_mesh},
+                                                                      {"once", once}};
+  MpiOptions options{.plugin = plugin};
+  if (name == "pieces") options.most_bytes = 7;
+  try {
+    cases.at(name)(mpi_processes(options));
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+
+}  // namespace lathe::test
+
+int main(int argc, char** argv) { return argc == 3 ? lathe::test::run(argv[1], argv[2]) : 2; }

@@ -1,0 +1,44 @@
+#include "tests/mpi/mpirun.h"
+
+/// One of several processes fails: all of them end, and say which, where and why.
+namespace lathe::test {
+
+namespace {
+
+void check_fault(int processes, const std::string& name, const std::vector<std::string>& said, double seconds = 10) {
+  if (!has_mpi()) return;
+  const RanMany ran = run_body(processes, name);
+  INFO(ran.out << ran.err);
+  CHECK(ran.ending != Ending{});
+  CHECK(ran.seconds < seconds);
+  for (const std::string& part : said) CHECK_THAT(ran.err, Catch::Matchers::Contains(part));
+}
+
+}  // namespace
+
+TEST_CASE("mpi: an index out of range on one rank ends all with its rank, op and line") {
+  check_fault(2, "index", {"rank 1 of 2 failed: lookup:2: gather", "index 9"});
+}
+
+TEST_CASE("mpi: a rank that stops ends all within the patience with rank, op and line") {
+  check_fault(2, "stop",
+              {"rank 0 of 2 failed: lookup:3: all_reduce", "has not moved for 2 seconds", "[rank_stalled]"}, 12);
+}
+
+TEST_CASE("mpi: a rank that stops before it has joined ends all within the patience") {
+  check_fault(2, "stop_early", {"nothing has come for 2 seconds: rank 0 waits for 1", "[rank_stalled]"}, 12);
+}
+
+TEST_CASE("mpi: a rank that ends by itself ends all") { check_fault(2, "exit_early", {}); }
+
+TEST_CASE("mpi: other graphs and CPUs are told before anything runs") {
+  check_fault(2, "graphs", {"ranks differ in the graph: rank 0 has ", "rank 1 has", "[ranks_differ]"});
+  check_fault(2, "cpus", {"ranks differ in the CPU", "x86-64-v2", "x86-64-v3", "[ranks_differ]"});
+}
+
+TEST_CASE("mpi: a mesh of other processes than run, and a second beginning are refused") {
+  check_fault(2, "other_mesh", {"the mesh data=3 has 3 processes, and 2 run (", "[mesh_processes]"});
+  check_fault(2, "once", {"[mpi_once]"});
+}
+
+}  // namespace lathe::test

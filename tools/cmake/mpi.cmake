@@ -1,0 +1,16 @@
+# liblathe_mpi.so, through which Lathe talks to MPI: built where there is one. Nothing else is linked with it, and
+# nothing links the plugin: it is opened at run time (runtime/ranks/mpi).
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+if(NOT MPI_CXX_FOUND)
+  message(STATUS "No MPI: liblathe_mpi.so is not built, and training runs on one process")
+  return()
+endif()
+add_library(lathe_mpi MODULE ${PROJECT_SOURCE_DIR}/runtime/ranks/mpi/plugin/plugin.cpp)
+target_include_directories(lathe_mpi PRIVATE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(lathe_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+target_link_libraries(lathe_mpi PRIVATE MPI::MPI_CXX lathe_warnings)
+# Beside the command, where it is sought first.
+set_target_properties(lathe_mpi PROPERTIES CXX_VISIBILITY_PRESET default
+                                           LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tools)
+install(TARGETS lathe_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
