@@ -66,9 +66,13 @@ Tensor AttentionContext::allowed(const Graph& g, std::optional<std::int64_t> win
   return sees & (words | itself);
 }
 
-/// The softmax of the scores that are allowed: [B, h, T, S].
+/// The softmax of the scores that are allowed: [B, h, T, S], or [B, kv, groups, T, S].
 Tensor AttentionContext::weights(const Tensor& scores, std::optional<std::int64_t> window) const {
-  if (is_causal_) return softmax(scores.masked_fill(~allowed(scores.graph(), window), minus_infinity), -1);
+  if (is_causal_) {
+    Tensor sees = allowed(scores.graph(), window);
+    if (sees.shape().rank() == 4 && scores.shape().rank() == 5) sees = sees.unsqueeze(1);
+    return softmax(scores.masked_fill(~sees, minus_infinity), -1);
+  }
   if (!mask_) return softmax(scores, -1);
   const Tensor padding = (*mask_ == 0).unsqueeze(1).unsqueeze(2);  // [B, 1, 1, S]
   const auto zero_masked = [](const ir::Value& x) { return ir::softmax(x, -1, true); };
@@ -80,15 +84,22 @@ Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& 
   check(options, is_causal_, at);
   const Dim groups = groups_of(q.size(1, at), k.size(1, at), at);
   const CallSite line(q, at);
+  // Heads that share keys look at them where they lie: a copy of the cache for each of them would be made in each
+  // step.
+  const bool grouped = cache_ && !groups.is(1) && !bias_;
+  const Dim B = q.size(0), h = q.size(1), kv = k.size(1), T = q.size(2), d = q.size(3);
   const auto seen = [&](std::string_view cache, const Tensor& x) {
     const Tensor rows = cache_ ? cache_->append(cache, x, options.window) : x;  // [B, kv, S, d]
+    if (grouped) return rows.unsqueeze(2);                                      // [B, kv, 1, S, d]
     return groups.is(1) ? rows : repeat_heads(rows, groups);                    // [B, h, S, d]
   };
   const Tensor keys = seen("key_cache", k), values = seen("value_cache", v);
-  Tensor scores = matmul(q, keys.transpose(-2, -1)) * options.scale;  // [B, h, T, S]
+  const Tensor queries = grouped ? q.reshape({B, kv, groups, T, d}) : q;
+  Tensor scores = matmul(queries, keys.transpose(-2, -1)) * options.scale;  // [B, h, T, S], or [B, kv, groups, T, S]
   if (options.soft_cap != 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
   if (bias_) scores = scores + *bias_;
-  return matmul(weights(scores, options.window), values);
+  const Tensor attended = matmul(weights(scores, options.window), values);
+  return grouped ? attended.reshape({B, h, T, values.size(4)}) : attended;
 }
 
 namespace {

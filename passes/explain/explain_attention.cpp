@@ -93,11 +93,13 @@ class Explanation {
         group.members.begin(), group.members.end(), [&](ValueId id) { return graph_[id].op->as<Contraction>(); }));
     const bool sums =
         std::any_of(group.members.begin(), group.members.end(), [&](ValueId id) { return sums_exp(id); });
-    text_ += fmt::format("  {} over {}: {} scores, {} what became of them; rows run along {}\n",
+    text_ += fmt::format("  {} over {}: {} scores, {} what became of them; {}\n",
                          sums ? "one kernel" : "one kernel, its scores computed again,", group.domain.to_string(),
                          counted(scores, "product makes", "products make"),
                          counted(group.consumers.size(), "product sums", "products sum"),
-                         group.domain[group.row].to_string());
+                         group.domain[group.row].is(1)
+                             ? "one row"
+                             : fmt::format("rows run along {}", group.domain[group.row].to_string()));
     std::string rows, squares;
     for (const ValueId id : group.members) {
       if (!plan_.is_stored(id)) continue;
@@ -145,7 +147,7 @@ class Explanation {
   bool covers(const AttentionGroup& group, ValueId id) const {
     const std::vector<int>& dims = group.dims.at(id);
     const auto has = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
-    return has(group.row) && has(group.domain.rank() - 1);
+    return (has(group.row) || group.domain[group.row].is(1)) && has(group.domain.rank() - 1);
   }
 
   const Graph& graph_;

@@ -374,10 +374,13 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
     passes.insert(passes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   append(prepare_passes());
+  const bool few_rows = machine.fusion.attention_block_bytes > 0;
   if (fuses_attention(options))
-    append(
-        attention_passes({.costs = costs_of(machine, options), .block_bytes = machine.fusion.attention_block_bytes}));
-  if (options.attention == AttentionFusion::required) passes.push_back(require_attention_pass());
+    append(attention_passes({.costs = costs_of(machine, options),
+                             .few_rows = few_rows,
+                             .block_bytes = machine.fusion.attention_block_bytes}));
+  if (options.attention == AttentionFusion::required)
+    passes.push_back(require_attention_pass({.few_rows = few_rows}));
   return passes;
 }
 

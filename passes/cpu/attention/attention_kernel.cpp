@@ -6,6 +6,7 @@
 #include "passes/cpu/attention/attention_scratch.h"
 #include "passes/cpu/attention/clear_sums.h"
 #include "passes/cpu/attention/column_blocks.h"
+#include "passes/cpu/attention/few_rows_kernel.h"
 #include "passes/cpu/attention/prefetch_rows.h"
 #include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/gemm/register_tile.h"
@@ -392,6 +393,7 @@ class AttentionKernel {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_attention(const LoweringContext& context, const Region& region) {
+  if (auto few = lower_few_rows(context, region)) return std::move(*few);
   const AttentionParts parts =
       attention_parts(context, region, region_program(context.graph, context.plan, region.parts[0]));
   // What is added up over all outer dims would leave one task: rows run in parallel there, outer dims in a second

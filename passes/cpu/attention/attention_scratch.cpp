@@ -26,11 +26,28 @@ kernel::Buffer AttentionScratch::tiles(const Dim& rows, const Dim& depth, DType 
 }
 
 ScratchMatrix AttentionScratch::matrix(const Dim& rows, const Dim& width, DType dtype, const char* name) {
+  return matrix_in(buffer(rows.unnamed() * rounded(width), dtype, name), width);
+}
+
+ScratchMatrix AttentionScratch::matrix_in(kernel::Buffer buffer, const Dim& width) {
   kernel::Builder& b = context_.builder;
   const bool known = width.value().has_value();
-  return {buffer(rows.unnamed() * rounded(width), dtype, name),
-          known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
+  return {buffer, known ? b.index(*rounded(width).value()) : b.round_up(context_.dim(width), sizes_.lanes)};
 }
+
+ScratchMatrix AttentionScratch::row_slot(DType dtype, int rows) {
+  return matrix(Dim(rows), sizes_.columns, dtype, "rows of scores");
+}
+
+ScratchMatrix AttentionScratch::few_rows(const AttentionParts::Score& score, int rows) {
+  return matrix(Dim(rows), score.depth, sizes_.compute, "rows");
+}
+
+ScratchMatrix AttentionScratch::sums(const AttentionParts::OutputProduct& part) {
+  return matrix(sizes_.rows, part.depth, sizes_.compute, "sums");
+}
+
+ScratchMatrix AttentionScratch::divisors(int rows) { return matrix(Dim(1), Dim(rows), sizes_.compute, "divisors"); }
 
 SplitBf16Sums::Scratch AttentionScratch::split_sums() {
   const Dim elements(SplitBf16Sums::side * SplitBf16Sums::side);

@@ -26,6 +26,17 @@ class AttentionScratch {
   void give_to(AttentionScore& score);
   void give_to(AttentionOutput& end);
 
+  // Of an attention of few rows.
+  /// A number for each row of each column.
+  ScratchMatrix row_slot(DType dtype, int rows);
+  /// The rows that make scores: [row][depth].
+  ScratchMatrix few_rows(const AttentionParts::Score& score, int rows);
+  ScratchMatrix sums(const AttentionParts::OutputProduct& part);
+  ScratchMatrix divisors(int rows);
+  /// A buffer as rows that have so many elements, and as wide as they are then: whole vectors.
+  ScratchMatrix matrix_in(kernel::Buffer buffer, const Dim& width);
+  Dim width_of(const Dim& width) const { return rounded(width); }
+
  private:
   void give_to(TiledScore& score, const AttentionParts::Score& part);
   void give_to(TiledOutput& tiled, AttentionOutput& end);

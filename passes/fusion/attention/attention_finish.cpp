@@ -11,6 +11,10 @@ namespace lathe {
 
 using namespace ir;
 
+namespace {
+constexpr std::int64_t least_rows = 8;  // that a row block is worth
+}
+
 std::optional<ValueId> AttentionGrower::weights() const {
   const auto found = std::find_if(region_.members.begin(), region_.members.end(), [&](ValueId id) {
     return is_exponential(graph_[id]) && covers_domain(region_, dims_of(id));
@@ -39,6 +43,15 @@ bool AttentionGrower::sums_weights() {
   }
   return std::any_of(read.begin(), read.end(),
                      [&](ValueId id) { return comes_from_softmax_sum(graph_, id, are_scores); });
+}
+
+/// Whether what is in the attention is part of a gradient, or read by one.
+bool AttentionGrower::has_gradient() const {
+  const auto is_gradient = [&](ValueId id) { return graph_[id].loc.gradient(); };
+  return std::any_of(region_.members.begin(), region_.members.end(), [&](ValueId id) {
+    const auto& users = s_.users[static_cast<std::size_t>(id.index)];
+    return is_gradient(id) || std::any_of(users.begin(), users.end(), is_gradient);
+  });
 }
 
 /// The last dim of unknown size, else the largest.
@@ -91,8 +104,12 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   // A classifier looks the same from behind, but has one product of scores, and is faster as it stands.
   if (summed_ && tasks.is(1) && seeds_.size() == 1)
     return fail(scores, "its gradient has nothing to run in parallel");
-  if (group.domain[group.row].value().value_or(16) < 8)
-    return fail(scores, fmt::format("{} rows are too few to gain from it", group.domain[group.row].to_string()));
+  const Dim& rows = group.domain[group.row];
+  if (rows.value().value_or(least_rows) < least_rows && (!few_rows_ || summed_ || !sums_.empty() || has_gradient())) {
+    rejections_.clear();  // that something else cannot join is no reason then
+    return fail(scores,
+                fmt::format("{} {} too few to gain from it", rows.to_string(), rows.is(1) ? "row is" : "rows are"));
+  }
   return group;
 }
 

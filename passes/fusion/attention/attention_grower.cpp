@@ -53,6 +53,17 @@ std::vector<int> reduced_member_dims(const Node& reduce, const std::vector<int>&
 
 bool contains(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
 
+constexpr char no_label = ' ';  // of the dim that stands for one row
+
+/// Whether every column is scored by one query for each of the outer dims: no dim that is not the columns' is of one
+/// operand alone, but those of size 1.
+bool is_one_row(const Node& scores, char columns) {
+  const ContractionRoles roles = scores.op->as<Contraction>()->roles(scores);
+  const std::string queries = contains(roles.lhs_free(), columns) ? roles.rhs_free() : roles.lhs_free();
+  return std::all_of(queries.begin(), queries.end(),
+                     [&](char c) { return scores.type.shape[static_cast<int>(roles.out.find(c))].is(1); });
+}
+
 }  // namespace
 
 AttentionNotes::AttentionNotes(const Graph& graph) : states(graph.nodes.size(), State::apart) {
@@ -61,22 +72,29 @@ AttentionNotes::AttentionNotes(const Graph& graph) : states(graph.nodes.size(), 
 }
 
 AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ValueId scores, char columns,
-                                 OuterReductions sums)
-    : s_(subject), graph_(subject.graph), sums_taken_(sums), notes_(notes) {
+                                 const AttentionOptions& options)
+    : s_(subject),
+      graph_(subject.graph),
+      sums_taken_(options.sums),
+      few_rows_(options.few_rows),
+      one_row_(options.few_rows && is_one_row(graph_[scores], columns)),
+      notes_(notes) {
   const Node& node = graph_[scores];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
   std::string order = roles.out;
   order.erase(std::remove(order.begin(), order.end(), columns), order.end());
   order += columns;
+  if (one_row_) order.insert(order.begin(), no_label);
   Dims dims;
   for (std::size_t i = 0; i < roles.out.size(); ++i) {
     const int d = static_cast<int>(order.find(roles.out[i]));
     dims.push_back(node.type.shape[static_cast<int>(i)].is(1) ? -1 : d);
   }
-  for (const char c : order) region_.domain.push_back(node.type.shape[static_cast<int>(roles.out.find(c))]);
+  for (const char c : order)
+    region_.domain.push_back(c == no_label ? Dim(1) : node.type.shape[static_cast<int>(roles.out.find(c))]);
   region_.inner = 1;
   for (int d = 0; d + 1 < region_.domain.rank(); ++d)
-    if (!region_.domain[d].is(1)) rows_.insert(d);
+    if (one_row_ ? d == 0 : !region_.domain[d].is(1)) rows_.insert(d);
   failed_ = !add_seed(scores, dims);
 }
 
@@ -116,6 +134,7 @@ bool AttentionGrower::reject(ValueId at, std::string reason) {
 }
 
 bool AttentionGrower::restrict_rows(ValueId at, const std::set<int>& candidates) {
+  if (one_row_) return true;
   std::set<int> both;
   std::set_intersection(rows_.begin(), rows_.end(), candidates.begin(), candidates.end(),
                         std::inserter(both, both.begin()));
@@ -267,7 +286,7 @@ bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int
   const bool taken =
       sums_taken_ == OuterReductions::all ? is_float(dtype) : sums_taken_ == OuterReductions::f32_and_f64 && wide;
   const bool adds = node.op->as<Reduce>()->combine == ScalarOp::add;
-  if (!taken || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
+  if (one_row_ || !taken || !adds || folded.count(region_.domain.rank() - 1) || !covers_domain(region_, space))
     return reject(id, "it does not reduce along the columns alone");
   std::set<int> rows;
   std::set_difference(rows_.begin(), rows_.end(), folded.begin(), folded.end(), std::inserter(rows, rows.begin()));
@@ -316,7 +335,7 @@ bool AttentionGrower::join_consumer(ValueId id) {
     for (const int d : all)
       if (d != columns && !shared.count(d)) rows.insert(d);
   } else {
-    if (contracted.count(columns) || shared.count(columns))
+    if (one_row_ || contracted.count(columns) || shared.count(columns))
       return reject(id, "it sums over neither the columns alone nor the rows");
     rows = contracted;
     if (summed_ && *summed_ != contracted) return reject(id, "it sums over other dims than its neighbours");
@@ -348,7 +367,7 @@ bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
 AttentionGrower::Pull AttentionGrower::pull_one(ValueId value, const Dims& dims) {
   const Node& node = graph_[value];
   const auto has = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
-  const bool over_rows = std::any_of(rows_.begin(), rows_.end(), has);
+  const bool over_rows = one_row_ || std::any_of(rows_.begin(), rows_.end(), has);
   if (!has(region_.domain.rank() - 1) || !over_rows || s_.in_memory[static_cast<std::size_t>(value.index)])
     return Pull::leave;
   for (std::size_t i = 0; i < dims.size(); ++i)

@@ -41,7 +41,7 @@ struct AttentionNotes {
 class AttentionGrower {
  public:
   AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ir::ValueId scores, char columns,
-                  OuterReductions sums);
+                  const AttentionOptions& options);
   ~AttentionGrower() { clear_notes(); }
   AttentionGrower(const AttentionGrower&) = delete;
   AttentionGrower& operator=(const AttentionGrower&) = delete;
@@ -91,11 +91,13 @@ class AttentionGrower {
   std::optional<AttentionGroup> finish();
   std::optional<ir::ValueId> weights() const;
   bool sums_weights();
+  bool has_gradient() const;
   int choose_row() const;
 
   const AttentionSubject& s_;
   const ir::Graph& graph_;
   OuterReductions sums_taken_;
+  bool few_rows_, one_row_ = false;
   AttentionNotes& notes_;
   std::vector<ir::ValueId> noted_;  ///< nodes that notes speak of
   std::vector<ir::ValueId> ends_;   ///< consumers, and what reads members but is rejected: what they make is tainted
@@ -104,8 +106,8 @@ class AttentionGrower {
   std::set<ir::ValueId> inline_;
   std::set<std::pair<ir::ValueId, Dims>> pulled_;  ///< what has been looked into
   std::int64_t arithmetic_ = 0;                    ///< of members, consumers and sums
-  std::set<int> rows_;                             ///< domain dims that can be the row
-  std::optional<std::set<int>> summed_;            ///< what contractions over rows sum over
+  std::set<int> rows_;  ///< domain dims that can be the row; of one row the dim, of size 1, that stands for it
+  std::optional<std::set<int>> summed_;  ///< what contractions over rows sum over
   std::vector<ir::ValueId> consumers_, sums_;
   std::set<int> accumulated_;  ///< what sums go over
   std::vector<Rejection> rejections_;

@@ -57,7 +57,7 @@ class FusionSearch {
     std::optional<ValueId> gate;
     for (auto columns = roles.out.rbegin(); columns != roles.out.rend(); ++columns) {
       if (free.find(*columns) == std::string::npos) continue;
-      AttentionGrower grower(subject_, notes_, scores, *columns, options_.sums);
+      AttentionGrower grower(subject_, notes_, scores, *columns, options_);
       const auto group = grower.run();
       const auto cost = group && options_.costs ? attention_cost(subject_, *group, *options_.costs) : std::nullopt;
       if (cost && cost->plain < cost->fused) {

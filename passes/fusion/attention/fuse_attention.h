@@ -47,7 +47,10 @@ struct AttentionSearch {
 struct AttentionOptions {
   OuterReductions sums = OuterReductions::none;
   std::optional<CpuInfo> costs = {};  ///< leave alone what is faster one by one there
-  std::int64_t block_bytes = 0;       ///< not 0: take the sums of rows longer than this from results: result_dots.h
+  /// Also attentions of few rows: of one query, as a step of generation has it, or of the few that share their keys.
+  /// For machines whose kernel has lanes along the columns there.
+  bool few_rows = false;
+  std::int64_t block_bytes = 0;  ///< not 0: take the sums of rows longer than this from results: result_dots.h
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion takes it).
 AttentionSearch find_attention(const ir::Graph& graph, const AttentionOptions& options = {});

@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
-#include "passes/fusion/attention/fuse_attention.h"
 
 namespace lathe {
 
 using namespace ir;
 
-void require_fused_attention(const Graph& prepared) {
-  for (const AttentionReport& report : find_attention(prepared).reports) {
+void require_fused_attention(const Graph& prepared, const AttentionOptions& options) {
+  for (const AttentionReport& report : find_attention(prepared, options).reports) {
     if (!report.attention || report.fused) continue;
     const Node& at = prepared[report.at];
     throw UserError(prepared[report.softmax].loc, "softmax",
@@ -20,9 +19,9 @@ void require_fused_attention(const Graph& prepared) {
   }
 }
 
-Pass require_attention_pass() {
-  return {"require-attention", "an attention that is not fused is an error", [](Graph graph) {
-            require_fused_attention(graph);
+Pass require_attention_pass(const AttentionOptions& options) {
+  return {"require-attention", "an attention that is not fused is an error", [options](Graph graph) {
+            require_fused_attention(graph, options);
             return graph;
           }};
 }

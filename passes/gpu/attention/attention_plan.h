@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "passes/gpu/attention/block/attention_tile.h"
-#include "passes/gpu/attention/online_softmax.h"
 #include "passes/lowering/attention/attention_program.h"
+#include "passes/lowering/attention/online_softmax.h"
 #include "passes/lowering/attention/row_block_plan.h"
 
 /// Fused attention for blocks of threads. Scores are never stored: a block makes them tile by tile, once where one

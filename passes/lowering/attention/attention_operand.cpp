@@ -96,18 +96,32 @@ OperandLoader::Element OperandLoader::element(kernel::Value outer, kernel::Value
 }
 
 void OperandLoader::prefetch(kernel::Value outer, kernel::Value position) {
+  each_line([&](const ElementwiseInstruction& load, int line) {
+    context().builder.for_loop(0, context().dim(operand_.size), line,
+                               [&](kernel::Value d) { prefetch(load, outer, position, d, line); });
+  });
+}
+
+void OperandLoader::prefetch(kernel::Value outer, kernel::Value position, int depth, int count) {
+  each_line([&](const ElementwiseInstruction& load, int line) {
+    for (int d = (depth + line - 1) / line * line; d < depth + count; d += line)
+      prefetch(load, outer, position, context().builder.index(d), line);
+  });
+}
+
+/// body(load, elements of a cache line) for what lies in memory along the depth.
+void OperandLoader::each_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body) {
   if (axis() != LaneAxis::k) return;
-  kernel::Builder& b = context().builder;
-  for (const ElementwiseInstruction& i : operand_.code.program.code) {
-    if (i.kind != Kind::load || !i.args.empty()) continue;
-    const auto line = static_cast<int>(cache_line_bytes / size_in_bytes(i.dtype));
-    b.for_loop(0, context().dim(operand_.size), line, [&](kernel::Value d) {
-      ElementwiseEmitter::Scope scope(
-          emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, d, line}}, {},
-          &top_);
-      emitter_.prefetch(i.buffer, i.form, scope);
-    });
-  }
+  for (const ElementwiseInstruction& i : operand_.code.program.code)
+    if (i.kind == Kind::load && i.args.empty()) body(i, static_cast<int>(cache_line_bytes / size_in_bytes(i.dtype)));
+}
+
+void OperandLoader::prefetch(const ElementwiseInstruction& load, kernel::Value outer, kernel::Value position,
+                             kernel::Value depth, int line) {
+  ElementwiseEmitter::Scope scope(
+      emitter_, {{operand_.outer, outer, 1}, {operand_.position, position, 1}, {operand_.depth, depth, line}}, {},
+      &top_);
+  emitter_.prefetch(load.buffer, load.form, scope);
 }
 
 LoadOperand OperandLoader::callback() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class OperandLoader {
                      kernel::Value mask);
   /// Asks for the memory of what lies at a position, where its elements are neighbours along the depth.
   void prefetch(kernel::Value outer, kernel::Value position);
+  /// The same of the lines that begin at `count` of its elements, `depth` and those that follow.
+  void prefetch(kernel::Value outer, kernel::Value position, int depth, int count);
   /// Where an element lies of an operand that is one load.
   struct Element {
     kernel::Buffer buffer;
@@ -68,6 +71,10 @@ class OperandLoader {
   LaneAxis transposed_axis() const;  ///< as transposed_callback() has it
 
  private:
+  void each_line(const std::function<void(const ElementwiseInstruction& load, int line)>& body);
+  void prefetch(const ElementwiseInstruction& load, kernel::Value outer, kernel::Value position, kernel::Value depth,
+                int line);
+
   const AttentionOperand& operand_;
   DType compute_;
   BufferOf buffer_of_;

@@ -1,10 +1,10 @@
-#include "passes/gpu/attention/online_softmax.h"
+#include "passes/lowering/attention/online_softmax.h"
 
 #include <algorithm>
 
 #include "passes/lowering/attention/softmax_divisor.h"
 
-namespace lathe::gpu {
+namespace lathe {
 
 using Kind = ElementwiseInstruction::Kind;
 
@@ -109,4 +109,4 @@ std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention) {
   return found;
 }
 
-}  // namespace lathe::gpu
+}  // namespace lathe

@@ -5,7 +5,7 @@
 
 #include "passes/lowering/attention/attention_program.h"
 
-namespace lathe::gpu {
+namespace lathe {
 
 /// A softmax that one loop over the columns computes, together with the products of its weights (Milakov and
 /// Gimelshein 2018, "Online normalizer calculation for softmax"): exp(a - max of a) of the columns so far, whose sums
@@ -22,4 +22,4 @@ struct OnlineSoftmax {
 /// where weights are then rounded before they are divided. Else the attention stays as it is.
 std::optional<OnlineSoftmax> find_online_softmax(AttentionProgram& attention);
 
-}  // namespace lathe::gpu
+}  // namespace lathe

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "ir/machine/memory_units.h"
+#include "passes/cpu/attention/attention_output.h"
+#include "passes/cpu/attention/few_rows_loops.h"
+#include "passes/cpu/gemm/register_tile.h"
+
+namespace lathe::cpu {
+
+/// How the products of an attention of few rows are made: all rows at once, so that keys and values are read once.
+struct FewRowsShape {
+  DType compute = f32;
+  int lanes = 16;
+  int rows = 1;
+  int accumulators = 24;
+  int held = 8;  ///< vectors of rows that stay in registers too
+
+  /// How many columns ahead memory is asked for, of so many elements each: a page, for the machine follows a stream
+  /// up to the end of one.
+  std::int64_t ahead(std::int64_t depth) const {
+    return std::max<std::int64_t>(1, page_bytes / (depth * static_cast<std::int64_t>(size_in_bytes(compute))));
+  }
+  int bytes() const { return lanes * static_cast<int>(size_in_bytes(compute)); }
+};
+
+/// slot[row][column] = sum over the depth of rows * columns: dot products with lanes along the depth, or where
+/// columns are neighbours in memory, lanes along the columns.
+class FewRowsScore {
+ public:
+  FewRowsScore(KernelContext& context, const LoweringContext& lowering, const AttentionParts::Score& part,
+               const FewRowsShape& shape);
+
+  const AttentionParts::Score& part() const { return part_; }
+  void hoist();
+  /// [row][depth]
+  void set_scratch(ScratchMatrix packed_rows) { packed_rows_ = packed_rows; }
+  /// Brings all rows of an outer index into their place.
+  void pack_rows(kernel::Value outer);
+  /// Writes up to a vector beyond the columns.
+  void multiply(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
+
+ private:
+  using ColumnDots = std::function<std::vector<kernel::Value>(kernel::Value column)>;
+  ColumnDots column_dots(kernel::Value outer);
+  void dots(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
+  void along_columns(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns);
+
+  KernelContext& context_;
+  kernel::Builder& b_;
+  const AttentionParts::Score& part_;
+  FewRowsShape shape_;
+  OperandLoader rows_, columns_;
+  ScratchMatrix packed_rows_;
+};
+
+/// sums[at + row] = sum over columns of slot[row][column] * other[column], lanes along the depth.
+class FewRowsSum {
+ public:
+  FewRowsSum(KernelContext& context, AttentionOutput& end, const FewRowsShape& shape)
+      : context_(context), b_(context.builder), output_(end), shape_(shape) {}
+
+  AttentionOutput& end() { return output_; }
+  /// [row][depth], of rows of whole vectors.
+  void set_sums(ScratchMatrix sums) { sums_ = sums; }
+  void add_up(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& columns, kernel::Value at);
+
+ private:
+  void tile(const ScratchMatrix& slot, kernel::Value outer, const FewRowsLoops::Columns& all,
+            const FewRowsLoops::Columns& some, kernel::Value at, kernel::Value depth0, int vectors);
+
+  KernelContext& context_;
+  kernel::Builder& b_;
+  AttentionOutput& output_;
+  FewRowsShape shape_;
+  ScratchMatrix sums_;
+};
+
+}  // namespace lathe::cpu
