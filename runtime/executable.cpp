@@ -245,6 +245,14 @@ TileChoices tuned_choices(const CompileOptions& options, const std::optional<Gpu
   return std::move(tuned.choices);
 }
 
+/// A graph that was divided is not divided again.
+void require_no_division(const ir::Graph& graph, const CompileOptions& options) {
+  if (options.split.empty() && options.parts == shard::ShardOptions{}) return;
+  const std::string what = options.split.empty() ? "states or parameters are" : options.split[0].dim + " is";
+  throw UserError(fmt::format("compile: {} to be split, and @{} is divided over processes already", what, graph.name),
+                  "divided_already", "divide the whole graph, or compile this one as it is");
+}
+
 }  // namespace
 
 Executable compile(const ir::Graph& given, const CompileOptions& options) {
@@ -256,7 +264,9 @@ Executable compile(const ir::Graph& given, const CompileOptions& options) {
   const DimBindings positions = options.ranks ? options.ranks->positions() : DimBindings();
   if (!options.ranks) {
     require_one_process(graph);
-  } else if (is_of_one_process(graph) || !options.split.empty()) {
+  } else if (!is_of_one_process(graph)) {
+    require_no_division(graph, options);
+  } else {
     shard::Sharded sharded = shard::shard(graph, options.ranks->mesh(), options.split, options.parts);
     graph = std::move(sharded.graph);
     impl->placements = std::move(sharded.arguments);

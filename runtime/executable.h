@@ -52,9 +52,9 @@ struct CompileOptions {
   /// The processes that run the graph together, on CPUs; null: it is of one process. Each of them compiles it.
   std::shared_ptr<Ranks> ranks = nullptr;
   /// The dims of the graph that are split over axes of their mesh: passes/shard/shard.h. A graph that was divided
-  /// before takes none.
+  /// before takes neither these nor `parts` [divided_already].
   std::vector<shard::Split> split = {};
-  shard::ShardOptions parts = {};        ///< with `split`: states and parameters that lie in parts between steps
+  shard::ShardOptions parts = {};        ///< with `ranks`: states and parameters that lie in parts between steps
   std::optional<TuneOptions> tune = {};  ///< of CPU kernels: runtime/tune/tune.h
   /// What Target::cuda() compiles and runs by; null: this machine's own driver and NVRTC.
   std::shared_ptr<const cuda::Platform> gpu = nullptr;

@@ -20,7 +20,10 @@ constexpr AttentionCosts amx_attention{.forward_bf16 = {1, 1, 0.5, 124, 160, 160
 /// VDPBF16PS has twice the rate of an f32 fma on a Zen, half of it on an Intel CPU. Xeons with AMX have an L3 behind
 /// a mesh; no feature tells it of older ones.
 constexpr CpuInfo cpus[] = {
-    {.name = "x86-64-v2", .features = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3", .vectors = {128, 16}},
+    {.name = "x86-64-v2",
+     .features = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
+     .vectors = {128, 16},
+     .lane_flops = 2},
     {.name = "x86-64-v3",
      .basis = "x86-64-v2",
      .features = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",

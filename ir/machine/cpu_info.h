@@ -55,6 +55,9 @@ struct CpuInfo {
   int split_columns = 160;  ///< columns that each of them looks at
 
   int cores = 8;  ///< that work is shared out among, however many there are
+  /// What predictions of whole steps take for a core: two units of multiply-adds at 2.5 GHz. Not measured.
+  double cycles_per_second = 2.5e9;
+  int lane_flops = 4;  ///< of f32 a cycle and lane
   CpuCache l1{32 << 10, 1}, l2{1 << 20, 1}, last_level{32 << 20, 8};
   /// Lines that L2 does not keep come from far away, such as over a mesh: too far to read them one by one while they
   /// are multiplied.
@@ -63,6 +66,8 @@ struct CpuInfo {
 
   AttentionCosts attention = {};
 
+  /// The most that products of f32 reach on all cores, a second.
+  double product_flops() const { return cores * cycles_per_second * lane_flops * vectors.lanes(f32); }
   bool operator==(const CpuInfo&) const = default;
 };
 

@@ -44,6 +44,8 @@ struct GpuInfo {
   double tensor_flops = 4.5e12;    ///< a second of a multiprocessor, of bf16 by mma
   TensorTileCosts tiles = {};
 
+  /// The most that products of bf16 reach by mma, a second.
+  double product_flops() const { return multiprocessors * tensor_flops; }
   bool operator==(const GpuInfo&) const = default;
 };
 

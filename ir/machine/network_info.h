@@ -4,9 +4,11 @@
 
 namespace lathe {
 
-/// What lies between processes.
+/// What lies between processes. Rates are those of one port of 100 Gbit/s, not measured: predictions start from them.
 struct NetworkInfo {
   std::int64_t bucket_bytes = 25 << 20;  ///< of one exchange from which on bandwidth counts, not latency
+  double bytes_per_second = 12.5e9;      ///< that a process sends
+  double message_seconds = 2e-6;         ///< that each message costs beside its bytes
 };
 
 }  // namespace lathe

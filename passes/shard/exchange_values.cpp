@@ -138,6 +138,18 @@ HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement,
   return parts.front();
 }
 
+HostTensor join_gathered(HostTensor own, const Placement& placement, const Mesh& mesh, const std::string& name,
+                         const GatherParts& gather, const DimBindings& bindings) {
+  for (const OneSplit& one : outer_first(placement, mesh)) {
+    const std::int64_t size = own.shape()[static_cast<std::size_t>(one.split.dim)];
+    const std::vector<HostTensor> parts = gather(own, one.axis);
+    std::vector<const HostTensor*> group;
+    for (const HostTensor& part : parts) group.push_back(&part);
+    own = join_blocks(group, one.split.dim, block_count(one, size, 1, bindings, name));
+  }
+  return own;
+}
+
 namespace {
 
 double combine_real(ScalarOp combine, double a, double b) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@ HostTensor part_of(const HostTensor& whole, const Placement& placement, const Me
 /// hold the same part hold other bits.
 HostTensor join_parts(std::vector<HostTensor> parts, const Placement& placement, const Mesh& mesh,
                       const std::string& name, const DimBindings& bindings = {});
+
+/// The same, of one process's part: `gather` gives the parts of the processes along an axis of it, and is called for
+/// an axis after another with what it has joined so far.
+using GatherParts = std::function<std::vector<HostTensor>(const HostTensor& own, int axis)>;
+HostTensor join_gathered(HostTensor own, const Placement& placement, const Mesh& mesh, const std::string& name,
+                         const GatherParts& gather, const DimBindings& bindings = {});
 
 /// What a collective gives to the process at `index` along its axis; `group` are the operands of the processes along
 /// it, held wide (ir/tensor/interpret/evaluate.h). A sum goes in the order of the group.

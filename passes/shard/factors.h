@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,17 +56,28 @@ class Factors {
   std::vector<Entry> entries_;
 };
 
+/// A dim of a value that an op makes or reads as a whole alone.
+struct Blocked {
+  ir::ValueId node, value;
+  int dim;
+  std::string why;
+};
+
 /// The dims of every value as factors.
 struct FactoredGraph {
   Factors factors;
   std::vector<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
+  std::vector<Blocked> blocked;
 
   const FactorList& dim(ir::ValueId id, int d) const {
     return dims[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(d)];
   }
 };
 
-/// Ties the dims of the values of a graph of primitives as its ops do. An update ties a state's dims to its value's.
-FactoredGraph factor_dims(const ir::Graph& graph);
+struct Cut;  // passes/shard/sequence_cuts.h
+
+/// Ties the dims of the values of a graph of primitives as its ops do, but for the dim of a cut. An update ties a
+/// state's dims to its value's.
+FactoredGraph factor_dims(const ir::Graph& graph, const std::map<ir::ValueId, Cut>& cuts);
 
 }  // namespace lathe::shard

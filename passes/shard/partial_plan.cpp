@@ -70,6 +70,10 @@ class PartialPlanner {
 
  private:
   bool may(ValueId id) const { return may_[slot(id)].has_value(); }
+  bool scatters(ValueId id) const {
+    const Cut* cut = splits_.cut(id);
+    return cut && cut->kind == Cut::Kind::part && splits_.is_split(id, cut->dim, axis_);
+  }
 
   /// Whether the value could be a share.
   void find_share(ValueId id) {
@@ -229,6 +233,7 @@ class PartialPlanner {
       const bool own_forms = may(id) || parts_.has(id);
       for (const ValueId operand : graph_[id].operands) {
         if (!may(operand) && !parts_.has(operand)) continue;
+        if (scatters(id) && may_[slot(operand)] == Combine::sum) continue;
         const Vertices of = vertices(operand), by = vertices(id);
         if (!own_forms || born_[slot(id)]) {
           is_true(of.whole_needed);
@@ -273,6 +278,7 @@ class PartialPlanner {
       value.born = born_[slot(id)];
       if (value.made == Form::share) value.combine = may_[slot(id)];
     }
+    for (const ValueId id : all_values(graph_)) plan.values[slot(id)].scatters = scatters(id);
     for (const ValueId id : all_values(graph_)) note_reads(plan, id);
     for (const Output& output : graph_.outputs)
       if (form_given(parts_, plan, output.value) == Form::part) plan.values[slot(output.value)].as_part = true;
@@ -304,6 +310,7 @@ class PartialPlanner {
 
 Form form_read(const Graph& graph, const PartPlan& parts, const PartialPlan& plan, ValueId reader, ValueId operand) {
   const PartialPlan::Value &made = plan[reader], &given = plan[operand];
+  if (made.scatters && given.made == Form::share && given.combine == Combine::sum) return Form::share;
   if (made.made == Form::part)
     return parts.has(operand) && graph[operand].type.shape == graph[reader].type.shape ? Form::part : Form::whole;
   if (made.made == Form::share) {

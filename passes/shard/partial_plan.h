@@ -30,6 +30,7 @@ struct PartialPlan {
     Form reached = Form::whole;      ///< the last form that a reader needs
     bool as_part = false;            ///< some reader takes it as a part
     bool born = false;               ///< a share that is born here: no operand is one
+    bool scatters = false;           ///< a cut that makes a part of what is whole before it: it takes shares of sums
     std::optional<Combine> combine;  ///< of a share
   };
   std::vector<Value> values;  ///< by node

@@ -59,6 +59,7 @@ class LocalGraph {
     }
     for (const PartPlan& plan : parts_)
       for (const ValueId id : plan.kept_whole) result_.kept_whole.push_back(graph_[id].name);
+    note_unknowns();
     result_.mesh = mesh_;
     result_.graph = builder_->finish();
     return std::move(result_);
@@ -97,10 +98,40 @@ class LocalGraph {
     for (const ValueId operand : node.operands) operands.push_back(operand_of(id, operand));
     const Forms forms = made(id);
     const Placement lies = placement(id, forms);
-    const Value value = add_local(*builder_, graph_, splits_, id, operands, part_shape(splits_, id, lies));
+    const Value value = splits_.cut(id)
+                            ? add_cut(id, operands[0])
+                            : add_local(*builder_, graph_, splits_, id, operands, part_shape(splits_, id, lies));
     values_.insert_or_assign({id.index, forms, false}, value);
     if (!node.name.empty() && !node.op->as<Argument>()) builder_->set_name(value, node.name);
     if (node.op->as<Argument>()) result_.arguments[node.name] = lies;
+  }
+
+  /// The whole of a sequence of which each process has its part, or the part of one that each has whole or a share
+  /// of.
+  Value add_cut(ValueId id, Value value) {
+    const Cut& cut = *splits_.cut(id);
+    const bool gathers = cut.kind == Cut::Kind::gather;
+    const ValueId operand = graph_[id].operands[0];
+    const Placement split = splits_.placement(gathers ? operand : id);
+    std::vector<int> axes = splits_.axes_of_cut(id);
+    if (gathers) std::reverse(axes.begin(), axes.end());
+    const GraphBuilder::At here(*builder_, graph_[id].loc);
+    for (const int axis : axes) {
+      const MeshAxis& along = mesh_[axis];
+      const Dim blocks = held_blocks(std::get<SplitDim>(split[at(axis)]), split, mesh_);
+      const Form form = form_read(graph_, parts_[at(axis)], partials_[at(axis)], id, operand);
+      const Value before = value;
+      if (gathers)
+        value = all_gather(value, along, cut.dim, blocks);
+      else if (form == Form::share)
+        value = reduce_scatter(value, along, cut.dim, blocks);
+      else
+        value = take_part(value, cut.dim, blocks, along);
+      if (gathers) note(id, value, value.shape(), axis, cut.why);
+      if (!gathers && form == Form::share)
+        note(id, value, before.shape(), axis, birth_of(operand, axis) + ", and keeps its part");
+    }
+    return value;
   }
 
   /// An operand in the forms in which the op takes it.
@@ -199,6 +230,15 @@ class LocalGraph {
          moved.numel(), static_cast<std::int64_t>(size_in_bytes(after.dtype())), node.loc, std::move(reason)});
   }
 
+  void note_unknowns() {
+    for (const ValueId id : all_values(graph_))
+      for (const Dim& size : graph_[id].type.shape)
+        for (const std::string& name : size.unknowns()) {
+          const Dim::Term part = splits_.whole(Dim(name)).terms().front();
+          result_.unknowns.insert({name, {part.monomial.front().first, part.coefficient}});
+        }
+  }
+
   void add_checks() {
     for (DimCheck check : graph_.checks) {
       check.left = splits_.whole(check.left);
@@ -230,9 +270,10 @@ PartKinds kinds_along(const Mesh& mesh, int axis, const ShardOptions& options) {
 Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits, const ShardOptions& options) {
   for (const std::string& axis : {options.states, options.parameters})
     if (!axis.empty()) (void)mesh.find(axis);
-  const Graph primitives = dce(ir::expand(graph));
-  const FactoredGraph factored = factor_dims(primitives);
-  const SplitPlan plan(primitives, factored, mesh, splits);
+  const CutGraph cut = cut_sequences(dce(ir::expand(graph)), splits);
+  const Graph& primitives = cut.graph;
+  const FactoredGraph factored = factor_dims(primitives, cut.cuts);
+  const SplitPlan plan(cut, factored, mesh, splits);
   std::vector<PartPlan> parts;
   for (int a = 0; a < mesh.axis_count(); ++a)
     parts.push_back(plan_parts(primitives, plan, a, kinds_along(mesh, a, options), parts));

@@ -7,6 +7,7 @@
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
 #include "passes/shard/placement.h"
+#include "passes/shard/sent_bytes.h"
 #include "passes/shard/shard_options.h"
 
 /// A graph divided over processes by the names of its dims.
@@ -24,10 +25,11 @@ struct Exchange {
 
   Dim bytes() const { return elements * Dim(element_bytes); }
 };
-/// What a process sends for an exchange: of an all_reduce 2 (n - 1) / n of its bytes, half of that of a gather or
-/// scatter. An all_reduce of elements that do not divide over the n processes is done in chunks of unequal size: what
-/// the first process sends, which sends most.
-std::int64_t bytes_sent(const Exchange& exchange, const DimBindings& bindings = {});
+/// An unknown dim of a whole graph on a process: so many processes share it, each its part under another name.
+struct LocalDim {
+  std::string local;
+  std::int64_t ranks = 1;
+};
 
 struct Sharded {
   ir::Graph graph;  ///< that of every process
@@ -36,6 +38,7 @@ struct Sharded {
   std::map<std::string, Placement> results;    ///< by output, and by updated state or parameter
   std::vector<Exchange> exchanges;             ///< in the order of the graph
   std::vector<std::string> kept_whole;         ///< parameters with no dim that divides over the axis of the options
+  std::map<std::string, LocalDim> unknowns = {};  ///< of the whole graph's types: B is 4*B@data
 };
 
 /// The graph that each process of `mesh` runs, so that all together compute what `graph` computes. A dim named in
@@ -52,8 +55,5 @@ struct Sharded {
 /// (passes/shard/split_plan.h), and [mesh_axis] for an axis that the mesh lacks.
 Sharded shard(const ir::Graph& graph, const Mesh& mesh, const std::vector<Split>& splits,
               const ShardOptions& options = {});
-
-/// What shard did, for people: each exchange with bytes, line and reason, then the bytes of a process's arguments.
-std::string explain(const Sharded& sharded);
 
 }  // namespace lathe::shard

@@ -15,9 +15,13 @@ namespace lathe::shard {
 
 using namespace ir;
 
-SplitPlan::SplitPlan(const Graph& graph, const FactoredGraph& factored, const Mesh& mesh,
+SplitPlan::SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const Mesh& mesh,
                      std::span<const Split> splits)
-    : graph_(graph), factored_(factored), mesh_(mesh), axes_of_(static_cast<std::size_t>(factored.factors.count())) {
+    : graph_(graph.graph),
+      cuts_(graph.cuts),
+      factored_(factored),
+      mesh_(mesh),
+      axes_of_(static_cast<std::size_t>(factored.factors.count())) {
   for (const Split& split : splits) seed(split);
   check_repeats();
 }
@@ -34,9 +38,35 @@ std::string SplitPlan::describe(ValueId id) const {
   return fmt::format("{} ({} at {})", what, node.op->name.value, node.loc.place());
 }
 
+const Cut* SplitPlan::cut(ValueId id) const {
+  const auto found = cuts_.find(id);
+  return found == cuts_.end() ? nullptr : &found->second;
+}
+
+std::vector<int> SplitPlan::axes_of_cut(ValueId id) const {
+  const Cut& its = *cut(id);
+  const ValueId operand = graph_[id].operands[0];
+  const auto [split, whole] = its.kind == Cut::Kind::gather ? std::pair(operand, id) : std::pair(id, operand);
+  std::vector<int> axes = axes_of(split, its.dim);
+  std::erase_if(axes, [&](int axis) { return is_split(whole, its.dim, axis); });
+  return axes;
+}
+
+/// What cuts keep whole, though dims of its name are split.
+std::set<Factor> SplitPlan::whole_sides() const {
+  std::set<Factor> whole;
+  for (const auto& [id, cut] : cuts_) {
+    const FactorList split = factors(cut.kind == Cut::Kind::gather ? graph_[id].operands[0] : id, cut.dim);
+    for (const Factor factor : factors(cut.kind == Cut::Kind::gather ? id : graph_[id].operands[0], cut.dim))
+      if (std::find(split.begin(), split.end(), factor) == split.end()) whole.insert(factor);
+  }
+  return whole;
+}
+
 void SplitPlan::seed(const Split& split) {
   const int axis = mesh_.find(split.axis);
   bool found = false;
+  const std::set<Factor> whole = whole_sides();
   std::set<std::string> names;
   for (const ValueId id : all_values(graph_)) {
     const Node& node = graph_[id];
@@ -49,6 +79,7 @@ void SplitPlan::seed(const Split& split) {
       found = true;
       const FactorList list = factors(id, d);
       if (mesh_[axis].ranks == 1 || list.empty()) continue;
+      if (std::any_of(list.begin(), list.end(), [&](Factor factor) { return whole.contains(factor); })) continue;
       const auto free = std::find_if(list.begin(), list.end(),
                                      [this](Factor factor) { return !factored_.factors.obstacle(factor); });
       assign(free == list.end() ? list.front() : *free, axis, split.dim, id, d);

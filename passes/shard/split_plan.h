@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "passes/shard/factors.h"
 #include "passes/shard/placement.h"
+#include "passes/shard/sequence_cuts.h"
 
 namespace lathe::shard {
 
@@ -21,9 +23,13 @@ class SplitPlan {
   /// UserError [shard_name] where no dim has the name, [shard_divide] for a size that the axis does not divide,
   /// [shard_gather] where an op looks at all of a dim, [shard_axis] for dims that are one and are named with several
   /// axes, [shard_repeat] for a value with two dims over one axis.
-  SplitPlan(const ir::Graph& graph, const FactoredGraph& factored, const Mesh& mesh, std::span<const Split> splits);
+  SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const Mesh& mesh, std::span<const Split> splits);
 
   const Mesh& mesh() const { return mesh_; }
+  /// The cut that a node stands for; null for any other.
+  const Cut* cut(ir::ValueId id) const;
+  /// The axes along which a cut is split on one side alone, the outermost first.
+  std::vector<int> axes_of_cut(ir::ValueId id) const;
   /// The axes over which a factor is split, the outermost first.
   const std::vector<int>& axes_of(Factor factor) const;
   /// Whether a dim of a value is split over the axis.
@@ -42,6 +48,7 @@ class SplitPlan {
 
  private:
   void seed(const Split& split);
+  std::set<Factor> whole_sides() const;
   void assign(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim);
   void require_free(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim) const;
   bool substitute(const Dim& size, std::int64_t ranks, const std::string& axis, const std::string& preferred);
@@ -51,6 +58,7 @@ class SplitPlan {
   std::string describe(ir::ValueId id) const;
 
   const ir::Graph& graph_;
+  const std::map<ir::ValueId, Cut>& cuts_;
   const FactoredGraph& factored_;
   Mesh mesh_;
   std::vector<std::vector<int>> axes_of_;   ///< by factor

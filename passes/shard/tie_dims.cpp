@@ -6,6 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/op.h"
 #include "passes/shard/factors.h"
+#include "passes/shard/sequence_cuts.h"
 
 namespace lathe::shard {
 
@@ -15,7 +16,9 @@ namespace {
 
 class DimTies {
  public:
-  explicit DimTies(const Graph& graph) : graph_(graph) { result_.dims.resize(graph.nodes.size()); }
+  DimTies(const Graph& graph, const std::map<ValueId, Cut>& cuts) : graph_(graph), cuts_(cuts) {
+    result_.dims.resize(graph.nodes.size());
+  }
 
   FactoredGraph run() {
     for (const ValueId id : all_values(graph_)) {
@@ -33,6 +36,7 @@ class DimTies {
   void tie_node(ValueId id) {
     const Node& node = graph_[id];
     if (node.op->as<Argument>()) return;
+    if (const auto cut = cuts_.find(id); cut != cuts_.end()) return tie_cut(id, cut->second);
     if (node.op->as<Elementwise>()) return tie_elementwise(id);
     if (const auto* meaning = node.op->as<View>()) return tie_view(id, meaning->map(graph_, node));
     if (node.op->as<Reduce>()) return tie_reduce(id);
@@ -44,6 +48,17 @@ class DimTies {
 
   void tie(ValueId operand, int operand_dim, ValueId result, int result_dim) {
     result_.factors.tie(result_.dim(operand, operand_dim), result_.dim(result, result_dim), result);
+  }
+
+  void tie_cut(ValueId id, const Cut& cut) {
+    for (int d = 0; d < graph_[id].type.rank(); ++d)
+      if (d != cut.dim) tie(graph_[id].operands[0], d, id, d);
+  }
+
+  /// Dim `dim` of a value is whole where `node` makes or reads it.
+  void block(ValueId value, int dim, const Obstacle& obstacle) {
+    result_.blocked.push_back({obstacle.node, value, dim, obstacle.why});
+    result_.factors.block(result_.dim(value, dim), obstacle);
   }
 
   /// NumPy's rule: aligned from the last dim; a size of 1 has no factors.
@@ -116,8 +131,8 @@ class DimTies {
         return tie_block(operand, i, id, component.dim, *blocks, id);
     }
     const Obstacle obstacle{id, fmt::format("{} takes some of {} elements", node.op->name.value, whole.to_string())};
-    result_.factors.block(result_.dim(operand, i), obstacle);
-    if (component.dim >= 0) result_.factors.block(result_.dim(id, component.dim), obstacle);
+    block(operand, i, obstacle);
+    if (component.dim >= 0) block(id, component.dim, obstacle);
   }
 
   /// Dim `d` of `whole` is `blocks` times dim `e` of `part`.
@@ -161,9 +176,9 @@ class DimTies {
     for (std::size_t i = 0; i < tied.size(); ++i)
       for (std::size_t d = 0; d < tied[i].size(); ++d)
         if (!tied[i][d])
-          result_.factors.block(result_.dim(node.operands[i], static_cast<int>(d)),
-                                {id, replicated ? std::string(replicated->why)
-                                                : fmt::format("{} looks at all of it", node.op->name.value)});
+          block(node.operands[i], static_cast<int>(d),
+                {id, replicated ? std::string(replicated->why)
+                                : fmt::format("{} looks at all of it", node.op->name.value)});
     block_rest_of_result(id);
   }
 
@@ -190,27 +205,28 @@ class DimTies {
   void block_rest_of_result(ValueId id) {
     const Node& node = graph_[id];
     const CustomKind kind = node.op->as<Custom>()->kind;
-    const auto block = [&](int d, std::string why) {
-      result_.factors.block(result_.dim(id, d), {id, std::move(why)});
-    };
+    const auto block_dim = [&](int d, std::string why) { block(id, d, {id, std::move(why)}); };
     if (kind == CustomKind::concat || kind == CustomKind::pad || kind == CustomKind::update_rows) {
       const int d = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
       const Sharding& sharding = node.op->as<Custom>()->sharding;
       const auto pairs = pairs_of(id, sharding);
       if (std::none_of(pairs.begin(), pairs.end(), [d](const DimPair& pair) { return pair.result_dim == d; }))
-        block(d, fmt::format("{} makes it of unequal parts", node.op->name.value));
+        block_dim(d, fmt::format("{} makes it of unequal parts", node.op->name.value));
     }
-    if (kind == CustomKind::view_as_real) block(node.type.rank() - 1, "it holds real and imaginary part");
+    if (kind == CustomKind::view_as_real) block_dim(node.type.rank() - 1, "it holds real and imaginary part");
     if (kind == CustomKind::collective)
-      for (int d = 0; d < node.type.rank(); ++d) block(d, "it is exchanged between processes");
+      for (int d = 0; d < node.type.rank(); ++d) block_dim(d, "it is exchanged between processes");
   }
 
   const Graph& graph_;
+  const std::map<ValueId, Cut>& cuts_;
   FactoredGraph result_;
 };
 
 }  // namespace
 
-FactoredGraph factor_dims(const Graph& graph) { return DimTies(graph).run(); }
+FactoredGraph factor_dims(const Graph& graph, const std::map<ValueId, Cut>& cuts) {
+  return DimTies(graph, cuts).run();
+}
 
 }  // namespace lathe::shard

@@ -1,13 +1,14 @@
 #include "runtime/ranks/exchanges.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "ir/support/error.h"
+#include "runtime/ranks/rank_stalled.h"
 
 namespace lathe {
 
@@ -29,7 +30,8 @@ class ProgramExchanges::Carrier {
         for (const Exchange::Part& part : exchange_.parts) {
           const Pieces pieces = pieces_of(part);
           for (int r = 0; r < ranks(); ++r)
-            move(r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.to) + pieces.begin(r), pieces.bytes(r));
+            move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.to) + pieces.begin(r),
+                 pieces.bytes(r));
         }
         return flush();
     }
@@ -57,14 +59,16 @@ class ProgramExchanges::Carrier {
     return {elements * element_bytes(part), (elements + ranks() - 1) / ranks() * element_bytes(part)};
   }
 
-  /// To and from a rank; to itself at once.
-  void move(int rank, std::byte* from, std::size_t sent, std::byte* to, std::size_t received) {
+  /// To and from a rank, for `part`; to itself at once.
+  void move(const Exchange::Part& part, int rank, std::byte* from, std::size_t sent, std::byte* to,
+            std::size_t received) {
     if (rank == group_.rank()) {
       LATHE_ASSERT(sent == received);
       if (sent > 0 && from != to) std::memmove(to, from, sent);
       return;
     }
     if (sent > 0) sends_.push_back({rank, from, sent});
+    (is_scalar(part) ? sent_.scalars : sent_.tensors) += static_cast<std::int64_t>(sent);
     if (received > 0) receives_.push_back({rank, to, received});
   }
 
@@ -73,16 +77,17 @@ class ProgramExchanges::Carrier {
       group_.exchange(sends_, receives_, all_.ranks_->patience());
     } catch (const StalledExchange& stalled) {
       const Exchange::Part& part = exchange_.parts.front();
-      throw UserError(
-          part.loc, part.op.op_name(),
-          fmt::format("the exchange of {} over {} has not moved for {} seconds: rank {} waits for position {} "
-                      "along {}",
-                      part.op.to_string(), exchange_.axis, all_.ranks_->patience(), all_.ranks_->rank(),
-                      fmt::join(stalled.peers, ", "), exchange_.axis),
-          "rank_stalled", "a process has stopped, or works longer than RanksOptions::patience");
+      throw rank_stalled(all_.ranks_->rank(), all_.ranks_->patience(), stalled,
+                         "the exchange of " + part.op.to_string(), exchange_.axis, part.loc, part.op.op_name());
     }
+    all_.ranks_->count_sent(std::exchange(sent_, {}));
     sends_.clear();
     receives_.clear();
+  }
+
+  /// Whether the whole of what is exchanged is one element.
+  bool is_scalar(const Exchange::Part& part) const {
+    return exchange_.kind != Exchange::Kind::all_gather && all_.sizes_[sizes_of(part).elements] == 1;
   }
 
   /// Pieces to their processes, and the fold of the own one.
@@ -91,7 +96,7 @@ class ProgramExchanges::Carrier {
     for (const Exchange::Part& part : exchange_.parts) {
       const Pieces pieces = pieces_of(part);
       for (int r = 0; r < ranks(); ++r)
-        move(r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.received) + pieces.one * r,
+        move(part, r, at(part.from) + pieces.begin(r), pieces.bytes(r), at(part.received) + pieces.one * r,
              pieces.bytes(own));
     }
     flush();
@@ -119,7 +124,7 @@ class ProgramExchanges::Carrier {
       if (!of_pieces) pieces = {pieces.all * ranks(), pieces.all};
       std::byte* const from = at(of_pieces ? part.folded : part.from);
       for (int r = 0; r < ranks(); ++r)
-        move(r, from, pieces.bytes(own), at(part.to) + pieces.begin(r), pieces.bytes(r));
+        move(part, r, from, pieces.bytes(own), at(part.to) + pieces.begin(r), pieces.bytes(r));
     }
     flush();
   }
@@ -129,6 +134,7 @@ class ProgramExchanges::Carrier {
   const std::vector<PartSizes>& sizes_;
   Communicator& group_;
   std::vector<Message> sends_, receives_;
+  SentBytes sent_;  ///< by sends_
 };
 
 ProgramExchanges::ProgramExchanges(const Program& program, const codegen::CompiledKernels& kernels, DimTable& table,

@@ -1,7 +1,6 @@
 #include "runtime/ranks/ranks.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <condition_variable>
 #include <deque>
@@ -13,6 +12,7 @@
 #include "ir/support/error.h"
 #include "ir/support/float_environment.h"
 #include "passes/transforms/flat_exchanges.h"
+#include "runtime/ranks/rank_stalled.h"
 
 namespace lathe {
 
@@ -34,6 +34,7 @@ struct Ranks::Impl {
   std::deque<Waiting> queue;
   std::map<std::uint64_t, std::exception_ptr> over;  ///< jobs that are done and not yet waited for
   std::uint64_t next = 0;
+  SentBytes sent;
   bool is_set_up = false, is_closing = false;
   std::exception_ptr failure;  ///< of setting up
   std::thread thread;
@@ -42,16 +43,11 @@ struct Ranks::Impl {
   void set_up(const MakeCommunicator& make);
   void carry_out_jobs();
   std::uint64_t add(Communicator& group, Job job);
-  void carry_out(Ranks& ranks, const Job& job);
+  /// Starts a job among the ranks of an axis, or of all where it is "", and waits for it.
+  void carry_out(Ranks& ranks, const Job& job, const std::string& what, const std::string& axis);
 };
 
 namespace {
-
-UserError stalled_error(double patience, int rank, const std::vector<int>& peers) {
-  return UserError(
-      fmt::format("nothing has come for {} seconds: rank {} waits for {}", patience, rank, fmt::join(peers, ", ")),
-      "rank_stalled", "a process has stopped, or works longer than RanksOptions::patience");
-}
 
 /// What all ranks are told of an error of one.
 std::string told(int rank, int size, std::string_view error) {
@@ -75,7 +71,8 @@ void Ranks::Impl::set_up(const MakeCommunicator& make) {
     try {
       axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.patience));
     } catch (const StalledExchange& stalled) {
-      const UserError error = stalled_error(options.patience, rank, stalled.peers);
+      const UserError error =
+          rank_stalled(rank, options.patience, stalled, "the start of the ranks", mesh[axis].name);
       world->abort(told(rank, size, error.what()));  // it cannot be left while others stand still
       throw error;
     }
@@ -171,22 +168,35 @@ void Ranks::wait(std::uint64_t job) {
   if (error) std::rethrow_exception(error);
 }
 
-void Ranks::Impl::carry_out(Ranks& ranks, const Job& job) {
+void Ranks::Impl::carry_out(Ranks& ranks, const Job& job, const std::string& what, const std::string& axis) {
   try {
-    ranks.wait(ranks.start(job));
+    ranks.wait(axis.empty() ? ranks.start(job) : ranks.start(axis, job));
   } catch (const StalledExchange& stalled) {
-    throw stalled_error(options.patience, rank, stalled.peers);
+    throw rank_stalled(rank, options.patience, stalled, what, axis);
   }
 }
 
 void Ranks::exchange(std::span<const Message> sends, std::span<const Message> receives) {
-  impl_->carry_out(*this, [&](Communicator& group) { group.exchange(sends, receives, patience()); });
+  impl_->carry_out(
+      *this, [&](Communicator& group) { group.exchange(sends, receives, patience()); }, "an exchange", "");
 }
 
-std::vector<std::string> Ranks::gather(const std::string& own) {
+std::vector<std::string> Ranks::gather(const std::string& own, const std::string& axis) {
   std::vector<std::string> texts;
-  impl_->carry_out(*this, [&](Communicator& group) { texts = gather_texts(group, own, patience()); });
+  impl_->carry_out(
+      *this, [&](Communicator& group) { texts = gather_texts(group, own, patience()); }, "a gather", axis);
   return texts;
+}
+
+void Ranks::count_sent(const SentBytes& more) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->sent.tensors += more.tensors;
+  impl_->sent.scalars += more.scalars;
+}
+
+SentBytes Ranks::sent() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->sent;
 }
 
 void Ranks::interrupt() noexcept { impl_->world->interrupt(); }

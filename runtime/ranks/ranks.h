@@ -9,6 +9,7 @@
 
 #include "ir/tensor/dim.h"
 #include "passes/shard/mesh.h"
+#include "passes/shard/sent_bytes.h"
 #include "runtime/ranks/communicator.h"
 
 namespace lathe {
@@ -19,6 +20,8 @@ struct RanksOptions {
   /// mpirun -n 8".
   std::string how_to_start = {};
 };
+
+using shard::SentBytes;
 
 /// This process among those that run a graph together, each at its place in a mesh: rank r is the mesh's process r.
 /// One thread of its own makes every call of the communicator, one job after the other in the order in which they
@@ -53,8 +56,13 @@ class Ranks {
 
   /// Communicator::exchange() among all ranks. Throws UserError [rank_stalled], [rank_failed].
   void exchange(std::span<const Message> sends, std::span<const Message> receives);
-  /// The text that each rank gives, by rank. Throws UserError [rank_stalled], [rank_failed].
-  std::vector<std::string> gather(const std::string& own);
+  /// The text that each rank gives, by rank; of those along an axis, by their positions there. Throws UserError
+  /// [rank_stalled], [rank_failed], [mesh_axis].
+  std::vector<std::string> gather(const std::string& own, const std::string& axis = "");
+
+  /// What the exchanges of programs have sent from this rank: passes/shard/sent_bytes.h predicts it.
+  SentBytes sent() const;
+  void count_sent(const SentBytes& more);
 
   /// Jobs under way, and all later ones, end with [rank_failed].
   void interrupt() noexcept;

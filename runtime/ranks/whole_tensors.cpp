@@ -1,11 +1,14 @@
 #include "runtime/ranks/whole_tensors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "ir/support/error.h"
 #include "passes/shard/exchange_values.h"
+#include "runtime/files/sha256.h"
 #include "runtime/ranks/agreement.h"
 
 namespace lathe {
@@ -14,6 +17,26 @@ namespace {
 
 Message message(int peer, HostTensor& tensor) {
   return {peer, reinterpret_cast<std::byte*>(tensor.data()), tensor.bytes()};
+}
+
+std::string_view bytes_of(const HostTensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
+}
+
+/// [mesh_disagree], on every rank, where ranks along an axis over which the tensor is not split hold other bits: they
+/// compare digests.
+void require_copies_agree(Ranks& ranks, const HostTensor& own, const shard::Placement& placement,
+                          const std::string& name) {
+  const shard::Mesh& mesh = ranks.mesh();
+  std::vector<std::string> digests;
+  for (int a = 0; a < mesh.axis_count(); ++a) {
+    if (!std::holds_alternative<shard::Whole>(placement[static_cast<std::size_t>(a)]) || mesh[a].ranks == 1) continue;
+    if (digests.empty()) digests = ranks.gather(sha256_hex(bytes_of(own)));
+    for (std::int64_t p = 0; p < mesh.size(); ++p)
+      if (digests.at(static_cast<std::size_t>(p)) != digests[static_cast<std::size_t>(mesh.group(p, a).front())])
+        throw UserError(fmt::format("processes along {} hold different values of {}", mesh[a].name, name),
+                        "mesh_disagree", "the graph of every process must be the same");
+  }
 }
 
 }  // namespace
@@ -30,13 +53,15 @@ bool is_whole(const shard::Placement& placement) {
 
 HostTensor whole_of(Ranks& ranks, const HostTensor& own, const shard::Placement& placement, const std::string& name) {
   if (is_whole(placement)) return own;
-  const std::string bytes(reinterpret_cast<const char*>(own.data()), own.bytes());
-  std::vector<HostTensor> parts;
-  for (const std::string& part : ranks.gather(bytes)) {
-    HostTensor& tensor = parts.emplace_back(own.dtype(), own.shape());
-    std::memcpy(tensor.data(), part.data(), std::min(part.size(), tensor.bytes()));
-  }
-  return shard::join_parts(std::move(parts), placement, ranks.mesh(), name);
+  require_copies_agree(ranks, own, placement, name);
+  return shard::join_gathered(own, placement, ranks.mesh(), name, [&](const HostTensor& part, int axis) {
+    std::vector<HostTensor> parts;
+    for (const std::string& bytes : ranks.gather(std::string(bytes_of(part)), ranks.mesh()[axis].name)) {
+      HostTensor& tensor = parts.emplace_back(part.dtype(), part.shape());
+      std::memcpy(tensor.data(), bytes.data(), std::min(bytes.size(), tensor.bytes()));
+    }
+    return parts;
+  });
 }
 
 std::optional<HostTensor> whole_on_first(Ranks& ranks, const HostTensor& own, const shard::Placement& placement,

@@ -15,9 +15,9 @@ namespace lathe {
 HostTensor own_part(const Ranks& ranks, const HostTensor& whole, const shard::Placement& placement,
                     const std::string& name);
 
-/// The whole of the parts of all ranks, on each of them; all call it, for the same tensor. What every rank holds
-/// whole is not exchanged. Throws UserError [mesh_disagree] where ranks hold other bits of the same part,
-/// [rank_failed], [rank_stalled].
+/// The whole of the parts of all ranks, on each of them; all call it, for the same tensor. Parts are exchanged along
+/// the axes over which it is split alone: one of several equal copies. Throws UserError [mesh_disagree] where ranks
+/// hold other bits of the same part, [rank_failed], [rank_stalled].
 HostTensor whole_of(Ranks& ranks, const HostTensor& own, const shard::Placement& placement, const std::string& name);
 
 /// Whether every process holds all of it.

@@ -92,6 +92,25 @@ TEST_CASE("ranks: other graphs and CPUs are told by all before anything runs") {
   }
 }
 
+TEST_CASE("ranks: a graph that is divided already takes no splits and no parts") {
+  const auto with = [](const CompileOptions& given) {
+    return failures([&](int, const MakeCommunicator& make) {
+      CompileOptions options = given;
+      options.threads = 1;
+      options.ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}));
+      (void)compile(ir::parse_graph(lookup_text, "lookup"), options);
+    });
+  };
+  CHECK(with({})[0].label == "");
+  for (const CompileOptions& options :
+       {CompileOptions{.split = {{"B", "m"}}}, CompileOptions{.parts = {.states = "m"}},
+        CompileOptions{.parts = {.parameters = "m"}}}) {
+    const auto found = with(options);
+    for (const Failure& failure : found) CHECK(failure.label == "divided_already");
+    CHECK(contains(found[0].text, "@g is divided over processes already"));
+  }
+}
+
 TEST_CASE("ranks: a mesh of other processes than there are is refused") {
   const auto with_mesh = [](const char* mesh) {
     return failures([&](int, const MakeCommunicator& make) { Ranks(make, shard::Mesh::parse(mesh)); })[0].label;

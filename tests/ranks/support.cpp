@@ -11,8 +11,12 @@
 
 namespace lathe::test {
 
-ir::Graph small_step(DType dtype, double clip_norm) {
-  return gpt_step(divisible_gpt(2, 0.1, dtype), AdamW{.lr = 1e-3}, {.clip_norm = clip_norm});
+ir::Graph small_step(DType dtype, double clip_norm, int layers) {
+  return gpt_step(divisible_gpt(layers, 0.1, dtype), AdamW{.lr = 1e-3}, {.clip_norm = clip_norm});
+}
+
+ir::Graph small_llama_step(DType dtype, int layers) {
+  return llama_step(divisible_llama(layers, dtype), AdamW{.lr = 1e-3}, {.clip_norm = 0.5});
 }
 
 HostTensor tokens_of(std::int64_t number, std::int64_t batch, std::int64_t length) {
@@ -33,8 +37,9 @@ Tensors start(const ir::Graph& step) {
 
 }  // namespace
 
-Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks) {
-  CompileOptions options{.threads = division.threads, .ranks = ranks};
+Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
+              std::int64_t batch) {
+  CompileOptions options{.threads = division.threads, .cache = division.cache, .ranks = ranks};
   if (ranks) options.split = shard::parse_splits(division.splits);
   if (ranks) options.parts = division.parts;
   options.lower.bucket_bytes = division.bucket_bytes;
@@ -44,10 +49,11 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
     executable.parameters().set(name, ranks ? own_part(*ranks, value, placement(name), name) : value);
   Trained trained;
   for (int i = 0; i < steps; ++i) {
-    HostTensor tokens = tokens_of(i);
+    HostTensor tokens = tokens_of(i, batch);
     if (ranks) tokens = own_part(*ranks, tokens, placement("tokens"), "tokens");
     trained.losses.push_back(executable.run({{"tokens", tokens}}).at("loss").get(0));
   }
+  if (ranks) trained.sent = {ranks->sent()};
   for (const auto& [name, value] : executable.parameters().values())
     trained.states[name] = ranks ? whole_of(*ranks, value, placement(name), name) : value;
   return trained;
@@ -55,14 +61,17 @@ Trained train(const ir::Graph& step, int steps, const Division& division, const 
 
 Trained train(const ir::Graph& step, int steps) { return train(step, steps, {}, nullptr); }
 
-Trained train_in_threads(const ir::Graph& step, int steps, const Division& division) {
+Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch) {
   const shard::Mesh mesh = shard::Mesh::parse(division.mesh);
   Trained first;
+  std::vector<shard::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
     const Trained own =
-        train(step, steps, division, std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60}));
+        train(step, steps, division, std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60}), batch);
+    sent[static_cast<std::size_t>(rank)] = own.sent[0];
     if (rank == 0) first = own;
   });
+  first.sent = sent;
   return first;
 }
 

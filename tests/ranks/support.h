@@ -11,8 +11,9 @@
 /// What tests of several processes share.
 namespace lathe::test {
 
-/// A small GPT-2's training step with AdamW, dropout and clipping.
-ir::Graph small_step(DType dtype, double clip_norm = 0.5);
+/// A small GPT-2's training step with AdamW, dropout and clipping; a Llama's, without dropout.
+ir::Graph small_step(DType dtype, double clip_norm = 0.5, int layers = 1);
+ir::Graph small_llama_step(DType dtype, int layers = 1);
 
 /// Tokens of one batch, i64 [batch, length + 1], by its number.
 HostTensor tokens_of(std::int64_t number, std::int64_t batch = 8, std::int64_t length = 6);
@@ -21,6 +22,7 @@ HostTensor tokens_of(std::int64_t number, std::int64_t batch = 8, std::int64_t l
 struct Division {
   std::string mesh, splits;
   shard::ShardOptions parts = {};
+  ObjectStore* cache = nullptr;  ///< of compiled code, for all ranks
   int threads = 1;
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
 };
@@ -30,12 +32,14 @@ struct Division {
 struct Trained {
   std::vector<double> losses;
   Tensors states;
+  std::vector<shard::SentBytes> sent;  ///< by rank, in all steps
 };
-Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks);
+Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
+              std::int64_t batch = 8);
 /// The same on one process.
 Trained train(const ir::Graph& step, int steps);
 /// On as many threads of this process as the mesh has ranks; what rank 0 gives.
-Trained train_in_threads(const ir::Graph& step, int steps, const Division& division);
+Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch = 8);
 
 /// The largest difference of any loss or state, relative to the largest element of its tensor where that is above 1.
 double difference(const Trained& a, const Trained& b);

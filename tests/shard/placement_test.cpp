@@ -2,6 +2,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
+#include "passes/shard/explain_shard.h"
 #include "tests/shard/support.h"
 
 /// Where values lie, and what a process's graph says of it.

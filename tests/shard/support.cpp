@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "frontend/models/llama.h"
 #include "ir/support/error.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -49,19 +48,8 @@ ir::Graph gpt_step(const Optimizer& optimizer, const TrainingOptions& options) {
 }
 
 ir::Graph llama_step(int layers, double clip_norm, DType dtype) {
-  Graph g{"llama"};
-  models::LlamaConfig config;
-  config.vocab = Dim("vocab", 32);
-  config.d_model = Dim("d_model", 16);
-  config.d_ff = Dim("d_ff", 24);
-  config.h = Dim("h", 8);
-  config.kv_heads = Dim("kv_heads", 4);
-  config.head_dim = Dim("head_dim", 4);
-  config.layers = layers;
-  config.dtype = dtype;
-  const models::Llama model(g, config);
-  const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
-  return training_step(g, model.loss(tokens), AdamW{.lr = 1e-2}, {.clip_norm = clip_norm});
+  return lathe::test::llama_step(lathe::test::divisible_llama(layers, dtype), AdamW{.lr = 1e-2},
+                                 {.clip_norm = clip_norm});
 }
 
 double training_difference(const ir::Graph& step, const Sharded& sharded, Tensors arguments, int steps,

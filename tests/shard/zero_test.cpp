@@ -7,6 +7,7 @@
 #include "frontend/step.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
+#include "passes/shard/explain_shard.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
 #include "passes/transforms/cse.h"

@@ -4,6 +4,7 @@
 
 #include "frontend/dsl.h"
 #include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
 #include "frontend/step.h"
 
 /// Training steps whose dims divide over meshes of up to four processes an axis.
@@ -19,6 +20,28 @@ inline models::GptConfig divisible_gpt(int layers, double dropout, DType dtype) 
   config.dropout = dropout;
   config.dtype = dtype;
   return config;
+}
+
+/// Heads in groups of two.
+inline models::LlamaConfig divisible_llama(int layers, DType dtype) {
+  models::LlamaConfig config;
+  config.vocab = Dim("vocab", 32);
+  config.d_model = Dim("d_model", 16);
+  config.d_ff = Dim("d_ff", 24);
+  config.h = Dim("h", 8);
+  config.kv_heads = Dim("kv_heads", 4);
+  config.head_dim = Dim("head_dim", 4);
+  config.layers = layers;
+  config.dtype = dtype;
+  return config;
+}
+
+inline ir::Graph llama_step(const models::LlamaConfig& config, const Optimizer& optimizer,
+                            const TrainingOptions& options) {
+  Graph g{"llama"};
+  const models::Llama model(g, config);
+  const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
+  return training_step(g, model.loss(tokens), optimizer, options);
 }
 
 inline ir::Graph gpt_step(const models::GptConfig& config, const Optimizer& optimizer,

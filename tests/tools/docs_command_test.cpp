@@ -53,7 +53,7 @@ TEST_CASE("the commands of the page on stages work in their order", "[tools][doc
 }
 
 TEST_CASE("the commands of the page on several processes work in their order", "[tools][docs]") {
-  CHECK(run_page("docs/distributed.md", false) == 3);
+  CHECK(run_page("docs/distributed.md", false) == 4);
 }
 
 TEST_CASE("the commands of the page on fine-tuning work in their order", "[tools][docs]") {

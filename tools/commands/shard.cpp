@@ -1,11 +1,18 @@
 #include "passes/shard/shard.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 
 #include "ir/tensor/text/printer.h"
+#include "passes/shard/explain_shard.h"
+#include "tools/arguments.h"
 #include "tools/commands/commands.h"
 #include "tools/division.h"
 #include "tools/files.h"
+#include "tools/predict/rate_options.h"
+#include "tools/predict/scaling_svg.h"
+#include "tools/predict/scaling_table.h"
 
 namespace lathe::tools {
 
@@ -15,16 +22,36 @@ struct ShardOptions {
   std::string file, output = "-";
   Division division;
   bool explain = false, no_locations = false;
+  bool predict = false;
+  std::string growing, svg;
+  std::vector<std::string> dims;
+  RateOptions rates;
 };
+
+/// The table of a division on more and more processes; its picture too, where one is asked for.
+std::string predict(const ShardOptions& options, const ir::Graph& graph, shard::Scaling scaling) {
+  scaling.growing = options.growing.empty() ? scaling.mesh[0].name : options.growing;
+  const shard::ScalingCurve curve = shard::predict_scaling(graph, scaling);
+  if (!options.svg.empty())
+    write_text(options.svg,
+               scaling_svg(fmt::format("@{} on {}", graph.name, scaling.mesh.to_string()), scaling, curve));
+  return scaling_table(scaling, curve);
+}
 
 void run(const ShardOptions& options) {
   const ir::Graph graph = load_graph(options.file);
-  const Division& division = options.division;
-  const shard::Sharded sharded = shard::shard(graph, division.mesh(), division.splits(), division.parts());
-  if (options.explain)
-    write_text(options.output, shard::explain(sharded));
-  else
-    write_text(options.output, ir::print(sharded.graph, {.locations = !options.no_locations}));
+  const shard::ShardOptions parts = options.division.parts();
+  const std::vector<shard::Split> splits = options.division.splits();
+  const shard::Mesh mesh = options.division.mesh();
+  const shard::Sharded sharded = shard::shard(graph, mesh, splits, parts);
+  if (!options.explain && !options.predict)
+    return write_text(options.output, ir::print(sharded.graph, {.locations = !options.no_locations}));
+  const DimBindings dims = given_dims(graph, options.dims);
+  const shard::StepRates rates = rates_of(options.rates);
+  std::string text;
+  if (options.explain) text += shard::explain(sharded, rates, shard::local_dims(sharded, dims));
+  if (options.predict) text += predict(options, graph, {mesh, splits, parts, {}, dims, rates});
+  write_text(options.output, text);
 }
 
 }  // namespace
@@ -36,6 +63,17 @@ void add_shard(CLI::App& app) {
   add_division(*command, options->division)->required();
   command->add_flag("--explain", options->explain,
                     "Tell what is exchanged, where and why, and what a process holds, instead of the graph");
+  command->add_flag("--predict", options->predict,
+                    "Predict the time, efficiency and memory of a step on 1 to 4096 processes, instead of the graph");
+  command->add_option("--grow", options->growing,
+                      "The axis that has 1, 2, 4, .. processes in the prediction; without it the first of the mesh");
+  command->add_option("--svg", options->svg, "Where to draw the prediction")->needs("--predict");
+  command
+      ->add_option("--dim", options->dims,
+                   "For --explain and --predict: the size of a dim on this mesh, as NAME=SIZE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  add_rate_options(*command, options->rates);
   command->add_option("-o,--output", options->output, "Where to write it")->capture_default_str();
   command->add_flag("--no-locations", options->no_locations, "Leave out loc(...)");
   command->footer(

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ir/tensor/graph.h"
+
+namespace lathe::shard {
+
+/// What a process holds, in bytes with the dims of its graph.
+struct HeldBytes {
+  Dim parameters = 0, states = 0, inputs = 0;
+  /// The most of gathered values at a time, in the order of the graph; those of unknown sizes are left out.
+  std::int64_t gathered = 0;
+
+  Dim all() const { return parameters + states + inputs + Dim(gathered); }
+};
+HeldBytes held_bytes(const ir::Graph& graph);
+
+}  // namespace lathe::shard

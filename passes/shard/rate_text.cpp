@@ -1,0 +1,42 @@
+#include "passes/shard/rate_text.h"
+
+#include <fmt/core.h>
+
+#include <array>
+
+#include "passes/shard/step_rates.h"
+
+namespace lathe::shard {
+
+namespace {
+
+/// Three digits that count, of a number below 1000.
+std::string three_digits(double number) {
+  return fmt::format("{:.{}f}", number, number < 10 ? 2 : number < 100 ? 1 : 0);
+}
+
+}  // namespace
+
+std::string to_string(const StepRates& rates) {
+  return fmt::format("predicted, not measured: a process computes {}, sends {}, and takes {} for a message ({})\n",
+                     scaled_text(rates.flops, "FLOP/s"), scaled_text(rates.bandwidth, "B/s"),
+                     seconds_text(rates.latency), rates.basis);
+}
+
+std::string scaled_text(double number, const std::string& unit) {
+  constexpr std::array<const char*, 7> prefixes{"", "k", "M", "G", "T", "P", "E"};
+  std::size_t prefix = 0;
+  for (; number >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) number /= 1000;
+  return fmt::format("{} {}{}", three_digits(number), prefixes[prefix], unit);
+}
+
+std::string seconds_text(double seconds) {
+  constexpr std::array<const char*, 3> small{"ms", "us", "ns"};
+  if (seconds == 0) return "0 s";
+  if (seconds >= 0.9995) return three_digits(seconds) + " s";
+  std::size_t unit = 0;
+  for (seconds *= 1000; seconds < 0.9995 && unit + 1 < small.size(); ++unit) seconds *= 1000;
+  return fmt::format("{} {}", three_digits(seconds), small[unit]);
+}
+
+}  // namespace lathe::shard

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ir/machine/network_info.h"
+
+namespace lathe::shard {
+
+/// What predictions take for the machine of a process and for what lies between processes.
+struct StepRates {
+  double flops = 1e12;                                ///< a second of its products
+  double bandwidth = NetworkInfo{}.bytes_per_second;  ///< bytes a second that it sends
+  double latency = NetworkInfo{}.message_seconds;     ///< seconds of a message beside its bytes
+  std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
+  std::string basis = "given";  ///< what the rates are those of, for people
+};
+
+/// "predicted with products at 1.28 TFLOP/s ..., 12.5 GB/s ...", a line.
+std::string to_string(const StepRates& rates);
+
+}  // namespace lathe::shard

@@ -1,0 +1,64 @@
+#include "runtime/ranks/whole_tensors.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/support/error.h"
+#include "runtime/ranks/thread_communicator.h"
+
+/// Tensors as a whole, of the parts of ranks.
+namespace lathe::test {
+
+namespace {
+
+/// Dims 0 and 1 of [12, 4] in parts: dim 0 in 3 blocks over a, and each part over b; or copies along an axis.
+std::vector<shard::Placement> placements() {
+  using shard::SplitDim, shard::Whole;
+  const SplitDim blocks{0, Dim(3), Dim(2)}, inside{0, Dim(6), Dim(1)}, columns{1, Dim(1), Dim(2)};
+  return {{blocks, inside}, {inside, Whole{}}, {Whole{}, columns}, {blocks, columns}, {Whole{}, Whole{}}};
+}
+
+HostTensor numbers() {
+  HostTensor whole(f64, {12, 4});
+  for (std::int64_t i = 0; i < whole.numel(); ++i) whole.set(i, static_cast<double>(i));
+  return whole;
+}
+
+}  // namespace
+
+TEST_CASE("ranks: the whole of a tensor's parts is the tensor, on every rank") {
+  const HostTensor whole = numbers();
+  const shard::Mesh mesh = shard::Mesh::parse("a=2,b=2");
+  for (const shard::Placement& placement : placements()) {
+    std::vector<HostTensor> parts(4);
+    run_ranks(4, [&](int rank, const MakeCommunicator& make) {
+      Ranks ranks(make, mesh, RanksOptions{.patience = 60});
+      HostTensor& part = parts[static_cast<std::size_t>(rank)];
+      part = own_part(ranks, whole, placement, "w");
+      if (!whole_of(ranks, part, placement, "w").same_bits(whole)) throw InternalError("another tensor");
+    });
+    CAPTURE(to_string(placement, mesh));
+    const bool is_split = !std::holds_alternative<shard::Whole>(placement[0]);
+    CHECK(parts[0].same_bits(parts[2]) != is_split);
+  }
+}
+
+TEST_CASE("ranks: copies that differ are an error on every rank, with the axis") {
+  const shard::Placement columns = placements()[2];
+  std::vector<std::string> labels(4);
+  try {
+    run_ranks(4, [&](int rank, const MakeCommunicator& make) {
+      Ranks ranks(make, shard::Mesh::parse("a=2,b=2"), RanksOptions{.patience = 60});
+      HostTensor part = own_part(ranks, numbers(), columns, "w");
+      if (rank == 3) part.set(0, -1);
+      try {
+        (void)whole_of(ranks, part, columns, "w");
+      } catch (const UserError& error) {
+        labels[static_cast<std::size_t>(rank)] = error.label();
+      }
+    });
+  } catch (const UserError&) {  // labels tell
+  }
+  CHECK(labels == std::vector<std::string>(4, "mesh_disagree"));
+}
+
+}  // namespace lathe::test

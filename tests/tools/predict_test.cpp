@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include "tests/tools/command.h"
+
+using lathe::test::Ran;
+using lathe::test::run_lathe;
+using lathe::test::Scratch;
+
+namespace {
+
+const std::string shard_step =
+    "shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model ";
+const std::string rates = "--rate 1TFLOP/s --bandwidth '80 Gbit/s' --latency 1us ";
+
+void make_step(const Scratch& scratch) {
+  const Ran made =
+      run_lathe(scratch, "model gpt --layers 1 --d-model 32 --heads 4 --vocab 64 --context 16 --step -o step.lathe");
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("shard --predict prints its model and a line for each mesh", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const Ran ran = run_lathe(scratch, shard_step + rates + "--dim B=32,T=16 --predict --svg curve.svg");
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.status == 0);
+  const auto lines = lines_of(ran.out);
+  REQUIRE(lines.size() == 3 + 13 + 3);
+  CHECK(lines[0] ==
+        "predicted, not measured: a process computes 1.00 TFLOP/s, sends 10.0 GB/s, and takes 1.00 us for a message "
+        "(given)");
+  CHECK(lines[1] ==
+        "data grows, and what is split over it; other axes and sizes stay: data=4,model=2 with B=32, T=16");
+  for (const std::string_view column : {"ranks", "mesh", "step", "waiting", "efficiency", "sent", "memory"})
+    CHECK(holds(lines[2], column));
+  for (int i = 0; i <= 12; ++i) {
+    const std::string mesh = i == 0 ? "data=1,model=1" : fmt::format("data={},model=2", 1 << (i - 1));
+    CHECK(lines[static_cast<std::size_t>(3 + i)].rfind(fmt::format("{:>6}  {} ", 1 << i, mesh), 0) == 0);
+  }
+  CHECK(holds(lines[3], "100.0%"));
+  const std::string svg = scratch.read("curve.svg");
+  CHECK(svg.rfind("<svg", 0) == 0);
+  CHECK(holds(svg, "predicted, not measured"));
+  CHECK(holds(svg, ">4096</text>"));
+}
+
+TEST_CASE("shard --predict takes what is not given from the tables, and says so", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const auto first_line = [&](const std::string& options) {
+    const Ran ran = run_lathe(scratch, shard_step + "--dim B=32,T=16 --predict " + options);
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    return lines_of(ran.out)[0];
+  };
+  CHECK(holds(first_line(""), "1.28 TFLOP/s"));
+  CHECK(holds(first_line(""), "the peak of x86-64-v4"));
+  CHECK(holds(first_line("--machine sm_90a"), "594 TFLOP/s"));
+  CHECK(holds(first_line("--latency 0s"), "takes 0 s for a message"));
+}
+
+TEST_CASE("shard --explain tells times where it knows the sizes", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const auto times = [&](const std::string& options) {
+    const Ran ran = run_lathe(scratch, shard_step + rates + "--explain " + options);
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    int found = 0, all = 0;
+    for (const std::string& line : lines_of(ran.out)) {
+      found += holds(line, ", predicted ");
+      all += holds(line, " bytes, sends ");
+    }
+    return std::pair(found, all);
+  };
+  const auto [known, all] = times("");
+  CHECK(known > 0);
+  CHECK(known < all);
+  CHECK(times("--dim B=32,T=16") == std::pair(all, all));
+}
+
+TEST_CASE("shard --predict refuses rates and sizes that say nothing", "[tools]") {
+  const Scratch scratch;
+  make_step(scratch);
+  const auto refused = [&](const std::string& options, const std::string& label) {
+    const Ran ran = run_lathe(scratch, shard_step + "--predict " + options);
+    INFO(options << ": " << ran.err);
+    CHECK(ran.status == 1);
+    CHECK(holds(ran.err, label));
+  };
+  for (const std::string option :
+       {"--rate 5", "--rate 5GB/s", "--rate -1GFLOP/s", "--rate 0FLOP/s", "--rate nanTFLOP/s", "--rate fastFLOP/s",
+        "--bandwidth 3", "--bandwidth 0GB/s", "--bandwidth 1e400B/s", "--latency 2", "--latency=-1us",
+        "--latency 2us2", "--latency 1m"})
+    refused("--dim B=32,T=16 " + std::string(option), "[rate_text]");
+  refused("--dim B=32,T=16 --machine x86", "[machine_name]");
+  refused("--dim B=32,T=16 --grow batch", "[mesh_axis]");
+  refused("--dim B=33,T=16", "[mesh_divide]");
+  refused("--dim B=32", "[dim_unbound]");
+  CHECK(run_lathe(scratch, shard_step + "--svg curve.svg").status == 2);
+}

@@ -1,0 +1,91 @@
+#include "tools/predict/rate_options.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include "ir/machine/machine_info.h"
+#include "ir/support/error.h"
+#include "ir/support/nearest.h"
+#include "ir/support/visible.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double size;
+};
+constexpr Unit times[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+constexpr Unit bytes[] = {{"B/s", 1},        {"kB/s", 1e3},       {"MB/s", 1e6},       {"GB/s", 1e9},
+                          {"TB/s", 1e12},    {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8},
+                          {"KiB/s", 0x1p10}, {"MiB/s", 0x1p20},   {"GiB/s", 0x1p30}};
+constexpr Unit flops[] = {{"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
+
+/// "12.5 GB/s": a number and one of the units. At least `least`.
+double quantity(std::string_view option, const std::string& text, std::span<const Unit> units, double least) {
+  std::string names;
+  for (const Unit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
+  const auto refuse = [&](std::string_view why) -> UserError {
+    return {fmt::format("{}: '{}' {}", option, visible(text), why), "rate_text",
+            fmt::format("a number and one of {}", names)};
+  };
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) throw refuse("starts with no number");
+  std::string_view name = std::string_view(text).substr(static_cast<std::size_t>(rest - text.data()));
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  for (const Unit& unit : units) {
+    if (unit.name != name) continue;
+    const double value = number * unit.size;
+    if (!std::isfinite(value) || value < least) throw refuse(least > 0 ? "is not above 0" : "is below 0");
+    return value;
+  }
+  throw refuse(name.empty() ? "has no unit" : "has a unit that is none of these");
+}
+
+/// What the tables say of products: of f32 on CPUs, of bf16 on GPUs.
+double table_flops(const std::string& machine) {
+  std::vector<std::string_view> names;
+  for (const CpuInfo& cpu : cpu_infos()) {
+    if (cpu.name == machine) return cpu.product_flops();
+    names.push_back(cpu.name);
+  }
+  for (const GpuInfo& gpu : gpu_infos()) {
+    if (gpu.name == machine) return gpu.product_flops();
+    names.push_back(gpu.name);
+  }
+  throw UserError(fmt::format("no machine is known as '{}'", visible(machine)), "machine_name",
+                  did_you_mean_or_list(machine, names, "the tables have"));
+}
+
+}  // namespace
+
+void add_rate_options(CLI::App& command, RateOptions& options) {
+  command
+      .add_option("--machine", options.machine,
+                  "The machine of a process, whose peak the prediction takes where no --rate is given")
+      ->capture_default_str();
+  command.add_option("--rate", options.rate, "What a process's products of matrices reach, as 800GFLOP/s");
+  command.add_option("--bandwidth", options.bandwidth, "What a process sends, as 12.5GB/s or 100Gbit/s");
+  command.add_option("--latency", options.latency, "What a message takes beside its bytes, as 2us");
+}
+
+shard::StepRates rates_of(const RateOptions& options) {
+  constexpr double above_zero = std::numeric_limits<double>::min();
+  shard::StepRates rates;
+  rates.flops =
+      options.rate.empty() ? table_flops(options.machine) : quantity("--rate", options.rate, flops, above_zero);
+  if (!options.bandwidth.empty()) rates.bandwidth = quantity("--bandwidth", options.bandwidth, bytes, above_zero);
+  if (!options.latency.empty()) rates.latency = quantity("--latency", options.latency, times, 0);
+  const bool all_given = !options.rate.empty() && !options.bandwidth.empty() && !options.latency.empty();
+  if (!all_given)
+    rates.basis = options.rate.empty() ? fmt::format("the peak of {}, where nothing is given", options.machine)
+                                       : "the network's where nothing is given";
+  return rates;
+}
+
+}  // namespace lathe::tools
