@@ -109,7 +109,8 @@ class Trainer {
   const std::vector<std::string>& changed_settings() const { return changed_settings_; }
   /// Of several processes this one's parts.
   Parameters parameters() const { return train_.parameters(); }
-  /// The parameters (no states) as wholes, on rank 0; nothing on the others. All ranks call it.
+  /// The parameters as wholes, on rank 0, and nothing on the others; of one process parameters() itself. All ranks
+  /// call it.
   Parameters whole_parameters() const;
   /// The compiled step, on the parameters of this run.
   Executable& executable() { return train_; }

@@ -158,7 +158,7 @@ class Endless {
  public:
   Endless(const Scratch& scratch, const Words& more) : mpirun_(command(scratch, more)) {
     using namespace std::chrono_literals;
-    for (int i = 0; i < 3000 && scratch.read("out").find("\nstep ") == std::string::npos; ++i)
+    for (int i = 0; i < 3000 && scratch.read("out").find("tokens/s") == std::string::npos; ++i)
       REQUIRE_FALSE(mpirun_.wait_for(10ms).has_value());
     processes_ = descendants(mpirun_.id(), fs::path(LATHE_BINARY).filename().string());
     REQUIRE(processes_.size() == 2);
@@ -217,6 +217,16 @@ TEST_CASE("mpi: a rank of lathe train that is stopped ends all within the watchd
   CHECK_THAT(err, Contains("rank 0 of 2 failed: ") && Contains("2 seconds") && Contains("[rank_stalled]"));
 }
 
+TEST_CASE("mpi: a signal to any rank of lathe train stops all after a step, with a checkpoint") {
+  if (!has_mpi()) return;
+  const Scratch scratch;
+  Endless run(scratch, {});
+  REQUIRE(::kill(run.processes().back(), SIGTERM) == 0);
+  run.check_ends(10);
+  const std::string out = scratch.read("out");
+  CHECK_THAT(out, Contains("Stopped after step " + std::to_string(newest(scratch, "run").meta.step)));
+}
+
 TEST_CASE("mpi: lathe train without mpirun says how processes are started") {
   if (!has_mpi()) return;
   const Scratch scratch;
@@ -246,6 +256,14 @@ TEST_CASE("mpi: a plugin that is missing is an error with where it was sought") 
       training(scratch, "run", {"--mesh", "data=2", "--split", "B:data", "--mpi", "nowhere/liblathe_mpi.so"}));
   CHECK(ran.ending == Ending{.status = 1});
   CHECK_THAT(ran.err, Contains("nowhere/liblathe_mpi.so") && Contains("[mpi_plugin]") && Contains("install an MPI"));
+}
+
+TEST_CASE("mpi: the plugin of another Lathe is an error with both numbers") {
+  const Scratch scratch;
+  const RanMany ran = train_many(
+      scratch, 0, training(scratch, "run", {"--mesh", "data=2", "--split", "B:data", "--mpi", LATHE_MPI_OTHER}));
+  CHECK(ran.ending == Ending{.status = 1});
+  CHECK_THAT(ran.err, Contains("its interface has number 1000000") && Contains("[mpi_plugin]"));
 }
 
 }  // namespace lathe::test

@@ -11,6 +11,9 @@
 /// What tests of several processes share.
 namespace lathe::test {
 
+/// What ranks of one program compile alike is compiled once.
+ObjectStore& shared_kernels();
+
 /// A small GPT-2's training step with AdamW, dropout and clipping; a Llama's, without dropout.
 ir::Graph small_step(DType dtype, double clip_norm = 0.5, int layers = 1);
 ir::Graph small_llama_step(DType dtype, int layers = 1);

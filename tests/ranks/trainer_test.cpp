@@ -1,0 +1,156 @@
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "ir/ops/list.h"
+#include "ir/support/error.h"
+#include "runtime/ranks/thread_communicator.h"
+#include "runtime/train/trainer.h"
+#include "tests/ranks/support.h"
+#include "tests/runtime/files_scratch.h"
+#include "tests/support/divisible_steps.h"
+
+/// The loop of a training run on several processes, in threads of this one.
+namespace lathe::test {
+
+namespace {
+
+ir::Graph forward_graph() {
+  Graph g{"gpt"};
+  const models::Gpt model(g, divisible_gpt(1, 0.1, f64));
+  g.output("loss", model.loss(g.input("tokens", i64, {Dim("B"), Dim("T") + 1})));
+  return g.finish();
+}
+
+ir::Graph step_graph() { return gpt_step(divisible_gpt(1, 0.1, f64), AdamW{.lr = 1e-3}, {.clip_norm = 0.5}); }
+
+/// What a run ends with.
+struct Ended {
+  LossHistory history;
+  Tensors wholes;
+  bool is_done = false;
+};
+
+struct RunOfTest {
+  std::filesystem::path folder;
+  std::int64_t last = 8;
+  Division division = {.mesh = "", .splits = ""};  ///< without a mesh: one process
+  std::function<bool(int rank, std::int64_t step)> stop = [](int, std::int64_t) { return false; };
+  Tensors start = {};  ///< of some values
+};
+
+Ended run_rank(const RunOfTest& run, const std::shared_ptr<Ranks>& ranks) {
+  const ir::Graph step = step_graph();
+  const int rank = ranks ? ranks->rank() : 0;
+  CompileOptions compile{.threads = 1, .cache = &shared_kernels(), .ranks = ranks};
+  if (ranks) compile.split = shard::parse_splits(run.division.splits);
+  if (ranks) compile.parts = run.division.parts;
+  Tensors start = step_arguments(step, 1, 1, 0.3);
+  start.erase("tokens");
+  for (const auto& [name, value] : run.start) start.insert_or_assign(name, value);
+  std::int64_t done = 0;
+  Trainer trainer(
+      step, start,
+      {.evaluation = Evaluation{.graph = forward_graph(),
+                                .batches = [](std::int64_t i) { return Tensors{{"tokens", tokens_of(100 + i)}}; },
+                                .count = 2,
+                                .every = 3},
+       .folder = rank == 0 ? RunFolder(run.folder) : RunFolder(),
+       .save_every = 4,
+       .compile = compile,
+       .after_step = [&](const StepReport& report) { done = report.step; },
+       .stop = [&] { return run.stop(rank, done); }});
+  Ended ended;
+  ended.is_done = trainer.run([](std::int64_t i) { return Tensors{{"tokens", tokens_of(i)}}; }, run.last);
+  ended.history = trainer.history();
+  const Parameters wholes = trainer.whole_parameters();
+  for (const ir::ValueId id : step.arguments())
+    if (step[id].op == &ir::ops::parameter && rank == 0)
+      ended.wholes.emplace(step[id].name, wholes.get(step[id].name));
+  return ended;
+}
+
+/// What rank 0 ends with; every rank must have its history.
+Ended run(const RunOfTest& run) {
+  if (run.division.mesh.empty()) return run_rank(run, nullptr);
+  const shard::Mesh mesh = shard::Mesh::parse(run.division.mesh);
+  std::vector<Ended> ended(static_cast<std::size_t>(mesh.size()));
+  run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
+    const auto ranks = std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60});
+    ending_all(*ranks, [&] { ended[static_cast<std::size_t>(rank)] = run_rank(run, ranks); });
+  });
+  for (const Ended& other : ended) CHECK((other.history == ended[0].history && other.is_done == ended[0].is_done));
+  return ended[0];
+}
+
+/// Of losses and of what files hold, relative to values of about 1.
+double difference(const Ended& a, const Ended& b) {
+  const auto losses = [](const Ended& ended) {
+    std::vector<double> found;
+    for (const auto* curve : {&ended.history.training, &ended.history.evaluation})
+      for (const LossPoint& point : *curve) found.push_back(point.loss);
+    return found;
+  };
+  return difference(Trained{losses(a), a.wholes}, Trained{losses(b), b.wholes});
+}
+
+const Division by_both{"data=2,model=2", "B:data,h:model,d_ff:model,vocab:model", {.states = "data"}};
+const Division by_parameters{"data=2", "B:data", {.parameters = "data"}};
+
+}  // namespace
+
+TEST_CASE("ranks: a Trainer on every mesh trains, evaluates and saves as on one process") {
+  const ScratchFolder scratch;
+  const Ended one = run({.folder = scratch / "one"});
+  REQUIRE(one.history.evaluation.size() == 2);
+  for (const Division& division : {by_both, by_parameters}) {
+    CAPTURE(division.mesh);
+    const std::filesystem::path folder = scratch / division.mesh;
+    CHECK(difference(run({.folder = folder, .division = division}), one) < 1e-10);
+    // One process reads what the mesh saved.
+    CHECK(difference(run({.folder = folder, .last = 8}), one) < 1e-10);
+  }
+}
+
+TEST_CASE("ranks: a Trainer goes on from the checkpoint of any mesh, on the same one to the same bits") {
+  const ScratchFolder scratch;
+  const Ended one = run({.folder = scratch / "one"}), many = run({.folder = scratch / "many", .division = by_both});
+  run({.folder = scratch / "a", .last = 4, .division = by_both});
+  const Ended again = run({.folder = scratch / "a", .last = 8, .division = by_both});
+  CHECK(again.history == many.history);
+  CHECK(same_bits(Trained{{}, again.wholes}, Trained{{}, many.wholes}));
+  run({.folder = scratch / "b", .last = 4, .division = by_parameters});
+  CHECK(difference(run({.folder = scratch / "b", .division = by_both}), one) < 1e-10);
+  run({.folder = scratch / "c", .last = 4});
+  CHECK(difference(run({.folder = scratch / "c", .division = by_parameters}), one) < 1e-10);
+}
+
+TEST_CASE("ranks: any rank stops all of a Trainer's, with a checkpoint") {
+  const ScratchFolder scratch;
+  const Ended ended =
+      run({.folder = scratch / "run", .division = by_parameters, .stop = [](int rank, std::int64_t step) {
+             return rank == 1 && step >= 2;
+           }});
+  CHECK_FALSE(ended.is_done);
+  CHECK(ended.history.training.size() == 2);
+  CHECK(RunFolder(scratch / "run").checkpoint()->meta.step == 2);
+}
+
+TEST_CASE("ranks: a run that diverges on several processes is kept apart as one process would") {
+  const ScratchFolder scratch;
+  HostTensor table(f64, {32, 16});
+  table.set(5, std::numeric_limits<double>::infinity());
+  std::string label;
+  try {
+    run({.folder = scratch / "run", .division = by_both, .start = {{"wte", table}}});
+  } catch (const UserError& error) {
+    label = error.label();
+  }
+  CHECK(label == "train_diverged");
+  const RunFolder folder(scratch / "run");
+  CHECK_FALSE(folder.checkpoint().has_value());
+  const Checkpoint kept = load_checkpoint(folder.diverged().list().at(0));
+  CHECK(kept.meta.step == 1);
+  CHECK(kept.tensors.info("wte").shape == std::vector<std::int64_t>{32, 16});
+}
+
+}  // namespace lathe::test
