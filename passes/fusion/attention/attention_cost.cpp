@@ -157,7 +157,7 @@ std::optional<AttentionCost> attention_cost(const AttentionSubject& subject, con
   const Graph& graph = subject.graph;
   const auto rows = group.domain[group.row].value(), columns = group.domain[group.domain.rank() - 1].value(),
              scores = group.domain.numel().value();
-  if (!rows || !columns || !scores || *scores == 0) return std::nullopt;
+  if (!rows || !columns || !scores || *scores == 0 || *rows < least_block_rows) return std::nullopt;
   Dim made(0), summed(0);
   bool differentiated = false;
   DType dtype = f32;  // of a score

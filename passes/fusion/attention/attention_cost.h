@@ -6,6 +6,10 @@
 
 namespace lathe {
 
+/// Rows that a row block is worth. Of fewer all go together, and each number of keys and values is read once, which
+/// nothing beats.
+inline constexpr std::int64_t least_block_rows = 8;
+
 /// What an attention costs on a CPU, for one score (a row and a column), in multiply-adds at full speed; with its
 /// backward pass where the graph has one. `fused`: row blocks, the backward pass computing the scores again.
 /// `plain`: products and softmax one by one, through memory. Estimated from sizes, fitted to measurements of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/fusion/attention/attention_cost.h"
 #include "passes/fusion/attention/attention_grower.h"
 #include "passes/fusion/attention/softmax_sums.h"
 #include "passes/fusion/prepare/align.h"
@@ -10,10 +11,6 @@
 namespace lathe {
 
 using namespace ir;
-
-namespace {
-constexpr std::int64_t least_rows = 8;  // that a row block is worth
-}
 
 std::optional<ValueId> AttentionGrower::weights() const {
   const auto found = std::find_if(region_.members.begin(), region_.members.end(), [&](ValueId id) {
@@ -105,7 +102,8 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
   if (summed_ && tasks.is(1) && seeds_.size() == 1)
     return fail(scores, "its gradient has nothing to run in parallel");
   const Dim& rows = group.domain[group.row];
-  if (rows.value().value_or(least_rows) < least_rows && (!few_rows_ || summed_ || !sums_.empty() || has_gradient())) {
+  const bool few = rows.value().value_or(least_block_rows) < least_block_rows;
+  if (few && (!few_rows_ || summed_ || !sums_.empty() || has_gradient())) {
     rejections_.clear();  // that something else cannot join is no reason then
     return fail(scores,
                 fmt::format("{} {} too few to gain from it", rows.to_string(), rows.is(1) ? "row is" : "rows are"));
