@@ -15,9 +15,9 @@ using Columns = FewRowsLoops::Columns;
 
 namespace {
 
-constexpr std::int64_t most_rows = 8;
+constexpr std::int64_t most_few_rows = 8;
 constexpr int part_multiple = 64;  // columns
-constexpr int point_work = 16;     // what becomes of a score, in multiply-adds
+constexpr int score_work = 16;     // what becomes of a score, in multiply-adds
 
 class FewRowsKernel {
  public:
@@ -177,7 +177,7 @@ class FewRowsKernel {
     context_.multiplies_by(Multiplier::fma);
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
-    built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(point_work));
+    built.launch.work = Dim(shape_.rows) * attention_.column_count * (depths + Dim(score_work));
     return built;
   }
 
@@ -213,7 +213,7 @@ int parts_of(const AttentionProgram& attention, const CpuInfo& cpu) {
 std::optional<std::vector<KernelContext::Built>> lower_few_rows(const LoweringContext& context,
                                                                 const Region& region) {
   const auto rows = region.domain[region.row].value();
-  if (!rows || *rows < 1 || *rows > most_rows) return std::nullopt;
+  if (!rows || *rows < 1 || *rows > most_few_rows) return std::nullopt;
   AttentionProgram attention = attention_program(context, region);
   const AttentionParts& parts = attention.parts;
   const auto adds_up = [](const ElementwiseInstruction& i) { return i.kind == ElementwiseInstruction::Kind::column; };
