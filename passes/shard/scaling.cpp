@@ -73,6 +73,7 @@ class ScalingPrediction {
     const double possible = point.time.step() * scaling_.rates.flops * static_cast<double>(sharded.mesh.size());
     point.efficiency = possible > 0 ? product_flops(graph_, whole) / possible : 1;
     point.sent = bytes_sent(sharded, 0, dims);
+    point.kept_whole = static_cast<int>(sharded.kept_whole.size());
     point.held = held_bytes(sharded.graph).all().evaluate(dims);
     return point;
   }

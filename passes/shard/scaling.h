@@ -26,6 +26,7 @@ struct ScalingPoint {
   StepTime time;
   double efficiency = 0;  ///< the products of the undivided graph, of what all processes could compute in that time
   SentBytes sent = {};    ///< by process 0, which sends most
+  int kept_whole = 0;     ///< parameters that were to lie in parts and have no dim that divides
   std::int64_t held = 0;  ///< bytes a process: parameters, states, inputs, and the most gathered at a time
 };
 

@@ -7,7 +7,7 @@
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
 #include "passes/shard/placement.h"
-#include "passes/shard/sent_bytes.h"
+#include "passes/shard/predicted_bytes.h"
 #include "passes/shard/shard_options.h"
 
 /// A graph divided over processes by the names of its dims.

@@ -40,7 +40,8 @@ class FlatExchange {
 
   /// The elements of all processes, [ranks, n], of [n] elements of each.
   Value gather_flat(const Value& own) const {
-    return all_gather(laid_out_as(own, {Dim(1), own.shape().numel()}), axis_, 0);
+    const bool again = node_.attrs.get<bool>("again");
+    return all_gather(laid_out_as(own, {Dim(1), own.shape().numel()}), axis_, 0, Dim(1), again);
   }
 
   /// `parts`: [ranks, operand's dims]. Ranks become the second of three parts of dim d: (outer, ranks, rest).

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/tensor/dim.h"
+#include "ir/tensor/sent_bytes.h"
 #include "passes/shard/mesh.h"
-#include "passes/shard/sent_bytes.h"
 #include "runtime/ranks/communicator.h"
 
 namespace lathe {
@@ -21,7 +21,7 @@ struct RanksOptions {
   std::string how_to_start = {};
 };
 
-using shard::SentBytes;
+using ir::SentBytes;
 
 /// This process among those that run a graph together, each at its place in a mesh: rank r is the mesh's process r.
 /// One thread of its own makes every call of the communicator, one job after the other in the order in which they
@@ -60,7 +60,7 @@ class Ranks {
   /// [rank_stalled], [rank_failed], [mesh_axis].
   std::vector<std::string> gather(const std::string& own, const std::string& axis = "");
 
-  /// What the exchanges of programs have sent from this rank: passes/shard/sent_bytes.h predicts it.
+  /// What the exchanges of programs have sent from this rank: passes/shard/predicted_bytes.h tells what they will.
   SentBytes sent() const;
   void count_sent(const SentBytes& more);
 

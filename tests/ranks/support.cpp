@@ -71,7 +71,7 @@ Trained train(const ir::Graph& step, int steps) { return train(step, steps, {}, 
 Trained train_in_threads(const ir::Graph& step, int steps, const Division& division, std::int64_t batch) {
   const shard::Mesh mesh = shard::Mesh::parse(division.mesh);
   Trained first;
-  std::vector<shard::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
+  std::vector<ir::SentBytes> sent(static_cast<std::size_t>(mesh.size()));
   run_ranks(static_cast<int>(mesh.size()), [&](int rank, const MakeCommunicator& make) {
     const Trained own =
         train(step, steps, division, std::make_shared<Ranks>(make, mesh, RanksOptions{.patience = 60}), batch);

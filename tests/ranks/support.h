@@ -35,7 +35,7 @@ struct Division {
 struct Trained {
   std::vector<double> losses;
   Tensors states;
-  std::vector<shard::SentBytes> sent = {};  ///< by rank, in all steps
+  std::vector<ir::SentBytes> sent = {};  ///< by rank, in all steps
 };
 Trained train(const ir::Graph& step, int steps, const Division& division, const std::shared_ptr<Ranks>& ranks,
               std::int64_t batch = 8);

@@ -104,7 +104,7 @@ TEST_CASE("shard --predict refuses rates and sizes that say nothing", "[tools]")
     CHECK(holds(ran.err, label));
   };
   for (const std::string option :
-       {"--rate 5", "--rate 5GB/s", "--rate -1GFLOP/s", "--rate 0FLOP/s", "--rate nanTFLOP/s", "--rate fastFLOP/s",
+       {"--rate 5", "--rate 5GB/s", "--rate=-1GFLOP/s", "--rate 0FLOP/s", "--rate nanTFLOP/s", "--rate fastFLOP/s",
         "--bandwidth 3", "--bandwidth 0GB/s", "--bandwidth 1e400B/s", "--latency 2", "--latency=-1us",
         "--latency 2us2", "--latency 1m"})
     refused("--dim B=32,T=16 " + std::string(option), "[rate_text]");

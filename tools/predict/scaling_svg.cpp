@@ -49,7 +49,7 @@ struct Panel {
   double most = 0;                           ///< the top of the panel; 0: what the curves reach
 };
 
-/// 1, 2, 2.5 or 5 times a power of `base`, so that `count` of them reach `most`: a tick of bytes is a round one.
+/// 1, 2, 4, .. times a power of `base`, so that `count` of them reach `most`: a tick of bytes is a round one.
 double tick_distance(double most, int count, double base) {
   const double power = std::pow(base, std::floor(std::log(most / count) / std::log(base)));
   for (double factor = 1; factor < base; factor *= 2)
@@ -69,7 +69,8 @@ class Drawing {
     for (const Curve& curve : panel.curves)
       for (const ScalingPoint& point : points_) most = panel.most > 0 ? most : std::max(most, curve.value(point));
     if (!(most > 0)) most = 1;
-    const double tick = tick_distance(most, 4, base), high = std::ceil(most / tick - 1e-9) * tick;
+    const double tick = panel.most > 0 ? most / 4 : tick_distance(most, 4, base);
+    const double high = std::ceil(most / tick - 1e-9) * tick;
     std::string text =
         fmt::format("<text x=\"{}\" y=\"{}\" font-weight=\"bold\">{}</text>\n", left, top - 12, escaped(panel.title));
     text += grid(top, tick, high, panel.label);

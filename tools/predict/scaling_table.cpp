@@ -38,6 +38,9 @@ std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCur
                  shard::seconds_text(time.products), shard::seconds_text(time.exchanges),
                  shard::seconds_text(time.waiting), fmt::format("{:.1f}%", 100 * point.efficiency),
                  format_bytes(point.sent.tensors), format_bytes(point.sent.scalars), format_bytes(point.held));
+    if (point.kept_whole == 0) continue;
+    text.pop_back();
+    text += fmt::format("  {} parameters stay whole: no dim divides\n", point.kept_whole);
   }
   if (!curve.stopped.empty()) text += "no further: " + curve.stopped + "\n";
   return text +

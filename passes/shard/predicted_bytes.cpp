@@ -1,4 +1,4 @@
-#include "passes/shard/sent_bytes.h"
+#include "passes/shard/predicted_bytes.h"
 
 #include <algorithm>
 

@@ -3,17 +3,14 @@
 #include <cstdint>
 
 #include "ir/tensor/dim.h"
+#include "ir/tensor/sent_bytes.h"
 
 namespace lathe::shard {
 
+using ir::SentBytes;
+
 struct Exchange;
 struct Sharded;
-
-/// Bytes that a process sends to others; those of exchanges of a single element apart.
-struct SentBytes {
-  std::int64_t tensors = 0, scalars = 0;
-  bool operator==(const SentBytes&) const = default;
-};
 
 /// Phases of an exchange, in each of which a process sends a message to every other one of its axis: 2 of an
 /// all_reduce, which scatters and gathers.
