@@ -71,8 +71,7 @@ void Ranks::Impl::set_up(const MakeCommunicator& make) {
     try {
       axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.patience));
     } catch (const StalledExchange& stalled) {
-      const UserError error =
-          rank_stalled(rank, options.patience, stalled, "the start of the ranks", mesh[axis].name);
+      const UserError error = rank_stalled(rank, options.patience, stalled, "the start of the ranks", "");
       world->abort(told(rank, size, error.what()));  // it cannot be left while others stand still
       throw error;
     }

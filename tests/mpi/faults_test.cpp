@@ -26,7 +26,8 @@ TEST_CASE("mpi: a rank that stops ends all within the patience with rank, op and
 }
 
 TEST_CASE("mpi: a rank that stops before it has joined ends all within the patience") {
-  check_fault(2, "stop_early", {"nothing has come for 2 seconds: rank 0 waits for 1", "[rank_stalled]"}, 12);
+  check_fault(2, "stop_early",
+              {"the start of the ranks has not moved for 2 seconds: rank 0 waits for rank 1", "[rank_stalled]"}, 12);
 }
 
 TEST_CASE("mpi: a rank that ends by itself ends all") { check_fault(2, "exit_early", {}); }
