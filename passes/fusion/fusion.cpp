@@ -70,8 +70,8 @@ class Planner {
     reads_.resize(n);
     for (const ValueId id : graph.results()) results_[at(id)] = true;
     if (options.attention)
-      attention_ = AttentionRegions(
-          graph, plan_, {options.attention_sums, options.attention_costs, options.attention_block_bytes > 0});
+      attention_ = AttentionRegions(graph, plan_,
+                                    {options.attention_sums, options.attention_costs, options.attention_few_rows});
     inline_beside_attentions();
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];

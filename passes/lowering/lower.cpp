@@ -374,7 +374,7 @@ Pipeline machine_passes(const Machine& machine, const LowerOptions& options) {
     passes.insert(passes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   append(prepare_passes());
-  const bool few_rows = machine.fusion.attention_block_bytes > 0;
+  const bool few_rows = machine.fusion.attention_few_rows;
   if (fuses_attention(options))
     append(attention_passes({.costs = costs_of(machine, options),
                              .few_rows = few_rows,

@@ -56,8 +56,7 @@ void tell_fusion(const ir::Graph& graph, const ExplainOptions& options) {
   if (options.require_fused) lower.attention = AttentionFusion::required;
   const Lowered lowered = lowered_for(graph, machine, lower);
   write_text(options.output, explain_fusion(lowered, machine.info));
-  if (options.require_fused)
-    require_fused_attention(lowered.graph, {.few_rows = machine.fusion.attention_block_bytes > 0});
+  if (options.require_fused) require_fused_attention(lowered.graph, {.few_rows = machine.fusion.attention_few_rows});
 }
 
 }  // namespace

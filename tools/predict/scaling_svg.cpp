@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
-#include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/rate_text.h"
+#include "tools/svg_text.h"
 
 namespace lathe::tools {
 
@@ -19,21 +19,6 @@ using shard::ScalingPoint;
 
 constexpr double width = 860, height = 780, left = 92, right = 28, panel_height = 168, panel_distance = 224;
 constexpr double first_panel = 96;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : visible(text)) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else
-      safe += c;
-  }
-  return safe;
-}
 
 /// A curve of a panel.
 struct Curve {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/support/visible.h"
+#include "tools/svg_text.h"
 
 namespace lathe::tools {
 
@@ -91,21 +91,6 @@ std::string legend(bool validation) {
         "<text x=\"{3}\" y=\"{4}\">validation</text>\n",
         width - 250, width - 226, top + 32, width - 218, top + 36);
   return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : visible(text)) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else
-      safe += c;
-  }
-  return safe;
 }
 
 }  // namespace
