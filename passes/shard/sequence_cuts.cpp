@@ -214,7 +214,8 @@ class KeySide {
         borders_(borders),
         cutter_(given, sequence, borders, true),
         apart_(cutter_.run()),
-        factored_(factor_dims(apart_.graph, apart_.cuts)) {
+        factored_(factor_dims(apart_.graph, apart_.cuts)),
+        users_(graph_.users()) {
     find_folded();
     for (const ValueId id : all_values(graph_))
       if (sequence_.meets(id)) choose(id);
@@ -267,10 +268,9 @@ class KeySide {
   /// The value to make a part of, instead of one that is made whole: the last of those that are made of it alone, by
   /// views and sums, and have no more elements. A gradient of repeated heads is summed over them first.
   ValueId best_result(ValueId id) const {
-    const auto users = graph_.users();
     ValueId best = id;
-    for (ValueId at = id; users[index_of(at)].size() == 1;) {
-      const ValueId next = users[index_of(at)][0];
+    for (ValueId at = id; users_[index_of(at)].size() == 1;) {
+      const ValueId next = users_[index_of(at)][0];
       const Node& node = graph_[next];
       const bool sums = node.op == &ops::sum && sequence_.dims(next).size() == 1;
       if (!(sums || moves(given_, next)) || sequence_.dims(next).size() != 1) break;
@@ -288,6 +288,7 @@ class KeySide {
   Cutter cutter_;
   CutGraph apart_;
   FactoredGraph factored_;
+  std::vector<std::vector<ValueId>> users_;  ///< of the given graph
   std::set<Factor> folded_, queries_, keys_;
 };
 
