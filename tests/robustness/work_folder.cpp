@@ -35,22 +35,6 @@ bool judge(Report& report, const std::string& name, const Ran& ran, std::string_
   return good;
 }
 
-const char* const small_program = R"(graph @small(
-  input %x: f32[n, d=4] loc("small.cpp":3),
-  parameter %w: f32[d=4, d=4] loc("small.cpp":4),
-  state %runs: i64[]
-) {
-  %1 = linear %x, %w                        loc("small.cpp":5 in "layer.0")
-  %2 = transpose %1 {dim0=0, dim1=1}        loc("small.cpp":6 in "layer.0")
-  %scores = matmul %1, %2                   loc("small.cpp":7 in "layer.0")
-  %weights = softmax %scores {dim=-1}       loc("small.cpp":8)
-  %one = constant {dtype=i64, shape=[], values=[1]}
-  %next = add %runs, %one
-  output "weights" %weights
-  update %runs <- %next
-}
-)";
-
 std::string training_text() {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "abc ab" + std::string(static_cast<std::size_t>(i % 5), 'd') + "\n";

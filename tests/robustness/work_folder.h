@@ -8,6 +8,7 @@
 #include "tests/robustness/attack.h"
 #include "tests/robustness/folder.h"
 #include "tests/support/process.h"
+#include "tests/support/small_program.h"
 
 namespace lathe::robustness {
 
@@ -46,7 +47,7 @@ class WorkFolder {
 bool judge(Report& report, const std::string& name, const Ran& ran, std::string_view bytes = {});
 
 /// IR text that takes no time to run, and a text to train on.
-extern const char* const small_program;
+using test::small_program;
 std::string training_text();
 /// A training of `steps` steps of a model that a step of takes no time, in `folder`.
 std::vector<std::string> training(int steps, std::vector<std::string> more = {}, const std::string& folder = "run");
